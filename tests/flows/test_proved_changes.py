@@ -84,3 +84,73 @@ def test_a_broken_test_is_found_and_put_right_before_anything_is_written(tmp_pat
     assert git(work, "status", "--porcelain") == f" M {path}\n"
     outside = subprocess.run(check.command, shell=True, cwd=work, check=False, capture_output=True, text=True)
     assert outside.returncode == 0, outside.stdout
+
+
+OLD_RED = {
+    **PYTHON,
+    "tests/test_old.py": "def test_old():\n    assert 1 == 2\n",
+}
+
+
+def checked(
+    tmp_path: Path, files: dict[str, str], *replies: dict[str, Any], runs: int = 1
+) -> tuple[Any, list[Any], Path]:
+    """A run with `--apply checked` on a project with pytest: its end, the requests after the first, the folder."""
+    work = repository(tmp_path / "work", files)
+    (check,) = found_in(work)
+    with Provider() as provider:
+        provider.answer(
+            *(Answer(json.dumps({"summary": "Changed.", "fileChanges": [one]})) for one in replies)
+        )
+        for _ in range(runs):
+            done = run(
+                "run", "--json", "--apply", "checked", "--model", "openai/test-model", "--protocol", "structured",
+                "--set", f"checks.commands={msgspec.json.encode([check]).decode()}", "--set", "planner_model=none",
+                "Write the total in shop/price.py differently", folder=work, environment=provider.environment,
+            )  # fmt: skip
+        told = [str(request.body["messages"][-1]["content"]) for request in provider.requests[1:]]
+    return done, told, work
+
+
+def total(new: str) -> dict[str, Any]:
+    return {"path": "shop/price.py", "edits": [{"search": "    return sum(prices)", "replace": new}]}
+
+
+def test_a_right_change_passes_beside_a_test_that_failed_before(tmp_path: Path) -> None:
+    done, told, work = checked(tmp_path, OLD_RED, total("    return 0 + sum(prices)"))
+    (line,) = of_type(json_lines(done), "check")
+    assert (line["state"], line["passed"], line["failed"], line["new"], line["old"]) == ("passed", 3, 1, 0, 1)
+    assert (done.returncode, told) == (0, [])
+    assert "0 + sum" in (work / "shop/price.py").read_text()
+
+
+def test_the_model_is_told_of_new_failures_and_old_ones_only_by_name(tmp_path: Path) -> None:
+    wrong, right = total("    return prices[0] + sum(prices[1:])"), total("    return 0 + sum(prices)")
+    done, told, work = checked(tmp_path, OLD_RED, wrong, right)
+    found = [(line["state"], line["new"], line["old"]) for line in of_type(json_lines(done), "check")]
+    assert found == [("failed", 1, 1), ("passed", 0, 1)]
+    assert "1 new failure\nNew: tests/test_price.py::test_total[prices0]" in told[0]
+    assert "Failed before your changes too, not to be repaired: tests/test_old.py::test_old" in told[0]
+    assert "assert 1 == 2" not in told[0]  # the output is that of the new failure alone
+    assert "0 + sum" in (work / "shop/price.py").read_text()
+
+
+def test_a_test_that_fails_only_once_does_not_block(tmp_path: Path) -> None:
+    moody = "import sys\n\n\ndef test_moody():\n    assert any('::' in word for word in sys.argv)\n"
+    done, told, work = checked(tmp_path, PYTHON, {"path": "tests/test_moody.py", "content": moody})
+    (line,) = of_type(json_lines(done), "check")
+    assert (line["state"], line["failed"], line["new"], line["old"]) == ("passed", 1, 0, 0)
+    assert told == []
+    assert (work / "tests/test_moody.py").exists()
+
+
+def test_what_was_applied_is_what_the_next_proposal_is_compared_with(tmp_path: Path) -> None:
+    """The second run finds the old failure in what the first has kept: its check runs twice, without a baseline."""
+    done, _, work = checked(
+        tmp_path, OLD_RED, total("    return 0 + sum(prices)"),
+        {"path": "shop/more.py", "content": "MORE = 1\n"}, runs=2,
+    )  # fmt: skip
+    (line,) = of_type(json_lines(done), "check")
+    assert (line["state"], line["new"], line["old"]) == ("passed", 0, 1)
+    assert (work / "shop/more.py").exists()
+    assert len(of_type(json_lines(done), "command")) == 1

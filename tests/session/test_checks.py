@@ -81,7 +81,7 @@ async def test_a_result_is_of_those_bytes_alone(root: Path) -> None:
     (root / "a.py").write_text("def f():\n    return 1\n" + "\n" * 20 + "x = 1\n")
     two = {"path": "a.py", "edits": [*RIGHT["edits"], {"search": "x = 1", "replace": "x = 2"}]}
     async with open_session(
-        root, [reply("Both.", fileChanges=[two])], **checks(TEST, "exit 1", repairs=0)
+        root, [reply("Both.", fileChanges=[two])], **checks(TEST, "grep -q 'return 1' a.py", repairs=0)
     ) as session:
 
         def looks() -> list[str]:
@@ -244,7 +244,7 @@ async def test_on_a_copy_the_same_is_done_and_what_it_cannot_promise_is_said(
     async with open_session(root, replies, **checks(TEST)) as session:
         await session.chat.submit("make it 2")
         await session.chat.finished()
-        assert [result.isolated for result in session.state.commands.results] == ["landlock"] * 2
+        assert {result.isolated for result in session.state.commands.results} == {"landlock"}
         assert [mark.look for mark in session.state.check_marks] == ["passed"]
         assert any("There is no full trial view here" in n.text for n in session.state.notices.items)
         with pytest.raises(SessionError, match="which is weaker"):  # a check is no answer for other commands

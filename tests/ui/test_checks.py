@@ -15,7 +15,10 @@ from tui_agent.ui.widgets.messages import PlaceLink
 
 WRONG = {"path": "a.py", "edits": [{"search": "return 1", "replace": "return 3"}]}
 #: Prints as ruff does, with the place of what it finds.
-LINT = "grep -n 'return 3' a.py | sed 's/^\\([0-9]*\\):.*/a.py:\\1:5: three/'; echo 'Found 1 error.'; exit 1"
+LINT = (
+    "grep -q 'return 3' a.py || exit 0; "
+    "grep -n 'return 3' a.py | sed 's/^\\([0-9]*\\):.*/a.py:\\1:5: three/'; echo 'Found 1 error.'; exit 1"
+)
 
 
 def checks(*commands: tuple[str, str]) -> dict[str, Any]:

@@ -337,10 +337,14 @@ _TAP = re.compile(
 _TAP_DIRECTIVE = re.compile(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
 #: A line that says that something went wrong, for an output of no known runner.
 _WRONG = re.compile(
-    r"^[^\n]{0,200}?\b(?:[Ee]rror|ERROR|FAIL|FAILED|[Ff]ailed|panic|fatal|Exception)\b[^\n]{0,300}",
+    r"^[^\n]{0,200}?(?:[Ee]rror|ERROR|FAIL|FAILED|[Ff]ailed|[Pp]anic|[Ff]atal|Exception|[Aa]ssertion)\b[^\n]{0,300}",
     re.MULTILINE,
 )
-_VARYING = re.compile(r"0x[0-9a-fA-F]{1,40}|\d{1,40}")
+#: What differs between two runs of the same: addresses, lines that an edit above has moved, times.
+_VARYING = re.compile(
+    r"0x[0-9a-fA-F]{1,40}|(?<=:)\d{1,20}(?=[:,)\s]|$)|(?<=line )\d{1,20}"
+    r"|(?<![\d.])[\d.]{1,20}(?= ?(?:[mnµu]?s|sec|seconds?|min|minutes?)\b)"
+)
 
 
 def outcome_of(output: str) -> Outcome:
@@ -353,7 +357,7 @@ def outcome_of(output: str) -> Outcome:
 
 
 def wrong_lines(output: str) -> tuple[str, ...]:
-    """Lines that tell of an error, without the numbers in them: what two runs of an unknown program are compared by."""
+    """Lines that tell of an error, without places and times: what two runs of an unknown program are compared by."""
     lines = (match[0].strip() for match in _WRONG.finditer(_plain(output)))
     return tuple(
         _VARYING.sub("#", line)[:LONGEST_NAME] for line, _ in zip(lines, range(MOST_FAILURES), strict=False)

@@ -159,6 +159,8 @@ def check_line(result: CheckResult, now: CheckLook) -> Line:
         "failed": result.failed,
         "seconds": result.seconds,
         "repair": result.repair,
+        "new": result.new,
+        "old": result.old,
     }
 
 
@@ -278,6 +280,8 @@ def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"],
         case e.CheckEnded(result):
             mark = MARKS[_check_state(result, state)]
             amount = f", {result.failed} failed" if result.failed else ""
+            if result.old or result.flaky:
+                amount += f" ({result.new} new, {result.old} before, {len(result.flaky)} flaky)"
             passed = f", {result.passed} passed" if result.passed else ""
             yield (
                 "err",

@@ -11,18 +11,19 @@ from pathlib import Path
 
 import msgspec
 
+from tui_agent.checks.comparison import Finding, alone, difference, finding, still_there
 from tui_agent.checks.found import concerns, found_in
-from tui_agent.checks.output import outcome_of
 from tui_agent.checks.places import places
 from tui_agent.errors import SessionError
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.session.answers import FolderAnswers
+from tui_agent.session.baselines import Baselines
 from tui_agent.session.commands import CommandRuns
 from tui_agent.settings.schema import CheckCommand, Settings
 from tui_agent.store import events as e
-from tui_agent.store.checks import CheckResult, Content, content_of
+from tui_agent.store.checks import CheckResult, Content, Place, content_of
 from tui_agent.store.commands import CommandResult, Where
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import FileChange, Workspace
@@ -30,6 +31,10 @@ from tui_agent.workspace.workspace import FileChange, Workspace
 STORE = "checks.json"
 #: How often a check is begun for content that moves while its view is made.
 MOST_BEGUN = 3
+#: Exit statuses of a shell that cannot start the program.
+NOT_FOUND = (126, 127)
+#: How many failures a result names.
+MOST_NAMES = 50
 #: How many paths of an output are looked for by their ends, and folders whose files are not the project's own.
 MOST_BY_SUFFIX = 200
 _NOT_OURS = frozenset({"..", "node_modules", "site-packages", ".venv", "venv", ".tox", ".nox"})
@@ -60,11 +65,17 @@ class Checks:
         self._settings = settings
         #: The found checks that the person has accepted; none of them where they were declined.
         self._answers = FolderAnswers(data / STORE, workspace.root)
+        self._baselines = Baselines(data, workspace.root, lambda: workspace.index.paths)
+        #: What each command of the newest round found, before it is compared.
+        self._findings: dict[str, Finding] = {}
         self._one_at_a_time = asyncio.Lock()
         self._round: asyncio.Task[object] | None = None
         self._due: asyncio.TimerHandle | None = None
         self._looking: set[asyncio.Task[None]] = set()
+        self._adopting: set[asyncio.Task[None]] = set()
         self._since = 0.0
+        #: The checks of the newest round.
+        self._checked: list[CheckCommand] = []
         if unasked:
             journal.store.subscribe(self._on_event)
 
@@ -156,6 +167,7 @@ class Checks:
         await self._stop()
         for task in self._looking:
             task.cancel()
+        await asyncio.gather(*self._adopting)
 
     async def _stop(self) -> None:
         if self._due is not None:
@@ -174,7 +186,7 @@ class Checks:
             if not checks or (where == "trial" and not self.state.review.open):
                 return ()
             await self._journal.record(e.ChecksStarted(tuple(check.name for check in checks), repair, where))
-            self._since = time.time()
+            self._since, self._checked = time.time(), checks
             results: list[CheckResult] = []
             try:
                 for check in checks:
@@ -202,7 +214,6 @@ class Checks:
 
     async def _one(self, check: CheckCommand, where: Where, repair: int) -> CheckResult:
         """Run one check. What it found is kept with the content that was in place in its view."""
-        timeout = self._settings().commands.timeout
         for _ in range(MOST_BEGUN):
             before, seen = self._content(where), self.state.review
             sure = [where == "workspace"]
@@ -210,37 +221,75 @@ class Checks:
             def seeded(before: Content = before, seen: object = seen, sure: list[bool] = sure) -> None:
                 sure[0] = self.state.review is seen and self._content(where) == before
 
-            ran, report = await self._commands.for_check(check.command, where, timeout, seeded)
+            ran, found = await self._ran(check.command, where, seeded)
             if sure[0] or ran.how == "stopped":
                 break
-        found = await asyncio.to_thread(self._found, check, ran, report)
-        return msgspec.structs.replace(
-            found,
+        self._findings[check.command] = found
+        result = CheckResult(
+            check.name,
+            "passed" if ran.ok else "stopped" if ran.how == "stopped" else "failed",
+            found.passed,
+            found.failed,
+            round(ran.seconds, 3),
+            places=() if ran.ok else await asyncio.to_thread(self._places, ran),
+            run=ran.id,
             repair=repair,
             where=where,
             content=before if sure[0] else {"": "moved while it was looked at"},
+            new=0 if ran.ok else None,
+            old=0 if ran.ok else None,
         )
+        return await self._compared(check, result, ran, found) if result.state == "failed" else result
+
+    async def _ran(
+        self, command: str, where: Where, seeded: Callable[[], object] | None = None, *, pending: bool = True
+    ) -> tuple[CommandResult, Finding]:
+        """Run a check's command, and what it found."""
+        timeout = self._settings().commands.timeout
+        ran, report = await self._commands.for_check(command, where, timeout, seeded, pending=pending)
+        return ran, await asyncio.to_thread(_found, ran, report)
+
+    async def _compared(
+        self, check: CheckCommand, result: CheckResult, ran: CommandResult, found: Finding
+    ) -> CheckResult:
+        """The result less what the folder has without the change; what is new is run a second time."""
+        if result.where == "workspace" or ran.how != "exit" or ran.status in NOT_FOUND:
+            return result
+        before = await self._baselines.of(check, lambda: self._baseline(check))
+        if before is None:
+            return result
+        brought, flaky = difference(found, before), ()
+        if brought.is_worse:
+            command = alone(check.command, brought.new_names)
+            again, second = await self._ran(command, "trial")
+            if again.how == "exit" and again.status not in NOT_FOUND:
+                brought, flaky = still_there(brought, second, before)
+                if command != check.command and brought.is_worse:  # its output is that of the new failures
+                    ran = again
+        return msgspec.structs.replace(
+            result,
+            run=ran.id,
+            state="failed" if brought.is_worse else "passed",
+            places=result.places if brought.is_worse else (),
+            new=brought.new,
+            old=brought.old,
+            new_names=brought.new_names[:MOST_NAMES],
+            old_names=brought.old_names[:MOST_NAMES],
+            flaky=flaky[:MOST_NAMES],
+        )
+
+    async def _baseline(self, check: CheckCommand) -> Finding | None:
+        """What the check finds without what is proposed; None if it did not end by itself."""
+        ran, found = await self._ran(check.command, "trial", pending=False)
+        return found if ran.how == "exit" and ran.status not in NOT_FOUND else None
 
     def _content(self, where: Where) -> Content:
         state = self.state
         return state.applied if where == "workspace" else content_of(state.review.changes, state.buffers.open)
 
-    def _found(self, check: CheckCommand, ran: CommandResult, report: str) -> CheckResult:
-        """What the output says. Blocking."""
-        from tui_agent.checks.reports import outcome_of_report
-
-        passed, failed, _ = outcome_of_report(report)
-        if passed is None and failed is None:
-            passed, failed, _ = outcome_of(ran.output)
-        return CheckResult(
-            check.name,
-            "passed" if ran.ok else "stopped" if ran.how == "stopped" else "failed",
-            passed,
-            failed,
-            round(ran.seconds, 3),
-            places=() if ran.ok else tuple(places(ran.output, self._finder())),
-            run=ran.id,
-        )
+    def _places(self, ran: CommandResult) -> tuple[Place, ...]:
+        """Where its output points to. Blocking."""
+        return tuple(places(ran.output, self._finder()))
 
     def _finder(self) -> Callable[[str], str]:
         """Returns for a path in an output the path of the file that it means, "" if it means none of the project's."""
@@ -298,13 +347,31 @@ class Checks:
             self._journal.tell(e.ChecksOutdated(f"{moved[0]} has changed on disk"))
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        """What is proposed by a command or a sub-task is checked when no more of it comes."""
+        """What is proposed by a command or a sub-task is checked when no more of it comes; what was found of all that
+        is applied now is what the folder has."""
+        if isinstance(event, e.CheckpointMade | e.ChangeMoved) and state.review.checkpoints:
+            self._adopt(state)
         if isinstance(event, e.ChangeProposed) and event.change.is_open and not state.turn.running:
             if self._settings().checks.run == "none":
                 return
             if self._due is not None:
                 self._due.cancel()
             self._due = asyncio.get_running_loop().call_later(AFTER_THE_LAST, self._begin_again)
+
+    def _adopt(self, state: State) -> None:
+        if state.review.open or state.checks.where != "trial":
+            return
+        chosen = {check.name: check for check in self._checked}
+        findings = [
+            (chosen[result.name], self._findings[chosen[result.name].command])
+            for result in state.checks.results
+            if result.state != "stopped" and result.name in chosen and state.holds(result)
+        ]
+        if findings:
+            task = asyncio.get_running_loop().create_task(self._baselines.adopt(findings))
+            self._adopting.add(task)
+            task.add_done_callback(self._adopting.discard)
+            self._checked = []
 
     def _begin_again(self) -> None:
         self._due = None
@@ -318,6 +385,13 @@ class Checks:
 
         if not self.state.turn.running:
             self._round = asyncio.get_running_loop().create_task(after(), name="checks")
+
+
+def _found(ran: CommandResult, report: str) -> Finding:
+    """What a run found. Blocking."""
+    from tui_agent.checks.reports import outcome_of_report
+
+    return finding(ran.ok, ran.status, ran.output, outcome_of_report(report))
 
 
 def _later(path: Path, since: float) -> bool:

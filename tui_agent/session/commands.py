@@ -78,13 +78,15 @@ class CommandRuns:
         network: bool = False,
         allowed: bool = False,
         seeded: Callable[[], object] | None = None,
+        pending: bool = True,
     ) -> str:
         """Start a command in the person's shell, in a view of its own or beside the servers of the same proposal; its
         id. Returns when it runs.
 
         background: it is a server, and keeps its view. network: that of the machine. allowed: the person said yes.
-        `seeded` is called when it is known what is in place there. Raises `AnswerNeeded` where that has to be asked
-        first, and `SessionError` where the command is empty or cannot be started.
+        pending: with what is proposed and unsaved. `seeded` is called when it is known what is in place there. Raises
+        `AnswerNeeded` where that has to be asked first, and `SessionError` where the command is empty or cannot be
+        started.
         """
         _check(command)
         stops = self._stops
@@ -99,11 +101,14 @@ class CommandRuns:
         if rung.isolated == "none":
             return await self._here(command, by, timeout)
         prepared = await self.views.prepare(
-            rung.isolated, network=network, colours=by == "person", seeded=seeded
+            rung.isolated, network=network, colours=by == "person", seeded=seeded, pending=pending
         )
         if by == "check":
-            prepared.variables.update(REPORTING)
-        shared = await self._servers.view_for(prepared, background=background and not network)
+            for name, value in REPORTING.items():
+                prepared.variables[name] = f"{os.environ.get(name, '')} {value}".strip()
+        shared = None
+        if pending:
+            shared = await self._servers.view_for(prepared, background=background and not network)
         isolated, argv = rung.isolated, shell(command)
         if shared is not None and not network:
             if prepared is not shared.prepared and prepared.folder is not None:
@@ -155,13 +160,19 @@ class CommandRuns:
 
     @call(changes=True)
     async def for_check(
-        self, command: str, where: Where, timeout: float, seeded: Callable[[], object] | None = None
+        self,
+        command: str,
+        where: Where,
+        timeout: float,
+        seeded: Callable[[], object] | None = None,
+        *,
+        pending: bool = True,
     ) -> tuple[CommandResult, str]:
         """Run a check as `for_model` does, in a view or in the folder itself; and the report that its runner wrote in
-        the view, if any. Raises `SessionError` where there is no view."""
+        the view, if any. pending: the view has what is proposed. Raises `SessionError` where there is no view."""
         if where == "workspace":
             return await self._running.result_of(await self._here(command, "check", timeout)), ""
-        number = await self.run(command, by="check", timeout=timeout, seeded=seeded)
+        number = await self.run(command, by="check", timeout=timeout, seeded=seeded, pending=pending)
         result = await self._running.result_of(number)
         written = self._running.written.get(number, ())
         self._running.written[number] = tuple(one for one in written if one.path != REPORT)

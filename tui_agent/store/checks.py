@@ -33,9 +33,11 @@ class Place(NamedTuple):
 class CheckResult(Struct, frozen=True):
     """A check that ended.
 
-    passed, failed: how many, None where the runner does not say. repair: how often the model had been asked again
-    before. run: the id of its command, "" where it was not begun. where: in a view of what is proposed, or in the
-    folder itself.
+    state: "failed" only if the change brought a failure. passed, failed: how many, None where the runner does not say.
+    new, old: failures that the change brought, and those that the folder has without it; None where that is not
+    known. new_names, old_names, flaky: names of these, and of failures that a second run did not have. repair: how
+    often the model had been asked again before. run: the id of its command, "" where it was not begun. where: in a
+    view of what is proposed, or in the folder itself.
     """
 
     name: str
@@ -48,14 +50,29 @@ class CheckResult(Struct, frozen=True):
     run: str = ""
     where: Where = "trial"
     content: Content = field(default_factory=dict)
+    new: int | None = None
+    old: int | None = None
+    new_names: tuple[str, ...] = ()
+    old_names: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
 
     @property
     def amount(self) -> str:
-        """`12 passed 3.2 s`, or what failed: `2`."""
+        """`12 passed 3.2 s`, or what failed: `2 new failures, 1 old`."""
         if self.state == "failed":
+            if self.old and self.new:
+                return f"{_failures(self.new, 'new ')}, {self.old} old"
             return str(self.failed or "")
+        if self.old or self.flaky or (self.new == 0 and self.old is None):
+            apart = ["it failed before"] if self.old is None else [f"{self.old} old"] if self.old else []
+            apart += [f"{len(self.flaky)} flaky"] if self.flaky else []
+            return f"no new failures ({', '.join(apart)})"
         passed = [f"{self.passed} passed"] if self.passed is not None else []
         return " ".join([*passed, f"{self.seconds:.1f} s"])
+
+
+def _failures(count: int, kind: str = "") -> str:
+    return f"{count} {kind}failure{'' if count == 1 else 's'}"
 
 
 class ChecksSlice(Struct, frozen=True):

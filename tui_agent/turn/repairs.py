@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tui_agent.checks.output import named
 from tui_agent.context.blocks import inert, name
 from tui_agent.context.excerpts import head_and_tail
 from tui_agent.files.key_formats import masked
@@ -15,6 +16,9 @@ from tui_agent.tools.run_command import LETTERS
 from tui_agent.tools.tool import Invocation, ToolResult
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.request import Answered, Draft
+
+#: How many failures of a kind the model is told by name.
+MOST_NAMED = 20
 
 
 class Repairs:
@@ -92,5 +96,24 @@ def section(state: State, result: CheckResult, tokens: int) -> str:
     output, left = head_and_tail(masked(run.output), tokens * LETTERS)
     cut = f"\n{left + run.cut:,} lines are left out." if left + run.cut else ""
     ending = f"exit {run.status}" if run.how == "exit" else run.how
-    count = f", {result.failed} failed" if result.failed else ""
-    return f"## CHECK {name(result.name)}\n{inert(run.command)}\n{ending}{count}{cut}\n\n{inert(output)}"
+    return f"## CHECK {name(result.name)}\n{inert(run.command)}\n{ending}{_counted(result)}{cut}\n\n{inert(output)}"
+
+
+def _counted(result: CheckResult) -> str:
+    """How many failures there are; which of them the change brought, and which were there before it."""
+    if result.new is None or result.old is None or not (result.old or result.flaky):
+        return f", {result.failed} failed" if result.failed else ""
+    lines = [f", {result.new} new failure{'' if result.new == 1 else 's'}"]
+    if result.new_names:
+        lines.append(f"New: {_listed(result.new_names)}")
+    if result.old:
+        lines.append(
+            f"Failed before your changes too, not to be repaired: {_listed(result.old_names) or result.old}"
+        )
+    if result.flaky:
+        lines.append(f"Fails sometimes, not to be repaired: {_listed(result.flaky)}")
+    return "\n".join(lines)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return inert(", ".join(named(names, MOST_NAMED)))

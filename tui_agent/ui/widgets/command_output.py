@@ -113,7 +113,8 @@ class CommandOutput(GuardedText, can_focus=True):
 
     def _content(self) -> Content:
         result = self._result
-        mark, colour = ("✓ ", "$success") if result.ok else ("✗ ", "$error")
+        passed = self._check.state == "passed" if self._check else result.ok
+        mark, colour = ("✓ ", "$success") if passed else ("✗ ", "$error")
         fold = "▾ " if self._unfolded else "▸ " if result.output else "  "
         check = self._check
         words = f"{check.name} {check.amount}  " if check else f"{result.command}  "

@@ -1,0 +1,92 @@
+"""Which failures a change brought."""
+
+from __future__ import annotations
+
+import pytest
+
+from tui_agent.checks.comparison import Difference, Finding, alone, difference, finding, still_there
+from tui_agent.checks.output import Outcome
+
+OK = Finding(True, 0, 3, 0)
+
+
+def failed(*names: str, count: int | None = None) -> Finding:
+    return Finding(False, 1, 3, len(names) if count is None else count, names)
+
+
+def unknown(*lines: str, status: int = 1) -> Finding:
+    return Finding(False, status, lines=lines)
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "expected"),
+    [
+        (OK, OK, Difference(0, 0)),
+        (OK, failed("a"), Difference(0, 0)),
+        (failed("a"), OK, Difference(1, 0, ("a",))),
+        (failed("a"), failed("a"), Difference(0, 1, (), ("a",))),
+        (failed("a", "b"), failed("a"), Difference(1, 1, ("b",), ("a",))),
+        (failed("b"), failed("a"), Difference(1, 0, ("b",))),
+        (
+            failed("a", "a"),
+            failed("a"),
+            Difference(1, 1, ("a",), ("a",)),
+        ),  # two packages may have the same test
+        (failed("a", count=4), failed("a", count=2), Difference(3 - 1, 1 + 1, (), ("a",))),
+        (failed(count=3), failed(count=3), Difference(0, 3)),
+        (unknown("Error: x"), OK, Difference(None, 0)),
+        (unknown("Error: x"), unknown("Error: x"), Difference(0, 1)),
+        (unknown("Error: x", "Error: y"), unknown("Error: x"), Difference(1, 1, ("Error: y",))),
+        (unknown(), unknown(), Difference(0, None)),
+        (unknown(status=2), unknown(status=1), Difference(None, 0)),
+    ],
+)
+def test_what_is_new_is_what_was_not_there_before(
+    now: Finding, before: Finding, expected: Difference
+) -> None:
+    assert difference(now, before) == expected
+
+
+def test_a_failure_that_a_second_run_does_not_have_is_no_new_one() -> None:
+    before = failed("old")
+    first = difference(failed("old", "a", "b"), before)
+    assert still_there(first, failed("old", "a"), before) == (Difference(1, 1, ("a",), ("old",)), ("b",))
+    assert still_there(first, failed("a"), before) == (
+        Difference(1, 1, ("a",), ("old",)),
+        ("b",),
+    )  # these alone
+    assert still_there(first, OK, before) == (Difference(0, 1, (), ("old",)), ("a", "b"))
+    assert still_there(first, failed("c"), before)[0].is_worse is False
+    nameless = difference(unknown("Error: x"), OK)
+    assert still_there(nameless, unknown("Error: x"), OK)[0].is_worse
+    assert not still_there(nameless, OK, OK)[0].is_worse
+
+
+def test_names_are_those_that_the_runner_can_run_alone() -> None:
+    output = "FAILED t/a.py::test_x - assert 0\n1 failed, 2 passed in 0.1s\n"
+    assert finding(False, 1, output, Outcome(2, 1, ("t.a::test_x",))).failures == ("t/a.py::test_x",)
+    assert finding(False, 1, "1 failed in 0.1s\n", Outcome(2, 1, ("t.a::test_x",))).failures == (
+        "t.a::test_x",
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "failures", "expected"),
+    [
+        ("pytest -q", ("a.py::t",), "pytest -q a.py::t"),
+        (
+            "python -m pytest -q -k 'x and y' tests",
+            ("a.py::t[1 2]",),
+            "python -m pytest -q -k 'x and y' 'a.py::t[1 2]'",
+        ),
+        ("cd a && pytest", ("a.py::t",), "cd a && pytest"),
+        ("pytest -q", ("no name",), "pytest -q"),
+        ("cargo test --quiet", ("a::b",), "cargo test --quiet --no-fail-fast -- --exact a::b"),
+        ("cargo test -- --nocapture", ("a::b",), "cargo test -- --nocapture"),
+        ("go test ./...", ("x/y TestA/b", "x/y TestC"), "go test ./... -run '^(TestA|TestC)$'"),
+        ("npm test", ("a",), "npm test"),
+        ("pytest 'a", ("a.py::t",), "pytest 'a"),
+    ],
+)
+def test_a_known_runner_runs_them_alone(command: str, failures: tuple[str, ...], expected: str) -> None:
+    assert alone(command, failures) == expected

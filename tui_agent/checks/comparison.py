@@ -1,0 +1,135 @@
+"""Which failures of a check a change brought: the outcome with the change, less the outcome without it."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+
+from msgspec import Struct
+
+from tui_agent.checks.output import Outcome, outcome_of, wrong_lines
+
+
+class Finding(Struct, frozen=True):
+    """What one run of a check found.
+
+    status: its exit status. passed, failed: counts, None if the runner does not say. failures: names, each as often as
+    it failed. lines: what a run of an unknown runner is compared by.
+    """
+
+    ok: bool
+    status: int = 0
+    passed: int | None = None
+    failed: int | None = None
+    failures: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+class Difference(Struct, frozen=True):
+    """Failures that a change brought, and those from before; None where there are some and nobody can count them."""
+
+    new: int | None = 0
+    old: int | None = 0
+    new_names: tuple[str, ...] = ()
+    old_names: tuple[str, ...] = ()
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether there is a failure that was not there before."""
+        return self.new != 0
+
+
+def finding(ok: bool, status: int, output: str, report: Outcome) -> Finding:
+    """What a run found, by the report of its runner if it wrote one, else by its output. Blocking."""
+    printed = outcome_of(output)
+    passed, failed = (report if report.failed is not None else printed)[:2]
+    # names in the output lead to a run of these tests alone; those of a report do not
+    names = printed.failures if len(printed.failures) >= len(report.failures) else report.failures
+    lines = wrong_lines(output) if not ok and not names else ()
+    return Finding(ok, status, passed, failed, names, lines)
+
+
+def difference(now: Finding, before: Finding) -> Difference:
+    """What of the failures of `now` was not there `before`."""
+    if now.ok:
+        return Difference()
+    if before.ok:
+        return Difference(now.failed or len(now.failures) or None, 0, now.failures)
+    if now.failures or before.failures:
+        new, old = _apart(now.failures, before.failures)
+        more = _unnamed(now) - _unnamed(before)
+        return Difference(len(new) + max(0, more), len(old) + min(_unnamed(now), _unnamed(before)), new, old)
+    if now.lines != before.lines or now.status != before.status:
+        new, old = _apart(now.lines, before.lines)
+        if now.failed is not None and before.failed is not None and now.failed > before.failed:
+            return Difference(now.failed - before.failed, before.failed, new)
+        if new or now.status != before.status:
+            return Difference(len(new) or None, len(old), new)
+    return Difference(0, now.failed or len(now.lines) or None)
+
+
+def _apart(now: tuple[str, ...], before: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Those of `now` that are not in `before`, and those that are, each as often as it stands there."""
+    left = Counter(before)
+    new, old = [], []
+    for name in now:
+        if left[name] > 0:
+            left[name] -= 1
+            old.append(name)
+        else:
+            new.append(name)
+    return tuple(new), tuple(old)
+
+
+def _unnamed(found: Finding) -> int:
+    return max(0, (found.failed or 0) - len(found.failures))
+
+
+def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Difference, tuple[str, ...]]:
+    """The difference after a second run, and the new failures of the first that it did not have: they come and go."""
+    again = difference(now, before)
+    if not first.new_names:
+        return again, ()
+    new, gone = (
+        tuple(name for name in first.new_names if name in again.new_names),
+        tuple(name for name in first.new_names if name not in again.new_names),
+    )
+    if now.ok:
+        return Difference(0, first.old, (), first.old_names), gone
+    if not again.new_names:
+        return again if again.new else Difference(0, first.old, (), first.old_names), gone
+    return Difference(len(new), first.old, new, first.old_names), gone
+
+
+#: Options of pytest with a value of their own.
+_WITH_VALUE = frozenset(
+    ("-k", "-m", "-n", "-p", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--rootdir", "--cov")
+)
+#: More failures than this are run again with all others.
+MOST_ALONE = 20
+
+
+def alone(command: str, failures: tuple[str, ...]) -> str:
+    """The command for these failures alone; the command itself if its runner cannot, or is not known."""
+    if not failures or len(failures) > MOST_ALONE or any(sign in command for sign in "|&;<>$`\n(){}*?"):
+        return command
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    program = words[words.index("pytest") :] if "pytest" in words[:4] else words
+    before = words[: len(words) - len(program)]
+    if program[:1] == ["pytest"] and all("::" in name for name in failures):
+        options = [
+            word
+            for at, word in enumerate(program[1:])
+            if word.startswith("-") or (at and program[at] in _WITH_VALUE)
+        ]
+        return shlex.join([*before, "pytest", *options, *failures])
+    if program[:2] == ["cargo", "test"] and "--" not in program:
+        return shlex.join([*program, "--no-fail-fast", "--", "--exact", *failures])
+    if program[:2] == ["go", "test"] and not any(word.startswith("-run") for word in program):
+        tests = [name.rpartition(" ")[2].partition("/")[0] for name in failures]
+        if all(name.isidentifier() for name in tests):
+            return shlex.join([*program, "-run", f"^({'|'.join(dict.fromkeys(tests))})$"])
+    return command

@@ -1,0 +1,92 @@
+"""What each check finds in the folder as it is: the result of a proposal is the difference."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from tui_agent.checks.comparison import Finding
+from tui_agent.session.answers import FolderAnswers
+from tui_agent.settings.schema import CheckCommand
+
+STORE = "baselines.json"
+#: Commands of which a baseline is kept for a folder.
+MOST_KEPT = 20
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    tree: str
+    finding: Finding
+
+
+class Baselines:
+    """Findings by command, each with the state of the folder that it was made on; kept for later sessions."""
+
+    def __init__(self, data: Path, root: Path, paths: Callable[[], list[str]]) -> None:
+        """`data` is the folder of sessions, `paths` returns the files of the workspace."""
+        self._root = root
+        self._paths = paths
+        self._store = FolderAnswers(data / STORE, root)
+        self._kept: dict[str, _Kept] | None = None
+
+    async def of(self, check: CheckCommand, run: Callable[[], Awaitable[Finding | None]]) -> Finding | None:
+        """What the check finds in the folder as it is; `run` finds it out, unless it is known for this very state.
+
+        None where `run` cannot say.
+        """
+        kept = await self._load()
+        tree = await asyncio.to_thread(self._tree)
+        known = kept.get(check.command)
+        if known is not None and known.tree == tree:
+            return known.finding
+        found = await run()
+        if found is not None:
+            await self._keep(check.command, tree, found)
+        return found
+
+    async def adopt(self, findings: Iterable[tuple[CheckCommand, Finding]]) -> None:
+        """Take what was found with a proposal for the folder's own, now that all of it has been applied."""
+        tree = await asyncio.to_thread(self._tree)
+        for check, found in findings:
+            await self._keep(check.command, tree, found)
+
+    async def _keep(self, command: str, tree: str, found: Finding) -> None:
+        kept = await self._load()
+        kept.pop(command, None)
+        kept[command] = _Kept(tree, found)
+        while len(kept) > MOST_KEPT:
+            del kept[next(iter(kept))]
+        try:
+            await asyncio.to_thread(self._store.keep, msgspec.to_builtins(kept))
+        except OSError:
+            return  # it is known for this session, and found out again in the next
+
+    async def _load(self) -> dict[str, _Kept]:
+        if self._kept is None:
+            told = await asyncio.to_thread(self._store.get)
+            try:
+                self._kept = msgspec.convert(told or {}, dict[str, _Kept])
+            except msgspec.ValidationError:
+                self._kept = {}
+        return self._kept
+
+    def _tree(self) -> str:
+        """The state of the folder: size, time and mode of every file that is no ignored one. Blocking."""
+        digest = hashlib.blake2b(digest_size=20)
+        root = str(self._root)
+        for path in self._paths():
+            try:
+                status = os.lstat(f"{root}/{path}")
+            except OSError:
+                continue
+            digest.update(
+                f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_mode}\0".encode(
+                    errors="surrogatepass"
+                )
+            )
+        return digest.hexdigest()
