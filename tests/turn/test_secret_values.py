@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from support.repositories import git, repository
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree
 
@@ -203,3 +204,26 @@ async def test_what_a_command_wrote_with_a_mask_is_not_taken(work: Path) -> None
         await session.commands.ended()
         await session.commands.take()
         assert [change.path for change in session.state.review.open] == ["c.txt"]
+
+
+async def test_a_secret_that_only_git_has_is_masked(tmp_path: Path, home: Path) -> None:
+    """A value of an earlier commit that is in no file; and the `.env` above the folder, in the repository's top."""
+    top = repository(tmp_path / "top", {".env": ENV, "work/a.py": "a = 1\n"})
+    (top / ".env").unlink()
+    git(top, "commit", "-qam", "Rotated")
+    (top / ".env").write_text("DB_PASSWORD=another-4410-Walrus\n")
+    async with open_session(top / "work", [reply()]) as session:
+        await session.commands.run_here("git log -p; cat ../.env")
+        await session.commands.ended()
+        assert SECRET in session.commands.last_output()
+        await session.chat.submit(session.commands.last_output())
+        await session.chat.finished()
+        (request,) = sent(session)
+        assert "Rotated" in request and MASK in request
+        assert not holds_a_secret(request) and "Walrus" not in request
+        name = session.state.session.id
+        await session.chat.export(tmp_path / "chat.md")
+    assert export_session(name, "md", tmp_path / "out.md") == 0
+    for path in ("chat.md", "out.md"):
+        text = (tmp_path / path).read_text()
+        assert "Rotated" in text and not holds_a_secret(text) and "Walrus" not in text

@@ -94,6 +94,15 @@ def find_git_folder(folder: str) -> GitFolder | None:
     return None
 
 
+def repository_around(folder: str) -> str:
+    """The work tree that a folder is a part of; "" where it is its top, is in none, or that holds the home as well."""
+    found = find_git_folder(folder)
+    if found is None or found.work_tree in ("/", folder):
+        return ""
+    home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
+    return "" if f"{home}/".startswith(f"{found.work_tree}/") else found.work_tree
+
+
 def git_folder_elsewhere(folder: str) -> str:
     """The repository that the nearest `.git` points to, outside of its folder, if it does not name that folder as its
     work tree and so is not taken; "" for all else."""

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from tui_agent.files.git_folder import repository_around
 from tui_agent.files.judge import SecretFiles
 from tui_agent.files.key_formats import may_hold_key
 from tui_agent.files.late_expressions import late
@@ -67,6 +68,8 @@ class KnownSecrets:
         has looked."""
         self._roots = [os.path.realpath(root) for root in dict.fromkeys(roots) if root]
         self._judge = judge
+        #: The repositories that the roots are parts of; None before they were looked for.
+        self._around: list[str] | None = None
         self._folders: dict[str, _Folder] = {}
         self._files: dict[str, _Held] = {}
         #: What each file with values has held in this session, by its digest: of what went or changed, a command may
@@ -169,7 +172,9 @@ class KnownSecrets:
         seen, self._folders = self._folders, {}
         secrets: list[tuple[str, str]] = []
         others: list[tuple[str, str]] = []
-        for root in self._roots:
+        if self._around is None:
+            self._around = [around for root in self._roots if (around := repository_around(root))]
+        for root in dict.fromkeys((*self._roots, *self._around)):
             waiting = [root]
             while waiting and len(self._folders) < MOST_FOLDERS:
                 place = waiting.pop(0)
@@ -184,12 +189,12 @@ class KnownSecrets:
                     continue  # it went, or nobody may look into it
                 self._folders[place] = entry
                 secrets += entry.secrets
-                others += entry.others
+                others += entry.others if root in self._roots else ()
                 waiting += entry.folders
         return secrets, others
 
     def _look_at(self, path: str, before: dict[str, _Held], most: int, *, named: bool) -> _Held | None:
-        """What a file holds; None for what is no file, is too large, or cannot be read."""
+        """What a file holds; None for what is too large, cannot be read, or is something else."""
         try:
             status = os.stat(path)
             stamp = status.st_mtime_ns, status.st_size, status.st_ino

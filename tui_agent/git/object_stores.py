@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from tui_agent.files.git_folder import GitFolder, find_git_folder, parse_config, read_regular
+from tui_agent.processes.environment import for_any, for_workspace
 
+#: Answers one question of this module's on its standard input, in a process of its own.
+SEARCH: Final = (sys.executable, "-P", "-m", "tui_agent.git.without_secrets")
+#: Where below our state it is kept what was found.
+KEPT: Final = "git"
+#: How long the search may take: of 50,000 commits it takes some seconds.
+SECONDS: Final = 600.0
 #: Folders that are looked at for submodules.
 _MODULES: Final = 200
 
@@ -17,7 +28,7 @@ _MODULES: Final = 200
 class HistoryAsked(Struct):
     """top: the top of a repository's work tree, or a folder with repositories in it. nested: the work trees of those.
     cache: a folder of ours. hidden: paths below the top whose files nobody sees. reveal: globs of the person's, for
-    paths below the top and below `prefix` in it.
+    paths below the top and below `prefix` in it. values: only the secrets are wanted.
     """
 
     top: str
@@ -26,6 +37,7 @@ class HistoryAsked(Struct):
     reveal: list[str] = []
     prefix: str = ""
     nested: list[str] = []
+    values: bool = False
 
 
 class WithoutSecrets(Struct):
@@ -47,11 +59,31 @@ class WithoutSecrets(Struct):
 
 
 class HistoryAnswer(Struct):
-    """repositories: those in which something is different. why: a sentence if git cannot be shown at all."""
+    """repositories: those in which something is different. why: a sentence if git cannot be shown at all. secrets: the
+    bytes of those that were found, each with its path, as far as they are few and small.
+    """
 
     repositories: list[WithoutSecrets] = []
+    secrets: list[tuple[bytes, bytes]] = []
     gone: list[bytes] = []
     why: str = ""
+
+
+def secrets_in_history(folder: str, cache: Path) -> list[tuple[bytes, bytes]]:
+    """What `HistoryAnswer` has of the secrets of the repository that a folder is in; nothing where they cannot be found
+    out. `cache` is a folder of ours. Blocking."""
+    found = find_git_folder(folder)
+    if found is None:
+        return []
+    asked = msgspec.msgpack.encode(HistoryAsked(found.work_tree, str(cache), [], values=True))
+    environment = {**for_any(), **for_workspace()}
+    try:
+        told = subprocess.run(
+            SEARCH, input=asked, env=environment, capture_output=True, timeout=SECONDS, check=True
+        ).stdout
+        return msgspec.msgpack.decode(told, type=HistoryAnswer).secrets
+    except (OSError, subprocess.SubprocessError, msgspec.MsgspecError):
+        return []
 
 
 def all_repositories(top: str, nested: Iterable[str]) -> tuple[list[GitFolder], list[str]]:

@@ -48,6 +48,8 @@ SENTENCE: Final = b"(this is a secret, which is not shown in a trial view)\n"
 #: For so many secret blobs git knows that another is in their place; it calls the others damaged if they are asked for.
 MOST_REPLACED: Final = 5_000
 _MOST_REFS: Final = 1 << 23
+#: So many secrets, and so many bytes of them, are told.
+MOST_TOLD, MOST_TOLD_BYTES = 500, 4 << 20
 #: Bytes of a file of the work tree, and of a text in the git folder, that are compared.
 _MOST_READ: Final = 1 << 20
 #: For so many seconds a pack that nobody uses is kept.
@@ -61,7 +63,7 @@ def answer(asked: HistoryAsked) -> HistoryAnswer:
     told = HistoryAnswer(gone=[os.fsencode(path) for path in others])
     for folder in folders:
         try:
-            found = _replaced(folder, asked)
+            found = _replaced(folder, asked, told.secrets)
         except (GitUnreadable, ChildFailed, OSError, ValueError) as error:
             told.gone.append(os.fsencode(os.path.join(folder.common_dir, "objects")))
             told.why = f"Commands have no git here: its history could not be searched for secrets ({error})"
@@ -71,7 +73,10 @@ def answer(asked: HistoryAsked) -> HistoryAnswer:
     return told
 
 
-def _replaced(folder: GitFolder, asked: HistoryAsked) -> WithoutSecrets | None:
+def _replaced(
+    folder: GitFolder, asked: HistoryAsked, told: list[tuple[bytes, bytes]]
+) -> WithoutSecrets | None:
+    """What is different in a repository; None if nothing is. Its secrets are put to those that are `told`."""
     below = _below(folder.work_tree, asked.top)
     hidden = [path.removeprefix(below) for path in asked.hidden if path.startswith(below)]
     kept = Path(asked.cache, hashlib.sha256(os.fsencode(folder.common_dir)).hexdigest()[:32])
@@ -91,11 +96,22 @@ def _replaced(folder: GitFolder, asked: HistoryAsked) -> WithoutSecrets | None:
     ids -= harmless
     lines = {line for data in there for line in blobs.telling_lines(data)}
     stored = []
-    for _, data in blobs.contents(folder, sorted(ids)) if tracked else ():
+    of = {
+        each: path
+        for path in sorted(tracked)
+        for each in names.secret.get(path) or names.asked.get(path) or ()
+    }
+    for each, data in blobs.contents(folder, sorted(ids)) if tracked else ():
+        _tell(told, of.get(each, b"git"), data)
         lines |= blobs.telling_lines(data)
         stored += _STORED_ELSEWHERE.findall(data) if data.startswith(b"version https://git-lfs") else []
     if lines:
-        ids |= blobs.among_secrets(folder, names.nameless - harmless, lines)
+        among = blobs.among_secrets(folder, names.nameless - harmless, lines)
+        for _, data in blobs.contents(folder, sorted(among - ids)):
+            _tell(told, b"git", data)
+        ids |= among
+    if asked.values:
+        return None
     made = WithoutSecrets(os.fsencode(folder.git_dir), os.fsencode(folder.common_dir))
     _leave_out(folder, ids, Path(asked.cache), made, {each for each, _ in index.values()})
     for each in map(bytes.decode, stored):
@@ -108,11 +124,16 @@ def _replaced(folder: GitFolder, asked: HistoryAsked) -> WithoutSecrets | None:
     return made if made.gone or made.emptied or made.index is not None else None
 
 
+def _tell(told: list[tuple[bytes, bytes]], name: bytes, data: bytes) -> None:
+    if data and len(told) < MOST_TOLD and sum(len(each) for _, each in told) + len(data) <= MOST_TOLD_BYTES:
+        told.append((name, data))
+
+
 def _is_hidden(
     path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: bytes, asked: HistoryAsked
 ) -> bool:
     """A file that is there is hidden in git if it is hidden in the view; one that is not, by its name."""
-    if path in hidden:
+    if path in hidden or asked.values:
         return True
     with suppress(OSError):
         if stat.S_ISREG(os.lstat(os.path.join(os.fsencode(folder.work_tree), path)).st_mode):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -29,6 +29,7 @@ from tui_agent.log.transfer import as_markdown, known_secrets
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.loading import load
+from tui_agent.store.events import Event
 from tui_agent.store.state import ChatMessage
 
 #: How wide the bars of `stats --plot` are.
@@ -54,7 +55,7 @@ def show_session(session: str, as_json: bool, sent: bool = False) -> int:
     if sent:
         return _show_sent(session, as_json)
     events = _events(session)
-    secrets = known_secrets(events)
+    secrets = _secrets(events)
     for message in in_order(events):
         _show(message, _message_text(message), as_json, secrets)
     return 0
@@ -62,10 +63,16 @@ def show_session(session: str, as_json: bool, sent: bool = False) -> int:
 
 def _show_sent(session: str, as_json: bool) -> int:
     events = _events(session)
-    secrets = known_secrets(events)
+    secrets = _secrets(events)
     for exchange in exchanges(events, Blobs(user_folders().data / "blobs")):
         _show(exchange, _exchange_text(exchange), as_json, secrets)
     return 0
+
+
+def _secrets(events: Sequence[Event]) -> SecretValues:
+    from tui_agent.git.object_stores import KEPT
+
+    return known_secrets(events, user_folders().state / KEPT)
 
 
 def _show(value: Any, text: str, as_json: bool, secrets: SecretValues) -> None:
@@ -87,7 +94,7 @@ def export_session(session: str, form: Literal["md", "json"], output: Path | Non
     """
     events = _events(session)
     blobs = Blobs(user_folders().data / "blobs")
-    secrets = known_secrets(events)
+    secrets = _secrets(events)
     if form == "md":
         text = as_markdown(session, events, secrets)
     else:

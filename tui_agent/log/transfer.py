@@ -37,11 +37,19 @@ TYPE = "tui-agent-session"
 KEY = re.compile(r"[0-9a-f]{32}")
 
 
-def known_secrets(events: Sequence[Event], *folders: str) -> SecretValues:
-    """The secret values of the folder that a session was of, as it is now, and of other `folders`. Blocking."""
+def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretValues:
+    """The secret values of the folder that a session was of, as it is now; and those in the history of its repository,
+    where commands ran, with `cache`, a folder of ours. Blocking."""
     roots = [event.workspace for event in events if isinstance(event, e.SessionStarted)]
     decisions = {event.digest: event.choice for event in events if isinstance(event, e.SecretDecided)}
-    return KnownSecrets(*roots, *folders).look(decisions)
+    known = KnownSecrets(*roots)
+    if cache is not None and any(isinstance(event, e.CommandEnded) for event in events):
+        from tui_agent.git.object_stores import secrets_in_history
+
+        for root in dict.fromkeys(roots):
+            for name, data in secrets_in_history(root, cache):
+                known.add(os.fsdecode(name), data)
+    return known.look(decisions)
 
 
 def as_markdown(session: str, events: Sequence[Event], secrets: SecretValues | None = None) -> str:

@@ -179,15 +179,16 @@ class Chat:
             raise SessionError("This session is only in memory", "copy what you need")
         from tui_agent.files.private import replace_private
         from tui_agent.log.log import events_of
-        from tui_agent.log.transfer import as_markdown, known_secrets
+        from tui_agent.log.transfer import as_markdown
 
-        path, name = self._log, self.state.session.id
+        path, name, decisions = self._log, self.state.session.id, self.state.secrets
+        secrets = self._context().secrets
 
         def write() -> None:
             if target.exists():
                 raise FileError(f"{target} exists already", "name another file")
             events = list(events_of(path, []))
-            text = as_markdown(name, events, known_secrets(events))
+            text = as_markdown(name, events, secrets.look(decisions))
             try:
                 replace_private(target, text.encode("utf-8", "replace"))
             except OSError as error:

@@ -214,9 +214,14 @@ class CommandRuns:
 
     async def _here(self, command: str, by: By, timeout: float | None) -> str:
         root = str(self._workspace.root)
-        return await self._running.start(
-            Start(command, by, "workspace", "none"), timeout, lambda run: run.in_folder(root, shell(command))
-        )
+        self.views.start_scan()
+
+        async def here(run: Run) -> RunResult:
+            result = await run.in_folder(root, shell(command))
+            await self.views.known()  # what it printed may be a secret that only git has
+            return result
+
+        return await self._running.start(Start(command, by, "workspace", "none"), timeout, here)
 
     @call(changes=True)
     async def again(self, *, network: bool = False, allowed: bool = False) -> str:

@@ -6,13 +6,14 @@ import asyncio
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tui_agent.errors import AnswerNeeded, SessionError
-from tui_agent.files.git_folder import find_git_folder
+from tui_agent.files.git_folder import find_git_folder, repository_around
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import shown
 from tui_agent.files.secret_values import SecretValues
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 LAST = "rungs.json"
 #: Seconds after which it is said that commands wait, and again; and how many files a sentence names.
 TOLD_AFTER, MOST_NAMED = 2.0, 5
+#: So many seconds after the search for secrets began nobody in the real folder waits for it any more.
+KNOWN_WITHIN = 20.0
 #: Programs of which a view should have the same as the machine.
 _COMPARED = ("python", "python3", "node", "ruby", "java", "go", "cargo")
 
@@ -80,6 +83,7 @@ class TrialViews:
         self._scan: asyncio.Task[None] | None = None
         self._git: GitObjects | None = None
         self._looking: asyncio.Task[None] | None = None
+        self._since = 0.0
         self._rung: Rung | None = None
         self._probing = asyncio.Lock()
         self._said: set[str] = set()
@@ -188,7 +192,7 @@ class TrialViews:
         for sentence in filter(None, (why, without_git)):
             await self.say_once(sentence, "warning")
         chosen, environment = variables(
-            self._copied or made.root, made.places, os.environ, self._settings.env
+            self._copied or made.root, made.places, os.environ, self._settings.env, offline=not network
         )
         if colours:
             chosen = {"FORCE_COLOR": "1", "CLICOLOR_FORCE": "1", "PY_COLORS": "1", **chosen}
@@ -214,15 +218,18 @@ class TrialViews:
 
     @property
     def _git_objects(self) -> GitObjects:
+        from tui_agent.git.object_stores import KEPT
         from tui_agent.trial.git_objects import GitObjects
 
         if self._git is None:
-            self._git = GitObjects(self._root, self._folders.state / "git", self._settings.reveal)
+            more = (self._known.add,) if self._known is not None else ()
+            self._git = GitObjects(self._root, self._folders.state / KEPT, self._settings.reveal, *more)
         return self._git
 
     def start_scan(self) -> None:
         """Look for secrets in the folder, a file at a time and at a low priority, before a command needs to know."""
         if self._scan is None:
+            self._since = time.monotonic()
             self._scan = asyncio.create_task(asyncio.to_thread(self._judge.scan), name="secrets")
             self._looking = asyncio.create_task(self._look_ahead(self._scan), name="secrets of git")
 
@@ -234,6 +241,13 @@ class TrialViews:
             repository, folders = await asyncio.to_thread(_git_folders, self._root)
             around = await asyncio.to_thread(self._around, repository, folders)
             await self._git_objects.look_ahead(*await self._secret(around))
+
+    async def known(self) -> None:
+        """Wait, not for long, until it is known which secrets the folder and its repository hold."""
+        self.start_scan()
+        assert self._looking is not None
+        left = self._since + KNOWN_WITHIN - time.monotonic()
+        await asyncio.wait([self._looking], timeout=max(0.0, left))
 
     async def _secret(self, around: Sequence[Seed]) -> tuple[list[Seed], list[str]]:
         """What of the folder nobody is shown, whatever is pending, and the same of what is around it; the folders in it
@@ -357,23 +371,16 @@ def _digest(seeds: Sequence[Seed]) -> str:
 
 
 def _git_folders(root: str) -> tuple[str, list[str]]:
-    """The repository that the workspace is a part of, "" where it is its top or has none; what git needs of elsewhere.
-
-    A repository that holds the home is not shown.
-    """
+    """The repository that the workspace is a part of, as `repository_around` has it; what git needs of elsewhere."""
     found = find_git_folder(root)
     if found is None:
         return "", []
-    home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
     apart = sorted({found.common_dir, found.git_dir}, key=len)[:1]
     if found.work_tree == root:
         return "", apart
-    if found.work_tree == "/" or f"{home}/".startswith(f"{found.work_tree}/"):
+    if not (around := repository_around(root)):
         return "", []
-    return found.work_tree, [
-        found.work_tree,
-        *(path for path in apart if not path.startswith(found.work_tree)),
-    ]
+    return around, [around, *(path for path in apart if not path.startswith(around))]
 
 
 def _hidden_tools(plan: ViewPlan, path: str) -> list[str]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +21,8 @@ import msgspec
 from tui_agent.errors import ChildFailed
 from tui_agent.files.git_folder import GitFolder, find_git_folder, is_true, parse_config, read_regular
 from tui_agent.git.object_stores import (
+    SEARCH,
+    SECONDS,
     HistoryAnswer,
     HistoryAsked,
     WithoutSecrets,
@@ -33,8 +34,6 @@ from tui_agent.processes.environment import for_any, for_workspace
 from tui_agent.trial import git_settings
 from tui_agent.trial.plan import Seed, ViewPlan, is_below
 
-#: How long the search may take: of 50,000 commits it takes some seconds.
-SECONDS = 600.0
 #: Below this a view shows the stores of ours.
 STORES = "/run/tui-agent"
 _SPARSE = b"""[core]
@@ -51,8 +50,16 @@ _REMEDY = "look at that repository with git itself"
 class GitObjects:
     """What git in views of one workspace is shown. Blocking things are in a thread or in a process."""
 
-    def __init__(self, root: str, cache: Path, reveal: Sequence[str]) -> None:
-        """`cache` is a folder of ours, `reveal` are globs of files that the person shows."""
+    def __init__(
+        self,
+        root: str,
+        cache: Path,
+        reveal: Sequence[str],
+        add: Callable[[str, bytes], None] = lambda name, data: None,
+    ) -> None:
+        """`cache` is a folder of ours, `reveal` are globs of files that the person shows. `add` takes each secret that
+        git has, in a thread."""
+        self._add = add
         self._root, self._cache, self._reveal = root, cache, list(reveal)
         self._finding = asyncio.Lock()
         self._stamp: tuple[object, ...] = ()
@@ -90,6 +97,7 @@ class GitObjects:
             asked = HistoryAsked(top, str(self._cache), hidden, self._reveal, prefix, list(nested))
             try:
                 self._answer = await _answered(asked)
+                await asyncio.to_thread(self._know, self._answer.secrets)
                 self._stamp = now
             except (ChildFailed, TimeoutError, OSError, msgspec.MsgspecError):
                 why = "Commands have no git here: its history could not be searched for secrets"
@@ -98,10 +106,15 @@ class GitObjects:
                 return HistoryAnswer(gone=gone, why=why)
         return self._answer
 
+    def _know(self, secrets: list[tuple[bytes, bytes]]) -> None:
+        for name, data in secrets:
+            self._add(os.fsdecode(name), data)
+        secrets.clear()  # the answer is kept
+
 
 async def _answered(asked: HistoryAsked) -> HistoryAnswer:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "tui_agent.git.without_secrets"),
+        *SEARCH,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
