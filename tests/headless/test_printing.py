@@ -14,8 +14,11 @@ from tests.support.panes import HOSTILE
 from tui_agent.headless import output
 
 PACKAGE = Path(tui_agent.__file__).parent
-#: Besides the one place: `--version` on its own, and the protocol of the children.
-WRITERS = {"headless/output.py", "__main__.py", "processes/serve.py"}
+#: Besides the one place: `--version` on its own, and what children answer.
+WRITERS = {
+    *("headless/output.py", "__main__.py", "processes/serve.py"),
+    *("files/key_search.py", "git/without_secrets.py"),
+}
 
 
 def writes(tree: ast.AST) -> bool:

@@ -312,7 +312,7 @@ def _is_wordy(value: str) -> bool:
 
 
 def _is_drawn(value: str) -> bool:
-    """Whether it looks drawn by lot rather than written: a piece of it that is no word has letters and digits."""
+    """Whether it looks drawn by lot rather than written: a piece of it has letters and digits as no word has."""
     if any(letter.isspace() for letter in value) or len(set(value)) < 8:
         return False
     pieces = [piece for piece in _PIECE.findall(value) if not _WORD_PIECE.fullmatch(piece)]
