@@ -71,6 +71,8 @@ CONTRACT = {
     "trial.tools": (),
     "trial.env": (),
     "trial.reveal": (),
+    "trial.memory": 4_294_967_296,
+    "trial.processes": 512,
 }
 #: Settings beside those of the contract.
 MORE = {
