@@ -155,7 +155,7 @@ class TrialViews:
         """
         from tui_agent.trial.environment import variables
         from tui_agent.trial.on_copy import RunFolder
-        from tui_agent.trial.plan import NoView, plan
+        from tui_agent.trial.plan import Limits, NoView, fitting, plan
 
         await self._scanned()
         seeds, paths = await self._seeds() if pending else (await asyncio.to_thread(self._judged, {}), ())
@@ -180,6 +180,7 @@ class TrialViews:
                     *self._judge.outside(),
                 ),
                 network=network,
+                limits=fitting(Limits(memory=self._settings.memory, processes=self._settings.processes)),
                 isolated=isolated,
                 folder=folder.path if folder else "",
             )

@@ -24,6 +24,7 @@ _ENDINGS = {
     "stopped": "stopped by the person",
     "memory": "ended: it took more memory than it may",
     "processes": "ended: it started more processes than it may",
+    "keyboard": "a program in it waited for a keyboard, which commands do not have, and was ended",
     "output": "ended: it printed more than it may",
     "proposal": "stopped: what is proposed has changed",
     "background": (

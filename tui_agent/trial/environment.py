@@ -3,45 +3,125 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from tui_agent.files.key_formats import masked
+from tui_agent.files.late_expressions import late
 
 _PASSED = ("PATH", "LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV")
-_FAMILIES = ("LC_*",)
-_TOOLS = (
-    "PYENV_*",
-    "NVM_DIR",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "CARGO_HOME",
-    "GOROOT",
-    "GOPATH",
-    "JAVA_HOME",
+#: Where tools are, and how the tests of a project find it and what it needs; a value that holds a key is left out.
+_NEEDED = """
+    LC_* CONDA_PREFIX CONDA_DEFAULT_ENV PYENV_* NVM_DIR FNM_DIR FNM_MULTISHELL_PATH VOLTA_HOME PNPM_HOME
+    BUN_INSTALL PROTO_HOME RYE_HOME JULIAUP_DEPOT_PATH JULIA_DEPOT_PATH GHCUP_INSTALL_BASE_PREFIX SDKMAN_DIR
+    PIPX_HOME PRE_COMMIT_HOME PLAYWRIGHT_BROWSERS_PATH HOMEBREW_PREFIX HOMEBREW_CELLAR RUSTUP_HOME
+    RUSTUP_TOOLCHAIN CARGO_HOME CARGO_BUILD_* CARGO_INCREMENTAL CARGO_PROFILE_* CARGO_TARGET_DIR GOROOT GOPATH
+    JAVA_HOME DOTNET_ROOT DOTNET_CLI_* ASDF_* MISE_* CI NODE_ENV NODE_PATH NODE_OPTIONS GOFLAGS GOOS GOARCH
+    GOEXPERIMENT GOWORK GOTMPDIR CGO_* RUSTFLAGS RUSTDOCFLAGS RUST_BACKTRACE RUST_LOG RUST_TEST_* RUST_MIN_STACK
+    DJANGO_SETTINGS_MODULE DJANGO_CONFIGURATION FLASK_APP FLASK_ENV FLASK_DEBUG PYTHONPATH PYTHONWARNINGS
+    PYTHONHASHSEED PYTHONUTF8 PYTHONIOENCODING PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONPYCACHEPREFIX
+    PYTEST_ADDOPTS PYTEST_PLUGINS PYTEST_DISABLE_PLUGIN_AUTOLOAD HYPOTHESIS_PROFILE COVERAGE_RCFILE COVERAGE_CORE
+    RAILS_ENV RACK_ENV APP_ENV MIX_ENV RUBYOPT RUBYLIB GEM_HOME GEM_PATH BUNDLE_PATH BUNDLE_GEMFILE BUNDLE_WITHOUT
+    PERL5LIB PHP_INI_SCAN_DIR CLASSPATH MAVEN_OPTS GRADLE_OPTS JAVA_OPTS JAVA_TOOL_OPTIONS LD_LIBRARY_PATH
+    DYLD_LIBRARY_PATH LIBRARY_PATH CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH PKG_CONFIG_PATH CMAKE_* CTEST_* CC CXX
+    CFLAGS CXXFLAGS CPPFLAGS LDFLAGS MAKEFLAGS OMP_NUM_THREADS MPLBACKEND QT_QPA_PLATFORM SOURCE_DATE_EPOCH
+    NO_COLOR
+"""
+#: Addresses of databases and queues, which enter without their password.
+_ADDRESSES = (
+    "*DATABASE_URL", "*DATABASE_URI", "DB_URL", "*POSTGRES_URL", "*POSTGRESQL_URL", "*MYSQL_URL", "*REDIS_URL",
+    "*MONGO_URL", "*MONGO_URI", "*MONGODB_URL", "*MONGODB_URI", "*AMQP_URL", "*RABBITMQ_URL", "*BROKER_URL",
+)  # fmt: skip
+_STORES = late(
+    r"(?:postgres(?:ql)?|mysql|mariadb|sqlite3?|rediss?|mongodb|amqps?|mssql|oracle|cockroach(?:db)?|clickhouse|"
+    r"memory|unix)(?:\+\w{1,20})?"
 )
+_WORD_OF_SECRETS = late(r"pass(?:word|wd|phrase)|secret|token|credential|api_?key|private_?key", re.I)
 #: Names that are passed only where the person wrote them out in full.
 _TOLD = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "SSH_AUTH_SOCK", "DBUS_*", "DISPLAY", "DOCKER_HOST")
-_FIXED = {
-    "TUI_AGENT_TRIAL": "1",
+#: Nobody types, and nobody reads page by page: what wants an editor or an answer fails at once.
+NO_KEYBOARD: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        (
+            "EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "HGEDITOR", "SVN_EDITOR", "JJ_EDITOR", "FCEDIT",
+            "KUBE_EDITOR", "SUDO_EDITOR", "SYSTEMD_EDITOR", "GH_EDITOR", "BUNDLER_EDITOR",
+        ),
+        "false",
+    ),
+    **dict.fromkeys(
+        ("PAGER", "GIT_PAGER", "MANPAGER", "GH_PAGER", "SYSTEMD_PAGER", "AWS_PAGER", "BAT_PAGER", "PSQL_PAGER"), "cat"
+    ),
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
+    "GIT_MERGE_AUTOEDIT": "no",
     "DEBIAN_FRONTEND": "noninteractive",
+}  # fmt: skip
+_FIXED = {
+    **NO_KEYBOARD,
+    **dict.fromkeys(("GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS", "BROWSER"), "false"),
+    "PIP_NO_INPUT": "1",
+    "COREPACK_ENABLE_DOWNLOAD_PROMPT": "0",
+    "TUI_AGENT_TRIAL": "1",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
+}
+#: Without a network, package managers say so at once instead of trying again for a minute.
+OFFLINE: Final[dict[str, str]] = {
+    "npm_config_offline": "true",
+    "npm_config_audit": "false",
+    "npm_config_fund": "false",
+    "npm_config_update_notifier": "false",
+    "npm_config_fetch_retries": "0",
+    "YARN_ENABLE_NETWORK": "0",
+    "YARN_ENABLE_TELEMETRY": "0",
+    "COREPACK_ENABLE_NETWORK": "0",
+    "PIP_NO_INDEX": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "UV_OFFLINE": "1",
+    "CARGO_NET_OFFLINE": "true",
+    "GOPROXY": "off",
+    "GOTOOLCHAIN": "local",
+    "COMPOSER_DISABLE_NETWORK": "1",
+    "HEX_OFFLINE": "1",
+    "CONDA_OFFLINE": "true",
+    "MAVEN_ARGS": "-o",
+    "HF_HUB_OFFLINE": "1",
+    "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
+    "PUPPETEER_SKIP_DOWNLOAD": "1",
+    "DO_NOT_TRACK": "1",
 }
 #: Virtual environments as people name them.
 VIRTUAL = (".venv", "venv")
+#: What belongs to a desktop, a login or a shell: no project needs it.
+_OF_DESKTOP = """
+    _ PWD OLDPWD SHLVL HOME TMPDIR TEMP TMP HIST* LS_COLORS LESS* XDG_* DBUS_* SSH_* GPG_* DISPLAY WAYLAND_*
+    WINDOWID XAUTHORITY TERM_* VTE_* KITTY_* ALACRITTY_* ITERM_* TMUX* STY ZELLIJ* WT_* WSL* PS1 PS2 PROMPT* MAIL
+    LOGNAME DESKTOP_* GNOME_* KDE_* GTK_* QT_* SESSION_MANAGER INVOCATION_ID JOURNAL_STREAM SYSTEMD_*
+    MEMORY_PRESSURE_* EDITOR VISUAL PAGER *_EDITOR *_PAGER TUI_AGENT_* VIRTUAL_ENV_PROMPT PYTHON_BASIC_REPL OSTYPE
+    MACHTYPE HOSTNAME HOSTTYPE COLUMNS LINES
+"""
 
 
 def variables(
-    root: str, places: Mapping[str, str], environ: Mapping[str, str], more: Iterable[str] = ()
+    root: str,
+    places: Mapping[str, str],
+    environ: Mapping[str, str],
+    more: Iterable[str] = (),
+    *,
+    offline: bool = True,
 ) -> tuple[dict[str, str], str]:
     """The variables, and the workspace's virtual environment that was put first on the path, relative ("" if none).
 
     places: HOME and TMPDIR. more: names or patterns from `trial.env`; a pattern passes no key and no address of the
-    desktop's services.
+    desktop's services. offline: package managers are told that there is no network.
     """
-    chosen = {name: value for name, value in environ.items() if _passes(name, tuple(more))}
-    chosen |= {**_FIXED, **places}
+    wanted = tuple(more)
+    chosen: dict[str, str] = {}
+    for name, value in environ.items():
+        if (given := _passed(name, value, wanted)) is not None:
+            chosen[name] = given
+    chosen |= {**_FIXED, **(OFFLINE if offline else {}), **places}
     chosen.setdefault("PATH", os.defpath)
     if "VIRTUAL_ENV" in chosen:
         return chosen, ""
@@ -53,9 +133,43 @@ def variables(
     return chosen, ""
 
 
-def _passes(name: str, more: tuple[str, ...]) -> bool:
+def left_out(environ: Mapping[str, str], chosen: Mapping[str, str]) -> list[str]:
+    """Names of variables that a program could have needed and does not get."""
+    return sorted(
+        name
+        for name in environ
+        if name not in chosen and not any(fnmatchcase(name, pattern) for pattern in _OF_DESKTOP.split())
+    )
+
+
+def _passed(name: str, value: str, more: tuple[str, ...]) -> str | None:
+    """The value that a command gets; None for one that it does not."""
     if name in more or name in _PASSED:
-        return True
+        return value
     if any(fnmatchcase(name, pattern) for pattern in _TOLD):
-        return False
-    return any(fnmatchcase(name, pattern) for pattern in (*_FAMILIES, *_TOOLS, *more))
+        return None
+    if any(fnmatchcase(name, pattern) for pattern in more):
+        return value
+    if any(fnmatchcase(name, pattern) for pattern in _ADDRESSES):
+        return _without_password(value)
+    if any(fnmatchcase(name, pattern) for pattern in _NEEDED.split()):
+        return None if _WORD_OF_SECRETS.search(value) or masked(value) != value else value
+    return None
+
+
+def _without_password(address: str) -> str | None:
+    """The address of a database, with its user alone; None for what is no such address."""
+    try:
+        parts = urlsplit(address)
+        parsed = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        return None
+    if not _STORES.fullmatch(parts.scheme.lower()):
+        return None
+    if not parts.netloc and not parts.query:  # a file
+        return address if masked(address) == address else None
+    user, at, host = parts.netloc.rpartition("@")
+    user, _, _ = user.partition(":")
+    query = parts.query if not any(_WORD_OF_SECRETS.search(name) for name, _ in parsed) else ""
+    clean = urlunsplit(parts._replace(netloc=f"{user}{at}{host}" if user else host, query=query, fragment=""))
+    return clean if masked(clean) == clean else None

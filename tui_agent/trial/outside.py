@@ -27,6 +27,8 @@ OURS = str(Path(__file__).parents[2])
 _PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.trial.inside.main import main; main()"
 
 
+Over = Literal["", "memory", "processes", "keyboard"]
+
 #: What of it the program inside imports.
 _PACKAGE = tuple(f"{OURS}/tui_agent/{name}" for name in ("__init__.py", "trial/__init__.py", "trial/inside"))
 
@@ -40,12 +42,12 @@ class Ended:
 
     status: its exit status; minus the number of the signal that ended it.
     left: names of programs that it had left running, which were ended.
-    over: "memory" or "processes" where it took more than it may, and was ended.
+    over: "memory" or "processes" if it took more than it may, and was ended; "keyboard" if it waited for one.
     """
 
     status: int
     left: tuple[str, ...] = ()
-    over: Literal["", "memory", "processes"] = ""
+    over: Over = ""
 
 
 class View:
@@ -59,7 +61,7 @@ class View:
         self._line: socket.socket | None = None
         self._reading: asyncio.Task[None] | None = None
         self._ended: dict[int, asyncio.Future[Ended]] = {}
-        self._over: Literal["", "memory", "processes"] = ""
+        self._over: Over = ""
         self._runs = 0
 
     async def __aenter__(self) -> Self:

@@ -224,7 +224,7 @@ def plan(
     root, home = str(workspace), os.path.realpath(environ.get("HOME") or "/nonexistent")
     if why := unfit(root, environ).get(isolated):
         raise NoView("workspace", 0, why)
-    limits = limits or _fitting(Limits())
+    limits = limits or fitting(Limits())
     binds, links = _system()
     programs = _programs(environ)
     own_home = home not in (*_OF_MACHINE, *programs) and not any(
@@ -314,7 +314,7 @@ def _mounted_below(root: str) -> str:
     return f"{below} is mounted below it, and would be empty in a view" if below else ""
 
 
-def _fitting(limits: Limits) -> Limits:
+def fitting(limits: Limits) -> Limits:
     """The layer is in memory: no more than a quarter of what is free."""
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE")
     return Limits(

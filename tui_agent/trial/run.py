@@ -9,9 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from tui_agent.files.numbers import whole_number
 from tui_agent.trial.changed import LayerReader, Read, Written
+from tui_agent.trial.environment import NO_KEYBOARD
+from tui_agent.trial.inside.commands import LOOK, waits_for_keyboard
 from tui_agent.trial.on_copy import mac_profile, make_copy
 from tui_agent.trial.output import MOST, Output
 from tui_agent.trial.outside import Ended, View
@@ -25,8 +29,8 @@ NOTHING = Read()
 #: Seconds from an interrupt to the end.
 INTERRUPTED = 0.3
 
-#: "proposal": it ran on what is not what is proposed any more.
-How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "proposal"]
+#: "proposal": it ran on what is not what is proposed any more. "keyboard": it waited for one.
+How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "proposal", "keyboard"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +95,8 @@ class Run:
 
     async def in_folder(self, folder: str, argv: Sequence[str]) -> RunResult:
         """Runs it in the real folder, with the person's own environment: what it writes stays."""
-        return self._result(*await self._follow(_InFolder(folder, argv)))
+        variables = {**os.environ, **NO_KEYBOARD}
+        return self._result(*await self._follow(_InFolder(folder, argv, variables)))
 
     async def _on_copy(self, plan: ViewPlan, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
         since = time.time()
@@ -207,7 +212,13 @@ class _InFolder:
 
     async def ended(self) -> Ended:
         assert self.process is not None
-        return Ended(await self.process.wait())
+        waiting, over = asyncio.ensure_future(self.process.wait()), False
+        while not (await asyncio.wait([waiting], timeout=LOOK))[0]:
+            for pid in filter(waits_for_keyboard, _descendants(self.process.pid)):
+                over = True
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+        return Ended(await waiting, (), "keyboard" if over else "")
 
     def stop(self) -> None:
         self._signal(signal.SIGINT)
@@ -217,6 +228,18 @@ class _InFolder:
         if self.process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self.process.pid, what)
+
+
+def _descendants(pid: int) -> list[int]:
+    """A process and those that it started, on Linux."""
+    found = [pid]
+    for one in found:
+        try:
+            for task in os.listdir(f"/proc/{one}/task"):
+                found += map(whole_number, Path(f"/proc/{one}/task/{task}/children").read_text().split())
+        except OSError:
+            continue  # it has ended
+    return found
 
 
 def is_full(layers: int) -> bool:

@@ -35,9 +35,12 @@ def processes():
     return found
 
 
-def unmapped(pids):
-    """Bytes of memory without a name (memfd) that processes hold open, beyond what of it counts as theirs."""
-    sizes, mapped = {}, 0
+def unmapped(pids, mapped=None):
+    """Bytes of memory without a name (memfd) that processes hold open, beyond what of it counts as theirs.
+
+    mapped: how much that is, if it is known better than by what each of them has.
+    """
+    sizes, theirs = {}, 0
     for pid in pids:
         folder, found = f"/proc/{pid}/fd", False
         try:
@@ -46,13 +49,41 @@ def unmapped(pids):
                     there = os.stat(f"{folder}/{name}")
                     sizes[there.st_dev, there.st_ino] = there.st_blocks * 512
                     found = True
-            if found:
+            if found and mapped is None:
                 with open(f"/proc/{pid}/status", "rb") as file:
                     shared = next((line for line in file if line.startswith(b"RssShmem:")), b"0 0")
-                mapped += int(shared.split()[1]) * 1024
+                theirs += int(shared.split()[1]) * 1024
         except (OSError, ValueError):
             continue  # it has ended, or does not let us look
-    return max(0, sum(sizes.values()) - mapped)
+    return max(0, sum(sizes.values()) - (theirs if mapped is None else mapped))
+
+
+def in_memory(others):
+    """Bytes that processes take together; what several of them share counts once."""
+    held = shared = 0
+    for pid, _, size in others:
+        try:
+            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+                lines = dict(line.split()[:2] for line in file if line.startswith(b"Pss"))
+            share, memory = int(lines[b"Pss:"]) * 1024, int(lines[b"Pss_Shmem:"]) * 1024
+        except (OSError, ValueError, KeyError):  # it has ended, or this kernel does not say
+            share, memory = size, 0
+        held += share
+        shared += memory
+    return held + unmapped([pid for pid, *_ in others], shared)
+
+
+def waits_for_keyboard(pid):
+    """Whether a program reads where only writing is possible: it found nothing to read at its standard input, and took
+    its standard error in place of it, which is what editors do with a terminal, and would wait for ever."""
+    try:
+        if not os.readlink(f"/proc/{pid}/fd/0").startswith("pipe:"):
+            return False
+        with open(f"/proc/{pid}/fdinfo/0", "rb") as file:
+            flags = next(line for line in file if line.startswith(b"flags:"))
+        return int(flags.split()[1], 8) & os.O_ACCMODE == os.O_WRONLY
+    except (OSError, ValueError, StopIteration):
+        return False  # it has ended, or does not let us look
 
 
 def in_folders(folders):
@@ -182,14 +213,24 @@ class FirstProcess:
     def _look(self):
         """Ends everything where it takes more than it may."""
         others = self._others() if self.running else []
-        held = sum(size for *_, size in others)
-        over = "memory" if held + unmapped([pid for pid, *_ in others]) > self.plan["memory"] else ""
+        most, pids = self.plan["memory"], [pid for pid, *_ in others]
+        # what each has for itself is more than what all have together, and is found out sooner
+        much = sum(size for *_, size in others) + unmapped(pids) > most
+        over = "memory" if much and in_memory(others) > most else ""
         over = over or ("processes" if len(others) > self.plan["processes"] else "")
         if not over and self.running and self.plan["isolated"] == "bubblewrap":  # its folders share no limit
             over = "memory" if in_folders(self.plan["folders"]) > self.plan["size"] else ""
         if over:
             self._end_all()
             self._say(over=over)
+            return
+        for pid in pids:
+            if waits_for_keyboard(pid):
+                self._say(over="keyboard")
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    pass
 
     def _kill(self, number):
         self._signal(self.running[number], signal.SIGKILL)

@@ -17,6 +17,7 @@ and answers
     {"ready": True}     with the descriptor of the layers: `0/u` what was written to the first overlay, and so on
     {"exit": N, "status": S, "left": [NAME]}       S as `os.waitstatus_to_exitcode` has it
     {"over": "memory" | "processes"}               everything in the view was ended
+    {"over": "keyboard"}                           a program that waited for a keyboard was ended
 
 Where the plan says "bubblewrap" that program has made the view and started this one as its first process; where it says
 "landlock" there is a copy of the folder, and this one ends what it started.

@@ -33,6 +33,7 @@ _ENDINGS = {
     "time-out": "stopped: its time was up",
     "memory": "ended: it took more memory than it may",
     "processes": "ended: it started more processes than it may",
+    "keyboard": "a program in it waited for a keyboard, which commands do not have, and was ended",
     "output": "ended: it printed more than 1 GB",
     "interrupted": "interrupted: it ended with the program",
     "proposal": "stopped: something else is proposed now",
