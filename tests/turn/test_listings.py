@@ -58,6 +58,7 @@ async def test_the_filter_is_named_also_that_of_a_plan(workspace: Path) -> None:
         text, _ = await listings(session, "What is in there?")
         (listed,) = session.state.plan.listed
         assert (listed.directory.filter, listed.entries, session.state.plan.directories) == ("*.ts", 1, ())
+        assert text.endswith("\n1 entry")
     assert text.startswith("### src (only *.ts)\n") and "| b.ts | file | 2 B |" in text
 
 

@@ -66,7 +66,9 @@ def _table(listing: DirectoryListing) -> str:
         return f"{title}\n{item(listing.error)}"
     rows = "\n".join(_rows(listing.entries))
     shown = len(listing.entries)
-    count = f"{listing.total} entries" + (f", the first {shown} shown" if shown < listing.total else "")
+    count = ("1 entry" if listing.total == 1 else f"{listing.total} entries") + (
+        f", the first {shown} shown" if shown < listing.total else ""
+    )
     return f"{title}\n| Name | Type | Size |\n| --- | --- | --- |\n{rows}\n{count}"
 
 

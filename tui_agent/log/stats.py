@@ -124,7 +124,7 @@ class Figures(Struct, frozen=True):
         if self.attempts:
             yield "time for a pattern", f"{self.milliseconds / self.attempts:.1f} ms"
         for pattern, count in self._worst():
-            yield f"found nothing: {pattern}", f"{count} times"
+            yield f"found nothing: {pattern}", "once" if count == 1 else f"{count} times"
 
     def _worst(self) -> list[tuple[str, int]]:
         """The patterns that failed most often, those that failed more than once."""

@@ -157,7 +157,7 @@ class SentView(Dialog[None], inherit_bindings=False):
 
     async def _get(self) -> None:
         self._exchanges = await self._sent()
-        self.query_one(Static).update(label(f"Sent to the model: {len(self._exchanges)} requests"))
+        self.query_one(Static).update(label(f"Sent to the model: {counted(len(self._exchanges), 'request')}"))
         options = self.query_one(OptionList)
         options.set_options([label(_head(one)) for one in self._exchanges])
         options.highlighted = len(self._exchanges) - 1 if self._exchanges else None
