@@ -287,6 +287,8 @@ def _workspace(path: str) -> Any:
         raise UsageError(
             f"{escaped(path)} is neither a command nor a folder", f"did you mean `tui-agent {command}`?"
         )
+    if arguments.is_like_a_command(path):
+        raise UsageError(*arguments.no_command(path, _shown_commands()))
     return arguments.workspace_folder(path)
 
 

@@ -210,9 +210,12 @@ class TestOpening:
     @pytest.mark.parametrize(
         ("path", "says"),
         [
-            ("nowhere", "there is no folder nowhere"),
+            ("./nowhere", "there is no folder ./nowhere"),
+            ("no.where", "there is no folder no.where"),
+            ("chat", "no command chat; commands are demo, run, apply, skip, undo, redo,"),
             ("a.py", "a.py is a file: name its folder: ."),
             ("a.py/x", "a.py/x"),
+            ("x" * 30, "there is no folder"),
             ("sessionz", "did you mean `tui-agent sessions`?"),
             ("x" * 300, "too long"),
             ("", "the name of the folder is empty"),
@@ -279,6 +282,7 @@ class TestErrors:
                 "`tui-agent sessions` has no command lst: did you mean `tui-agent sessions list`?",
             ),
             (["sessions"], "`tui-agent sessions` needs a command: write one of list,"),
+            (["chat", "hello"], "no command chat; commands are demo,"),
             (["config", "xyz"], "write one of path, show, check"),
             (["--theme", "light", "demo"], "a command comes before its options: write `tui-agent demo …`"),
             (["--model", "m", "run", "x"], "a command comes before its options: write `tui-agent run …`"),

@@ -66,6 +66,24 @@ async def make(workspace: Path) -> str:
         return session.state.session.id
 
 
+async def test_last_is_the_newest_session_of_this_folder(
+    workspace: Path, sessions: Commands, capfd: pytest.CaptureFixture[str]
+) -> None:
+    await make(workspace)
+    async with open_session(workspace, [reply("Nothing to do.")]) as session:
+        await session.chat.submit("hello")
+        await session.chat.finished()
+        newest = session.state.session.id
+    for command in ("show", "export"):
+        assert sessions(command, "last").out == sessions(command, newest).out
+    figures = run_here(capfd, ["stats", "--json", "--session", "last"]).out
+    assert json.loads(figures)["turns"] == 1
+    sessions("rename", "last", "Timeouts")
+    assert {entry["id"]: entry["name"] for entry in sessions.json("list")}[newest] == "Timeouts"
+    forked = sessions("fork", "last").out.strip()
+    assert forked in {entry["id"] for entry in sessions.json("list")}
+
+
 async def test_list_show_search_rename_delete(workspace: Path, sessions: Commands) -> None:
     name = await make(workspace)
     (entry,) = sessions.json("list")

@@ -21,6 +21,7 @@ from tui_agent.settings.files import reason_of
 
 #: More words are not a request; a file is named instead.
 MOST_PROMPT_BYTES = 16 * 1024 * 1024
+_COMMAND = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
 _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 
 
@@ -89,6 +90,14 @@ def new_file(path: str | None) -> Path | None:
     if not target.parent.is_dir() or (target.exists() and not target.is_file()):
         raise UsageError(f"{escaped(path)} cannot be written", "name a file in a folder that exists")
     return target
+
+
+def session_id(name: str) -> str:
+    """The id of a session; `last` is the newest of the folder that the command runs in. Raises `SessionError`."""
+    from tui_agent.log.storage import LAST, find
+    from tui_agent.settings.folders import user_folders
+
+    return find(user_folders().data, name, workspace_folder(".")).name if name == LAST else name
 
 
 def prompt_words(words: str) -> str:
@@ -206,6 +215,17 @@ def command_first(command: str) -> tuple[str, str]:
     return "a command comes before its options", f"write `tui-agent {command} …`"
 
 
+def is_like_a_command(word: str) -> bool:
+    """Whether a word that names nothing here was meant as a command: it has neither a dot nor a slash."""
+    return len(word) <= 24 and bool(_COMMAND.fullmatch(word)) and not os.path.lexists(word)
+
+
+def no_command(word: str, commands: Iterable[str]) -> tuple[str, str]:
+    """What to say where a word is neither a folder nor a command."""
+    what = f"no command {escaped(word)}; commands are {', '.join(commands)}"
+    return what, "write one of them, or the name of a folder that exists"
+
+
 def in_words(error: click.ClickException) -> tuple[str, str]:
     """What happened and what to do, of an error that click found in the arguments."""
     context: click.Context | None = getattr(error, "ctx", None)
@@ -223,6 +243,9 @@ def in_words(error: click.ClickException) -> tuple[str, str]:
             path = str(context.params.get("path") or "") if context else ""
             if context and context.parent and path in getattr(context.parent.command, "commands", ()):
                 return command_first(path)
+            parent = context.parent.command if context and context.parent else None
+            if isinstance(parent, click.Group) and is_like_a_command(path):
+                return no_command(path, [name for name, it in parent.commands.items() if not it.hidden])
             return escaped(message[:1].lower() + message[1:]), "put words that belong together in quotes"
         case _:
             return escaped(message[:1].lower() + message[1:]), remedy

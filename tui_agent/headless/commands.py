@@ -122,7 +122,10 @@ def _decision(name: Any, words: str) -> click.Command:
 
 @click.command()
 @click.option(
-    "--session", default="", metavar="ID", help="One session; without this, those of this workspace."
+    "--session",
+    default="",
+    metavar="ID|last",
+    help="One session; without this, those of this workspace.",
 )
 @all_option
 @json_option
@@ -136,7 +139,8 @@ def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
     if as_json and plot:
         raise UsageError("--json and --plot were both given", "use one of them")
     form = "json" if as_json else "plot" if plot else "words"
-    return sessions.stats(arguments.workspace_folder("."), session, everywhere, form)
+    one = arguments.session_id(session)
+    return sessions.stats(arguments.workspace_folder("."), one, everywhere, form)
 
 
 @click.command()

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from tui_agent.log.catalog import Sort
 
 
+session_argument = click.argument(
+    "session", metavar="ID|last", callback=lambda context, parameter, value: arguments.session_id(value)
+)
+
+
 @click.group("sessions", cls=CommandGroup)
 def sessions() -> None:
     """List, read, search, export, fork and delete sessions."""
@@ -38,7 +43,7 @@ def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
 
 
 @sessions.command()
-@click.argument("session", metavar="ID")
+@session_argument
 @click.option(
     "--sent", is_flag=True, help="Show what the model was sent and what it answered, word for word."
 )
@@ -63,7 +68,7 @@ def search(words: tuple[str, ...], everywhere: bool, as_json: bool) -> int:
 
 
 @sessions.command()
-@click.argument("session", metavar="ID")
+@session_argument
 @click.option("--format", "form", type=click.Choice(["md", "json"]), default="md", help="Markdown or JSON.")
 @click.option("--output", metavar="FILE", help="Where to write it; standard output if not given.")
 def export(session: str, form: Literal["md", "json"], output: str | None) -> int:
@@ -84,7 +89,7 @@ def import_(source: str, remove_legacy: bool) -> int:
 
 
 @sessions.command()
-@click.argument("session", metavar="ID")
+@session_argument
 @click.option("--turn", type=click.IntRange(min=1), help="Keep the turns up to this one; all if not given.")
 def fork(session: str, turn: int | None) -> int:
     """Begin a new session where this one stood, and print its id."""
@@ -94,7 +99,7 @@ def fork(session: str, turn: int | None) -> int:
 
 
 @sessions.command()
-@click.argument("session", metavar="ID")
+@session_argument
 @click.argument("name", metavar="NAME")
 def rename(session: str, name: str) -> int:
     """Give a session a name."""
