@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.sessions import Reply, calls, model_of, open_session, reply
 
-from tui_agent.errors import Unreachable
+from tui_agent.errors import RequestRejected, Unreachable
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
@@ -152,6 +152,16 @@ async def test_without_a_plan_the_words_of_the_request_are_taken(
         assert (state.plan.source, state.plan.actions[0].loaded) == ("words", ("src/retry.py",))
         (notice,) = state.notices.items
         assert notice.level == "warning" and why in notice.text
+
+
+async def test_an_error_that_the_model_itself_meets_is_told_once(workspace: Path) -> None:
+    unknown = RequestRejected("The server does not know scripted", "check its name")
+    async with open_session(workspace, [unknown], plans=[unknown]) as session:
+        await session.chat.submit(VAGUE)
+        await session.chat.finished()
+        assert purposes(session) == ["plan", "main"]
+        assert session.state.turn.error == str(unknown)
+        assert not [notice for notice in session.state.notices.items if "does not know" in notice.text]
 
 
 async def test_a_plan_of_the_older_form_and_one_that_is_mended_are_taken(workspace: Path) -> None:

@@ -14,7 +14,18 @@ from tui_agent.context import known, memory
 from tui_agent.context.blocks import inert
 from tui_agent.context.folders import outline
 from tui_agent.context.known import LoadedBy
-from tui_agent.errors import EmptyReply, LimitReached, ModelError, SchemaRefused
+from tui_agent.errors import (
+    BadKey,
+    EmptyReply,
+    LimitReached,
+    ModelError,
+    NoModel,
+    Overloaded,
+    RequestRejected,
+    SchemaRefused,
+    TimedOut,
+    Unreachable,
+)
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import text_of
 from tui_agent.planning.near_names import completed
@@ -42,7 +53,7 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
     await context.workspace.ready()
     if context.look is not None:
         await context.look()  # a file that was renamed is found under its new name
-    made = await make_plan(context, request, emit)
+    made, doubt = await make_plan(context, request, emit)
     if made.source == "model":
         files = await asyncio.to_thread(completed, made.files, context.workspace.index)
         made = replace(made, files=files)
@@ -62,15 +73,18 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
     listings, left_out = await list_directories(context, made.directories, emit)
     if left_out:
         loaded = loaded.plus(LoadedFiles(facts=(left_out,)))
-    return Draft(request, loaded=loaded, listings=listings)
+    return Draft(request, loaded=loaded, listings=listings, doubt=doubt)
 
 
 def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) -> bool:
     return action.name in attachments or any(f"@{pattern}" in request for pattern in action.patterns)
 
 
-async def make_plan(context: TurnContext, request: str, emit: Emit) -> Plan:
-    """The planner is not asked where the words name every file, or where it cannot be.
+async def make_plan(context: TurnContext, request: str, emit: Emit) -> tuple[Plan, str]:
+    """The plan, and a warning to give once the model has answered: the request to it may meet the same error, and
+    says it then.
+
+    The planner is not asked where the words name every file, or where it cannot be.
 
     What goes wrong with the planner never ends the turn: the plan is then made from the request's own words.
     """
@@ -82,8 +96,16 @@ async def make_plan(context: TurnContext, request: str, emit: Emit) -> Plan:
         try:
             made = await _ask_planner(context, request, planner, emit)
         except (ModelError, LimitReached) as error:
+            if planner.model == context.state().model.name and _lasts(error):
+                return words.plan, _no_plan(planner.model, error.what)
             await _say_no_plan(planner.model, error.what, emit)
-    return words.plan if made is None else _with_mentions(made, words.plan, request)
+    return (words.plan if made is None else _with_mentions(made, words.plan, request)), ""
+
+
+def _lasts(error: ModelError | LimitReached) -> bool:
+    """Whether the next request to the same model is likely to meet the same error."""
+    lasting = isinstance(error, (BadKey, NoModel, RequestRejected, Unreachable))
+    return lasting and not isinstance(error, (TimedOut, Overloaded))
 
 
 async def _planner(context: TurnContext, words: Words, request: str) -> ModelRequest | None:
@@ -230,5 +252,8 @@ def _with_mentions(plan: Plan, words: Plan, request: str) -> Plan:
 
 
 async def _say_no_plan(planner: str, why: str, emit: Emit) -> None:
-    sentence = f"{planner} made no plan, so the words of the request find the files: {why}"
-    await emit(e.NoticeGiven("warning", sentence))
+    await emit(e.NoticeGiven("warning", _no_plan(planner, why)))
+
+
+def _no_plan(planner: str, why: str) -> str:
+    return f"{planner} made no plan, so the words of the request find the files: {why}"

@@ -77,7 +77,10 @@ async def ask(context: TurnContext, draft: Draft, earlier: Earlier, emit: Emit) 
             size = _Size(context)
             continue
         try:
-            return await _ask_once(context, composed, earlier, emit)
+            reply = await _ask_once(context, composed, earlier, emit)
+            if draft.doubt:
+                await emit(e.NoticeGiven("warning", draft.doubt))
+            return reply
         except LimitReached:
             if context.requests.why and not context.part and not context.requests.told:
                 context.requests.told = True

@@ -67,6 +67,8 @@ class Draft(Struct, frozen=True):
     brief: bool = False
     #: The instruction and base files in force now.
     contexts: tuple[ContextFile, ...] = ()
+    #: A warning that is given once this was answered, and not where it is not.
+    doubt: str = ""
 
     @property
     def everything(self) -> LoadedFiles:
