@@ -2,114 +2,102 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tui_agent.files.git_folder import read_regular
-from tui_agent.files.structures import Unreadable, read_json, read_toml
+from tui_agent.checks.projects.files import Project
+from tui_agent.checks.projects.node import node_checks
+from tui_agent.checks.projects.others import other_checks
+from tui_agent.checks.projects.plain import Plain, plain
+from tui_agent.checks.projects.python import python_checks
+from tui_agent.checks.projects.scripts import ci_lines
+from tui_agent.checks.projects.tasks import LINTS, TESTS, Target, plain_of, rules, task_lines
 from tui_agent.settings.schema import CheckCommand
 
-#: Bytes of a project's own file that are read to find its checks.
-_MOST_READ = 1 << 20
-
-
-#: So many test files are read to know what they are written for.
-_MOST_FILES = 5
-#: Tests that are functions, or ask for pytest, are for pytest.
-_PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULTILINE)
+#: More checks than this are not offered.
+MOST_FOUND = 20
+#: The kind of a check that runs all hooks: one where no hook is a check of its own.
+HOOKS = "pre-commit"
 
 
 def concerns(check: CheckCommand, paths: Iterable[str]) -> bool:
-    """Whether it has to do with one of these files."""
+    """Whether it has to do with one of these files: one that a glob of its `files` fits, and none with a `!`."""
+    wanted = [glob for glob in check.files if not glob.startswith("!")]
+    unwanted = [glob[1:] for glob in check.files if glob.startswith("!")]
     return not check.files or any(
-        fnmatchcase(path, glob) or fnmatchcase(f"/{path}", f"*/{glob}")
-        for path in paths
-        for glob in check.files
+        (not wanted or _fits(path, wanted)) and not _fits(path, unwanted) for path in paths
     )
+
+
+def _fits(path: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(path, glob) or fnmatchcase(f"/{path}", f"*/{glob}") for glob in globs)
 
 
 def found_in(root: Path) -> list[CheckCommand]:
     """The checks that the project's own files name, tests first. Nothing is run. Blocking."""
-    return list(_found(root, lambda name: _text(root / name)))
+    found: dict[str, CheckCommand] = {}
+    for check in sorted(_found(Project(root)), key=lambda one: not one.kind.endswith(" tests")):
+        name, count = check.name, 2
+        while name in found:
+            name, count = f"{check.name} {count}", count + 1
+        if not any(check.command == other.command for other in found.values()):
+            found[name] = CheckCommand(name, check.command, files=check.files)
+    return list(found.values())[:MOST_FOUND]
 
 
-def _found(root: Path, text: Callable[[str], str]) -> Iterator[CheckCommand]:
-    python = _toml(text("pyproject.toml"))
-    tools = _table(python.get("tool"))
-    test_files = bool(_test_files(root))
-    pytest = (
-        "pytest" in tools
-        or (root / "pytest.ini").is_file()
-        or (root / "conftest.py").is_file()
-        or (root / "tests/conftest.py").is_file()
-        or "[tool:pytest]" in text("setup.cfg")
-        or "[pytest]" in text("tox.ini")
-        or _PYTEST.search("\n".join(_text(path) for path in _test_files(root)[:_MOST_FILES]))
-    )
-    if pytest:
-        yield CheckCommand("pytest", "pytest -q", files=("*.py",))
-    elif test_files:
-        yield CheckCommand("unittest", "python -m unittest discover -q", files=("*.py",))
-    package = _json(text("package.json"))
-    test = _table(package.get("scripts")).get("test")
-    if isinstance(test, str) and test and "no test specified" not in test:
-        yield CheckCommand("test", f"{_node_runner(root)} test")
-    if (root / "Cargo.toml").is_file():
-        yield CheckCommand("cargo", "cargo test --quiet", files=("*.rs", "Cargo.toml"))
-    if (root / "go.mod").is_file():
-        yield CheckCommand("go", "go test ./...", files=("*.go", "go.mod"))
-    nothing_else = not (pytest or test_files or test)
-    if nothing_else and re.search(r"^test\s*:", text("Makefile"), re.MULTILINE):
-        yield CheckCommand("make", "make test")
-    yield from _linters(root, tools, text)
+def _found(project: Project) -> Iterator[Plain]:
+    """One check of each kind: the command that a file of the project says, else what its settings ask for."""
+    said, covered = _said(project)
+    kinds = {check.kind for check in said} | covered
+    configured = [*python_checks(project, kinds), *node_checks(project), *other_checks(project)]
+    given = set[str]()
+    for check in [*said, *configured]:
+        if check.kind not in given | covered and check.kind != HOOKS:
+            given.add(check.kind)
+            yield _best(check, said)
+    if project.has(".pre-commit-config.yaml") and all(kind.endswith(" tests") for kind in given):
+        yield Plain(HOOKS, "pre-commit", "pre-commit run --all-files", ())
+    if not any(kind.endswith(" tests") for kind in given):
+        yield from _opaque(project)
 
 
-def _test_files(root: Path) -> list[Path]:
-    return sorted([*root.glob("test_*.py"), *root.glob("tests/**/test_*.py")])
+def _best(check: Plain, said: list[Plain]) -> Plain:
+    """The plainest command of its kind, the first of several."""
+    return min((one for one in (*said, check) if one.kind == check.kind), key=lambda one: one.narrowed)
 
 
-def _linters(root: Path, tools: dict[str, object], text: Callable[[str], str]) -> Iterator[CheckCommand]:
-    if "ruff" in tools or (root / "ruff.toml").is_file() or (root / ".ruff.toml").is_file():
-        yield CheckCommand("ruff", "ruff check --quiet --output-format concise .", files=("*.py",))
-    if "mypy" in tools or (root / "mypy.ini").is_file() or "[mypy]" in text("setup.cfg"):
-        yield CheckCommand("mypy", "mypy .", files=("*.py",))
-    if "ty" in tools or (root / "ty.toml").is_file():
-        yield CheckCommand("ty", "ty check", files=("*.py",))
-    if (root / "tsconfig.json").is_file():
-        yield CheckCommand("tsc", "npx --no-install tsc --noEmit", files=("*.ts", "*.tsx"))
-    names = ("eslint.config.js", "eslint.config.mjs", "eslint.config.ts", ".eslintrc.json", ".eslintrc.js")
-    if any((root / name).is_file() for name in (*names, ".eslintrc.cjs", ".eslintrc.yml")):
-        yield CheckCommand("eslint", "npx --no-install eslint .", files=("*.js", "*.ts", "*.jsx", "*.tsx"))
+def _said(project: Project) -> tuple[list[Plain], set[str]]:
+    """The plain commands that CI files, recipes and tasks say, in this order; and the kinds of checks that a recipe
+    runs in a way of its own, which is a check then."""
+    ci = [
+        found for line in ci_lines(project) if (found := plain(line.text, project, line.folder)) is not None
+    ]
+    said, covered = list[Plain](), set[str]()
+    for recipes in rules(project):
+        for name in (*TESTS, *LINTS):
+            if name not in recipes:
+                continue
+            target = recipes.target(name)
+            said += target.plain
+            if name in TESTS and _is_whole(target):
+                kinds = target.named | {one.kind for one in target.plain}
+                if not covered & kinds and not {one.kind for one in ci} & kinds:
+                    covered |= kinds
+                    said.append(Plain("make tests", recipes.program, f"{recipes.program} {name}"))
+    found = [*ci, *said, *plain_of(task_lines(project), project)]
+    return [one for one in found if one.kind not in covered], covered
 
 
-def _node_runner(root: Path) -> str:
-    if (root / "pnpm-lock.yaml").is_file():
-        return "pnpm"
-    return "yarn" if (root / "yarn.lock").is_file() else "npm"
+def _is_whole(target: Target) -> bool:
+    """Whether the recipe is more than the plain commands in it, and runs a known runner in a view."""
+    return target.more and bool(target.named) and not target.away
 
 
-def _text(path: Path) -> str:
-    try:
-        return read_regular(str(path), _MOST_READ).decode("utf-8", "replace")  # never waits at a pipe
-    except OSError:
-        return ""
-
-
-def _table(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _toml(text: str) -> dict[str, object]:
-    try:
-        return read_toml(text)
-    except Unreadable:
-        return {}
-
-
-def _json(text: str) -> dict[str, object]:
-    try:
-        return _table(read_json(text))
-    except Unreadable:
-        return {}
+def _opaque(project: Project) -> Iterator[Plain]:
+    """`make test`, whatever it does, where nothing else is known."""
+    for recipes in rules(project):
+        for name in TESTS:
+            if name in recipes and not recipes.target(name).away:
+                yield Plain("make tests", recipes.program, f"{recipes.program} {name}")
+                return

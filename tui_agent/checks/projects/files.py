@@ -1,0 +1,124 @@
+"""The files of a project that say how it is checked: each read once, within bounds."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tui_agent.files.git_folder import read_regular
+from tui_agent.files.structures import Unreadable, read_json, read_toml
+
+#: Bytes of a file that are read, and names of a folder that are looked at.
+MOST_READ, MOST_NAMES = 1 << 20, 500
+#: Folders that are looked through for tests.
+MOST_FOLDERS = 400
+#: Folders that hold nothing of the project itself.
+_APART = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist", "vendor"})
+_SECTION = re.compile(r"^\[([^\]\n]+)\]\s*$")
+
+
+class Project:
+    """Every look is blocking; what is no regular file, is too large or cannot be read counts as empty."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._texts: dict[str, str] = {}
+
+    def text(self, name: str) -> str:
+        """The content of a file, "" without it."""
+        if name not in self._texts:
+            try:
+                content = read_regular(str(self.root / name), MOST_READ)  # never waits at a pipe
+            except (OSError, ValueError):
+                content = b""
+            self._texts[name] = content.decode("utf-8", "replace").removeprefix("\ufeff")
+        return self._texts[name]
+
+    def toml(self, name: str) -> dict[str, object]:
+        try:
+            return read_toml(self.text(name))
+        except Unreadable:
+            return {}
+
+    def json(self, name: str) -> dict[str, object]:
+        try:
+            return table(read_json(self.text(name)))
+        except Unreadable:
+            return {}
+
+    def sections(self, name: str) -> dict[str, dict[str, str]]:
+        """The sections of a file as `setup.cfg`, each with its keys and their values, which may have several lines."""
+        found: dict[str, dict[str, str]] = {}
+        section: dict[str, str] = {}
+        key = ""
+        for line in self.text(name).splitlines():
+            if head := _SECTION.match(line):
+                section, key = found.setdefault(head[1].strip(), {}), ""
+            elif not line.strip() or line.lstrip()[0] in "#;":
+                continue
+            elif line[0] in " \t":
+                if key:
+                    section[key] += f"\n{line.strip()}"
+            else:
+                key, _, value = line.partition("=")
+                key = key.strip()
+                section[key] = value.strip()
+        return found
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these is a regular file."""
+        return any(stat.S_ISREG(self._mode(name)) for name in names)
+
+    def has_folder(self, name: str) -> bool:
+        return stat.S_ISDIR(self._mode(name))
+
+    def _mode(self, name: str) -> int:
+        try:
+            return os.stat(self.root / name).st_mode
+        except (OSError, ValueError):
+            return 0
+
+    def holds(self, path: str) -> bool:
+        """Whether a relative path leads to something in the project."""
+        return is_inside(path) and self._mode(path) != 0
+
+    def matching(self, folder: str, glob: str) -> list[str]:
+        """Names in one folder, sorted."""
+        try:
+            with os.scandir(self.root / folder) as entries:
+                names = [entry.name for entry, _ in zip(entries, range(MOST_NAMES), strict=False)]
+        except (OSError, ValueError):
+            return []
+        return sorted(name for name in names if fnmatchcase(name, glob))
+
+    def below(self, folder: str, *globs: str) -> Iterator[str]:
+        """Relative paths of the files in a folder, and in those below it, that fit a glob."""
+        top = self.root / folder
+        for count, (at, folders, names) in enumerate(os.walk(top)):
+            if count >= MOST_FOLDERS:
+                return
+            folders[:] = sorted(one for one in folders if one not in _APART and not one.startswith("."))
+            here = os.path.relpath(at, self.root)
+            for name in sorted(names)[:MOST_NAMES]:
+                if any(fnmatchcase(name, glob) for glob in globs):
+                    yield name if here == "." else f"{here}/{name}"
+
+
+def is_inside(path: str) -> bool:
+    """Whether a relative path stays in the folder that it begins in."""
+    return bool(path) and path[0] not in "/~-" and ".." not in path.split("/")
+
+
+def table(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def words(value: object) -> list[str]:
+    """The texts in a list, or of one text."""
+    if isinstance(value, str):
+        return [value]
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -1,0 +1,156 @@
+"""Node: the scripts of package.json, with the package manager of the project."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tui_agent.checks.projects.files import Project, table, words
+from tui_agent.checks.projects.plain import Plain
+
+_SCRIPTS = (
+    "*.js",
+    "*.ts",
+    "*.jsx",
+    "*.tsx",
+    "*.mjs",
+    "*.cjs",
+    "*.mts",
+    "*.cts",
+    "*.vue",
+    "*.svelte",
+    "*.json",
+)
+_TYPED = ("*.ts", "*.tsx", "*.mts", "*.cts", "*.vue", "*.svelte", "*.json")
+_LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
+#: Scripts by what they check, the best name first.
+_NAMES = {
+    "node tests": ("test", "tests", "test:unit", "unit", "test:ci", "test-ci", "jest", "mocha", "vitest"),
+    "node lint": ("lint", "lint:js", "lint:check", "eslint", "xo", "lint:ci"),
+    "node types": (
+        "typecheck",
+        "type-check",
+        "types:check",
+        "check-types",
+        "tsc",
+        "test:types",
+        "check:types",
+        "types",
+    ),
+}
+_ESLINT = ("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc",
+           ".eslintrc.json", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.yml", ".eslintrc.yaml")  # fmt: skip
+#: A script that never ends by itself, and what makes it end.
+_WATCHES = re.compile(r"--watch(?!=false|All=false)|\b(?:ng|react-scripts|vue-cli-service) test\b|\bwatch\b")
+_NONE = re.compile(r"no test specified|^\s*(?:exit|true|:)(?:\s+\d+)?\s*$|^\s*echo [^&|;]*$")
+#: A script that runs the one of the same name in every package.
+DELEGATES = re.compile(
+    r"(?:npm (?:run )?[\w:-]+ (?:-ws|--workspaces)|npm (?:-ws|--workspaces) (?:run )?[\w:-]+"
+    r"|pnpm (?:-r|--recursive|recursive)(?: run)? [\w:-]+|pnpm --filter \S+(?: run)? [\w:-]+"
+    r"|yarn workspaces (?:run|foreach [\w -]*run) [\w:-]+)(?: --if-present| --stream| --parallel)*"
+)
+
+
+def package_manager(project: Project) -> str:
+    """The one that `packageManager` names, else that of the lock file."""
+    named = project.json("package.json").get("packageManager")
+    if isinstance(named, str) and (name := named.partition("@")[0]) in ("npm", "pnpm", "yarn", "bun"):
+        return name
+    return next((program for lock, program in _LOCKS.items() if project.has(lock)), "npm")
+
+
+def node_checks(project: Project) -> Iterator[Plain]:
+    package = project.json("package.json")
+    if not package:
+        if project.has("deno.json", "deno.jsonc"):
+            yield Plain("node tests", "deno", "deno test")
+        return
+    manager = package_manager(project)
+    scripts = {
+        name: script
+        for name, script in table(package.get("scripts")).items()
+        if isinstance(script, str) and re.fullmatch(r"[\w:.-]{1,60}", name)
+    }
+    tests = _script(scripts, "node tests")
+    covered = scripts.get(tests, "")
+    if tests:
+        yield Plain("node tests", "test", _run(manager, tests, covered))
+    elif is_workspace(project):
+        yield Plain("node tests", "test", everywhere(manager, "test", project))
+    lint = _script(scripts, "node lint")
+    if lint and not _calls(covered, lint, ("eslint", "xo", "standard", "biome")):
+        yield Plain("node lint", lint, _run(manager, lint, scripts[lint]), _SCRIPTS)
+    elif not lint and project.has(*_ESLINT) and not re.search(r"\beslint\b", covered):
+        yield Plain("node lint", "eslint", f"{executes(manager)} eslint .", _SCRIPTS)
+    types = _script(scripts, "node types")
+    if types and not _calls(covered, types, ("tsc",)):
+        yield Plain("node types", types, _run(manager, types, scripts[types]), _TYPED)
+    elif not types and project.has("tsconfig.json") and not re.search(r"\btsc\b", covered):
+        yield Plain("node types", "tsc", f"{executes(manager)} tsc --noEmit", _TYPED)
+
+
+def _script(scripts: dict[str, str], kind: str) -> str:
+    """The best script of a kind that ends by itself, else one that can be told to; "" without one."""
+    names = [name for name in _NAMES[kind] if name in scripts and not _NONE.search(scripts[name])]
+    if kind != "node tests":
+        names = [name for name in names if not re.search(r"--fix\b|--write\b", scripts[name])]
+    return next((name for name in names if not _WATCHES.search(scripts[name])), names[0] if names else "")
+
+
+def _run(manager: str, name: str, script: str) -> str:
+    run = f"{manager} test" if name == "test" and manager != "bun" else f"{manager} run {name}"
+    between = " --" if manager == "npm" else ""
+    if "react-scripts test" in script:
+        return f"CI=true {run}"
+    if re.search(r"\bng test\b", script):
+        return f"{run}{between} --watch=false"
+    if re.search(r"\bjest\b.*--watch", script):
+        return f"{run}{between} --watchAll=false"
+    return run
+
+
+def _calls(script: str, name: str, programs: tuple[str, ...]) -> bool:
+    """Whether a script runs another one, or the program behind it."""
+    return bool(
+        re.search(rf"(?:run|run-s|run-p|npm-run-all|yarn|pnpm)(?: [\w:-]+)* {re.escape(name)}\b", script)
+        or any(re.search(rf"(?:^|[&|;] *)(?:npx )?{program}\b", script) for program in programs)
+    )
+
+
+def executes(manager: str) -> str:
+    """What begins a command with a program of the project's packages; nothing is fetched."""
+    return {"pnpm": "pnpm exec", "yarn": "yarn run", "bun": "bun run"}.get(manager, "npx --no-install")
+
+
+def is_workspace(project: Project) -> bool:
+    """Whether the manifest at the top names packages below it."""
+    return bool(package_globs(project))
+
+
+def package_globs(project: Project) -> list[str]:
+    """The globs of the folders of packages."""
+    named = project.json("package.json").get("workspaces")
+    if isinstance(named, dict):
+        named = named.get("packages")
+    found = words(named)
+    for line in project.text("pnpm-workspace.yaml").partition("packages:")[2].splitlines()[1:]:
+        item = re.match(r"\s*- *['\"]?([^'\"#]+?)['\"]?\s*(?:#.*)?$", line)
+        if item is None:
+            if line.strip() and not line.lstrip().startswith("#"):
+                break
+            continue
+        found.append(item[1])
+    return found
+
+
+def everywhere(manager: str, script: str, project: Project) -> str:
+    """The command that runs a script in each package that has it."""
+    match manager:
+        case "pnpm":
+            return f"pnpm -r --if-present run {script}"
+        case "yarn":
+            berry = project.has(".yarnrc.yml")
+            return f"yarn workspaces foreach -A run {script}" if berry else f"yarn workspaces run {script}"
+        case "bun":
+            return f"bun run --filter '*' {script}"
+    return f"npm run {script} --workspaces --if-present"

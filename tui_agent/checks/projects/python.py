@@ -1,0 +1,115 @@
+"""Python: the tests and linters that a project's settings name, where nobody says the command itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from itertools import islice
+
+from tui_agent.checks.projects.files import Project, table
+from tui_agent.checks.projects.plain import Plain, has_environment
+from tui_agent.checks.projects.runners import PYTHON
+from tui_agent.checks.projects.tasks import hooks
+
+#: So many test files are read to know what they are written for.
+_MOST_FILES = 5
+#: Tests that are functions, or ask for pytest, are for pytest.
+_PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULTILINE)
+
+
+def python_checks(project: Project, told: Collection[str]) -> Iterator[Plain]:
+    """What the settings name; `told` are the kinds of checks for which a command is known."""
+    tools = table(project.toml("pyproject.toml").get("tool"))
+    if "python tests" not in told:
+        yield from _tests(project, tools)
+    yield from _linters(project, tools)
+
+
+def _tests(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
+    before = "" if has_environment(project) or not project.has("poetry.lock") else "poetry run "
+    files = list(islice(_test_files(project), _MOST_FILES))
+    settings = (
+        "pytest" in tools
+        or project.has("pytest.ini", ".pytest.ini", "pytest.toml")
+        or "tool:pytest" in project.sections("setup.cfg")
+        or "pytest" in project.sections("tox.ini")
+    )
+    django = project.has("manage.py") and "DJANGO_SETTINGS_MODULE" in project.text("manage.py")
+    if settings or project.has("conftest.py", "tests/conftest.py", "test/conftest.py"):
+        yield Plain("python tests", "pytest", f"{before}pytest -q")
+    elif project.has("runtests.py", "tests/runtests.py"):
+        folder = "" if project.has("runtests.py") else "cd tests && "
+        yield Plain("python tests", "runtests", f"{folder}{before}python runtests.py")
+    elif django:
+        yield Plain("python tests", "django", f"{before}python manage.py test")
+    elif any(_PYTEST.search(project.text(path)) for path in files) or _needs_pytest(project):
+        if files or project.has_folder("tests"):
+            yield Plain("python tests", "pytest", f"{before}pytest -q")
+    elif files and not project.has("tox.ini", "noxfile.py", "tox.toml"):
+        folder = files[0].partition("/")[0]
+        start = f" -s {folder}" if "/" in files[0] and not project.has(f"{folder}/__init__.py") else ""
+        yield Plain("python tests", "unittest", f"{before}python -m unittest discover -q{start}")
+
+
+def _needs_pytest(project: Project) -> bool:
+    """Whether pytest is among what the project needs to be worked on."""
+    names = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py", "requirements-dev.txt")
+    more = (
+        "requirements.txt",
+        "dev-requirements.txt",
+        "requirements/dev.txt",
+        "requirements/test.txt",
+        "Pipfile",
+    )
+    return any(re.search(r"\bpytest\b", project.text(name)) for name in (*names, *more))
+
+
+def _test_files(project: Project) -> Iterator[str]:
+    """Those in the folder itself, then those in a folder for tests."""
+    yield from project.matching(".", "test_*.py")
+    for folder in ("tests", "test"):
+        yield from project.below(folder, "test_*.py", "*_test.py")
+
+
+def _linters(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
+    ruff = table(tools.get("ruff"))
+    formats_only = "format" in ruff and set(ruff) <= {"format", "line-length", "target-version"}
+    if ("ruff" in tools and not formats_only) or project.has("ruff.toml", ".ruff.toml"):
+        yield Plain("ruff", "ruff", "ruff check --quiet --output-format concise .", PYTHON)
+    elif project.has(".flake8") or any(
+        "flake8" in project.sections(name) for name in ("setup.cfg", "tox.ini")
+    ):
+        yield Plain("flake8", "flake8", "flake8", PYTHON)
+    yield from _mypy(project, tools)
+    if "ty" in tools or project.has("ty.toml"):
+        yield Plain("ty", "ty", "ty check", PYTHON)
+    if "pyright" in tools or project.has("pyrightconfig.json"):
+        yield Plain("pyright", "pyright", "pyright", PYTHON)
+    elif "basedpyright" in tools:
+        yield Plain("pyright", "basedpyright", "basedpyright", PYTHON)
+
+
+def _mypy(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
+    """`mypy` alone where its settings name the files, else with the project's own package."""
+    settings: dict[str, object] = table(tools.get("mypy"))
+    configured = "mypy" in tools or "mypy" in hooks(project)
+    for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):
+        sections = project.sections(name)
+        if "mypy" in sections:
+            configured = True
+            settings = {**settings, **sections["mypy"]}
+    if not configured:
+        return
+    named = any(settings.get(key) for key in ("files", "packages", "modules"))
+    yield Plain("mypy", "mypy", "mypy" if named else f"mypy {_package(project)}", PYTHON)
+
+
+def _package(project: Project) -> str:
+    """The folder of the project's own code, "." if it is not known."""
+    name = table(project.toml("pyproject.toml").get("project")).get("name")
+    if isinstance(name, str) and re.fullmatch(r"[\w.-]{1,80}", name):
+        module = name.replace("-", "_").lower()
+        for folder in (f"src/{module}", module):
+            if project.has(f"{folder}/__init__.py"):
+                return "src" if folder.startswith("src/") else folder
+    return "src" if project.has_folder("src") else "."

@@ -1,0 +1,375 @@
+"""Runners of tests and linters, by the words that they begin with, and what may follow those."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+PYTHON = ("*.py", "*.pyi", "*.toml", "*.cfg", "*.ini")
+RUST = ("*.rs", "Cargo.toml", "Cargo.lock")
+GO = ("*.go", "go.mod", "go.sum")
+#: Tests may read any file, such as a template or a picture, but for texts that only people read.
+TESTED = ("!*.md", "!*.rst", "!*.adoc", "!LICENSE*", "!AUTHORS*", "!.gitignore", "!.github/*")
+
+
+class Runner(NamedTuple):
+    """A program, by its first words, and what may follow.
+
+    keep, drop: options, the second of which only change what is printed, measured or how fast; valued: those whose
+    value is the next word. paths: whether files and folders of the project may be named.
+    """
+
+    begin: str
+    kind: str
+    name: str
+    files: tuple[str, ...] = TESTED
+    keep: str = ""
+    drop: str = ""
+    valued: str = ""
+    paths: bool = True
+    #: Words of which at least one must be there, since without it the program writes.
+    needs: str = ""
+    #: What the command begins with, if not as it was said.
+    instead: str = ""
+
+
+RUNNERS = (
+    Runner(
+        "pytest",
+        "python tests",
+        "pytest",
+        keep=(
+            "-k -m -x -p -W -c -o --ds --rootdir --import-mode --doctest-modules --doctest-glob "
+            "--ignore --ignore-glob --pyargs --strict-markers --strict-config --no-migrations "
+            "--reuse-db --deselect --noconftest"
+        ),
+        drop=(
+            "-q -qq -v -vv -vvv -s -ra -rA -rs -rf -rsx -rfE --verbose --quiet --cov --no-cov "
+            "--cov-report --cov-config --cov-append --cov-branch --cov-fail-under "
+            "--no-cov-on-fail --junitxml --junit-xml --tb --durations --durations-min --color "
+            "--basetemp --maxfail -n --numprocesses --dist --html --self-contained-html -l "
+            "--showlocals --cov-context --capture --failed-first --ff --log-level "
+            "--benchmark-disable --benchmark-skip"
+        ),
+        valued=(
+            "-k -m -p -W -c -o -n --ds --rootdir --tb --color --basetemp --maxfail --numprocesses "
+            "--dist --cov-report --cov-config --ignore --ignore-glob --deselect --import-mode "
+            "--durations --junitxml --log-level"
+        ),
+        instead="pytest -q",
+    ),
+    Runner(
+        "unittest",
+        "python tests",
+        "unittest",
+        keep="discover -s -t -p --start-directory --pattern --top-level-directory",
+        drop="-v --verbose -q -b --buffer",
+        valued="-s -t -p --start-directory --pattern --top-level-directory",
+    ),
+    Runner(
+        "manage.py test",
+        "python tests",
+        "django",
+        keep="--settings --tag --exclude-tag --noinput --no-input --keepdb",
+        drop=("-v --verbosity -v2 -v3 --parallel --failfast --timing --force-color --no-color"),
+        valued="-v --verbosity --settings --tag --exclude-tag",
+    ),
+    Runner(
+        "runtests.py",
+        "python tests",
+        "runtests",
+        keep="--settings",
+        drop="-v --verbosity -v2 --parallel --noinput",
+        valued="-v --verbosity --settings",
+    ),
+    Runner(
+        "ruff check",
+        "ruff",
+        "ruff",
+        PYTHON,
+        keep="--config --select --ignore --extend-select --preview --no-cache",
+        drop=(
+            "--quiet -q --output-format --diff --statistics -v --verbose --no-fix --show-files "
+            "--exit-non-zero-on-fix"
+        ),
+        valued="--config --select --ignore --output-format",
+        instead="ruff check --quiet --output-format concise",
+    ),
+    Runner(
+        "ruff format",
+        "python format",
+        "ruff format",
+        PYTHON,
+        keep="--check --config --preview",
+        drop="--diff --quiet -q",
+        valued="--config",
+        needs="--check --diff",
+        instead="ruff format --quiet --check",
+    ),
+    Runner(
+        "black",
+        "python format",
+        "black",
+        PYTHON,
+        keep="--check --config",
+        drop="--diff --color --verbose -v --quiet -q",
+        valued="--config",
+        needs="--check",
+        instead="black --quiet",
+    ),
+    Runner(
+        "isort",
+        "isort",
+        "isort",
+        PYTHON,
+        keep="--check --check-only -c --profile",
+        drop="--diff --df -q --quiet",
+        valued="--profile",
+        needs="--check --check-only -c",
+    ),
+    Runner(
+        "flake8",
+        "flake8",
+        "flake8",
+        PYTHON,
+        keep=("--max-line-length --ignore --select --extend-ignore --exclude --config"),
+        drop="--count --show-source --statistics -v --benchmark --jobs -j",
+        valued=("--max-line-length --ignore --select --extend-ignore --exclude --config --jobs -j"),
+    ),
+    Runner(
+        "mypy",
+        "mypy",
+        "mypy",
+        PYTHON,
+        keep=(
+            "-p -m --strict --config-file --package --module --namespace-packages "
+            "--explicit-package-bases --ignore-missing-imports --python-version --exclude "
+            "--show-error-codes"
+        ),
+        drop=(
+            "--pretty --no-pretty --color-output --no-error-summary --show-error-context "
+            "--cache-dir --verbose -v --junit-xml --hide-error-context --show-column-numbers"
+        ),
+        valued=("-p -m --config-file --package --module --python-version --exclude --cache-dir"),
+    ),
+    Runner(
+        "pyright",
+        "pyright",
+        "pyright",
+        PYTHON,
+        keep="-p --project --pythonversion --verifytypes --ignoreexternal",
+        drop="--stats --verbose --warnings",
+        valued="-p --project --pythonversion --verifytypes",
+    ),
+    Runner(
+        "basedpyright",
+        "pyright",
+        "basedpyright",
+        PYTHON,
+        keep="-p --project",
+        drop="--stats",
+        valued="-p --project",
+    ),
+    Runner(
+        "ty check",
+        "ty",
+        "ty",
+        PYTHON,
+        keep="--python-version --project",
+        drop="--output-format --verbose -v",
+        valued="--python-version --project --output-format",
+    ),
+    Runner(
+        "pylint",
+        "pylint",
+        "pylint",
+        PYTHON,
+        keep="--rcfile --disable --enable --fail-under --errors-only -E",
+        drop="-j --jobs --output-format --reports -r --score",
+        valued="-j --jobs --output-format --rcfile --disable --enable",
+    ),
+    Runner(
+        "cargo test",
+        "rust tests",
+        "cargo",
+        keep=(
+            "--workspace --all --all-features --no-default-features --features -F -p --package "
+            "--exclude --lib --bins --tests --doc --examples --all-targets"
+        ),
+        drop=(
+            "--verbose -v -vv --quiet -q --locked --frozen --offline --release --no-fail-fast "
+            "--color -j --jobs --benches"
+        ),
+        valued="--features -F -p --package --exclude --color -j --jobs",
+        paths=False,
+        instead="cargo test --quiet",
+    ),
+    Runner(
+        "cargo clippy",
+        "clippy",
+        "clippy",
+        RUST,
+        keep=(
+            "--workspace --all --all-features --no-default-features --features -F -p --package "
+            "--all-targets --tests -- -D -W -A --deny --no-deps --examples --bins --lib"
+        ),
+        drop=("--verbose -v --quiet -q --locked --release --color --message-format --benches"),
+        valued="--features -F -p --package -D -W -A --deny --color --message-format",
+        paths=False,
+        instead="cargo clippy --quiet",
+    ),
+    Runner(
+        "cargo fmt",
+        "rust format",
+        "cargo fmt",
+        RUST,
+        keep="--all --check --",
+        drop="--verbose -v -l --color",
+        valued="--color",
+        paths=False,
+        needs="--check",
+    ),
+    Runner(
+        "go test",
+        "go tests",
+        "go",
+        keep="-tags -short -run -mod",
+        drop=(
+            "-v -race -cover -count -coverprofile -covermode -coverpkg -timeout -shuffle "
+            "-failfast -parallel -p -json -vet -cpu -bench -benchmem -benchtime"
+        ),
+        valued="-tags -run -count -timeout -coverprofile -covermode -p",
+    ),
+    Runner(
+        "go vet",
+        "go vet",
+        "go vet",
+        GO,
+        keep="-tags",
+        drop="-v",
+        valued="-tags",
+    ),
+    Runner(
+        "golangci-lint run",
+        "golangci-lint",
+        "golangci-lint",
+        GO,
+        keep="--config -c --build-tags",
+        drop=("--timeout -v --verbose --out-format --fix=false --new-from-rev --color"),
+        valued="--config -c --timeout --build-tags --out-format",
+    ),
+    Runner(
+        "mix test",
+        "elixir tests",
+        "mix",
+        keep="--only --exclude --include --warnings-as-errors",
+        drop="--cover --trace --slowest --color",
+        valued="--only --exclude --include --slowest",
+    ),
+    Runner(
+        "mix credo",
+        "credo",
+        "credo",
+        ("*.ex", "*.exs"),
+        keep="--strict",
+        paths=False,
+    ),
+    Runner(
+        "mix format",
+        "elixir format",
+        "mix format",
+        ("*.ex", "*.exs"),
+        keep="--check-formatted",
+        drop="--dry-run",
+        needs="--check-formatted",
+    ),
+    Runner(
+        "rspec",
+        "ruby tests",
+        "rspec",
+        keep="--tag --exclude-pattern --pattern -I --require -r",
+        drop=("--format -f --color --no-color --profile --order --fail-fast -fd --backtrace"),
+        valued="--tag --exclude-pattern --pattern -I --require -r --format -f --order",
+    ),
+    Runner(
+        "rake",
+        "ruby tests",
+        "rake",
+        keep="test spec",
+        drop="--trace",
+        paths=False,
+        needs="test spec",
+    ),
+    Runner(
+        "bin/rails test",
+        "ruby tests",
+        "rails",
+        drop="-v --verbose --fail-fast -f",
+    ),
+    Runner(
+        "rails test",
+        "ruby tests",
+        "rails",
+        drop="-v --verbose --fail-fast -f",
+    ),
+    Runner(
+        "rubocop",
+        "rubocop",
+        "rubocop",
+        ("*.rb", "*.gemspec", "Gemfile", ".rubocop.yml"),
+        keep="--config",
+        drop="--parallel -P --format -f --color --display-cop-names",
+        valued="--config --format -f",
+    ),
+    Runner(
+        "vendor/bin/phpunit",
+        "php tests",
+        "phpunit",
+        keep="--configuration -c --testsuite --group --exclude-group",
+        drop=(
+            "--coverage-clover --coverage-text --colors --testdox --no-coverage --verbose -v --coverage-html"
+        ),
+        valued=("--configuration -c --testsuite --group --exclude-group --coverage-clover --coverage-html"),
+    ),
+    Runner(
+        "vendor/bin/phpstan",
+        "phpstan",
+        "phpstan",
+        ("*.php", "*.neon"),
+        keep="analyse analyze --configuration -c --level -l",
+        drop="--no-progress --memory-limit --ansi --error-format -v",
+        valued="--configuration -c --level -l --memory-limit",
+        needs="analyse analyze",
+    ),
+    Runner(
+        "dotnet test",
+        "dotnet tests",
+        "dotnet",
+        keep="--filter --configuration -c --framework -f",
+        drop=(
+            "--no-restore --no-build --verbosity -v --logger --collect --nologo --settings "
+            "--results-directory"
+        ),
+        valued=("--filter --configuration -c --framework -f --verbosity -v --logger --collect --settings"),
+        instead="dotnet test --no-restore",
+    ),
+    Runner(
+        "swift test",
+        "swift tests",
+        "swift",
+        keep="--filter --skip",
+        drop="--parallel -v --enable-code-coverage",
+        valued="--filter --skip",
+        paths=False,
+    ),
+    Runner(
+        "pre-commit run",
+        "pre-commit",
+        "pre-commit",
+        (),
+        keep="--all-files -a",
+        drop="--show-diff-on-failure --verbose -v --color",
+        valued="--color",
+        paths=False,
+        needs="--all-files -a",
+    ),
+)

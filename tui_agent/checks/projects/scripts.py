@@ -1,0 +1,150 @@
+"""The lines of scripts in a project's CI files. YAML is read by its indentation alone: no anchors, no tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tui_agent.checks.projects.files import Project
+
+#: CI files that are read, and lines of each.
+MOST_FILES, MOST_LINES = 20, 5_000
+_WORKFLOWS = (".github/workflows", ".forgejo/workflows", ".gitea/workflows")
+_OTHERS = (
+    ".gitlab-ci.yml",
+    ".circleci/config.yml",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    ".travis.yml",
+    ".woodpecker.yml",
+    ".cirrus.yml",
+    "appveyor.yml",
+)
+#: Workflows that check what is pushed come first; those that publish are not looked at.
+_FIRST = re.compile(r"\b(?:tests?|ci|check|checks|build|main|python|node|go|rust)\b")
+_NEVER = re.compile(r"publish|release|deploy|nightly|docs?\b|stale|codeql|dependabot|label|scorecard")
+_KEY = re.compile(r"^( *)(?:- +)?(['\"]?)([\w-]+)\2 *:(?: +(.*))?$")
+_ITEM = re.compile(r"^( *)- +(.*)$")
+_SCRIPTS = frozenset(
+    ("run", "script", "before_script", "command", "test_script", "commands", "bash", "powershell")
+)
+_BLOCK = re.compile(r"^[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
+
+
+class ScriptLine(NamedTuple):
+    text: str
+    folder: str = ""
+
+
+def ci_lines(project: Project) -> Iterator[ScriptLine]:
+    """The lines that a project's CI runs, with the folder of each; those with an operator but `&&` as they are."""
+    names = [
+        f"{folder}/{name}"
+        for folder in _WORKFLOWS
+        for name in project.matching(folder, "*.y*ml")
+        if not _NEVER.search(name.lower())
+    ]
+    names.sort(key=lambda name: not _FIRST.search(name.rpartition("/")[2].lower().replace("_", "-")))
+    for name in [*names, *_OTHERS][:MOST_FILES]:
+        for line in _lines(project.text(name)):
+            yield from joined(line)
+
+
+def joined(line: ScriptLine) -> Iterator[ScriptLine]:
+    """The commands between `&&`; `cd` moves those behind it."""
+    folder = line.folder
+    for part in line.text.split("&&"):
+        words = part.split()
+        if len(words) == 2 and words[0] == "cd":
+            folder = words[1].removesuffix("/") if folder in ("", ".") else f"{folder}/{words[1]}"
+        elif words:
+            yield ScriptLine(part.strip(), folder)
+
+
+def _lines(text: str) -> Iterator[ScriptLine]:
+    lines = text.splitlines()[:MOST_LINES]
+    at, default = 0, ""
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        key = _KEY.match(line)
+        if key is None:
+            continue
+        indent, name, value = len(key[1]), key[3], (key[4] or "").strip()
+        if name == "working-directory" and indent <= 6:
+            default = _unquoted(value) if "$" not in value else default
+        if name not in _SCRIPTS:
+            continue
+        column = line.index(key[3])
+        folder = _folder_of_step(lines, at - 1, column) or default
+        if _BLOCK.match(value):
+            block, at = _block(lines, at, column)
+            script = " ".join(block) if value[0] == ">" else "\n".join(block)
+            for one in _continued(script):
+                yield ScriptLine(one, folder)
+        elif value:
+            yield ScriptLine(_unquoted(value), folder)
+        else:
+            while at < len(lines) and (
+                (item := _ITEM.match(lines[at])) or not lines[at].strip() or lines[at].lstrip()[0] == "#"
+            ):
+                at += 1
+                if item is None:
+                    continue
+                if len(item[1]) < indent:
+                    at -= 1
+                    break
+                if _BLOCK.match(item[2].strip()):
+                    block, at = _block(lines, at, len(item[1]))
+                    for one in _continued("\n".join(block)):
+                        yield ScriptLine(one, folder)
+                else:
+                    yield ScriptLine(_unquoted(item[2].strip()), folder)
+
+
+def _block(lines: list[str], at: int, indent: int) -> tuple[list[str], int]:
+    """The lines of a block that are deeper than its key, and where it ends."""
+    block = []
+    while at < len(lines) and (not lines[at].strip() or len(lines[at]) - len(lines[at].lstrip(" ")) > indent):
+        block.append(lines[at].strip())
+        at += 1
+    return block, at
+
+
+def _folder_of_step(lines: list[str], at: int, column: int) -> str:
+    """The `working-directory` beside a key of a step: above or below it, in the same column."""
+    for step in (-1, 1):
+        here = at
+        while 0 <= here < len(lines):
+            line = lines[here]
+            depth = len(line) - len(line.lstrip(" "))
+            begins = line.lstrip().startswith("- ")
+            if here != at and line.strip() and (depth < column - 2 or (step == 1 and depth < column)):
+                break
+            name, _, value = line.strip().removeprefix("- ").partition(":")
+            if name == "working-directory" and depth + 2 * begins == column and "$" not in value:
+                return _unquoted(value.strip())
+            if step == -1 and begins and depth == column - 2:
+                break
+            here += step
+    return ""
+
+
+def _continued(script: str) -> Iterator[str]:
+    """Lines, those that end with a backslash with the next; nothing of loops and conditions."""
+    depth = 0
+    for line in re.sub(r"\\\n\s*", " ", script).splitlines():
+        line = line.strip()
+        if re.match(r"(?:if|for|while|case|until)\b", line):
+            depth += 1
+        if not depth and line and not line.startswith("#"):
+            yield line
+        if re.search(r"(?:^|;\s*)(?:fi|done|esac)$", line):
+            depth = max(0, depth - 1)
+
+
+def _unquoted(value: str) -> str:
+    if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1]
+    return value

@@ -1,0 +1,290 @@
+"""Task runners: the lines that make, just, tox, nox and scripts of pyproject.toml would run. None of them is run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tui_agent.checks.projects.files import Project, table, words
+from tui_agent.checks.projects.plain import Plain, plain
+from tui_agent.checks.projects.scripts import ScriptLine, joined
+
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+JUSTFILES = ("justfile", "Justfile", ".justfile")
+TESTS = ("test", "tests", "check", "unittest", "test-unit", "unit")
+LINTS = ("lint", "typecheck", "type-check", "types", "mypy", "static", "style")
+#: Targets that one needs, rules and lines of a file that are read.
+MOST_DEEP, MOST_RULES, MOST_LINES = 6, 300, 200
+
+_RULE = re.compile(r"^([\w./ -]{1,200}?)\s*::?(?!=)\s*([^=#]*)(?:#.*)?$")
+_RECIPE = re.compile(r"^@?([A-Za-z][\w-]*)((?: +[*+$]?[\w-]+(?:=\S*)?)*)\s*:(?!=)\s*([^#]*)")
+_VARIABLE = re.compile(r"^(?:export )?([A-Za-z_]\w*)\s*(?:::?|\?)?=\s*(.*)$")
+_USE = re.compile(r"\$[({]([A-Za-z_]\w*)[)}]")
+_MAKE = re.compile(r"^(?:\$[({]MAKE[)}]|make|just)(?: -s| --no-print-directory)*((?: +[A-Za-z][\w.-]*)+)$")
+#: What needs a network, a service or another machine: nothing of it works in a view.
+_AWAY = re.compile(
+    r"\b(?:pip3? install|uv (?:sync|pip)|poetry install|pdm install|npm (?:ci|install|i)\b|pnpm (?:i|install)\b"
+    r"|yarn install|docker|podman|docker-compose|curl|wget|apt(?:-get)?|brew|sudo|bundle install|composer install"
+    r"|mix deps|go (?:get|install)|git (?:clone|submodule|pull|push)|virtualenv|-m venv|kubectl|ssh|scp|twine)\b"
+)
+_NOTHING = re.compile(r"^(?:@?echo\b|mkdir\b|:$|printf\b|set -)")
+_NAMED = {
+    "python tests": re.compile(r"\b(?:pytest|py\.test|unittest|manage\.py test|tox|nox|nosetests|setup\.py test)\b"),
+    "node tests": re.compile(r"\b(?:(?:npm|yarn|pnpm) (?:run )?test|mocha|jest|vitest|node --test)\b"),
+    "go tests": re.compile(r"\b(?:go test|gotestsum)\b"),
+    "rust tests": re.compile(r"\bcargo (?:test|nextest)\b"),
+    "ruby tests": re.compile(r"\b(?:rspec|rake|minitest)\b"),
+    "php tests": re.compile(r"\bphpunit\b"),
+    "elixir tests": re.compile(r"\bmix test\b"),
+    "cmake tests": re.compile(r"\bctest\b"),
+    "java tests": re.compile(r"\b(?:mvnw?|gradlew?)\b"),
+}  # fmt: skip
+#: Any of these takes a wildcard, a list or an option in braces out of a command of tox.
+_BRACES = re.compile(r"\{\[?[^{}]*\]?\}")
+
+
+class Target(NamedTuple):
+    """What a target runs: its plain commands; which kinds of checks it runs in other ways; whether there is more to
+    it; and whether it needs what no view has."""
+
+    plain: tuple[Plain, ...] = ()
+    named: frozenset[str] = frozenset()
+    more: bool = False
+    away: bool = False
+
+
+class Rules:
+    """The rules of a Makefile or a justfile."""
+
+    def __init__(self, project: Project, program: str, text: str) -> None:
+        self._project = project
+        self.program = program
+        self._rules: dict[str, tuple[list[str], list[str]]] = {}
+        self._variables: dict[str, str] = {}
+        self._read(text)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._rules and any(self._rules[name])
+
+    def _read(self, text: str) -> None:
+        body: list[str] = []
+        head = _RULE if self.program == "make" else _RECIPE
+        for line in re.sub(r"\\\n", " ", text).splitlines():
+            if line[:1] in ("\t", " ") and line.strip():
+                if len(body) < MOST_LINES:
+                    body.append(line.strip())
+            elif len(line) > 2_000:
+                continue
+            elif variable := _VARIABLE.match(line):
+                self._variables.setdefault(variable[1], variable[2].partition("#")[0].strip())
+            elif (rule := head.match(line)) and len(self._rules) < MOST_RULES:
+                needs = rule[2 if self.program == "make" else 3].split()
+                body = []
+                names = rule[1].split()
+                for name in names:
+                    known = self._rules.get(name)
+                    if known is None:
+                        self._rules[name] = ([*needs], body)
+                    else:
+                        known[0].extend(needs)
+                        body = known[1]
+
+    def target(self, name: str) -> Target:
+        """What it runs, with all that it needs."""
+        found: list[Plain] = []
+        named: set[str] = set()
+        more = away = False
+        for line in self._lines(name, set(), 0):
+            if _AWAY.search(line):
+                away = True
+                continue
+            if _NOTHING.match(line):
+                continue
+            parts = [plain(part.text, self._project, part.folder) for part in joined(ScriptLine(line))]
+            if parts and all(parts):
+                found += [part for part in parts if part is not None]
+            else:
+                named |= {kind for kind, pattern in _NAMED.items() if pattern.search(line)}
+                more = True
+        return Target(tuple(found), frozenset(named), more, away)
+
+    def _lines(self, name: str, seen: set[str], deep: int) -> Iterator[str]:
+        if name in seen or deep > MOST_DEEP or name not in self._rules:
+            return
+        seen.add(name)
+        needs, body = self._rules[name]
+        for need in needs:
+            yield from self._lines(need, seen, deep + 1)
+        for line in body:
+            line = line.lstrip("@-+ ")
+            if again := _MAKE.match(line):
+                for other in again[1].split():
+                    yield from self._lines(other, seen, deep + 1)
+            else:
+                yield self._expanded(line)
+
+    def _expanded(self, line: str) -> str:
+        if self.program == "just":
+            return re.sub(r"\{\{ *[\w-]+ *\}\}", "", line).strip()
+        for _ in range(3):
+            grown = _USE.sub(lambda use: self._variables.get(use[1], _DEFAULTS.get(use[1], use[0])), line)
+            if grown == line or len(grown) > 2_000:
+                break
+            line = grown
+        return line
+
+
+_DEFAULTS = {"PYTHON": "python", "ARGS": "", "TESTFLAGS": "", "PYTEST_ARGS": "", "TEST_ARGS": "", "args": ""}
+
+
+def rules(project: Project) -> Iterator[Rules]:
+    for names, program in ((MAKEFILES, "make"), (JUSTFILES, "just")):
+        for name in names:
+            if text := project.text(name):
+                yield Rules(project, program, text)
+                break
+
+
+# ── tox, nox, scripts of pyproject.toml ──────────────────────────────────────────────────────────────────
+
+_ENVIRONMENT = re.compile(
+    r"^(?:testenv(?::(?:[\w{},.-]*(?:py|test|lint|typ|mypy|style|flake|check)[\w{},.-]*))?)$"
+)
+_SCRIPT = re.compile(
+    r"^(?:unit-?)?(?:tests?|lint|types?|typing|type-?check|mypy|check|cov|style|ruff|pytest)(?:[:_-]\w+)?$"
+)
+
+
+_HOOK = re.compile(r"^\s*-?\s*(id|entry):\s*['\"]?([^'\"#\n]+)", re.MULTILINE)
+#: What a known hook of pre-commit comes to on the whole folder.
+_HOOKS = {
+    "ruff": "ruff check .",
+    "ruff-check": "ruff check .",
+    "ruff-format": "ruff format --check .",
+    "black": "black --check .",
+    "isort": "isort --check .",
+    "flake8": "flake8",
+    "pyright": "pyright",
+    "golangci-lint": "golangci-lint run",
+    "cargo-clippy": "cargo clippy",
+    "clippy": "cargo clippy",
+    "rubocop": "rubocop",
+}
+
+
+def hooks(project: Project) -> set[str]:
+    """The names of the hooks of pre-commit."""
+    return {
+        value.strip() for key, value in _HOOK.findall(project.text(".pre-commit-config.yaml")) if key == "id"
+    }
+
+
+def _hook_lines(project: Project) -> Iterator[str]:
+    for key, value in _HOOK.findall(project.text(".pre-commit-config.yaml")):
+        yield _HOOKS.get(value.strip(), "") if key == "id" else value.strip()
+
+
+def task_lines(project: Project) -> Iterator[str]:
+    """The lines of tox, nox, hatch, poe, pdm, rye, taskipy and pipenv that are said for tests and linters."""
+    yield from _tox(project)
+    yield from _hook_lines(project)
+    python = project.toml("pyproject.toml")
+    tools = table(python.get("tool"))
+    yield from _nox(project.text("noxfile.py"))
+    for environment in table(table(tools.get("hatch")).get("envs")).values():
+        yield from _named_scripts(table(environment).get("scripts"))
+    for names in (
+        ("poe", "tasks"),
+        ("pdm", "scripts"),
+        ("rye", "scripts"),
+        ("taskipy", "tasks"),
+        ("pixi", "tasks"),
+    ):
+        value: object = tools
+        for name in names:
+            value = table(value).get(name)
+        yield from _named_scripts(value)
+    yield from _named_scripts(project.toml("Pipfile").get("scripts"))
+
+
+def _named_scripts(scripts: object) -> Iterator[str]:
+    for name, value in table(scripts).items():
+        if not _SCRIPT.match(name):
+            continue
+        if isinstance(value, dict):
+            value = value.get("cmd") or value.get("shell")
+        for line in words(value):
+            yield _without_braces(line)
+
+
+def _tox(project: Project) -> Iterator[str]:
+    python = table(table(project.toml("pyproject.toml").get("tool")).get("tox"))
+    legacy = python.get("legacy_tox_ini")
+    found = project.sections("tox.ini")
+    if isinstance(legacy, str):
+        found = {**found, **sections_of(legacy)}
+    for name in sorted(found, key=lambda name: name != "testenv"):
+        if _ENVIRONMENT.match(name):
+            folder = found[name].get("changedir") or found[name].get("change_dir") or ""
+            there = f"cd {_without_braces(folder)} && " if folder else ""
+            for line in found[name].get("commands", "").replace("\\\n", " ").splitlines():
+                yield there + _without_braces(
+                    line.partition(": ")[2] if re.match(r"[\w,{}-]+: ", line) else line
+                )
+    for native in (python, project.toml("tox.toml")):
+        environments = [table(native.get("env_run_base")), *map(table, table(native.get("env")).values())]
+        for environment in environments:
+            commands = environment.get("commands")
+            for command in commands if isinstance(commands, list) else []:
+                if isinstance(command, list):
+                    said = [word for word in words(command) if not _BRACES.search(word)]
+                    more = [one for one in command if isinstance(one, dict)]
+                    said += [word for one in more for word in words(one.get("default"))]
+                    yield shlex.join(said)
+
+
+def sections_of(text: str) -> dict[str, dict[str, str]]:
+    """As `Project.sections`, of a text."""
+    inner = Project.__new__(Project)
+    inner._texts = {"": text}
+    return inner.sections("")
+
+
+def _without_braces(line: str) -> str:
+    """A line without what tox, hatch or poe put in: only the default of what a person adds stays."""
+    line = re.sub(r"\{(?:pos)?args:([^{}]*)\}", r"\1", line.lstrip("-! "))
+    line = re.sub(r"\{(?:pos)?args\}|\$@|\"\$@\"", "", line)
+    line = re.sub(r"\{envpython\}|\{env_python\}", "python", line)
+    line = re.sub(r"\{(?:toxinidir|tox_root|root)\}/?", "", line)
+    return re.sub(r"\s*--?[\w-]+[= ]\{[^{}]*\}\S*", "", line).strip()
+
+
+def _nox(text: str) -> Iterator[str]:
+    """The words of each `session.run("…", "…")` that are all literal; what the person adds is left out."""
+    for call in re.finditer(r"\bsession\.run(?:_always)?\(", text):
+        at, said = call.end(), list[str]()
+        while at < len(text):
+            if space := re.compile(r"[\s,]+").match(text, at):
+                at = space.end()
+            elif word := re.compile(r"'([^'\\\n]*)'|\"([^\"\\\n]*)\"").match(text, at):
+                said.append(word[1] if word[1] is not None else word[2])
+                at = word.end()
+            elif (more := re.compile(r"\*(?:session\.)?\w+|\*\([^()\n]*\)").match(text, at)) or (
+                more := re.compile(r"\w+=[^,()\n]*(?:\([^()\n]*\))?").match(text, at)
+            ):
+                at = more.end()
+            else:
+                break
+        if text[at : at + 1] == ")" and said:
+            yield shlex.join(said)
+
+
+def plain_of(lines: Sequence[str] | Iterator[str], project: Project) -> list[Plain]:
+    return [
+        found
+        for line in lines
+        for part in joined(ScriptLine(line))
+        if (found := plain(part.text, project, part.folder)) is not None
+    ]
