@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.disguises import CANARY, DISGUISES, PRIVATE_KEY
 from support.sessions import open_session, reply
 from support.views import Runner, in_view, on_a_copy, text
 
+from tui_agent.files import folder_looks
 from tui_agent.files import judge as judge_module
 from tui_agent.files.judge import SecretFiles
 from tui_agent.session.session import Session
@@ -165,6 +168,43 @@ def test_what_is_written_later_is_found(root: Path, monkeypatch: pytest.MonkeyPa
     assert files.paths() == ["moved/again.txt"]
 
 
+def test_a_file_that_goes_while_its_folder_is_read_hides_no_other(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / ".env").write_text(SETTINGS)
+    (root / "b.tmp").write_text("")
+
+    def scandir(place: str) -> object:
+        entries = list(os.scandir(place))
+        (root / "b.tmp").unlink(missing_ok=True)
+        return contextlib.nullcontext(entries)
+
+    monkeypatch.setattr(folder_looks, "os", SimpleNamespace(**vars(os) | {"scandir": scandir}))
+    assert [one.path for one in SecretFiles(root).found()] == [".env"]
+
+
+def test_a_folder_whose_time_was_put_back_is_looked_at_again(root: Path) -> None:
+    """As `rsync` and `tar` do it."""
+    files = SecretFiles(root)
+    os.utime(root, (1, 1))
+    while files._folders.get("") is None or files._folders[""].changed is None:
+        files.scan()  # until its time is an old one
+    (root / ".env").write_text(SETTINGS)
+    os.utime(root, (1, 1))
+    assert [one.path for one in files.found()] == [".env"]
+
+
+def test_a_file_that_was_there_before_the_secret_with_its_bytes_is_one(root: Path) -> None:
+    (root / "deep").mkdir()
+    (root / "deep" / "notes.txt").write_text(SETTINGS)
+    files = SecretFiles(root)
+    os.utime(root / "deep", (1, 1))
+    while not files._folders or files._folders["deep"].changed is None:
+        assert files.found() == ()
+    shutil.copy(root / "deep" / "notes.txt", root / ".env")
+    assert [(one.path, one.by) for one in files.found()] == [(".env", ".env"), ("deep/notes.txt", ".env")]
+
+
 def test_a_secret_that_was_moved_or_copied_stays_one_under_its_new_name(root: Path) -> None:
     (root / ".env").write_text(SETTINGS)
     (root / ".env.example").write_text(SETTINGS)
@@ -176,6 +216,19 @@ def test_a_secret_that_was_moved_or_copied_stays_one_under_its_new_name(root: Pa
         ("x.txt", "origin", ".env"),
         ("y.txt", "origin", ".env"),
     ]
+
+
+async def test_a_key_for_tests_is_empty_and_it_is_said_how_to_show_it(root: Path) -> None:
+    for path in (".env", "tests/certs/server.key"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(PRIVATE_KEY)
+    async with open_session(root, [reply()]) as session:
+        assert await output(session, "cat tests/certs/server.key .env") == ""
+        (told,) = [line for line in notices(session).splitlines() if "server.key" in line]
+        assert "trial.reveal" in told and ".env" not in told
+    async with open_session(root, [reply()], overrides=('trial.reveal=["tests/*"]',)) as session:
+        assert await output(session, "cat tests/certs/server.key .env") == PRIVATE_KEY
+        assert "nothing in tests" not in notices(session)
 
 
 # ── what is pending ──────────────────────────────────────────────────────────────────────────────────────

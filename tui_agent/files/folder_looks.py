@@ -70,7 +70,7 @@ class FolderLook:
     )
 
     def __init__(self, kind: Kind) -> None:
-        self.changed: tuple[int, int] | None = None
+        self.changed: tuple[int, int, int] | None = None
         self.kind: Kind = kind
         self.named: list[str] = []
         self.folders: list[str] = []
@@ -150,7 +150,10 @@ def look(
     with os.scandir(place) as entries:
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
-            there = entry.stat(follow_symlinks=False)
+            try:
+                there = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # it went in this moment: what else is here counts
             if user and kind in ("own", "partly") and (there.st_uid, there.st_gid) != (user, group):
                 seen.others.append((path, there.st_size))
             if not stat.S_ISDIR(there.st_mode):
@@ -166,9 +169,14 @@ def look(
         for name in [name for name in kept if name not in names]:
             del kept[name]
     seen.searched = {name: version for name, version in seen.searched.items() if name not in seen.waiting}
-    if now - status.st_mtime_ns > _TICK:
-        seen.changed = status.st_ino, status.st_mtime_ns
+    if now - max(status.st_mtime_ns, status.st_ctime_ns) > _TICK:
+        seen.changed = version_of(status)
     return seen
+
+
+def version_of(status: os.stat_result) -> tuple[int, int, int]:
+    """The same as long as no entry of a folder came or went; that time of its own a program cannot choose."""
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
 def kind_below(kind: Kind, name: str) -> Kind:

@@ -11,13 +11,13 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from tui_agent.files.folder_looks import FolderLook, Identity, Kind, kind_below, look
+from tui_agent.files.folder_looks import FolderLook, Identity, Kind, kind_below, look, version_of
 from tui_agent.files.key_search import Keys, KeySearch, keys_in, read_text
 from tui_agent.files.names import is_git
 from tui_agent.files.sensitive import is_sample, is_secret, is_store
@@ -124,7 +124,7 @@ class SecretFiles:
         """What the links in a folder lead to that have names of secrets; looked at again when its entries change."""
         place = os.path.join(self.root, folder)
         try:
-            changed = os.stat(place).st_mtime_ns
+            changed = os.stat(place).st_ctime_ns
             seen = self._targets.get(folder)
             if seen is None or seen[0] != changed:
                 seen = self._targets[folder] = changed, frozenset(_targets(place, folder))
@@ -210,7 +210,7 @@ class SecretFiles:
                 place = os.path.join(self.root, folder) if folder else self.root
                 try:
                     status = os.lstat(place)
-                    changed = status.st_ino, status.st_mtime_ns
+                    changed = version_of(status)
                     entry = seen.get(folder)
                     if entry is None or entry.changed != changed:
                         if self._watch:
@@ -237,18 +237,23 @@ class SecretFiles:
                 self._watch.add(os.path.join(self.root, folder), folder)
             # what was written until now is looked at once more
 
-    def _know_bytes(self, folders: Iterable[str]) -> None:
-        """Keep what the secrets are like, and find the files that have the bytes of one."""
+    def _know_bytes(self, folders: Collection[str]) -> None:
+        """Keep what the secrets are like, and find the files that have the bytes of one: of all, where one is new."""
+        new: set[int] = set()
         for folder in folders:
             for path in self._folders[folder].named:
                 if self._folders[folder].kind == "own" and (data := self._bytes_of(path)) is not None:
-                    self._bytes.setdefault(len(data), {}).setdefault(hashlib.sha256(data).hexdigest(), path)
-        for folder in folders:
-            entry = self._folders[folder]
-            for name, size in entry.sizes.items():
+                    known, digest = self._bytes.setdefault(len(data), {}), hashlib.sha256(data).hexdigest()
+                    new |= {len(data)} if digest not in known else set()
+                    known.setdefault(digest, path)
+        fresh = set(folders)
+        for folder in self._folders if new else folders:
+            sizes = self._bytes.keys() if folder in fresh else new
+            for name, size in self._folders[folder].sizes.items():
                 path = _joined(folder, name)
-                self._copies.pop(path, None)
-                if size in self._bytes and not is_sample(path):
+                if folder in fresh:
+                    self._copies.pop(path, None)
+                if size in sizes and not is_sample(path):
                     data = self._bytes_of(path)
                     if data is not None and (of := self.told_by_bytes(data)):
                         self._copies[path] = of

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tui_agent.errors import AnswerNeeded, SessionError
 from tui_agent.files.git_folder import find_git_folder, repository_around
 from tui_agent.files.known_secrets import KnownSecrets
+from tui_agent.files.late_expressions import late
 from tui_agent.files.names import shown
 from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import TextFile, encode
@@ -40,6 +41,8 @@ LAST = "rungs.json"
 TOLD_AFTER, MOST_NAMED = 2.0, 5
 #: So many seconds after the search for secrets began nobody in the real folder waits for it any more.
 KNOWN_WITHIN = 20.0
+#: Folders with files for tests.
+_OF_TESTS = late(r"(?:^|/)(?:tests?|specs?|testdata|testing|fixtures?|__tests__|e2e)/")
 #: Programs of which a view should have the same as the machine.
 _COMPARED = ("python", "python3", "node", "ruby", "java", "go", "cargo")
 
@@ -338,7 +341,7 @@ class TrialViews:
 
     async def _say_what_is_shown(self) -> None:
         """Which secrets a setting shows to commands, and in which files keys are masked for them; each once."""
-        from tui_agent.trial.hidden import is_revealed
+        from tui_agent.trial.hidden import is_revealed, sent_by_person
 
         found = self._judge.last
         for glob in self._settings.reveal:
@@ -351,6 +354,14 @@ class TrialViews:
         if paths:
             await self.say_once(
                 f"Commands see the keys in {_listed(paths)} masked; trial.reveal shows them", "warning"
+            )
+        sent = sent_by_person(self._root, self._journal.store.state.secrets)
+        hidden = await asyncio.to_thread(self._of(self._root).last, self._settings.reveal, sent)
+        paths = [shown(one.path) for one in hidden if one.why == "name" and _OF_TESTS.search(one.path)]
+        if paths:
+            await self.say_once(
+                f"Commands find nothing in {_listed(paths)}, which may hold a secret; where tests need "
+                f"{'it' if len(paths) == 1 else 'them'}, trial.reveal shows {'it' if len(paths) == 1 else 'them'}"
             )
 
     async def say_once(self, sentence: str, level: Literal["info", "warning"] = "info") -> None:
