@@ -191,6 +191,15 @@ def test_other_roots_other_bytes_links_and_content_count(tmp_path: Path) -> None
     assert masked(secrets, "linked-Value-55 tracked-Value-66 other-Value-44") == f"{MASK} {MASK} {MASK}"
 
 
+def test_a_file_in_utf_16_is_read_as_what_it_says(tmp_path: Path) -> None:
+    text = "TOKEN=wide-Value-88\n"
+    (tmp_path / ".env").write_bytes(text.encode("utf-16"))
+    secrets = KnownSecrets(str(tmp_path))
+    assert masked(secrets, text) == f"TOKEN={MASK}\n"
+    printed = text.encode("utf-16").decode("utf-8", "surrogateescape")
+    assert masked(secrets, printed).replace("\0", "").endswith(f"TOKEN={MASK}\n")
+
+
 def test_what_the_project_uses_as_a_word_is_none(tmp_path: Path) -> None:
     files = {f"{name}.py": "LAYOUT = 'wonderland'\n" for name in ("a", "b", "c")}
     sample = {"app/.env.example": "ADMIN_PASSWORD=jabberwocky\n"}

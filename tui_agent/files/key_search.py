@@ -20,7 +20,8 @@ from tui_agent.files.key_formats import hits, may_hold_key
 #: Of larger files the content is not searched.
 LARGEST = 4_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_MARKS = (b"\xff\xfe", b"\xfe\xff")
+#: How a file in UTF-16 begins.
+MARKS = (b"\xff\xfe", b"\xfe\xff")
 _BEGINNING = 8_000
 _OURS = str(Path(__file__).parents[2])
 _PROGRAM = f"import sys; sys.path.insert(0, {_OURS!r}); from tui_agent.files.key_search import main; main()"
@@ -43,18 +44,18 @@ def read_text(path: str) -> bytes | None:
             data = file.read(LARGEST)
         except OSError:
             return None
-    return data if data.startswith(_MARKS) or b"\0" not in data[:_BEGINNING] else None
+    return data if data.startswith(MARKS) or b"\0" not in data[:_BEGINNING] else None
 
 
 def in_letters(data: bytes) -> str:
     """The text of a file, whatever it is written in; no letter that a key is made of is lost."""
-    return data.decode("utf-16" if data.startswith(_MARKS) else "utf-8", "replace")
+    return data.decode("utf-16" if data.startswith(MARKS) else "utf-8", "replace")
 
 
 def keys_in(path: str) -> Keys | None:
     """What keys a file holds; None where it holds none. Blocking."""
     data = read_text(path)
-    if not data or not (data.startswith(_MARKS) or may_hold_key(data)):
+    if not data or not (data.startswith(MARKS) or may_hold_key(data)):
         return None
     text = in_letters(data)
     kinds: dict[str, int] = {}

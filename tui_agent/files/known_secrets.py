@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tui_agent.files.git_folder import repository_around
 from tui_agent.files.judge import SecretFiles
 from tui_agent.files.key_formats import may_hold_key
+from tui_agent.files.key_search import MARKS
 from tui_agent.files.late_expressions import late
 from tui_agent.files.names import is_git, shown
 from tui_agent.files.secret_values import SecretValues, Value, values_of_bytes
@@ -181,7 +182,7 @@ class KnownSecrets:
                 if place in self._folders:
                     continue  # one root is in another
                 try:
-                    changed = os.stat(place).st_mtime_ns
+                    changed = os.stat(place).st_ctime_ns
                     entry = seen.get(place)
                     if entry is None or entry.changed != changed:
                         entry = _entries(root, place, changed)
@@ -235,7 +236,8 @@ def _any_plain(held: Iterable[tuple[str, _Held]]) -> bool:
 
 
 def _read(data: bytes, stamp: _Stamp, *, named: bool) -> _Held:
-    values = values_of_bytes(data, named=named) if named or may_hold_key(data) else ()
+    looked = named or data.startswith(MARKS) or may_hold_key(data)
+    values = values_of_bytes(data, named=named) if looked else ()
     return _Held(stamp, named, hashlib.sha256(data).hexdigest(), tuple(values))
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, unquote
 
 from tui_agent.files.key_formats import MASK, hits
+from tui_agent.files.key_search import in_letters
 from tui_agent.files.late_expressions import late
 
 #: The shortest value of any name, and of a name that says what it is.
@@ -335,7 +336,7 @@ def chunks_of(data: bytes) -> list[Value]:
 
 def values_of_bytes(data: bytes, *, named: bool) -> list[Value]:
     """The same for the bytes of a file."""
-    text = data.decode("utf-8", "replace")
+    text = in_letters(data)
     if "\0" in text[:8_000] or text[:8_000].count("\ufffd") > 16:
         return chunks_of(data) if named else []
     return values_in(text, named=named)
@@ -343,7 +344,8 @@ def values_of_bytes(data: bytes, *, named: bool) -> list[Value]:
 
 # ── found again ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-_SPACE = b" \t\r\n"
+#: What may be between the letters of a value: also the other half of a letter in UTF-16.
+_SPACE = b" \t\r\n\0"
 _LINE = late(r"[^\r\n]+")
 _ALPHABETS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 #: Bytes of a text that are told apart at once where a hit is looked up.
