@@ -209,12 +209,15 @@ async def test_what_the_person_reveals_is_there(kept: Views) -> None:
     assert text(result) == f"TOKEN={SECRET}-2\n.env\na.txt\n"
 
 
-async def test_a_file_that_is_hidden_for_what_is_in_it_is_hidden_in_git(tmp_path: Path) -> None:
-    root = repository(tmp_path / "work", {"a.txt": "a\n", "conf.txt": f"one {SECRET}\n"})
+async def test_files_that_are_hidden_for_what_is_in_them_are_hidden_in_git(tmp_path: Path) -> None:
+    """However many there are: a program takes only so many words."""
+    folder = "/".join(letter * 250 for letter in "abcde")
+    many = {f"{folder}/{number}.txt": f"{number} {SECRET}\n" for number in range(1_700)}
+    root = repository(tmp_path / "work", {"a.txt": "a\n", "conf.txt": f"one {SECRET}\n", **many})
     (root / "conf.txt").write_text(f"two {SECRET}\n")
     git(root, "commit", "-qam", "Second")
     views = Views(root, tmp_path / "cache")
-    seeds = [Seed("conf.txt", "hidden")]
+    seeds = [Seed(path, "hidden") for path in ("conf.txt", *many)]
     made, _ = await views.git.laid_into(plan(root, seeds=seeds), seeds)
     result = await views.run("git log -p; git status -s; git cat-file --batch-all-objects --batch", made)
     assert "hush" not in text(result)

@@ -28,8 +28,9 @@ from tui_agent.git.repository import LONG_SECONDS, git
 
 #: Of a larger store it is not found out.
 MOST_OBJECTS: Final = 6_000_000
-#: Commits that git compares at a time.
+#: Commits that git compares at a time, and paths that it is asked about.
 _COMMITS: Final = 20_000
+_PATHS: Final = 500
 #: A pack with more objects than this is looked at together with all others, not after them.
 _FEW: Final = 20_000
 #: Blobs of more bytes, and more blobs than this, are not judged by what they hold.
@@ -233,14 +234,12 @@ def _ask(folder: GitFolder, known: SecretNames, asked: Sequence[bytes]) -> None:
     if not new:
         return
     known.asked |= {path: set() for path in new}
-    literal = [f":(top,literal){os.fsdecode(path)}" for path in new]
     how = ("--all", "--reflog", "--full-history", "--root", "-c", "--format=", *_RAW)
-    done = git(folder.work_tree, "log", *how, "--", *literal, seconds=LONG_SECONDS, start=started)
-    if not done.ok:
-        return  # nothing is committed yet
-    for path, each in _brought(done.out):
-        if path in known.asked:
-            known.asked[path].add(each)
+    for at in range(0, len(new), _PATHS):
+        literal = [f":(top,literal){os.fsdecode(path)}" for path in new[at : at + _PATHS]]
+        for path, each in _brought(run(folder, "log", *how, "--", *literal).out):
+            if path in known.asked:
+                known.asked[path].add(each)
 
 
 def _brought(told: bytes) -> Iterator[tuple[bytes, str]]:
