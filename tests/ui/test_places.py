@@ -154,7 +154,19 @@ def test_todos_and_sub_tasks_share_by_need() -> None:
     assert widths["subtasks"] > 2 * widths["todos"]
 
 
+def test_todos_beside_a_large_graph_have_as_much_room() -> None:
+    needs = {
+        **AT_FIRST,
+        "plan": Need(),
+        "review": Need(waits=True),
+        "todos": Need(6, 52),
+        "subtasks": Need(20, 96),
+    }
+    widths = {place.front: place.body.width for place in areas(WIDE, LayoutSlice(), needs)}
+    assert widths["todos"] >= 28 and widths["subtasks"] >= 28 and widths["review"] >= 60
+
+
 def test_a_wide_screen_has_room_for_the_graph() -> None:
     needs = {**AT_FIRST, "todos": Need(3, 30), "subtasks": Need(20, 96), "review": Need(waits=True)}
     shown = {p.front: p.body.width for p in areas(Size(220, 50), LayoutSlice(), needs)}
-    assert shown["subtasks"] > 60 and shown["review"] > 80
+    assert shown["subtasks"] > 50 and shown["todos"] >= 29 and shown["review"] > 80

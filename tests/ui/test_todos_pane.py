@@ -24,7 +24,8 @@ async def test_todos_show_their_state_and_how_many_files_they_touch():
     app = listed(*TODOS)
     async with app.run_test(size=(22, 8)):
         lines = [line[1:].rstrip() for line in app.text.split("\n")]
-        assert lines[0] == "▌✓ Fix syntax error" and lines[1].split() == ["○", "Add", "time…", "2", "files"]
+        assert lines[0] == "▌✓ Fix syntax error"
+        assert lines[1].split() == ["○", "Add", "2", "files"] and lines[2] == "   timeouts"
         assert str(app.pane.title_text) == "Todos 1/3"
 
 

@@ -18,8 +18,8 @@ from tui_agent.ui.panes import PANES
 
 Mode = Literal["wide", "medium", "narrow"]
 WIDE_FROM, MEDIUM_FROM = 120, 90
-#: From this width on the column of the sub-tasks is wider while there are any.
-ROOMY_FROM, ROOMY_SHARE = 200, 0.42
+#: From this width on the column of the sub-tasks is wider while there are any; from the second on beside todos.
+ROOMY_FROM, ROOMY_BESIDE_FROM, ROOMY_SHARE = 200, 150, 0.42
 #: Cells of ground between panes side by side.
 GAP = 1
 
@@ -167,11 +167,21 @@ def cells_of(row: Row, width: int, layout: LayoutSlice, needs: Needs) -> list[tu
     shares = [layout.sizes.get(name_of("cell", (cell,)), 0) for cell in opened]
     if not any(shares):
         wanted = [max(_need((cell,), layout, needs).columns, 2 * LEAST_WIDTH) for cell in opened]
-        shares = [
-            cell.share if max(wanted) >= ANY else want for cell, want in zip(opened, wanted, strict=True)
-        ]
+        shares = [cell.share for cell in opened] if max(wanted) >= ANY else _fair(wanted, width)
         shares = [min(max(share / sum(shares), 0.25), 0.75) for share in shares]
     return list(zip(opened, *_split(shares, width, GAP), strict=True))
+
+
+def _fair(wanted: Sequence[int], width: int) -> list[float]:
+    """Shares for cells side by side: where they cannot all have what they want, the least is given first, up to the
+    same for each."""
+    if sum(wanted) <= width:
+        return list(map(float, wanted))
+    shares, left = [0.0] * len(wanted), float(width)
+    for place, at in enumerate(sorted(range(len(wanted)), key=lambda at: wanted[at])):
+        shares[at] = min(float(wanted[at]), left / (len(wanted) - place))
+        left -= shares[at]
+    return shares
 
 
 def _unfolded(columns: Sequence[LayoutColumn], layout: LayoutSlice, needs: Needs) -> Sequence[LayoutColumn]:
@@ -249,7 +259,8 @@ def _as_sized(column: LayoutColumn, size: Size, layout: LayoutSlice, needs: Need
     if column.idle and not _opened((Cell(1, ("buffers", "review")),), layout, needs):
         return column._replace(share=column.idle)
     tasks = any("subtasks" in cell.panes for _, row in column.rows for cell in row)
-    if tasks and size.width >= ROOMY_FROM and _opened((Cell(1, ("subtasks",)),), layout, needs):
+    roomy = ROOMY_BESIDE_FROM if _opened((Cell(1, ("todos",)),), layout, needs) else ROOMY_FROM
+    if tasks and size.width >= roomy and _opened((Cell(1, ("subtasks",)),), layout, needs):
         return column._replace(share=ROOMY_SHARE, most=999)
     return column
 

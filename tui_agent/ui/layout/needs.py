@@ -26,6 +26,8 @@ NOTHING = Need(0, 0)
 AT_FIRST: Needs = {"files": Need(), "chat": Need()}
 #: Rows and cells that the graph takes for a task, and what is around the graph (limits, details, what can be done).
 _TASK_ROWS, _TASK_COLUMNS, _AROUND = 3, 24, 10
+#: So many letters of a todo are on a line, where it shares its row with the sub-tasks.
+_TODO_LETTERS = 20
 #: Rows of the plan: files of an action that are listed, others that could be meant, and a question without its choices.
 _FILES, _OTHERS, _QUESTION = 6, 3, 6
 
@@ -59,7 +61,8 @@ def _action(action: ActionSlice) -> int:
 
 def _todos(state: State) -> Need:
     longest = max((len(todo.text) for todo in state.todos), default=0)
-    return Need(len(state.todos) + 1, min(longest, 40) + 12) if state.todos else NOTHING
+    rows = sum(1 + len(todo.text) // _TODO_LETTERS for todo in state.todos)
+    return Need(rows + 1, min(longest, 40) + 12) if state.todos else NOTHING
 
 
 def _subtasks(state: State) -> Need:

@@ -133,8 +133,9 @@ class TodosPane(Pane):
     def _row(self, todo: Todo) -> list[Row]:
         count = len({change.path for change in self._review.changes if change.id in todo.changes})
         files = (Piece(counted(count, "file"), "muted"),) if count else ()
-        text = Piece(todo.text, "muted" if todo.done else "", "end")
-        rows = [Row(todo.id, Line((DONE if todo.done else OPEN, Piece(" "), text), files), marked=True)]
+        text = Piece(todo.text, "muted" if todo.done else "")
+        line = Line((DONE if todo.done else OPEN, Piece(" "), text), files)
+        rows = [Row(todo.id, line, wraps=True, marked=True)]
         if todo.details and todo.id in self._unfolded:
             rows.append(Row("", Line((Piece(f"  {todo.details}", "muted"),)), wraps=True, hang=2))
         return rows

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
+from rich.cells import cell_len
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.strip import Strip
 
+from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.lines import Line, Lined, Piece, draw, wrap
 
 _BAR = "▌"
+#: A text of which fewer cells would fit beside the right end has the line to itself.
+_LEAST_BESIDE = 8
 
 
 class Row(NamedTuple):
@@ -20,7 +24,8 @@ class Row(NamedTuple):
 
     A long list gives functions for its lines: they are called for those that are seen.
     With `wraps` the text of `line.left` is broken over as many lines as it needs, indented by `hang`.
-    With `marked` the first piece is a mark, which the mouse can press.
+    With `marked` the first piece is a mark, which the mouse can press; with both only the last piece is broken, and
+    `line.right` stays on the first line.
     """
 
     key: str
@@ -169,7 +174,27 @@ class Rows(Lined):
 def _lines_of(row: Row, width: int) -> Sequence[Line | Callable[[], Line]]:
     if not row.wraps or not isinstance(row.line, Line):
         return [row.line]
+    if row.marked:
+        return _marked(row.line, width)
     ink = row.line.left[-1].ink
     return [
         Line((Piece(text, ink),)) for text in wrap("".join(p.text for p in row.line.left), width, row.hang)
+    ]
+
+
+def _marked(line: Line, width: int) -> list[Line]:
+    """The last piece over as many lines as it needs, under itself and beside what is at the right end."""
+    *marks, text = line.left
+    indent = sum(cell_len(piece.text) for piece in marks)
+    beside = 1 + max((cell_len(piece.text) for piece in line.right), default=-1)
+    room = width - indent
+    if room - beside < _LEAST_BESIDE:
+        beside = 0
+    first = wrap(text.text, room - beside)[0]
+    left = one_line(text.text)[len(first) :].lstrip()
+    rest = wrap(left, room) if left else []
+    under = Piece(" " * indent)
+    return [
+        Line((*marks, Piece(first, text.ink)), line.right if beside else ()),
+        *(Line((under, Piece(words, text.ink))) for words in rest),
     ]
