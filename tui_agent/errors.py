@@ -25,7 +25,7 @@
     │   ├── EmptyReply             the model ended without a word
     │   └── RequestRejected        any other refusal of the request itself
     ├── LoginFailed                a login that was denied, expired or not understood (exit 1)
-    ├── LimitReached               a limit on tokens or money that the person set
+    ├── LimitReached               a limit on steps, requests, tokens or money (exit 1)
     ├── SessionError               a session that is missing or cannot be written
     │   ├── OpenElsewhere          another process writes it
     │   ├── NotKept                nothing can be written where it would be kept
@@ -170,7 +170,13 @@ class LoginFailed(TuiAgentError):
 
 
 class LimitReached(TuiAgentError):
+    """`limit` is its name, that of a setting."""
+
     title = "Limit reached"
+
+    def __init__(self, what: str, remedy: str, limit: str = "") -> None:
+        super().__init__(what, remedy)
+        self.limit = limit
 
 
 class SessionError(TuiAgentError):

@@ -260,7 +260,7 @@ class TestWorkspace:
             'files_api = "on"',
             'autonomy = "auto"',
             "auto_apply = true",
-            "max_steps = 9",
+            "max_steps = 61",
             "context.window = 1000000",
             "undo.max_bytes = 0",
             "subtasks.max_parallel = 4",

@@ -286,7 +286,9 @@ async def test_a_call_that_was_stopped_gets_a_result_that_says_so(workspace: Pat
     async with open_session(
         workspace, [asks, "Hello."], protocol="tools", overrides=["max_steps=1"]
     ) as session:
-        await turn(session, "Look")
+        await session.chat.submit("Look")
+        await session.chat.finished()
+        assert (session.state.turn.ok, session.state.turn.limit) == (False, "max_steps")
         await turn(session, "Again")
         result = next(m for m in model_of(session).requests[-1].messages if m["role"] == "tool")
         assert "stopped before this was answered" in result["content"]

@@ -12,7 +12,7 @@ from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
 from tui_agent.store.checks import MARKS, CheckLook, CheckResult
 from tui_agent.store.graph import SubTask
-from tui_agent.store.state import State
+from tui_agent.store.state import State, TurnSlice
 from tui_agent.store.usage import Usage
 from tui_agent.turn.task_report import sides
 
@@ -30,7 +30,7 @@ def session_line(state: State) -> Line:
     }
 
 
-def finished_line(ok: bool, error: str, usage: Usage, seconds: float) -> Line:
+def finished_line(ok: bool, error: str, usage: Usage, turn: TurnSlice) -> Line:
     return {
         "type": "finished",
         "ok": ok,
@@ -42,7 +42,8 @@ def finished_line(ok: bool, error: str, usage: Usage, seconds: float) -> Line:
             "cost": usage.cost,
             "thinking": usage.thinking,
         },
-        "seconds": round(seconds, 3),
+        "seconds": round(turn.seconds, 3),
+        "limit": turn.limit or None,
     }
 
 

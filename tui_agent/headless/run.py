@@ -119,6 +119,9 @@ async def _turn(
         left = await apply_all(session, proposed, checked=options.apply == "checked")
         if out and not left:
             left = f"Applied, but {_count(out)} did not fit into the request: ask again for the rest"
+    if turn.ok and turn.limit:
+        said = f"{turn.limit} ended the turn before the model was done: send “continue” to let it go on"
+        left = f"{left}. {said}" if left else said
     if turn.ok and undone:
         parts = "; ".join(f"{name} ({why})" for name, why in undone.items())
         said = f"{'A sub-task is' if len(undone) == 1 else f'{len(undone)} sub-tasks are'} not done: {parts}"
@@ -227,7 +230,7 @@ class JsonTeller(Teller):
 
     def finish(self, state: State, ok: bool, error: str, used: Usage) -> None:
         self._begin(state)
-        self._write([finished_line(ok, error, used, state.turn.seconds)])
+        self._write([finished_line(ok, error, used, state.turn)])
 
     def _begin(self, state: State) -> None:
         if self._waiting is None:

@@ -50,6 +50,11 @@ class Allowance:
         self.told = False
 
     @property
+    def made(self) -> int:
+        """How many were made."""
+        return self._made
+
+    @property
     def why(self) -> str:
         """Why no more requests may be made; empty while they may."""
         if not self._most or self._made < self._most:
@@ -63,7 +68,7 @@ class Allowance:
     def take(self) -> None:
         """Count a request that is about to be made. Raises `LimitReached` where there may be none."""
         if why := self.why:
-            raise LimitReached(why, RAISE_REQUESTS)
+            raise LimitReached(why, RAISE_REQUESTS, "limits.requests")
         self._made += 1
 
 

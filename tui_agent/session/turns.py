@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tui_agent.debug_log import fault
 from tui_agent.edits.change import Change
-from tui_agent.errors import EditFailed, SessionError, TuiAgentError
+from tui_agent.errors import EditFailed, LimitReached, SessionError, TuiAgentError
 from tui_agent.log.journal import Journal
 from tui_agent.session.effort_words import split_effort, with_effort
 from tui_agent.settings.schema import Effort
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from tui_agent.tools.context import Emit
     from tui_agent.turn.context import TurnContext
 
-    #: What a turn does, told as events.
-    Steps = Callable[[TurnContext, Emit], Awaitable[None]]
+    #: What a turn does, told as events; the limit that ended it, "" for none.
+    Steps = Callable[[TurnContext, Emit], Awaitable[str]]
 
 
 class Turns:
@@ -245,10 +245,10 @@ class Turns:
             return
         begun.set_result(None)
 
-        async def steps(context: TurnContext, emit: Emit) -> None:
+        async def steps(context: TurnContext, emit: Emit) -> str:
             from tui_agent.turn.turn import run
 
-            await run(context, started.request, started.attachments, emit)
+            return await run(context, started.request, started.attachments, emit)
 
         await self._to_its_end(started.turn, steps)
 
@@ -266,7 +266,7 @@ class Turns:
         if again and not ended["ok"] and not self._stopped:
             sentence = f"The model was asked again without success: {ended['error']}"
             await self._journal.record(e.NoticeGiven("warning", sentence))
-            ended = {"ok": True}
+            ended = {"ok": True, "limit": ended.get("limit", "")}
         seconds = round(time.monotonic() - started, 3)
         await self._journal.record(*left_off(self.state), e.TurnEnded(turn, seconds=seconds, **ended))
         if ended["ok"]:
@@ -280,13 +280,14 @@ class Turns:
         if self._stopped:  # while its beginning was written
             self._work.cancel()
         try:
-            await self._work
+            limit = await self._work
         except asyncio.CancelledError:
             self._stopped = True
             return {"ok": False, "error": STOPPED, "kind": "Interrupted", "stopped": True}
         except TuiAgentError as error:
             _log.debug("the turn ended", exc_info=True)
-            return {"ok": False, "error": str(error), "kind": type(error).__name__}
+            limit = error.limit if isinstance(error, LimitReached) else ""
+            return {"ok": False, "error": str(error), "kind": type(error).__name__, "limit": limit}
         except Exception as error:  # the turn's outer edge: a fault of ours must not take the session with it
             found = fault("A fault in tui-agent ended the turn", error)
             return {"ok": False, "error": str(found), "kind": "Fault"}
@@ -297,10 +298,10 @@ class Turns:
             from tui_agent.turn.exchange import cut_off
 
             sentence = f"{cut_off(last.why)} {ASK_FOR_THE_REST}"
-            return {"ok": False, "error": sentence, "kind": "ReplyCut"}
-        return {"ok": True}
+            return {"ok": False, "error": sentence, "kind": "ReplyCut", "limit": limit}
+        return {"ok": True, "limit": limit}
 
-    async def _drive(self, steps: Steps) -> None:
+    async def _drive(self, steps: Steps) -> str:
         await self._prepare()
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
@@ -320,7 +321,7 @@ class Turns:
                 await self._journal.record(event)
 
         try:
-            await steps(self._context(), emit)
+            return await steps(self._context(), emit)
         finally:
             pieces.tell()
 

@@ -53,6 +53,7 @@ ALLOWED: Mapping[str, Rule] = {
     "limits.session_cost": "lower",
     "limits.turns": "lower",
     "limits.requests": "lower",
+    "limits.ask_at_cost": "lower",
     "tools.off": "more",
     "permissions.deny": "more",
     "permissions.ask": "more",

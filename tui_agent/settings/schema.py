@@ -139,8 +139,11 @@ class ModelsSettings(Struct, frozen=True):
 
 
 class LimitSettings(Struct, frozen=True):
-    requests: Count = 50
+    requests: Count = 100
     """Requests that one prompt may make, those of its sub-tasks included; 0 means no limit."""
+
+    ask_at_cost: Dollars = 2.0
+    """Dollars after which a turn asks once if it may go on, without a known price half of requests; 0 never asks."""
 
     turn_tokens: Count = 0
     """Tokens that one turn may use; 0 means no limit."""
@@ -254,7 +257,7 @@ class Settings(Struct, frozen=True):
     temperature: Annotated[float, Meta(ge=-1.0, le=2.0)] = -1.0
     """How much chance a reply has, from 0 to 2; -1 leaves it to the provider. Models that think may not accept any."""
 
-    max_steps: Annotated[int, Meta(ge=1, le=100)] = 8
+    max_steps: Annotated[int, Meta(ge=1, le=1000)] = 60
     """How many requests one turn may make."""
 
     request_timeout: Annotated[float, Meta(ge=1.0, le=3600.0)] = 120.0

@@ -231,7 +231,7 @@ def _called(state: State, event: e.CallEnded) -> State:
     details = event.details or event.text
     use = ToolUse(event.id, event.name, event.shown, event.ok, event.seconds, event.amount, details)
     made = {call: at for at, call in enumerate(conversation.open_calls)}
-    uses = sorted((*last.calls, use), key=lambda one: made.get(one.id, len(made)))
+    uses = sorted((*last.calls, use), key=lambda one: made.get(one.id, -1))  # those of earlier steps first
     messages = (*earlier, replace(last, calls=tuple(uses)))
     return replace(state, chat=replace(state.chat, messages=messages))
 
@@ -287,7 +287,25 @@ def read_reply(state: State, event: e.ReplyRead) -> State:
         why=event.why,
         thinking=state.usage.last.thinking,  # it was counted just before
     )
+    last = state.chat.messages[-1] if state.chat.messages else None
+    if last is not None and _adds_calls_alone(message, last):
+        whole = replace(
+            last,
+            reasoning="\n\n".join(filter(None, (last.reasoning, message.reasoning))),
+            thinking=last.thinking + message.thinking,
+            todos=message.todos or last.todos,
+        )
+        return replace(state, chat=replace(state.chat, messages=(*state.chat.messages[:-1], whole)))
     return say(state, message)
+
+
+def _adds_calls_alone(message: ChatMessage, last: ChatMessage) -> bool:
+    """Whether a reply says nothing: its calls are then shown with the message of the same turn before it."""
+    return (
+        last.kind == "agent"
+        and last.turn == message.turn
+        and not (message.text.strip() or message.summary or message.cut or last.cut)
+    )
 
 
 def _ended(state: State, event: e.TurnEnded) -> State:
@@ -297,6 +315,7 @@ def _ended(state: State, event: e.TurnEnded) -> State:
         ok=event.ok,
         error=event.error,
         kind=event.kind,
+        limit=event.limit,
         seconds=event.seconds,
         retry_seconds=0,
         waiting_for="",

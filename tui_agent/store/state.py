@@ -109,6 +109,8 @@ class TurnSlice(Struct, frozen=True):
     error: str = ""
     #: The name of the error's class (see `errors`), or what else ended the turn.
     kind: str = ""
+    #: The limit that ended it, by the name of its setting.
+    limit: str = ""
     waiting_for: str = ""
     retry_seconds: int = 0
     retry_why: str = ""

@@ -42,9 +42,17 @@ class PermissionDecision(Struct, frozen=True):
 
 
 class PermissionQuestion(Struct, frozen=True):
-    """The question that is open: a call of a tool, and exactly what it would do."""
+    """The question that is open: a call of a tool, and exactly what it would do. Without a tool it is if the turn may
+    go on, since what `shown` says."""
 
     call: str
     tool: str
     shown: str
     preview: str
+
+    @property
+    def words(self) -> str:
+        """What is asked, without its full stop."""
+        if not self.tool:
+            return f"{self.shown}: may it go on?"
+        return f"{self.tool} {self.shown} asks for permission"

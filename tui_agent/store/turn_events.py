@@ -218,3 +218,5 @@ class TurnEnded(Lasting, frozen=True):
     kind: str = ""
     stopped: bool = False
     seconds: float = 0.0
+    #: The limit that ended it; empty where none did.
+    limit: str = ""

@@ -232,7 +232,7 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
     another model than the main one. A recording costs nothing.
     """
     if why := context.requests.why:
-        raise LimitReached(why, RAISE_REQUESTS)
+        raise LimitReached(why, RAISE_REQUESTS, "limits.requests")
     state = context.state()
     limits, usage = context.settings.limits, state.usage
     price = price_of_a_token(usage.session)
@@ -246,6 +246,7 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
             raise LimitReached(
                 f"What this {what} costs is not known, so limits.{what}_cost (${most_cost:g}) cannot be kept",
                 f"set limits.{what}_tokens instead and limits.{what}_cost to 0, or choose a model whose price is known",
+                f"limits.{what}_cost",
             )
         sentence = limit_reached(
             what, Spent(spent.input + spent.output, spent.cost), tokens, price, most_tokens, most_cost
@@ -254,6 +255,7 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
             raise LimitReached(
                 sentence,
                 f"raise the limit in settings.toml or with --set limits.{what}_…, or go on in a new {what}",
+                f"limits.{what}_{'cost' if f'limits.{what}_cost' in sentence else 'tokens'}",
             )
 
 

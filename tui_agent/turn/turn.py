@@ -12,6 +12,7 @@ from tui_agent.store.events import NoticeGiven
 from tui_agent.tools.context import Emit
 from tui_agent.turn.calls import decided_meanwhile, run_calls
 from tui_agent.turn.context import TurnContext
+from tui_agent.turn.going_on import Loops, ask_about_cost
 from tui_agent.turn.load import load
 from tui_agent.turn.planner import plan
 from tui_agent.turn.repairs import Repairs
@@ -26,58 +27,62 @@ CUT_AGAIN = (
     "or choose another model"
 )
 
+MORE_STEPS = "send “continue” to let it go on, or raise it with --set max_steps=…"
 
-async def run(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> None:
+
+async def run(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> str:
     """Plan, load, ask, run what was called for, propose, check; a reply that asks for files, changes what has no
     place, holds a call that cannot be read, or fails its checks, is answered in the same turn.
 
-    Raises a `ModelError` when no answer came; whoever runs it says how the turn ended.
+    Returns the limit that ended it, "" for none. Raises a `ModelError` when no answer came and a `LimitReached`
+    before the model was done; whoever runs it says how the turn ended.
     """
     draft = await plan(context, request, attachments, emit)
-    await _steps(context, draft, Retries(), emit)
+    return await _steps(context, draft, Retries(), emit)
 
 
-async def run_again(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> None:
+async def run_again(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> str:
     """Go on with a turn for changes that conflicted when they were applied: their files are read, the model is asked.
 
-    Raises as `run` does.
+    Returns and raises as `run` does.
     """
     await context.workspace.ready()
     retries = Retries(told=True)
     draft = await retries.ask_again(context, conflicts, emit)
-    if draft is not None:
-        await _steps(context, draft, retries, emit)
+    return "" if draft is None else await _steps(context, draft, retries, emit)
 
 
-async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emit) -> None:
-    earlier, repairs, most = Earlier(), Repairs(), context.settings.max_steps
+async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emit) -> str:
+    earlier, repairs, loops, most = Earlier(), Repairs(), Loops(), context.settings.max_steps
     kept = False  # whether the last reply was cut off after changes that are complete
     cut_in_call = False  # whether it was cut off in a call
     for step in range(1, most + 1):
         draft = await load(context, draft, emit)
         try:
+            if step > 1:
+                await ask_about_cost(context, emit)
             reply = await ask(context, draft, earlier, emit)
         except (ModelError, LimitReached) as error:
             if not (kept and isinstance(error, ModelError)) and not repairs.asked:
                 raise
             await emit(NoticeGiven("warning", f"{error.what}: the changes that came are kept"))
-            return
+            return error.limit if isinstance(error, LimitReached) else ""
         kept = reply.cut and bool(reply.changes)
         retries.note(context)
-        answered = await run_calls(context, reply, emit, last=step == most)
+        answered = await loops.note(context, await run_calls(context, reply, emit, last=step == most), emit)
         before, cut_in_call = cut_in_call, reply.cut and any(one.call.fault for one in answered)
         if before and cut_in_call:
             await emit(NoticeGiven("warning", CUT_AGAIN))
-            return
+            return ""
         not_taken = [change for one in answered for change in one.result.resend]
         again = await retries.ask_again(context, not_taken, emit) if step < most else None
         if again is None and not any(one.waits for one in answered):
             again = await repairs.ask_again(context, emit, last=step == most)
             if again is None:
-                return
+                return ""
         if step == most:
-            sentence = f"The model asked for more {step} times in one turn: send “continue” to let it go on"
-            await emit(NoticeGiven("warning", sentence))
-            return
+            break
         following = again or Draft(loaded=await decided_meanwhile(context, emit))
         draft = replace(following, answered=(*answered, *following.answered), goes_on=draft.goes_on)
+    times = "once" if most == 1 else f"{most} times"
+    raise LimitReached(f"The model asked for more {times} in one turn", MORE_STEPS, "max_steps")

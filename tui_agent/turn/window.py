@@ -329,11 +329,12 @@ class _Room:
         )
 
 
-async def compact(context: TurnContext, emit: Emit) -> None:
+async def compact(context: TurnContext, emit: Emit) -> str:
     """All older messages give way to a summary, because the person asks for it; nothing changes where none comes."""
     contexts = await instruct(context, (), unheard)
     if not await condense(context, contexts, _shares(context, sys.maxsize), emit, all_of_them=True):
         raise ModelError("No summary came", "try again, or go on without one")
+    return ""
 
 
 def _shares(context: TurnContext, ceiling: int) -> Shares:

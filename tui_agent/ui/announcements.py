@@ -36,7 +36,7 @@ def announced(before: State, now: State, keys: Keys, silent_after: int = 30) -> 
         yield from _decided(before, now, keys)
     asked = now.asked
     if asked is not None and asked != before.asked:
-        yield f"{asked.tool} {asked.shown} asks for permission. {keys.shown('session.permission')} answers."
+        yield f"{asked.words.rstrip('?')}. {keys.shown('session.permission')} answers."
     waited = {it.words for it in waiting_for_person(before, time.time(), silent_after)}
     for waiting in waiting_for_person(now, time.time(), silent_after):
         if waiting.words not in waited:

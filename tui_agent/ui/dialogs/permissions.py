@@ -21,6 +21,8 @@ ANSWERS = {
     "always": "Allow exactly this in this workspace, always",
     "no": "Do not allow it",
 }
+#: Of the question if a turn may go on.
+GO_ON_ANSWERS = {"once": "Go on: it is not asked again in this turn", "no": "Stop: what came so far is kept"}
 _ALL = "all"
 
 
@@ -39,9 +41,10 @@ async def answer_permission(app: App[object], session: Session) -> None:
 
     while True:
         title = f"{question.tool} {question.shown}".strip() + ": allow it?"
-        chosen = await app.push_screen_wait(
-            Chooser(title, rows, "type a reason for the model, where you say no")
-        )
+        hint = "type a reason for the model, where you say no"
+        if not question.tool:
+            title, hint = question.words, ""
+        chosen = await app.push_screen_wait(Chooser(title, rows, hint))
         if chosen == _ALL:
             await app.push_screen_wait(
                 TextDialog("Exactly this would be done", question.preview, keep="back")
@@ -59,6 +62,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
 def question_rows(question: PermissionQuestion, reason: str) -> list[ChooserRow]:
     """The answers, and below them exactly what would be done."""
     words = {**ANSWERS, "no": f"{ANSWERS['no']}: {reason.strip()}" if reason.strip() else ANSWERS["no"]}
+    words = words if question.tool else GO_ON_ANSWERS
     rows = [ChooserRow(answer, label(text)) for answer, text in words.items()]
     lines = question.preview.splitlines()
     shown = lines[: MOST - len(rows) - 1]

@@ -65,7 +65,7 @@ class ChatPane(Pane):
     ID = "chat"
     SLICES = (
         *("chat", "reply", "turn", "input", "review", "model", "commands", "asked", "checks"),
-        *("plan", "subtasks"),
+        *("plan", "subtasks", "usage"),
     )
 
     def __init__(self, session: Session) -> None:

@@ -39,6 +39,10 @@ SHOWN = 8_000
 MOST_LINKS = 5
 #: So many reads in a row are one line of the transcript.
 LONG_RUN = 3
+#: Of more lines of calls in one message the newest few are shown, and the others are one line.
+MOST_LINES, NEWEST = 8, 4
+#: What came of each call is not listed for more of them in one line.
+MOST_DETAILS = 20
 READS = frozenset({"read_files", "list_directory", "search_text", "find_files"})
 #: Who speaks, where no colour says it.
 _SPEAKERS = {"person": "You:", "agent": "The model:"}
@@ -93,12 +97,16 @@ class MessageBlock(Vertical):
             yield self._facts_line
 
     def show_calls(self, message: ChatMessage) -> None:
-        """The calls that it made, as they are answered one after the other; what was opened stays open."""
-        if self.message is None or message.calls == self.message.calls:
+        """The calls that it made, as they are answered one after the other, and the thinking between them; what was
+        opened stays open."""
+        before = self.message
+        if before is None or (message.calls == before.calls and message.reasoning == before.reasoning):
             return
         self.message = message
         if self.is_mounted:
             self._draw_calls(message.calls)
+            if message.reasoning != before.reasoning:
+                self.run_worker(self._draw_thoughts(message.reasoning, message.thinking), exit_on_error=False)
 
     def on_mount(self) -> None:
         if self.message is not None:
@@ -180,7 +188,7 @@ class MessageBlock(Vertical):
     async def _draw_end(self, message: ChatMessage) -> None:
         await self._draw_thoughts(message.reasoning, message.thinking)
         await self._draw(message.summary, message.text, growing=False)
-        self._draw_calls(message.calls)
+        self._draw_calls((self.message or message).calls)
 
     async def _draw_thoughts(self, reasoning: str, tokens: int) -> None:
         if (reasoning or tokens) and self._thoughts is None:
@@ -279,13 +287,14 @@ class CallLine(GuardedText, can_focus=True):
             counts = Counter(use.name for use in uses)
             what = ", ".join(f"{name} {count}" for name, count in counts.items())
             seconds = f"{sum(use.seconds for use in uses):.1f} s"
-            lines = [
-                parts(fold, ("✓ ", "$success"), f"{len(uses)} calls  ", (f"{what} · {seconds}", "$muted"))
-            ]
+            failed = sum(not use.ok for use in uses)
+            mark = (f"✗ {failed} of ", "$error") if failed else ("✓ ", "$success")
+            lines = [parts(fold, mark, f"{len(uses)} calls  ", (f"{what} · {seconds}", "$muted"))]
         if self._unfolded:
             for use in uses:
                 lines += [parts("  ", *_use(use))] if len(uses) > 1 else []
-                lines += [plain(use.details.rstrip("\n"))] if use.details else []
+                shown = use.details if len(uses) <= MOST_DETAILS else ""
+                lines += [plain(shown.rstrip("\n"))] if shown else []
         return Content("\n").join(lines)
 
 
@@ -296,7 +305,7 @@ def _use(use: ToolUse) -> list[str | tuple[str, str]]:
 
 
 def _grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
-    """Each call alone, but a long run of reads that went well together."""
+    """Each call alone, but a long run of reads that went well together, and all but the newest of very many."""
     groups: list[list[ToolUse]] = []
     for use in uses:
         reads = use.ok and use.name in READS
@@ -304,9 +313,12 @@ def _grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
             groups[-1].append(use)
         else:
             groups.append([use])
-    return [
+    lines = [
         part for group in groups for part in ([group] if len(group) >= LONG_RUN else [[one] for one in group])
     ]
+    if len(lines) <= MOST_LINES:
+        return lines
+    return [[use for line in lines[:-NEWEST] for use in line], *lines[-NEWEST:]]
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:

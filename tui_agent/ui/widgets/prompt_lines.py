@@ -21,6 +21,7 @@ from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
 from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.widgets.graph_facts import clock, dollars, short_count
 from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class PermissionLine(PromptLine, can_focus=True):
     def show(self, question: PermissionQuestion | None) -> None:
         keys = getattr(self.app, "keys", None)
         go = f" · {keys.shown('session.permission')} look and answer" if keys else ""
-        self.say(f"{question.tool} {question.shown} asks for permission{go}" if question else "")
+        self.say(f"{question.words}{go}" if question else "")
 
     def on_click(self) -> None:
         self.action_press()
@@ -170,34 +171,48 @@ _PHASES = {
     "starting": "waits for the model to be ready",
     "planning": "making a plan",
     "finding": "finding files",
-    "waiting": "waits for your answer in the plan",
+    "waiting": "waits for your answer",
     "asking": "asking the model",
     "streaming": "answering",
     "checking": "running the checks",
 }
 
 
+#: Seconds after which the first step of a turn says how far it is, too.
+_LONG = 10
+
+
 class ProgressLine(PromptLine):
-    """What the turn is doing, or the command that was started last."""
+    """What the turn is doing, or the command that was started last; below it the step, the time, what was used."""
 
     def __init__(self) -> None:
         super().__init__("progress")
         self._state: State | None = None
-        #: Counts the seconds of a command that runs.
+        #: Draws the seconds of what runs.
         self._counting: Timer | None = None
+        #: The number of the turn that runs and when it was first seen, by the clock of `time.monotonic`.
+        self._turn, self._since = 0, 0.0
+        self._rows = 0
 
     def show(self, state: State) -> None:
         self._state = state
         running = [one for one in state.commands.running if not one.background]
-        if running and self._counting is None:
+        if (running or state.turn.running) and self._counting is None:
             self._counting = self.set_interval(1.0, self._count)
-        elif not running and self._counting is not None:
+        elif not (running or state.turn.running) and self._counting is not None:
             self._counting.stop()
             self._counting = None
-        if running:
-            self.say(_command(running), layout=False)
+        lines = [_command(running)] if running else []
+        if state.turn.running:
+            if state.turn.number != self._turn:
+                self._turn, self._since = state.turn.number, time.monotonic()
+            lines = lines or [_progress(state.turn, state.model.name)]
+            lines += so_far(state, time.monotonic() - self._since)
         else:
-            self.say(_progress(state.turn, state.model.name) if state.turn.running else "", layout=False)
+            self._turn = 0
+        layout = len(lines) != self._rows
+        self._rows = len(lines)
+        self.say(_joined(lines) if lines else "", layout=layout)
 
     def _count(self) -> None:
         if self._state is not None:
@@ -224,8 +239,18 @@ def _progress(turn: TurnSlice, model: str) -> Content:
         return parts(("● ", "$running"), (f"{doing}, {turn.reading} s{so_far}", "$muted"))
     words = next(iter(turn.calls.values()), "") or _PHASES.get(turn.phase, turn.phase)
     who = f" {model}" if turn.phase == "asking" and model else ""
-    step = f" · step {turn.step}" if turn.step > 1 else ""
-    return parts(("● ", "$running"), (f"{words.replace(' the model', who or ' the model')}{step}", "$muted"))
+    return parts(("● ", "$running"), (words.replace(" the model", who or " the model"), "$muted"))
+
+
+def so_far(state: State, seconds: float) -> list[Content]:
+    """`step 12 · 1:34 · 45.2k tokens · $0.31`, once a turn has more than one step or takes long."""
+    turn, used = state.turn, state.usage.turn
+    if turn.step < 2 and seconds < _LONG:
+        return []
+    tokens = used.input + used.output
+    facts = [f"step {max(turn.step, 1)}", clock(seconds)]
+    facts += [f"{short_count(tokens)} tokens", dollars(used.cost)] if tokens else []
+    return [parts((f"  {' · '.join(fact for fact in facts if fact)}", "$muted"))]
 
 
 class QueuedMessages(Static):

@@ -34,7 +34,7 @@ def waiting_for_person(state: State, now: float, silent_after: int) -> list[Wait
     `now` is in seconds since 1970; a sub-task is stalled after `silent_after` seconds without a word.
     """
     found = []
-    if state.turn.phase == "waiting":
+    if state.turn.phase == "waiting" and state.asked is None:
         asking = next((it.action.name for it in state.plan.actions if it.state == "asking"), "")
         found.append(
             Waiting("?", f"Which file is {asking}?" if asking else "The plan asks something", "plan")
