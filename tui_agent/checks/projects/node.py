@@ -46,8 +46,8 @@ _NONE = re.compile(r"no test specified|^\s*(?:exit|true|:)(?:\s+\d+)?\s*$|^\s*ec
 #: A script that runs the one of the same name in every package.
 DELEGATES = re.compile(
     r"(?:npm (?:run )?[\w:-]+ (?:-ws|--workspaces)|npm (?:-ws|--workspaces) (?:run )?[\w:-]+"
-    r"|pnpm (?:-r|--recursive|recursive)(?: run)? [\w:-]+|pnpm --filter \S+(?: run)? [\w:-]+"
-    r"|yarn workspaces (?:run|foreach [\w -]*run) [\w:-]+)(?: --if-present| --stream| --parallel)*"
+    r"|pnpm (?:-r|--recursive|recursive)(?: --if-present)?(?: run)? [\w:-]+"
+    r"|yarn workspaces (?:run|foreach(?: -[-\w]+)* run) [\w:-]+)(?: --if-present| --stream| --parallel)*"
 )
 
 
@@ -61,7 +61,7 @@ def package_manager(project: Project) -> str:
 
 def node_checks(project: Project) -> Iterator[Plain]:
     package = project.json("package.json")
-    if not package:
+    if not project.has("package.json"):
         if project.has("deno.json", "deno.jsonc"):
             yield Plain("node tests", "deno", "deno test")
         return

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tui_agent.checks.projects.files import Project, is_inside
 from tui_agent.checks.projects.runners import RUNNERS, TESTED, Runner
+from tui_agent.files.late_expressions import late
 
 
 class Plain(NamedTuple):
@@ -26,10 +27,10 @@ class Plain(NamedTuple):
 
 
 #: What may stand before a runner: names of settings that tests need, programs that start another one.
-_VARIABLE = re.compile(
+_VARIABLE = late(
     r"(?:PYTHONPATH|DJANGO_SETTINGS_MODULE|NODE_ENV|RAILS_ENV|MIX_ENV|CI|APP_ENV|SETTINGS)=[\w./:-]{0,80}"
 )
-_PYTHONS = re.compile(r"(?:python|python3|python3?\.\d{1,2}|py|\.?venv/bin/python3?)")
+_PYTHONS = late(r"(?:python|python3|python3?\.\d{1,2}|py|\.?venv/bin/python3?)")
 _WRAPPERS = {
     "uv run": "--frozen --locked --no-sync --all-extras --all-groups --dev --no-dev --isolated --active --group "
     "--extra --with --python -p --no-default-groups --quiet -q --all-packages --exact",
@@ -49,8 +50,8 @@ _WRAPPER_VALUES = frozenset(
 )
 #: Those whose environment another program has to name.
 _KEPT_WRAPPERS = {"poetry run", "pipenv run", "bundle exec"}
-_SAFE = re.compile(r"[\w ./:=@,+%\[\]()*^!<>|~\"'-]{0,400}", re.ASCII)
-_OPERATORS = re.compile(r"[;|&<>`$\\\n\r(){}#]")
+_SAFE = late(r"[\w ./:=@,+%\[\]()*^!<>|~\"'-]{0,400}", re.ASCII)
+_OPERATORS = late(r"[;|&<>`$\\\n\r(){}#]")
 #: A line longer than this is no plain command.
 _MOST_LETTERS = 400
 

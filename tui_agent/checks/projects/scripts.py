@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tui_agent.checks.projects.files import Project
+from tui_agent.files.late_expressions import late
 
 #: CI files that are read, and lines of each.
 MOST_FILES, MOST_LINES = 20, 5_000
@@ -22,14 +23,14 @@ _OTHERS = (
     "appveyor.yml",
 )
 #: Workflows that check what is pushed come first; those that publish are not looked at.
-_FIRST = re.compile(r"\b(?:tests?|ci|check|checks|build|main|python|node|go|rust)\b")
-_NEVER = re.compile(r"publish|release|deploy|nightly|docs?\b|stale|codeql|dependabot|label|scorecard")
-_KEY = re.compile(r"^( *)(?:- +)?(['\"]?)([\w-]+)\2 *:(?: +(.*))?$")
-_ITEM = re.compile(r"^( *)- +(.*)$")
+_FIRST = late(r"\b(?:tests?|ci|check|checks|build|main|python|node|go|rust)\b")
+_NEVER = late(r"publish|release|deploy|nightly|docs?\b|stale|codeql|dependabot|label|scorecard")
+_KEY = late(r"^( *)(?:- +)?(['\"]?)([\w-]+)\2 *:(?: +(.*))?$")
+_ITEM = late(r"^( *)- +(.*)$")
 _SCRIPTS = frozenset(
     ("run", "script", "before_script", "command", "test_script", "commands", "bash", "powershell")
 )
-_BLOCK = re.compile(r"^[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
+_BLOCK = late(r"^[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
 
 
 class ScriptLine(NamedTuple):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tui_agent.checks.projects.files import Project, table, words
 from tui_agent.checks.projects.plain import Plain, plain
 from tui_agent.checks.projects.scripts import ScriptLine, joined
+from tui_agent.files.late_expressions import late
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")
@@ -18,18 +19,18 @@ LINTS = ("lint", "typecheck", "type-check", "types", "mypy", "static", "style")
 #: Targets that one needs, rules and lines of a file that are read.
 MOST_DEEP, MOST_RULES, MOST_LINES = 6, 300, 200
 
-_RULE = re.compile(r"^([\w./ -]{1,200}?)\s*::?(?!=)\s*([^=#]*)(?:#.*)?$")
-_RECIPE = re.compile(r"^@?([A-Za-z][\w-]*)((?: +[*+$]?[\w-]+(?:=\S*)?)*)\s*:(?!=)\s*([^#]*)")
-_VARIABLE = re.compile(r"^(?:export )?([A-Za-z_]\w*)\s*(?:::?|\?)?=\s*(.*)$")
-_USE = re.compile(r"\$[({]([A-Za-z_]\w*)[)}]")
-_MAKE = re.compile(r"^(?:\$[({]MAKE[)}]|make|just)(?: -s| --no-print-directory)*((?: +[A-Za-z][\w.-]*)+)$")
+_RULE = late(r"^([\w./ -]{1,200}?)\s*::?(?!=)\s*([^=#]*)(?:#.*)?$")
+_RECIPE = late(r"^@?([A-Za-z][\w-]*)((?: +[*+$]?[\w-]+(?:=\S*)?)*)\s*:(?!=)\s*([^#]*)")
+_VARIABLE = late(r"^(?:export )?([A-Za-z_]\w*)\s*(?:::?|\?)?=\s*(.*)$")
+_USE = late(r"\$[({]([A-Za-z_]\w*)[)}]")
+_MAKE = late(r"^(?:\$[({]MAKE[)}]|make|just)(?: -s| --no-print-directory)*((?: +[A-Za-z][\w.-]*)+)$")
 #: What needs a network, a service or another machine: nothing of it works in a view.
-_AWAY = re.compile(
+_AWAY = late(
     r"\b(?:pip3? install|uv (?:sync|pip)|poetry install|pdm install|npm (?:ci|install|i)\b|pnpm (?:i|install)\b"
     r"|yarn install|docker|podman|docker-compose|curl|wget|apt(?:-get)?|brew|sudo|bundle install|composer install"
     r"|mix deps|go (?:get|install)|git (?:clone|submodule|pull|push)|virtualenv|-m venv|kubectl|ssh|scp|twine)\b"
 )
-_NOTHING = re.compile(r"^(?:@?echo\b|mkdir\b|:$|printf\b|set -)")
+_NOTHING = late(r"^(?:@?echo\b|mkdir\b|:$|printf\b|set -)")
 _NAMED = {
     "python tests": re.compile(r"\b(?:pytest|py\.test|unittest|manage\.py test|tox|nox|nosetests|setup\.py test)\b"),
     "node tests": re.compile(r"\b(?:(?:npm|yarn|pnpm) (?:run )?test|mocha|jest|vitest|node --test)\b"),
@@ -42,7 +43,7 @@ _NAMED = {
     "java tests": re.compile(r"\b(?:mvnw?|gradlew?)\b"),
 }  # fmt: skip
 #: Any of these takes a wildcard, a list or an option in braces out of a command of tox.
-_BRACES = re.compile(r"\{\[?[^{}]*\]?\}")
+_BRACES = late(r"\{\[?[^{}]*\]?\}")
 
 
 class Target(NamedTuple):
@@ -149,15 +150,15 @@ def rules(project: Project) -> Iterator[Rules]:
 
 # ── tox, nox, scripts of pyproject.toml ──────────────────────────────────────────────────────────────────
 
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = late(
     r"^(?:testenv(?::(?:[\w{},.-]*(?:py|test|lint|typ|mypy|style|flake|check)[\w{},.-]*))?)$"
 )
-_SCRIPT = re.compile(
+_SCRIPT = late(
     r"^(?:unit-?)?(?:tests?|lint|types?|typing|type-?check|mypy|check|cov|style|ruff|pytest)(?:[:_-]\w+)?$"
 )
 
 
-_HOOK = re.compile(r"^\s*-?\s*(id|entry):\s*['\"]?([^'\"#\n]+)", re.MULTILINE)
+_HOOK = late(r"^\s*-?\s*(id|entry):\s*['\"]?([^'\"#\n]+)", re.MULTILINE)
 #: What a known hook of pre-commit comes to on the whole folder.
 _HOOKS = {
     "ruff": "ruff check .",

@@ -1,0 +1,187 @@
+"""Workspaces of several packages: a command for all of them is narrowed to those that changed, and that use these."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from tui_agent.checks.projects.files import Project, is_inside, table, words
+from tui_agent.checks.projects.node import DELEGATES, package_globs, package_manager
+from tui_agent.checks.projects.others import go_modules
+
+#: More packages than this are not told apart, and more than this are not named in a command.
+MOST_PACKAGES, MOST_NAMED = 500, 30
+_NAME = re.compile(r"(?:@[\w.-]+/)?[\w][\w.-]*", re.ASCII)
+_NODE_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
+_CARGO_DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
+_CARGO = re.compile(r"cargo (?:test|clippy|check|nextest run)\b")
+#: What stands around the name of a script that is run everywhere.
+_AROUND = frozenset(("run", "workspaces", "foreach", "recursive"))
+_SCRIPT = re.compile(r"(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)")
+
+
+class Package(NamedTuple):
+    """A package of a workspace: its name, its folder, and the names of what it needs."""
+
+    name: str
+    folder: str
+    needs: frozenset[str]
+
+
+def narrowed(command: str, project: Project, paths: Iterable[str]) -> str:
+    """The command for the packages that these files are in and those that use them; the command itself if the
+    manifests do not say so, a file is in no package, or the command is for something else. Blocking."""
+    paths = list(paths)
+    if _CARGO.match(command) and re.search(r" --(?:workspace|all)(?= |$)", command):
+        return _changed(command, _cargo_packages(project), paths, _cargo)
+    if command.startswith(("go test ./", "go vet ./")) and project.has("go.work"):
+        return _changed(command, _go_packages(project), paths, _go)
+    if package_globs(project) and (script := _script_of_all(command, project)):
+        manager = package_manager(project)
+        packages = _node_packages(project)
+        return _changed(
+            command, packages, paths, lambda _, found: _node(project, manager, script, found) or command
+        )
+    return command
+
+
+def _changed(
+    command: str, packages: list[Package], paths: list[str], name: Callable[[str, list[Package]], str]
+) -> str:
+    affected = affected_by(paths, packages)
+    if affected is None or not affected or len(affected) > MOST_NAMED or len(affected) == len(packages):
+        return command
+    return name(command, affected)
+
+
+def affected_by(paths: Iterable[str], packages: list[Package]) -> list[Package] | None:
+    """The packages that these files are in, and those that use them, directly or not; None if a file is in none."""
+    wanted: set[str] = set()
+    for path in paths:
+        inside = [one for one in packages if path.startswith(f"{one.folder}/")]
+        if not inside:
+            return None
+        wanted.add(max(inside, key=lambda one: len(one.folder)).name)
+    while more := {one.name for one in packages if one.name not in wanted and one.needs & wanted}:
+        wanted |= more
+    return [one for one in packages if one.name in wanted]
+
+
+def _folders(project: Project, globs: Iterable[str], manifest: str) -> list[str]:
+    """The folders that globs name and that have a manifest; a glob has one level for each of its parts."""
+    found: dict[str, None] = {}
+    left_out = list[str]()
+    for glob in globs:
+        if glob.startswith("!"):
+            left_out.append(glob[1:].removeprefix("./").rstrip("/"))
+            continue
+        parts = glob.removeprefix("./").rstrip("/").split("/")
+        if not is_inside("/".join(parts)) or "**" in parts[:-1]:
+            continue
+        at = [""]
+        for part in ["*" if part == "**" else part for part in parts]:
+            below = []
+            for folder in at:
+                names = project.matching(folder or ".", part) if re.search(r"[*?\[{]", part) else [part]
+                below += [
+                    f"{folder}/{name}" if folder else name for name in names if not name.startswith(".")
+                ]
+            at = below[:MOST_PACKAGES]
+        found |= dict.fromkeys(folder for folder in at if project.has(f"{folder}/{manifest}"))
+    return [folder for folder in found if not any(fnmatchcase(folder, one) for one in left_out)]
+
+
+# ── cargo ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _cargo_packages(project: Project) -> list[Package]:
+    top = project.toml("Cargo.toml")
+    workspace = table(top.get("workspace"))
+    excluded = [f"!{one}" for one in words(workspace.get("exclude"))]
+    folders = _folders(project, [*words(workspace.get("members")), *excluded], "Cargo.toml")
+    found = []
+    for folder in folders[:MOST_PACKAGES]:
+        manifest = project.toml(f"{folder}/Cargo.toml")
+        name = table(manifest.get("package")).get("name")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            return []
+        tables = [manifest, *map(table, table(manifest.get("target")).values())]
+        needs = {
+            table(value).get("package", key)
+            for one in tables
+            for group in _CARGO_DEPENDENCIES
+            for key, value in table(one.get(group)).items()
+        }
+        found.append(Package(name, folder, frozenset(one for one in needs if isinstance(one, str))))
+    return found
+
+
+def _cargo(command: str, packages: list[Package]) -> str:
+    named = " ".join(f"-p {package.name}" for package in packages)
+    return re.sub(r" --(?:workspace|all)(?= |$)", f" {named}", command, count=1)
+
+
+# ── Go ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _go_packages(project: Project) -> list[Package]:
+    found = []
+    for folder in go_modules(project)[:MOST_PACKAGES]:
+        text = re.sub(r"//[^\n]*", "", project.text(f"{folder}/go.mod"))
+        name = re.search(r"^module\s+(\S+)", text, re.MULTILINE)
+        if name is None:
+            return []
+        needs = re.findall(r"^(?:require\s+)?\s*([\w.~/-]+)\s+v\S+", text, re.MULTILINE)
+        found.append(Package(name[1].strip('"'), folder, frozenset(needs)))
+    return found
+
+
+def _go(command: str, packages: list[Package]) -> str:
+    said = [word for word in command.split() if not word.startswith("./")]
+    return " ".join([*said, *(f"./{package.folder}/..." for package in packages)])
+
+
+# ── npm, pnpm, yarn ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _script_of_all(command: str, project: Project) -> str:
+    """The script that a command runs in every package, "" if it is none; the script at the top may say so."""
+    if DELEGATES.fullmatch(command):
+        said = [word for word in command.split()[1:] if word not in _AROUND and not word.startswith("-")]
+        return said[0] if len(said) == 1 else ""
+    named = _SCRIPT.fullmatch(command)
+    said = table(project.json("package.json").get("scripts")).get(named[1]) if named else None
+    if isinstance(said, str) and DELEGATES.fullmatch(said.strip()):
+        return _script_of_all(said.strip(), project)
+    return ""
+
+
+def _node_packages(project: Project) -> list[Package]:
+    found = []
+    for folder in _folders(project, package_globs(project), "package.json")[:MOST_PACKAGES]:
+        manifest = project.json(f"{folder}/package.json")
+        name = manifest.get("name")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            return []
+        needs = {key for group in _NODE_DEPENDENCIES for key in table(manifest.get(group))}
+        found.append(Package(name, folder, frozenset(needs)))
+    return found
+
+
+def _node(project: Project, manager: str, script: str, packages: list[Package]) -> str:
+    """The command for those that have the script, "" without any."""
+    having = [
+        shlex.quote(package.name)
+        for package in packages
+        if script in table(project.json(f"{package.folder}/package.json").get("scripts"))
+    ]
+    if not having:
+        return ""
+    if manager == "pnpm":
+        return f"pnpm {' '.join(f'--filter {name}' for name in having)} --if-present run {script}"
+    if manager == "yarn":
+        return " && ".join(f"yarn workspace {name} run {script}" for name in having)
+    return f"npm run {script} {' '.join(f'-w {name}' for name in having)} --if-present"
