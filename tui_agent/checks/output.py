@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 
 #: How many failures are named, and letters of a name.
@@ -34,9 +35,9 @@ class Outcome(NamedTuple):
 #: A count, and seconds; more digits are neither.
 _PIECES = {"<N>": r"(?<![\d.])\d{1,9}(?!\d)", "<S>": r"(?<![\d.])[\d.]{1,12}(?![\d.])"}
 #: `3 failed, 1 skipped`: a number and a word, in any order and with any words between.
-_ITEM = re.compile(rf"({_PIECES['<N>']})[ \t]{{1,20}}(?:tests?[ \t]{{1,20}})?([a-z]{{2,20}})", re.IGNORECASE)
+_ITEM = late(rf"({_PIECES['<N>']})[ \t]{{1,20}}(?:tests?[ \t]{{1,20}})?([a-z]{{2,20}})", re.IGNORECASE)
 #: `Tests run: 3, Failures: 1`, `failures=1`: a word and a number.
-_FIELD = re.compile(rf"((?:(?:un)?expected )?[A-Za-z]{{3,20}})[:=][ \t]{{0,20}}({_PIECES['<N>']})")
+_FIELD = late(rf"((?:(?:un)?expected )?[A-Za-z]{{3,20}})[:=][ \t]{{0,20}}({_PIECES['<N>']})")
 #: What the words of such a summary count; other words count for nothing.
 _COUNTED: Mapping[str, str] = {
     word: kind
@@ -48,10 +49,10 @@ _COUNTED: Mapping[str, str] = {
     }.items()
     for word in words.split()
 } | {"expected failures": "left", "unexpected successes": "failed"}
-_MARK = re.compile("<[NS]>")
+_MARK = late("<[NS]>")
 _PATH = r"([\w./@+-]{1,400})"
-_ANSI = re.compile(r"\x1b\[[0-9;:?]{0,60}[@-~]")
-_SPACES = re.compile(r"\s{1,400}")
+_ANSI = late(r"\x1b\[[0-9;:?]{0,60}[@-~]")
+_SPACES = late(r"\s{1,400}")
 
 
 class Runner:
@@ -59,7 +60,7 @@ class Runner:
 
     summary: an expression whose group `counts` holds numbers and words, or whose groups are called `passed`,
     `failed`, `left` (out) or `total`. Each match is one run; `adds` says whether they are added up, else the last one
-    counts. failures: expressions whose groups, joined, are the name. sign: what has to stand in the output first.
+    counts. failures: expressions whose groups, joined, are the name. sign: text without which the output is another's.
     """
 
     def __init__(
@@ -322,26 +323,26 @@ LINTERS: Sequence[Runner] = (
         "compilers", rf"^{_PATH}:\d{{1,9}}(?::\d{{1,9}})?: ((?:fatal )?error:? [^\n]{{1,300}})", each=True
     ),
 )
-_GO_PACKAGE = re.compile(
+_GO_PACKAGE = late(
     r"^(?:[ \t]{0,80}--- (?P<how>PASS|FAIL): (?P<test>\S{1,300})"
     r"|(?P<end>ok|FAIL)[ \t]{1,8}(?P<package>\S{1,300})(?:\t[\d.]{1,20}s|\t\(cached\)"
     r"|[ \t](?P<built>\[(?:build|setup) failed\])))",
     re.MULTILINE,
 )
-_GO_JSON = re.compile(
+_GO_JSON = late(
     r'"Action":"(pass|fail)","Package":"([^"\n]{1,300})"(?:,"Test":"([^"\n]{1,300})")?', re.MULTILINE
 )
-_TAP = re.compile(
+_TAP = late(
     r"^(?P<no>not )?ok\b[ \t]?\d{0,9}[ \t]{0,4}-?[ \t]{0,4}(?P<name>[^\n]{0,300})", re.MULTILINE
 )
-_TAP_DIRECTIVE = re.compile(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
+_TAP_DIRECTIVE = late(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
 #: A line that says that something went wrong, for an output of no known runner.
-_WRONG = re.compile(
+_WRONG = late(
     r"^[^\n]{0,200}?(?:[Ee]rror|ERROR|FAIL|FAILED|[Ff]ailed|[Pp]anic|[Ff]atal|Exception|[Aa]ssertion)\b[^\n]{0,300}",
     re.MULTILINE,
 )
 #: What differs between two runs of the same: addresses, lines that an edit above has moved, times.
-_VARYING = re.compile(
+_VARYING = late(
     r"0x[0-9a-fA-F]{1,40}|(?<=:)\d{1,20}(?=[:,)\s]|$)|(?<=line )\d{1,20}"
     r"|(?<![\d.])[\d.]{1,20}(?= ?(?:[mnµu]?s|sec|seconds?|min|minutes?)\b)"
 )

@@ -28,7 +28,7 @@ _LOCATED = late(
     r"|[ \t]{1,80}(?P<apart>\d{1,9}):\d{1,9}(?!\d)"
     r")"
 )
-#: The method that stands in front of a file of Java, Kotlin or Scala, whose folders are those of its package.
+#: The method before a file of Java, Kotlin or Scala, whose folders are those of its package.
 _METHOD = late(r"(?<![\w.$])(?P<package>(?:[a-z_]\w{0,80}\.){1,20})[\w$.<>]{1,200}\($")
 #: A line that is a path, and one below it that is a position in that file.
 _ALONE = late(r"^(?P<path>[\w./@+~-]{1,400})$")
@@ -58,7 +58,7 @@ def places(output: str, find: Callable[[str], str]) -> list[Place]:
 
 
 def _located(output: str) -> Iterator[tuple[str, int]]:
-    """Each path with a line, as it stands in the output."""
+    """Each path with its line, as the output spells it."""
     if len(output) > 2 * MOST_READ:
         output = f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
     above = ""

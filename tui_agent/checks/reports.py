@@ -77,7 +77,7 @@ _NAMES = ("tests", "failures", "errors", "skipped")
 
 
 def outcome_of_report(report: str) -> Outcome:
-    """What the numbers of the suites say, and the cases that failed; nothing if it is no such report.
+    """What the numbers of the suites say, and the cases that failed; nothing if it is another text.
 
     A description of types, an entity, or a size beyond the bounds makes it none: then the output counts.
     """

@@ -76,7 +76,7 @@ class Baselines:
         return self._kept
 
     def _tree(self) -> str:
-        """The state of the folder: size, time and mode of every file that is no ignored one. Blocking."""
+        """The state of the folder: size, time and mode of every file that git does not ignore. Blocking."""
         digest = hashlib.blake2b(digest_size=20)
         root = str(self._root)
         for path in self._paths():
