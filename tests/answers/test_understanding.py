@@ -203,6 +203,12 @@ def test_a_call_in_the_text_beside_one_of_the_provider_is_read_or_offered() -> N
         ("Updated **a.py**:", "a.py"),
         ("Replace the contents of `src/a.py` with:", "src/a.py"),
         ("Save this as `a.py`:", "a.py"),
+        ("lib/star-spacing.py", "lib/star-spacing.py"),
+        ("**my-app/a-b.py** — the new one:", "my-app/a-b.py"),
+        ("`a-b.py` - new", "a-b.py"),
+        ("File: __init__.py", "__init__.py"),
+        ("_private/a_b.py:", "_private/a_b.py"),
+        ("_src/a.py_", "src/a.py"),
     ],
 )
 def test_common_labels_are_read(label: str, path: str) -> None:

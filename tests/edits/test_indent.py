@@ -36,6 +36,11 @@ CASES = {
     "bare, then beside": (["a"], ["    a"], ["z", "    y"], None),
     "bare, and written for the file": (["a"], ["        a"], ["        z"], None),
     "bare, with a line that is bare too": (["a", "  b"], ["  a", "  b"], ["a", "c", "  b"], None),
+    "only depths that the search text has": (["a", "  b"], ["a", " b"], ["  c"], [" c"]),
+    "wider, like the search text": (["a", "  b"], ["a", "    b"], ["z", "  y"], ["z", "    y"]),
+    "a blank line that is moved too": ([" a"], ["a"], [" z", " "], ["z", ""]),
+    "only a blank line": ([" a", " b"], ["a", "b"], [" a", " ", " b"], ["a", "", "b"]),
+    "moved beside a bare first line": (["a", "    b"], ["    a", "    b"], ["a", "        b"], None),
     "one became two": (["a", "b"], ["  a", "    b"], ["z"], None),
 }
 

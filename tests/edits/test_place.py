@@ -41,6 +41,19 @@ def test_a_copied_line_number_of_an_edit_that_was_made_does_not_lead_to_a_twin()
         edited(TWINS.replace("y = 2", "y = 3", 1), (search, "x = 1\ny = 3\n"))
 
 
+def test_an_edit_that_was_made_and_is_found_again_in_another_layout_is_not_made_twice() -> None:
+    base = "import a\n\nlimits = {\n    # in all\n    'one': 1,  # first\n}\n"
+    search = "\n\nlimits = {# in all\n          'one': 1, # first\n         }\n"
+    with pytest.raises(EditFailed, match="already there"):
+        edited(base, (search, "\nlimits = {\n    # in all\n    'one': 1,  # first\n}\n"))
+
+
+def test_a_sign_that_the_file_has_elsewhere_is_still_a_slip_where_it_has_a_plain_one() -> None:
+    base = "# ‘quoted’\nname = 'one'\n"
+    with pytest.raises(EditFailed, match="not certain"):
+        edited(base, ("# ‘quoted’\nname = ’one’\n", "# ‘quoted’\nname = ’two’\n"))
+
+
 def test_a_header_that_names_a_near_place_and_lines_that_are_elsewhere_contradict_each_other() -> None:
     hunk = " def load(users):\n-    send(users)\n+    send(None)\n"
     base = "def load( users ):\n    send( users )\n\n\ndef load(users):\n    send(users)\n"

@@ -198,18 +198,29 @@ def in_label(line: str) -> str:
     """The path that a line of prose consists of: `**src/a.py**`, `### 1. src/a.py`, `File: a.py`, `a.py (new)`."""
     if len(line) > _LONGEST:
         return ""
-    bare = _LINK.sub(r"\1", _NUMBER.sub("", line.strip())).lstrip("#>-*`_ ")
-    bare = _NUMBER.sub("", bare).lstrip("#>-*`_ ")
-    bare = _AFTER.sub("", bare.rstrip(":：*`_ ")).rstrip(":：*`_ ")
+    bare = _LINK.sub(r"\1", _NUMBER.sub("", line.strip())).lstrip("#>-*` ")
+    bare = _NUMBER.sub("", bare).lstrip("#>-*` ")
+    bare = _AFTER.sub("", _without_emphasis(bare.rstrip(":：*` "))).rstrip(":：*` ")
     words = _LABEL_WORDS.match(bare)
-    bare = bare[words.end() if words else 0 :].strip("`*_:： ")
+    bare = _without_emphasis(bare[words.end() if words else 0 :].strip("`*:： "))
     return plain(bare) if is_path(bare) else ""
+
+
+def _without_emphasis(text: str) -> str:
+    """Without underscores around all of it; those of a name such as `__init__.py` are its own."""
+    found = _EMPHASIS.fullmatch(text)
+    return found[2] if found and is_path(found[2].rstrip(":：*` ")) else text
+
+
+_EMPHASIS = re.compile(r"(_{1,2})([^_].{0,300}?)\1")
 
 
 #: A number before a label, a link within the project, and a remark in brackets behind it.
 _NUMBER = re.compile(r"^[#\s*_]*(?:(?:step|schritt|file)[ \t]+)?\d{1,2}[.):][ \t]+", re.I)
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\((?!\w+:)[^()\s]{1,300}\)")
-_AFTER = re.compile(r"[`*_]{0,4}[ \t]*[(（\[–—-][^()\n]{1,60}[)）\]]?[ \t]*[:：]?[`*_]{0,4}$")
+_AFTER = re.compile(
+    r"[`*_]{0,4}(?:[ \t]*[(（\[][^()\n]{1,60}[)）\]]|[ \t]+[–—-]+[ \t]+[^()\n]{1,60})[ \t]*[:：]?[`*_]{0,4}$"
+)
 #: Words of a line that announces the text of a file, whose path it names as code.
 _ANNOUNCES = re.compile(
     r"(?i)\b(?:create|creating|add|adding|write|save|put|new|full|complete|entire|whole|final|updated?|rewritten"

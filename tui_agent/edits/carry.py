@@ -75,13 +75,18 @@ def _indented(
     numbers = [number for *_, new, until in stretches for number in range(new, until)]
     worded = [number for number in numbers if replaced[number].strip()]
     if not worded:
-        return list(replaced)
+        only = indent.readings(replaced, pairs, level, numbers)
+        return only[0] if len(only) == 1 else list(replaced)
+    if pairs[0][1] and not pairs[0][0] and _moves_beside_first(search, replaced, stretches):
+        return None
     touched = {number for start, end, *_ in stretches for number in range(start, end)}
     first = indent.of(replaced[worded[0]])
     wanted_depths, depths = ({pair[side] for pair in pairs} for side in (0, 1))
     moved = {wanted for wanted, there in pairs if wanted != there}
-    written_alike = (first in moved and (first == pairs[0][0] or first not in depths)) or any(
-        wanted != there for number, wanted, there in tied if number not in touched
+    written_alike = (
+        (first in moved and first == pairs[0][0])
+        or any(indent.of(replaced[number]) in moved - depths for number in worded)
+        or any(wanted != there for number, wanted, there in tied if number not in touched)
     )
     found_ways = indent.readings(replaced, pairs, level, numbers)
     as_in_file = {*first} <= {char for depth in depths for char in depth} or not any(depths)
@@ -101,6 +106,16 @@ def _indented(
             )
         ]
     return ways[0] if len(ways) == 1 else None
+
+
+def _moves_beside_first(search: Sequence[str], replaced: Sequence[str], stretches: Sequence[Part]) -> bool:
+    """Whether lines are only made deeper or less deep, but for a first one that came without its indentation: how
+    deep that is to be nobody can say."""
+    if not stretches or stretches[0][0] == 0:
+        return False
+    start, end, new, until = stretches[0]
+    old = {bare for line in search[start:end] if (bare := line.strip())}
+    return any(line.strip() in old for line in replaced[new:until])
 
 
 def _kept(stretches: Sequence[Part], count: int) -> dict[int, int]:
@@ -195,13 +210,20 @@ class _Slips:
         ours, theirs = "".join(search), "".join(found)
         self._marks: frozenset[str] = frozenset()
         if not (ours.isascii() and theirs.isascii()):
-            only_ours, only_theirs = (
-                _FANCY.intersection(ours) - {*theirs},
-                _FANCY.intersection(theirs) - {*ours},
-            )
+            only_ours = _FANCY.intersection(ours) - {*theirs}
+            only_theirs = _FANCY.intersection(theirs) - {*ours}
+            for start, end, at, to in ties:
+                if end - start == 1 == to - at:
+                    differ = {
+                        pair
+                        for pair in zip(search[start].strip(), found[at].strip(), strict=False)
+                        if len({*pair}) > 1
+                    }
+                    only_ours |= _FANCY.intersection(one for one, _ in differ)
+                    only_theirs |= _FANCY.intersection(other for _, other in differ)
             self._marks = frozenset(char.translate(LOOK_ALIKES) for char in only_theirs) - {" "}
             if only_ours:
-                self._marks |= _FANCY - {*theirs}
+                self._marks |= (_FANCY - {*theirs}) | only_ours
         self._blanks = any(
             _blank_end(search[start]) and not _blank_end(found[at])
             for start, end, at, to in ties

@@ -65,7 +65,12 @@ def readings(
 
 
 def _by(rule: _Rule, number: int, line: str) -> str | None:
-    return rule(number, of(line)) if line.strip() else of(line)
+    """The indentation of a new line; one of white space alone loses what the others lose, and gets no more."""
+    own = of(line)
+    found = rule(number, own) if own or line.strip() else own
+    if line.strip():
+        return found
+    return own if found is None or len(found) > len(own) else found
 
 
 def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
@@ -76,6 +81,9 @@ def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
     known = dict(pairs)
     function = all(known[wanted] == there for wanted, there in pairs)
     rules = [*_shifts(known), *_scales(known)] if function else []
+    stray = any(wanted and wanted == there for wanted, there in pairs)
+    if function and not (rules or trimmed or stray) and len(set(known.values())) == len(known):
+        rules.append(lambda _, wanted: known.get(wanted))  # only depths that the search text has, too
     if trimmed and not rest:
         rules.append(_first_only(first[1]))
     if any(wanted == there for wanted, there in pairs):

@@ -80,7 +80,11 @@ def _check_made(source: SourceText, match: Match) -> None:
 
 def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match]) -> None:
     """Where the search text is not there exactly, but what it should become is, that is what was meant."""
-    lines = [line for line in wanted.new.split("\n") if line.strip()]
+    lines = _worded(wanted.new.split("\n"))
+    if lines and lines != _worded(wanted.old.split("\n")):
+        for match in matches:
+            if lines == _worded(source.lines[match.first : match.end]):
+                raise done(wanted, match.first)
     new = wanted.new.strip("\n")
     if len(lines) < 2 or sum(map(str.isalnum, new)) < near.ANCHOR:
         return
@@ -89,6 +93,11 @@ def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match])
         whole = at == source.starts[line] and source.text[at + len(new) : at + len(new) + 1] in ("", "\n")
         if whole and not any(match.first <= line < match.end for match in matches):
             raise done(wanted, line)
+
+
+def _worded(lines: Sequence[str]) -> list[str]:
+    """The lines that are not blank, without blanks at their ends."""
+    return [bare for line in lines if (bare := line.rstrip())]
 
 
 def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
