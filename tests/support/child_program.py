@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from tui_agent.errors import PathRefused
@@ -57,6 +60,29 @@ async def environment(params: dict[str, Any], send: Send) -> dict[str, str]:
     return dict(os.environ)
 
 
+async def insides(params: dict[str, Any], send: Send) -> dict[str, Any]:
+    """What a process has from its parent, or has not."""
+    os.write(2, b"to descriptor 2\n")
+    logging.getLogger("tui_agent.test").warning("to the log")
+    return {
+        "started with": Path("/proc/self/environ").read_text(),  # noqa: ASYNC240 (it is in memory)
+        "variables": dict(os.environ),
+        "path": sys.path,
+        "files": _files(),
+        "handlers": len(logging.getLogger().handlers),
+        "session": os.getsid(0) == os.getpid(),
+    }
+
+
+def _files() -> list[str]:
+    """The files of the disk that are open here."""
+    folder = "/proc/self/fd"
+    targets = [
+        os.readlink(f"{folder}/{name}") for name in os.listdir(folder) if os.path.exists(f"{folder}/{name}")
+    ]
+    return [target for target in targets if os.path.isfile(target)]
+
+
 def build(announce: Announce) -> Mapping[str, Handler]:
     if os.environ.get("BROKEN"):
         raise SystemExit("this child cannot start")
@@ -64,7 +90,19 @@ def build(announce: Announce) -> Mapping[str, Handler]:
     async def announces(params: dict[str, Any], send: Send) -> None:
         await asyncio.to_thread(announce, params)
 
-    handlers = (echo, numbers, forever, was_cancelled, prints, refuses, breaks, facts, environment, announces)
+    handlers = (
+        echo,
+        numbers,
+        forever,
+        was_cancelled,
+        prints,
+        refuses,
+        breaks,
+        facts,
+        environment,
+        announces,
+        insides,
+    )
     return {handler.__name__: handler for handler in handlers}
 
 

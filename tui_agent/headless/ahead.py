@@ -14,7 +14,7 @@ from tui_agent.model.process import model_process
 from tui_agent.processes.child import ChildProcess
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
-from tui_agent.workspace.ahead import ChildAhead, start_ahead
+from tui_agent.workspace.ahead import ChildAhead, workspace_child
 
 
 class RunAhead(Struct, frozen=True):
@@ -28,24 +28,28 @@ class RunAhead(Struct, frozen=True):
 @contextmanager
 def started(options: RunOptions) -> Generator[RunAhead]:
     """They end with the block at the latest."""
+    workspace = model = None
+    if not options.session and not options.trust:  # else the folder or its filters may turn out to be others
+        filters = trust.trusted_filters(options.workspace, user_folders())
+        workspace = ChildAhead(options.workspace, filters, workspace_child(filters))
+        workspace.process.fork()
+    if options.replay is None:
+        model = model_process()
+        model.fork()
     with asyncio.Runner() as loop:
-        ahead = loop.run(_start(loop, options))
+        ahead = RunAhead(loop, workspace, model)
         try:
+            loop.run(_start(ahead))
             yield ahead
         finally:
             loop.run(_end(ahead))
 
 
-async def _start(loop: asyncio.Runner, options: RunOptions) -> RunAhead:
-    workspace = model = None
-    if not options.session and not options.trust:  # else the folder or its filters may turn out to be others
-        filters = trust.trusted_filters(options.workspace, user_folders())
-        workspace = await start_ahead(options.workspace, filters)
-    if options.replay is None:
-        model = model_process()
+async def _start(ahead: RunAhead) -> None:
+    for process in (ahead.workspace and ahead.workspace.process, ahead.model):
         with suppress(ChildFailed):  # the first use says so
-            await model.start()
-    return RunAhead(loop, workspace, model)
+            if process is not None:
+                await process.start()
 
 
 async def _end(ahead: RunAhead) -> None:

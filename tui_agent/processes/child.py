@@ -7,11 +7,13 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from tui_agent.errors import ChildFailed
 from tui_agent.processes import wire
-from tui_agent.processes.connection import Connection, spawn
+from tui_agent.processes.connection import Connection, spawn, variables
+from tui_agent.processes.forked import Forked, adopt, can_fork, fork
 
 ChildState = Literal["idle", "starting", "ready", "failed", "closed"]
 MOST_STARTS = 5
@@ -45,6 +47,7 @@ class ChildProcess:
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._starts: deque[float] = deque(maxlen=MOST_STARTS)
         self._connection: Connection | None = None
+        self._forked: Forked | None = None
         self._starting = asyncio.Lock()
 
     def listen(self, on_state: Callable[[ChildState], None]) -> None:
@@ -60,6 +63,15 @@ class ChildProcess:
     def stderr(self) -> tuple[str, ...]:
         """The last lines that the child wrote to its standard error, over all its lives."""
         return tuple(self._stderr)
+
+    def fork(self) -> None:
+        """Begin its first life as a copy of this process, where that works: `start`, which must follow, takes it up.
+
+        Belongs before the event loop. What this process has imported the child has, too.
+        """
+        if can_fork():
+            with suppress(OSError):
+                self._forked = fork(self._module, variables(self.environment))
 
     async def start(self) -> None:
         """Start it unless it runs; calls may be sent at once. Raises `ChildFailed`."""
@@ -115,7 +127,8 @@ class ChildProcess:
         self._count_start()
         self._enter("starting")
         try:
-            process = await spawn(self._module, self.environment)
+            forked, self._forked = self._forked, None
+            process = await (adopt(forked) if forked else spawn(self._module, self.environment))
         except ChildFailed:
             self._enter("failed")
             raise

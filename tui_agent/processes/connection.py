@@ -15,6 +15,7 @@ from typing import Any
 from tui_agent.errors import ChildFailed
 from tui_agent.processes import serve, wire
 from tui_agent.processes.environment import for_any
+from tui_agent.processes.forked import ForkedProcess
 from tui_agent.processes.wire import lines
 
 Reply = wire.StreamItem | wire.CallResult | wire.CallFailed
@@ -30,7 +31,7 @@ class Connection:
 
     def __init__(
         self,
-        process: Process,
+        process: Process | ForkedProcess,
         name: str,
         stderr: deque[str],
         on_ready: Callable[[], None],
@@ -156,21 +157,23 @@ class Connection:
             self._log.info("%s", text)
 
 
+def variables(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a child: what any of them needs, and `env`."""
+    return {**for_any(), serve.PARENT: str(os.getpid()), **env}
+
+
 async def spawn(module: str, env: Mapping[str, str]) -> Process:
     """`python -m module` in a session of its own, so that Ctrl+C in the terminal is ours alone.
 
-    Its environment is what any child needs, and `env`.
-
     `-P` keeps the working directory, which may be anybody's, out of the child's import path.
     """
-    variables = {**for_any(), serve.PARENT: str(os.getpid()), **env}
     try:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", module),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env=variables,
+            env=variables(env),
             start_new_session=True,
         )
     except OSError as error:
