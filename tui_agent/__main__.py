@@ -28,7 +28,9 @@ def main() -> int:
         sys.stderr.write(f"tui-agent: cannot start ({error}): install it again\n")
         return 1
     gc.enable()
-    return cli.main(arguments)
+    status = cli.main(arguments)
+    gc.freeze()  # the end of the interpreter would look through all of it for garbage
+    return status
 
 
 if __name__ == "__main__":

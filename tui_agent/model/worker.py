@@ -77,6 +77,7 @@ def import_httpx() -> None:
     if not with_http2:
         vars(sys)["modules"]["h2"] = None
     try:
+        import httpcore  # noqa: F401, which httpx imports only for its first client
         import httpx  # noqa: F401
     finally:
         if not with_http2:
