@@ -54,8 +54,12 @@ class Views:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Views:
-    """A repository with a secret in a pack, in files of its own, staged once, stashed, and on another branch."""
     folder = tmp_path_factory.mktemp("kept")
+    return Views(made_in(folder), folder / "cache")
+
+
+def made_in(folder: Path) -> Path:
+    """A repository with a secret in a pack, in files of its own, staged once, stashed, and on another branch."""
     root = repository(
         folder / "work", {".env": f"TOKEN={SECRET}-1\n", "a.txt": "a\n", ".env.example": "TOKEN=\n"}
     )
@@ -76,7 +80,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Views:
     git(root, "reset", "-q")
     (root / ".env").write_text(f"TOKEN={SECRET}-6\nSHARED={SECRET}-9\n")
     (root / "a.txt").write_text("a\nmore\n")
-    return Views(root, folder / "cache")
+    return root
 
 
 PRINTS = [
