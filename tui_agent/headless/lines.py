@@ -11,6 +11,7 @@ from tui_agent.files.visible import clean, one_line
 from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
 from tui_agent.store.checks import MARKS, CheckLook, CheckResult
+from tui_agent.store.commands import CommandResult
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.store.usage import Usage
@@ -106,6 +107,8 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
                 "changed": list(result.changed),
                 "output": result.output,
                 "cut": result.cut,
+                "cause": result.cause or None,
+                "view": list(result.report),
             }
         case e.CheckEnded(result):
             yield check_line(result, _check_state(result, state))
@@ -290,14 +293,24 @@ def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"],
             )
             for path, line in result.places[:10]:
                 yield "err", one_line(f"      {path}:{line}")
+            run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
+            if run is not None and result.state == "failed":
+                yield from _of_its_view(run)
         case e.CommandEnded(result) if result.by != "check":
             ended = f"exit {result.status}" if result.how == "exit" else result.how
             yield "err", one_line(f"  ran {result.command}: {ended}, {result.seconds:.1f} s")
+            yield from _of_its_view(result)
         case e.SubTaskMoved(id=name, state="running"):
             yield "err", one_line(f"  sub-task {name} runs")
         case e.SubTaskEnded(id=name):
             said = event.summary if event.state == "completed" else event.reason
             yield "out", one_line(f"sub-task {name} {event.state}{f': {said}' if said else ''}")
+
+
+def _of_its_view(result: CommandResult) -> Iterator[tuple[Literal["out", "err"], str]]:
+    """Why it failed if not for the change, and what its view lacked."""
+    for told in (*filter(None, [result.cause]), *result.report):
+        yield "err", one_line(f"      {told}")
 
 
 def _why(change: Change) -> str:

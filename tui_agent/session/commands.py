@@ -20,6 +20,7 @@ from tui_agent.session.answers import FolderAnswers
 from tui_agent.session.running import SHOWN, RunningCommands, Start, same
 from tui_agent.session.servers import Server, Servers
 from tui_agent.session.trial_views import TrialViews
+from tui_agent.session.view_reports import facts
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
@@ -109,13 +110,13 @@ class CommandRuns:
         shared = None
         if pending:
             shared = await self._servers.view_for(prepared, background=background and not network)
-        isolated, argv = rung.isolated, shell(command)
+        isolated, argv, view = rung.isolated, shell(command), facts(prepared, os.environ)
         if shared is not None and not network:
             if prepared is not shared.prepared and prepared.folder is not None:
                 await asyncio.to_thread(prepared.folder.remove)
             await self._start_again()
             number = await self._running.start(
-                Start(command, by, "trial", isolated, background=background, pending=prepared.pending),
+                Start(command, by, "trial", isolated, background, prepared.pending, view),
                 timeout,
                 lambda run: shared.run(run, argv, prepared.variables),
             )
@@ -133,7 +134,7 @@ class CommandRuns:
                     await asyncio.to_thread(prepared.folder.remove)
 
         return await self._running.start(
-            Start(command, by, "trial", isolated, pending=prepared.pending), timeout, alone
+            Start(command, by, "trial", isolated, False, prepared.pending, view), timeout, alone
         )
 
     async def _start_again(self) -> None:

@@ -14,6 +14,7 @@ from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log.journal import Journal
+from tui_agent.session.view_reports import ViewFacts, explained
 from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, Isolated, RunningCommand, Where
 
@@ -31,7 +32,8 @@ KEPT_WRITTEN = 3
 
 
 class Start(NamedTuple):
-    """What is started, and how. `pending` are the paths that are in place with what is proposed."""
+    """What is started, and how. `pending` are the paths that are in place with what is proposed, `view` is what it
+    runs in."""
 
     command: str
     by: By
@@ -39,6 +41,7 @@ class Start(NamedTuple):
     isolated: Isolated
     background: bool = False
     pending: tuple[str, ...] = ()
+    view: ViewFacts | None = None
 
 
 class RunningCommands:
@@ -94,7 +97,7 @@ class RunningCommands:
                 result = await self._of_the_person(await start(run))
                 if result.unread:
                     unread.append(e.NoticeGiven("warning", f"`{what.command}`: {result.unread}"))
-                ended = await asyncio.to_thread(self._result, ran, result, what.pending)
+                ended = await asyncio.to_thread(self._result, ran, result, what)
                 newest = list(self.written.items())[: KEPT_WRITTEN - 1]
                 self.written = {number: result.changes, **dict(newest)}
             except Exception as error:
@@ -162,13 +165,13 @@ class RunningCommands:
         if runs:
             await asyncio.wait([task for _, task in runs])
 
-    def _result(self, ran: RunningCommand, result: RunResult, pending: Sequence[str]) -> CommandResult:
+    def _result(self, ran: RunningCommand, result: RunResult, what: Start) -> CommandResult:
         from tui_agent.trial.output import printed
 
         output = result.output if ran.by == "person" else self._masked(result.output)
         content = output.content()
         text, cut, coloured = printed(output, SHOWN)
-        return CommandResult(
+        ended = CommandResult(
             **same(ran),
             status=result.status,
             how=result.how,
@@ -177,10 +180,11 @@ class RunningCommands:
             cut=cut,
             blob=self._blobs.hold(content) if content else "",
             changed=tuple(change.path for change in result.changes if change.path != REPORT),
-            pending=tuple(pending),
+            pending=what.pending,
             left=result.left,
             coloured=coloured,
         )
+        return explained(ended, what.view, full=result.full)
 
     def _masked(self, output: Output) -> Output:
         """The output without secret values, before any of it is cut."""

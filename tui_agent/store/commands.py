@@ -41,6 +41,8 @@ class CommandResult(Struct, frozen=True):
     status: its exit status; minus the number of a signal. how: what ended it, "exit" is its own end.
     output: head and tail of what it printed, as text. cut: lines left out between them. blob: all that is kept.
     changed: paths that it left in another state. pending: paths that were in place with what was proposed.
+    cause: what its failure comes from if not from what is proposed, "" if that is not known; excused: no change of the
+    files could put it right. report: what its view lacked, if it failed.
     """
 
     id: str
@@ -60,6 +62,9 @@ class CommandResult(Struct, frozen=True):
     #: Of the output as it was coloured, "" where it was not.
     coloured: str = ""
     background: bool = False
+    cause: str = ""
+    excused: bool = False
+    report: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -66,7 +66,15 @@ def section(result: CommandResult, tokens: int) -> str:
     if result.where == "workspace":
         where = "\nIt ran in the real folder, without what is proposed; what it wrote is there."
     head = f"## COMMAND RESULT\n{inert(result.command)}\n{_ending(result)}, {result.seconds:.1f} s{where}"
-    return f"{head}{cut}{changed}{left_running}\n\n{inert(shown)}"
+    return f"{head}{cut}{changed}{left_running}{about_view(result)}\n\n{inert(shown)}"
+
+
+def about_view(result: CommandResult) -> str:
+    """What a failure comes from if not from the files, and what the view lacked; in lines of their own."""
+    lines = [f"Why, as it seems: {result.cause}"] if result.cause else []
+    if result.report:
+        lines.append(f"Its view: {'; '.join(result.report)}")
+    return "".join(f"\n{inert(line)}" for line in lines)
 
 
 def _names(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from tui_agent.store import events as e
 from tui_agent.store.checks import CheckResult
 from tui_agent.store.state import State
 from tui_agent.tools.context import Emit
-from tui_agent.tools.run_command import LETTERS
+from tui_agent.tools.run_command import LETTERS, about_view
 from tui_agent.tools.tool import Invocation, ToolResult
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.request import Answered, Draft
@@ -37,11 +37,12 @@ class Repairs:
         await emit(e.PhaseChanged("checking"))
         results = await context.run_checks(self.asked)
         failed = [result for result in results if result.state == "failed"]
-        unknown = [result.name for result in failed if _not_found(context.state(), result)]
-        if unknown:
-            sentence = f"{', '.join(unknown)}: its program is not found in a view, which is not the fault of the change"
-            await emit(e.NoticeGiven("warning", sentence))
-            failed = [result for result in failed if result.name not in unknown]
+        runs = {run.id: run for run in context.state().commands.results}
+        for result in failed:
+            if (run := runs.get(result.run)) is not None and run.excused:
+                sentence = f"{result.name}: {run.cause}; the model is not asked to put that right"
+                await emit(e.NoticeGiven("warning", sentence))
+        failed = [result for result in failed if result.run not in runs or not runs[result.run].excused]
         if not failed:
             return None
         names = ", ".join(result.name for result in failed)
@@ -54,11 +55,6 @@ class Repairs:
         sentence = f"Check {self.asked} failed ({names}): the model is asked again, {self.asked} of {most}"
         await emit(e.NoticeGiven("info", sentence))
         return _request(context, failed)
-
-
-def _not_found(state: State, result: CheckResult) -> bool:
-    """Whether the shell did not find, or could not start, what the check runs: nobody can put that right here."""
-    return any(run.id == result.run and run.status in (126, 127) for run in state.commands.results)
 
 
 def _times(count: int) -> str:
@@ -96,7 +92,8 @@ def section(state: State, result: CheckResult, tokens: int) -> str:
     output, left = head_and_tail(masked(run.output), tokens * LETTERS)
     cut = f"\n{left + run.cut:,} lines are left out." if left + run.cut else ""
     ending = f"exit {run.status}" if run.how == "exit" else run.how
-    return f"## CHECK {name(result.name)}\n{inert(run.command)}\n{ending}{_counted(result)}{cut}\n\n{inert(output)}"
+    told = f"{ending}{_counted(result)}{cut}{about_view(run)}"
+    return f"## CHECK {name(result.name)}\n{inert(run.command)}\n{told}\n\n{inert(output)}"
 
 
 def _counted(result: CheckResult) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -28,6 +27,8 @@ _PLACE = late(
     r"(?:\", line |:|\()(?P<line>[1-9]\d{0,6})\b"
 )
 _LINK = "place"
+#: Lines of the output of a command of the person that are seen unasked, and letters of each.
+INLINE, LONGEST = 8, 300
 _ENDINGS = {
     "stopped": "stopped",
     "time-out": "stopped: its time was up",
@@ -38,10 +39,6 @@ _ENDINGS = {
     "interrupted": "interrupted: it ended with the program",
     "proposal": "stopped: something else is proposed now",
 }
-#: What programs print that want somebody to type.
-_NO_TERMINAL = late(
-    r"not a (?:tty|terminal)|no(?:t from a)? (?:tty|terminal)|inappropriate ioctl|/dev/tty", re.I
-)
 _APART = {
     "landlock": "on a copy (Landlock)",
     "sandbox-exec": "on a copy",
@@ -74,23 +71,43 @@ class PlaceLink(Static, can_focus=True):
         self.post_message(PlacePressed(self._place.path, self._place.line))
 
 
-class CommandOutput(GuardedText, can_focus=True):
-    """A command in one line, with what came of it; what it printed, once it is asked for."""
+class FoldLine(GuardedText, can_focus=True):
+    """A line that Enter or a click unfolds, and folds again."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "unfold", show=False),
-        Binding("o", "open_next", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "unfold", show=False)]
 
-    def __init__(self, result: CommandResult, check: CheckResult | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__(classes="command", markup=False)
-        self._result = result
-        self._check = check
         self._unfolded = False
-        self._opened = 0
 
     def on_mount(self) -> None:
         self._draw()
+
+    def on_click(self, event: events.Click) -> None:
+        self.action_unfold()
+
+    def action_unfold(self) -> None:
+        self._unfolded = not self._unfolded
+        self._draw()
+
+    def _draw(self) -> None:
+        self.update(or_broken(self._content))
+
+    def _content(self) -> Content:
+        raise NotImplementedError
+
+
+class CommandOutput(FoldLine):
+    """A command in one line, with what came of it; below it what it printed: of a command of the person the first
+    lines, or the last if it failed; all, once it is asked for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "open_next", show=False)]
+
+    def __init__(self, result: CommandResult, check: CheckResult | None = None) -> None:
+        super().__init__()
+        self._result = result
+        self._check = check
+        self._opened = 0
 
     def on_click(self, event: events.Click) -> None:
         place = event.style.meta.get(_LINK)
@@ -99,24 +116,17 @@ class CommandOutput(GuardedText, can_focus=True):
         else:
             self.post_message(PlacePressed(*place))
 
-    def action_unfold(self) -> None:
-        self._unfolded = not self._unfolded
-        self._draw()
-
     def action_open_next(self) -> None:
         """Open the next of the places that it printed, after the last the first again."""
         if found := list(dict.fromkeys(places(self._result.output))):
             self.post_message(PlacePressed(*found[self._opened % len(found)]))
             self._opened += 1
 
-    def _draw(self) -> None:
-        self.update(or_broken(self._content))
-
     def _content(self) -> Content:
         result = self._result
         passed = self._check.state == "passed" if self._check else result.ok
         mark, colour = ("✓ ", "$success") if passed else ("✗ ", "$error")
-        fold = "▾ " if self._unfolded else "▸ " if result.output else "  "
+        fold = "▾ " if self._unfolded else "▸ " if result.output or result.report else "  "
         check = self._check
         words = f"{check.name} {check.amount}  " if check else f"{result.command}  "
         facts = [result.command] if check else []
@@ -124,10 +134,26 @@ class CommandOutput(GuardedText, can_focus=True):
         facts += [fact for fact in told if fact not in words]
         line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))
         if not self._unfolded:
-            return line
+            return Content("\n").join([line, *self._begun()])
         text = coloured((result.coloured or result.output).rstrip("\n"))
         hint = [parts(("  o opens the next place", "$muted"))] if any(places(result.output)) else []
-        return Content("\n").join([line, *hint, _linked(text)])
+        lacked = [parts((f"  in its view: {one}", "$muted")) for one in result.report]
+        return Content("\n").join([line, *hint, *lacked, _linked(text)])
+
+    def _begun(self) -> list[Content]:
+        """The lines of the output that are seen while it is folded, and how many more there are."""
+        result = self._result
+        if result.by != "person" or not result.output.strip():
+            return []
+        lines = coloured((result.coloured or result.output).rstrip("\n")).split("\n", allow_blank=True)
+        seen = lines[:INLINE] if result.ok else lines[-INLINE:]
+        seen = [line.truncate(LONGEST, ellipsis=True) for line in seen]
+        if not (more := len(lines) + result.cut - len(seen)):
+            return seen
+        keys = getattr(self.app, "keys", None)
+        where = "" if result.ok else " above"
+        key = f" · {keys.shown('chat.blocks')} Enter shows them" if keys else ""
+        return [*seen, parts((f"… {more:,} more{where}{key}", "$muted"))]
 
 
 def places(text: str) -> Iterable[tuple[str, int]]:
@@ -151,16 +177,13 @@ def _linked(text: Content) -> Content:
 def outcome(result: CommandResult) -> Iterable[str]:
     """`exit 1`, `3.2 s`, `12 lines`, `2 files changed`: what came of a command, in words."""
     lines, files = result.output.count("\n") + result.cut, len(result.changed)
-    interactive = not result.ok and _NO_TERMINAL.search(result.output)
     found = (
-        _ENDINGS.get(
-            result.how, "" if result.ok else f"exit {result.status}" if result.how == "exit" else result.how
-        ),
+        _ENDINGS.get(result.how, "" if result.ok and result.by != "person" else result.ending),
         f"{result.seconds:.1f} s",
         f"{lines} line{'' if lines == 1 else 's'}" if lines else "",
         f"{files} file{'' if files == 1 else 's'} changed, thrown away" if files else "",
         f"left running and ended: {', '.join(result.left)}" if result.left else "",
         _APART.get(result.isolated, ""),
-        "commands have no terminal, so they cannot ask you" if interactive else "",
+        result.cause if result.how == "exit" else "",
     )
     return (words for words in found if words)

@@ -1,0 +1,160 @@
+"""Why a command failed if the change is not at fault: no network, a missing program, a limit, an emptied file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
+
+from tui_agent.checks.output import outcome_of
+from tui_agent.files.late_expressions import late
+
+Kind = Literal[
+    "network", "docker", "service", "program", "memory", "space", "read-only", "keyboard", "emptied", "limit"
+]
+
+
+class Cause(NamedTuple):
+    """What a failure comes from. words: one clause for a person. excused: nothing but this went wrong, as far as the
+    output tells, so that no change of the files could put it right."""
+
+    kind: Kind
+    words: str
+    excused: bool
+
+
+_WORDS: Final[dict[Kind, str]] = {
+    "network": "it needs a network, which commands do not have",
+    "docker": "it needs Docker, which commands do not reach",
+    "service": "it needs a service of this machine, which commands do not reach",
+    "program": "a program is missing",
+    "memory": "there was not enough memory",
+    "space": "there was no room left to write",
+    "read-only": "it writes where commands may only read",
+    "keyboard": "it waited for a keyboard, which commands do not have: give it what it asks for as arguments",
+    "emptied": "it reads a file that is emptied for commands",
+}
+_LIMITS: Final[dict[str, str]] = {
+    "time-out": "its time was up",
+    "memory": "it took more memory than it may (trial.memory)",
+    "processes": "it started more programs than it may (trial.processes)",
+    "output": "it printed more than it may",
+    "keyboard": _WORDS["keyboard"],
+}
+#: Where ports of databases and queues are named beside a refusal.
+_PORTS = r"(?:5432|3306|6379|27017|5672|9200|9092|11211|1433|1521|2181|4222|9042|26257|8123)"
+_NETWORK = "|".join(
+    (
+        r"EAI_AGAIN|\bENOTFOUND\b|ENETUNREACH|EHOSTUNREACH|[Nn]etwork is unreachable|[Nn]o route to host",
+        r"[Tt]emporary failure (?:in name resolution|resolving)|[Nn]ame or service not known|nodename nor servname",
+        r"getaddrinfo failed|failed to lookup address|[Nn]o such host|UnknownHostException|[Cc]ouldn't resolve host",
+        # not that of a bundler: Could not resolve "./module"
+        r"[Cc]ould not resolve (?:host|proxy|dependenc|all |artifact|plugin|'[\w-]+\.[\w-]+|[\w.-]+:[\w.-]+:)",
+        r"ENOTCACHED|only-if-cached|disabled by GOPROXY=off|run without offline|--offline|[Oo]ffline mode",
+        r"No matching distribution found|ERR_PNPM_NO_OFFLINE|OfflineModeIsEnabled|LocalEntryNotFoundError",
+        r"[Nn]etwork (?:access|connectivity) (?:is|was|have been|has been) disabled|COMPOSER_DISABLE_NETWORK",
+        r"blocked because of your configuration settings",
+    )
+)
+#: What lines say, the first of which that fits names the cause; the output is looked at line by line.
+_SIGNS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = tuple(
+    (kind, late(pattern))
+    for kind, pattern in (
+        (
+            "docker",
+            r"Cannot connect to the Docker daemon|docker\.sock|[Ii]s the docker daemon running"
+            r"|Could not find a valid Docker environment|DockerException",
+        ),
+        (
+            "service",
+            rf"(?:ECONNREFUSED|[Cc]onnection refused|[Cc]ould not connect|[Cc]an't connect).{{0,200}}\b{_PORTS}\b"
+            rf"|\b{_PORTS}\b.{{0,200}}(?:ECONNREFUSED|[Cc]onnection refused|[Cc]onnection failed)"
+            r"|ServerSelectionTimeoutError|Can't connect to (?:local )?MySQL",
+        ),
+        ("network", _NETWORK),
+        (
+            "program",
+            r"^(?:\S{1,200}: ){1,3}(?:\d{1,6}: |line \d{1,6}: ){0,2}(?:command )?not found\b"
+            r"|: command not found|: (?:\d{1,6}: )?[\w.+-]{1,80}: not found$|^\S{0,200}python[\d.]*: No module named "
+            r"|^make(?:\[\d+\])?: [\w.+-]{1,80}: No such file or directory|env: .{1,80}: No such file or directory"
+            r"|executable file not found in \$PATH|^spawn \S{1,80} ENOENT|linker `\S{1,80}` not found"
+            r"|error: no such command: |error: toolchain '.{1,80}' is not installed",
+        ),
+        (
+            "memory",
+            r"\bMemoryError\b|\bENOMEM\b|Cannot allocate memory|heap out of memory|OutOfMemoryError|std::bad_alloc"
+            r"|^Killed$|\bKilled\s{2,}|signal: 9, SIGKILL",
+        ),
+        ("space", r"\bENOSPC\b|No space left on device"),
+        ("read-only", r"\bEROFS\b|Read-only file system"),
+        (
+            "keyboard",
+            r"problem with the editor 'false'|EOFError: EOF when reading a line|failed tty get|Error opening terminal"
+            r"|not a (?:tty|terminal)\b|no(?:t from a)? (?:tty|terminal)\b|[Ii]nappropriate ioctl|/dev/tty",
+        ),
+    )
+)
+#: What only code does wrong: with such a line in it, somebody has to look.
+_FAULT = late(
+    r"^(?:E\s{1,20})?\s{0,20}(?:\w{1,80}\.){0,8}(?:Assertion|Syntax|Type|Name|Attribute|Import|ModuleNotFound|Reference|"
+    r"Indentation|Key|Index|Value|ZeroDivision|Range)Error\b|^E\s{1,20}assert\b|assertion .{0,400}failed|panicked at"
+    r"|^\s{0,20}expect\(received\)|\berror(?: TS\d{1,6}|\[E\d{1,6}\])|:\d{1,7}(?::\d{1,7})?: (?:fatal )?error\b"
+    r"|\bundefined: \w|cannot find symbol|^\s{0,20}panic: "
+)
+#: Lines that are looked at, at the end of the output.
+_MOST_LINES, _WIDEST = 2_000, 2_000
+
+
+def cause_of(
+    how: str, status: int, output: str, *, emptied: Sequence[str] = (), full: bool = False
+) -> Cause | None:
+    """What a failed command shows of a cause outside of the change; None if it shows none. Blocking.
+
+    how, status: as a result has them. emptied: files that have nothing in them for commands. full: there was no room.
+    """
+    if how in _LIMITS:
+        return Cause("keyboard" if how == "keyboard" else "limit", _LIMITS[how], True)
+    if how != "exit":
+        return None
+    lines = [line[:_WIDEST] for line in output.splitlines()[-_MOST_LINES:]]
+    found: dict[Kind, int] = {}
+    for line in lines:
+        kind = next((kind for kind, sign in _SIGNS if sign.search(line)), None)
+        if kind is None and any(_names(line, path) for path in emptied):
+            kind = "emptied"
+        if kind is not None:
+            found[kind] = found.get(kind, 0) + 1
+    if full:
+        found["space"] = found.get("space", 0) + 1
+    if status in (126, 127):
+        found = {"program": 1}
+    elif not found and status in (137, -9):
+        found = {"memory": 1}
+    if not found:
+        return None
+    kind = max(found, key=lambda one: found[one])
+    failed = outcome_of(output).failed or 1
+    alone = sum(found.values()) >= failed and not any(_FAULT.search(line) for line in lines)
+    # an answer that was wanted, and room or rights to write, may be wanted by the change
+    may = kind not in ("keyboard", "read-only") or "editor 'false'" in output
+    return Cause(kind, _WORDS[kind], status in (126, 127) or (alone and may))
+
+
+def missing_programs(output: str) -> list[str]:
+    """Names of programs that a shell, make or a runner did not find."""
+    found = (next(filter(None, one.groups())) for one in _MISSING.finditer(output[-_MOST_LINES * 80 :]))
+    return list(dict.fromkeys(found))
+
+
+_MISSING = late(
+    r"(?:^|[:\s])([\w.+-]{1,80}): (?:command )?not found\b|^\S{0,200}python[\d.]*: No module named '?([\w.]{1,80})"
+    r"|^make(?:\[\d+\])?: ([\w.+-]{1,80}): No such file|env: [‘'`]?([\w.+-]{1,80})[’'`]?: No such file"
+    r"|exec: \"([\w./+-]{1,80})\": executable file not found|^spawn ([\w./+-]{1,80}) ENOENT",
+    re.MULTILINE,
+)
+
+
+def _names(line: str, path: str) -> bool:
+    """Whether a line names a file, by its path or by a name that is not a common word."""
+    name = path.rpartition("/")[2]
+    return path in line or (len(name) > 4 and "." in name and name in line)
