@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.shapes import FUNCTIONS, RESPONSE
 
+from tui_agent.answers.gist import gist_of, holds
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.values import (
     ChangeRequest,
@@ -224,7 +225,7 @@ def test_a_diff_of_several_files_becomes_several_changes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "summary"),
+    ("text", "gist"),
     [
         ("It is in main.py. Look at line 3.", "It is in main.py."),
         ("First part.\n\nThe last\nparagraph.", "The last paragraph."),
@@ -234,10 +235,21 @@ def test_a_diff_of_several_files_becomes_several_changes() -> None:
         ("   \n ", ""),
     ],
 )
-def test_prose_is_the_message_and_sums_itself_up(text: str, summary: str) -> None:
+def test_prose_is_the_message_and_has_no_summary(text: str, gist: str) -> None:
     reply, _ = read(text)
-    assert (reply.message, reply.summary) == (text.strip(), summary)
+    assert (reply.message, reply.summary) == (text.strip(), "")
     assert reply.changes == ()
+    assert gist_of(reply.message) == gist, "for lists and hand-overs"
+    assert holds(reply.message, gist), "as a log of an older version has it"
+
+
+def test_a_reply_without_a_summary_gets_none() -> None:
+    reply, _ = read(json.dumps({"message": "First part.\n\nThe last paragraph."}))
+    assert (reply.message, reply.summary) == ("First part.\n\nThe last paragraph.", "")
+
+
+def test_a_summary_within_a_line_is_not_held() -> None:
+    assert not holds("It adds a test.", "adds a test.") and not holds("", "Adds a test.")
 
 
 def test_an_example_in_prose_is_no_reply() -> None:

@@ -48,7 +48,7 @@ def test_every_function_is_read() -> None:
         text="I look first.\n\nChanges both.",
     )
     assert reply.message == "I look first.\n\nChanges both."
-    assert reply.summary == "Changes both."
+    assert reply.summary == ""
     assert [(action.name, action.fallback) for action in reply.files] == [("A", "skip")]
     assert [folder.path for folder in reply.directories] == ["src"]
     assert reply.searches == (SearchRequest("fetch", "*.py"),)

@@ -13,7 +13,7 @@ from tui_agent.answers.change_signs import looks_like_a_change
 from tui_agent.answers.explaining import Fences, beside, is_shown
 from tui_agent.answers.ledger import Ledger, Left
 from tui_agent.answers.lenient_json import has_half, joined, unescaped
-from tui_agent.answers.reply_builder import KEYS, ReplyBuilder, summary_of
+from tui_agent.answers.reply_builder import KEYS, ReplyBuilder
 from tui_agent.answers.schema import Function, Schema
 from tui_agent.answers.text_calls import CallFilter, InText, TextCall
 from tui_agent.answers.thoughts import ThoughtFilter, without_end
@@ -324,9 +324,7 @@ class StructuredReader:
         if not (builder.changes or builder.refused) and looks_like_a_change(after, self._functions):
             builder.refuse(Refusal("", "what looks like a change in it follows a reply without any"))
         whole = "\n\n".join(part for part in (before, message, after) if part.strip())
-        return builder.reply(
-            summary or summary_of(whole), whole, cut or (not read.complete and not read.faults)
-        )
+        return builder.reply(summary, whole, cut or (not read.complete and not read.faults))
 
     def _beside(
         self, left: Left, read: objects.ReadObject, builder: ReplyBuilder
@@ -380,7 +378,7 @@ class StructuredReader:
             builder.faults.extend(read.faults)
         message = "\n\n".join(part.strip() for part in (message_of(ledger), *said) if part.strip())
         builder.take_found(found, ledger, cut, unfinished)
-        return builder.reply(self._summary or summary_of(message), message, cut)
+        return builder.reply(self._summary, message, cut)
 
 
 def _is_shown(text: str, start: int, read: objects.ReadObject) -> bool:

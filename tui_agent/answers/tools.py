@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tui_agent.answers import lenient_json, objects, properties, text_calls, thoughts
 from tui_agent.answers.ledger import Ledger
 from tui_agent.answers.lenient_json import joined
-from tui_agent.answers.reply_builder import ReplyBuilder, summary_of
+from tui_agent.answers.reply_builder import ReplyBuilder
 from tui_agent.answers.schema import Function, Schema, by_path
 from tui_agent.answers.text_calls import CallFilter, TextCall, TextReply
 from tui_agent.answers.thoughts import ThoughtFilter, without_end
@@ -125,7 +125,7 @@ class ToolsReader:
             part.strip() for part in (message_of(ledger), *(words for _, words in said)) if part.strip()
         )
         builder.take_found(found, ledger, cut, unfinished)
-        summary = next((words for words, _ in said if words), "") or summary_of(message)
+        summary = next((words for words, _ in said if words), "")
         return replace(builder.reply(summary, message, cut), calls=calls, spans=ledger.spans)
 
     def _only_offered(self, found: TextCall | TextReply) -> bool:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from tui_agent.answers.gist import gist_of, holds
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import NextStep
 from tui_agent.edits.change import Change, Checkpoint
@@ -194,6 +195,16 @@ class ChatMessage(Struct, frozen=True):
     calls: tuple[ToolUse, ...] = ()
     #: The tokens of its thinking by the provider's count; 0 if the provider gives none.
     thinking: int = 0
+
+    @property
+    def headline(self) -> str:
+        """What is shown above the text: the summary, empty where the text says it."""
+        return "" if holds(self.text, self.summary) else self.summary
+
+    @property
+    def gist(self) -> str:
+        """Its summary, else what its text says last or first, in a line; empty where it says nothing."""
+        return self.summary or gist_of(self.text)
 
 
 class ChatSlice(Struct, frozen=True):

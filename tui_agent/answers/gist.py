@@ -1,0 +1,44 @@
+"""What sums a text up in one line, for lists and hand-overs: a reply without a summary of its own has none on the
+screen."""
+
+from __future__ import annotations
+
+import re
+
+from tui_agent.files.late_expressions import late
+
+_PARAGRAPH = late(r"\n[ \t]*\n\s*")
+_SENTENCE = late(r".{12,}?[.!?…](?=\s)", re.DOTALL)
+_FENCE = late(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+#: A paragraph longer than this gives its first sentence.
+LONG = 300
+#: What sums an answer up is near its beginning or its end.
+_LOOKED_AT = 50_000
+
+
+def gist_of(text: str) -> str:
+    """The last paragraph that is not code, a heading or a table; of a single one, its first sentence. One line."""
+    if len(text) > 2 * _LOOKED_AT:
+        text = f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
+    blocks = [block.strip() for block in _PARAGRAPH.split(_FENCE.sub("\n\n", text).strip())]
+    worded = [block for block in blocks if block and not block.startswith(("#", "|", "```", "~~~"))]
+    if not worded:
+        return _one_line(blocks[0])[:LONG] if blocks else ""
+    last = worded[-1]
+    if len(worded) > 1 and len(last) <= LONG:
+        return _one_line(last)
+    first = _SENTENCE.match(last)
+    return _one_line(first[0] if first else last)[:LONG]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def holds(text: str, summary: str) -> bool:
+    """Whether a line of the text begins with the summary, whatever the spaces: shown with the text, it would be there
+    twice."""
+    words = summary.split()
+    if not words or len(summary) > _LOOKED_AT:
+        return summary == text
+    return bool(re.search(r"(?m)^[ \t]*" + r"\s+".join(map(re.escape, words)), text))
