@@ -189,7 +189,7 @@ _KINDS: dict[str, Callable[[Random], list[str]]] = {
 }
 
 
-def case(draw: Random, *, twins: bool = False) -> Case:
+def case(draw: Random, twins: bool = False) -> Case:
     """A file with an edit of one to three places. With `twins` the lines around the first stand in it twice."""
     path = draw.choice(sorted(_KINDS))
     lines = _KINDS[path](draw)

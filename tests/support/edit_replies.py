@@ -59,6 +59,8 @@ class Written:
     #: Done to the whole reply.
     reply: Callable[[str], str] = field(default=lambda text: text)
     cut: bool = False
+    #: False if nobody can say whether the new lines are meant to have what the disturbance gave them too.
+    certain: bool = True
 
 
 def written(draw: Random, one: Case) -> Written:
@@ -205,8 +207,20 @@ def _each(it: Written, change: Callable[[str, str], str]) -> None:
 
 
 def _tabs(draw: Random, it: Written) -> None:
-    level = 2 if it.case.path.endswith((".js", ".yaml")) else 4
-    _indented(it, lambda _, line: re.sub(r"^ +", lambda found: "\t" * (len(found[0]) // level), line))
+    level = _level(it.case.lines)
+    _indented(
+        it,
+        lambda _, line: re.sub(
+            r"^ +", lambda found: "\t" * (len(found[0]) // level) + " " * (len(found[0]) % level), line
+        ),
+    )
+
+
+def _level(lines: Sequence[str]) -> int:
+    """How many blanks one level of a file has: 2 if a fifth of its indented lines could not have 4."""
+    depths = [len(line) - len(line.lstrip(" ")) for line in lines if line.startswith(" ") and line.strip()]
+    odd = sum(depth % 4 != 0 for depth in depths)
+    return 2 if odd > len(depths) / 5 else 4
 
 
 def _indented(it: Written, change: Callable[[str, str], str]) -> None:
@@ -218,7 +232,7 @@ def _indented(it: Written, change: Callable[[str, str], str]) -> None:
 
 def _wider(draw: Random, it: Written) -> None:
     """Four blanks a level for two, or two for four."""
-    if it.case.path.endswith((".js", ".yaml")):
+    if _level(it.case.lines) == 2:
         _indented(it, lambda _, line: re.sub(r"^ +", lambda found: found[0] * 2, line))
     else:
         _indented(it, lambda _, line: re.sub(r"^( {4})+", lambda found: found[0][::2], line))
@@ -262,6 +276,7 @@ def _stray(draw: Random, it: Written) -> None:
 
 def _trailing(draw: Random, it: Written) -> None:
     marks = draw.choice((" ", " -", " -+"))
+    it.certain = "+" not in marks
     _each(it, lambda mark, line: line + "  " if mark in marks and line.strip() else line)
 
 
@@ -270,13 +285,20 @@ def _look_alikes(draw: Random, it: Written) -> None:
     for block in it.blocks:
         seen = any(line.translate(table) != line for mark, line in block.marked if mark != "+")
         marks = " -+" if seen and draw.random() < 0.6 else " -"
+        it.certain = it.certain and "+" not in marks
         block.marked = [
             (mark, line.translate(table) if mark in marks else line) for mark, line in block.marked
         ]
 
 
 def _spaces(draw: Random, it: Written) -> None:
+    quoted = {
+        line for block in it.blocks for _, line in block.marked if re.search(r"['\"`#]|//|^\s*\*", line)
+    }
+    before = {line for block in it.blocks for _, line in block.marked}
     _one(draw, it, " -", lambda line: re.sub(r"(?<=[\w,]) (?=\w)", "  ", line, count=1))
+    after = {line for block in it.blocks for _, line in block.marked}
+    it.certain = not quoted & (before - after)  # inside of a string blanks count
 
 
 def _commas(draw: Random, it: Written) -> None:
@@ -310,6 +332,7 @@ def _forgotten(draw: Random, it: Written) -> None:
     if places:
         block, number = draw.choice(places)
         kept = list(block.marked)
+        it.certain = all(mark == " " for mark, _ in kept[max(0, number - 1) : number + 2])
         del block.marked[number]
         if _times(it.case.lines, block.old):
             block.marked = kept  # without the line it is another place
@@ -394,8 +417,9 @@ def _joined(draw: Random, it: Written) -> None:
     for block in it.blocks:
         for at in range(len(block.marked) - 1):
             (mark, line), (other, more) = block.marked[at : at + 2]
-            if mark == other == "-" and line.rstrip().endswith(("(", ",", "{")):
-                block.marked[at : at + 2] = [("-", f"{line.rstrip()} {more.strip()}")]
+            joined = f"{line.rstrip()} {more.strip()}"
+            if mark == other == "-" and line.rstrip().endswith(("(", ",", "{")) and joined not in block.new:
+                block.marked[at : at + 2] = [("-", joined)]
                 return
 
 
@@ -488,10 +512,17 @@ class Tried:
     reason: str = ""
 
 
-def tried(draw: Random, form: str, kind: str) -> Tried:
-    """A random file, a random edit in that form, disturbed in that way, read and placed."""
+def tried(
+    draw: Random,
+    form: str,
+    kind: str,
+    make: Callable[[Random, bool], Case] = case,
+    wrapped: Callable[[str], str] = lambda reply: reply,
+) -> Tried:
+    """A file and an edit of it, random ones if `make` gives no others, in that form, disturbed in that way, read and
+    placed. What the model wrote around it comes with `wrapped`."""
     while True:
-        one = case(draw, twins=kind == "twins")
+        one = make(draw, kind == "twins")
         it = written(draw, one)
         unique = all(_times(one.lines, block.old) == 1 for block in it.blocks)
         before = [list(block.marked) for block in it.blocks]
@@ -502,7 +533,7 @@ def tried(draw: Random, form: str, kind: str) -> Tried:
         same = before == [block.marked for block in it.blocks]
         if not _asks_elsewhere(it, kind, before):
             break
-    reply = it.reply(FORMS[form](it))
+    reply = it.reply(wrapped(FORMS[form](it)))
     base = one.wanted if kind == "made already" else one.base
     read = read_back(reply, it.cut, in_call=form.endswith("in a call"))
     result, reason = placed(read, one.path, base)
@@ -512,7 +543,7 @@ def tried(draw: Random, form: str, kind: str) -> Tried:
     verdict = _judged(one, it, kind, base, result, reason, apart)
     if verdict == "wrong" and form.startswith("edits") and result == _as_written(read, base):
         verdict = "right"
-    return Tried(form, kind, verdict, unique, base, one.wanted, reply, result or "", reason)
+    return Tried(form, kind, verdict, unique and it.certain, base, one.wanted, reply, result or "", reason)
 
 
 def _as_written(read: Reply, base: str) -> str | None:
@@ -628,4 +659,14 @@ def _texts(reply: Reply) -> Iterator[str]:
             yield from (line[1:] for line in (request.diff or "").split("\n") if line.startswith("+"))
 
 
-__all__ = ["DISTURBANCES", "FLOORS", "FORMS", "PLACED", "Tried", "foreign_lines", "replace", "tried"]
+__all__ = [
+    "DISTURBANCES",
+    "FLOORS",
+    "FORMS",
+    "PLACED",
+    "Tried",
+    "Verdict",
+    "foreign_lines",
+    "replace",
+    "tried",
+]
