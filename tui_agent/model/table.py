@@ -1,7 +1,7 @@
 """The models of providers that are reached directly, and the way to each: address, key, rules, window and prices.
 
-`models.json` is made from litellm's price table by `make models`; a test compares the two. `ends.json` has the ends
-that providers have announced and litellm does not name, each with its source.
+`models.json` is made from litellm's price table by `make models`; a test compares the two. `ends.json` has ends
+that litellm does not name, each with where it is known from, and whether that was compared with the provider's list.
 """
 
 from __future__ import annotations
