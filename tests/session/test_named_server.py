@@ -12,6 +12,7 @@ import pytest
 from support.local_servers import LocalFake, local_server
 
 from tui_agent.headless import doctor
+from tui_agent.model import servers
 from tui_agent.model.servers import Kind
 from tui_agent.session import opening
 from tui_agent.session.opening import Opening
@@ -144,15 +145,63 @@ async def test_a_server_of_an_unknown_kind_is_asked_once_for_a_question(
         assert report.model.servers[f"{server.root}{base}"] == [NAME]
 
 
-async def test_a_gateway_that_wants_a_key_is_not_tried_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("host", "kind"),
+    [
+        ("127.0.0.1", "local"),
+        ("localhost", "local"),
+        ("gateway.internal", "gateway"),
+        ("10.9.8.7", "gateway"),
+    ],
+)
+async def test_a_server_with_a_key_is_tried_out_on_this_machine_alone(
+    host: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may hand the trial on to a provider, who is paid for it."""
+    """Elsewhere it may be a gateway, which would hand the trial on to a provider who is paid for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
     async with local_server("", window=32_000, answer=said) as server:
+        monkeypatch.setenv("OPENAI_API_BASE", f"http://{host}:{server.port}/v1")
+        connect = asyncio.open_connection
+        monkeypatch.setattr(
+            asyncio, "open_connection", lambda _, *rest, **named: connect("127.0.0.1", *rest, **named)
+        )
+        session = await opening.open_session(Opening(tmp_path, overrides=(f"model={NAME}",)))
+        try:
+            await session.models.get_ready()
+            assert session.state.model.server == kind
+            assert counted(server)["trial"] == (1 if kind == "local" else 0)
+        finally:
+            await session.close()
+
+
+@pytest.mark.parametrize("key", ["none", "dummy", "sk-1234"])
+async def test_a_key_that_its_client_wants_changes_nothing_at_a_server_on_this_machine(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    async with local_server("", window=32_000, answer=said) as server:
         monkeypatch.setenv("OPENAI_API_BASE", f"{server.root}/v1")
-        assert await asked(server, tmp_path, "What does it do?") == [""]
-        assert not counted(server)["trial"]
+        assert await asked(server, tmp_path, "What does it do?", "And what else?") == ["", ""]
+        seen = counted(server)
+        assert (seen["answer"], seen["trial"]) == (2, 1), seen
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [
+        ("http://127.0.0.1:1/v1", True),
+        ("http://[::1]:1", True),
+        ("http://0.0.0.0:8000/v1", True),
+        ("http://[::ffff:127.0.0.2]/v1", True),
+        ("http://api.localhost/v1", True),
+        ("http://192.168.1.2/v1", False),
+        ("http://box/v1", False),
+        ("http://localhost.example.com/v1", False),
+        ("", False),
+    ],
+)
+def test_which_addresses_are_on_this_machine(address: str, here: bool) -> None:
+    assert servers.is_here(address) is here
 
 
 async def test_a_planner_that_is_named_is_asked_at_the_end_of_the_conversation(

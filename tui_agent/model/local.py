@@ -154,8 +154,10 @@ class LocalModels:
         server = await self._server(place)
         if server is None:
             return await self.inner.abilities(model)
-        # one of an unknown kind that wants a key may hand each request on to a provider, who is paid for a trial
-        kind = server.kind or ("gateway" if place.key else "local")
+        # one of an unknown kind that wants a key may hand each request on to a provider, who is paid for a trial; one
+        # on this machine is the person's own, and it is their other programs that want some key to be set
+        keyed = bool(place.key) and not servers.is_here(place.address)
+        kind = server.kind or ("gateway" if keyed else "local")
         if not server.schema and kind != "gateway":
             try:
                 server = await self._try_out(place, server)

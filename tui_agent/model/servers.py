@@ -92,6 +92,17 @@ def is_local(address: str) -> bool:
         return bool(host) and ("." not in host or host.endswith(_LOCAL_NAMES))
 
 
+def is_here(address: str) -> bool:
+    """Whether an address is on this machine."""
+    host = urlsplit(address).hostname or ""
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    found = getattr(found, "ipv4_mapped", None) or found
+    return found.is_loopback or found.is_unspecified
+
+
 def root_of(address: str) -> str:
     """The address without the part of the OpenAI API."""
     return address.removesuffix("/").removesuffix("/v1")
