@@ -194,7 +194,7 @@ async def test_a_check_that_runs_is_stopped_with_the_turn_and_by_itself(root: Pa
         assert not session.state.commands.running
 
 
-async def test_those_that_concern_the_files_run_first_and_applied_ones_in_the_folder_alone(
+async def test_those_that_concern_the_files_run_and_in_the_folder_all_of_them(
     root: Path,
 ) -> None:
     named = [
@@ -206,7 +206,7 @@ async def test_those_that_concern_the_files_run_first_and_applied_ones_in_the_fo
     async with open_session(root, [reply("It.", fileChanges=[RIGHT])], overrides=settings) as session:
         await session.chat.submit("make it 2")
         await session.chat.finished()
-        assert [mark.name for mark in session.state.check_marks] == ["code", "docs"]
+        assert [mark.name for mark in session.state.check_marks] == ["code"]
         await session.review.apply()
         assert session.state.check_marks == []
         await session.checks.again()

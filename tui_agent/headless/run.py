@@ -175,10 +175,12 @@ async def _doubt(session: Session, checked: bool) -> str:
     state = session.state
     if any(mark.look == "stale" for mark in state.check_marks) or (checked and not state.check_marks):
         await session.checks.run()
+    if checked and not session.state.check_doubt:
+        await session.checks.run(slow=True)
     state = session.state
     if state.checks.refused:
         return f"no checks were run, {state.checks.refused}" if checked else ""
-    if checked and not state.check_marks:
+    if checked and not state.check_marks and not await session.checks.all_unconcerned():
         return "there are no checks: name them in settings.toml, as [[checks.commands]]"
     return state.check_doubt
 

@@ -22,6 +22,7 @@ MOST_KEPT = 20
 class _Kept(msgspec.Struct, frozen=True):
     tree: str
     finding: Finding
+    seconds: float = 0.0
 
 
 class Baselines:
@@ -33,6 +34,22 @@ class Baselines:
         self._paths = paths
         self._store = FolderAnswers(data / STORE, root)
         self._kept: dict[str, _Kept] | None = None
+        #: How long each command took last in this session.
+        self._seconds: dict[str, float] = {}
+
+    def took(self, command: str, seconds: float) -> None:
+        """Say how long a command took."""
+        self._seconds[command] = seconds
+
+    async def seconds(self, command: str) -> float:
+        """How long a command took when it ran last, 0 if that is not known."""
+        kept = (await self._load()).get(command)
+        return self._seconds.get(command, kept.seconds if kept is not None else 0.0)
+
+    async def known(self, check: CheckCommand) -> bool:
+        """Whether it is known what the check finds in the folder as it is now."""
+        kept = (await self._load()).get(check.command)
+        return kept is not None and kept.tree == await asyncio.to_thread(self._tree)
 
     async def of(self, check: CheckCommand, run: Callable[[], Awaitable[Finding | None]]) -> Finding | None:
         """What the check finds in the folder as it is; `run` finds it out, unless it is known for this very state.
@@ -50,7 +67,7 @@ class Baselines:
         return found
 
     async def adopt(self, findings: Iterable[tuple[CheckCommand, Finding]]) -> None:
-        """Take what was found with a proposal for the folder's own, now that all of it has been applied."""
+        """Take what was found for what the folder has as it is now, as when all that was checked has been applied."""
         tree = await asyncio.to_thread(self._tree)
         for check, found in findings:
             await self._keep(check.command, tree, found)
@@ -58,7 +75,7 @@ class Baselines:
     async def _keep(self, command: str, tree: str, found: Finding) -> None:
         kept = await self._load()
         kept.pop(command, None)
-        kept[command] = _Kept(tree, found)
+        kept[command] = _Kept(tree, found, self._seconds.get(command, 0.0))
         while len(kept) > MOST_KEPT:
             del kept[next(iter(kept))]
         try:

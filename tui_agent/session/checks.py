@@ -8,12 +8,15 @@ import stat
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from tui_agent.checks.comparison import Finding, alone, difference, finding, still_there
 from tui_agent.checks.found import concerns, found_in
 from tui_agent.checks.places import places
+from tui_agent.checks.projects.files import Project
+from tui_agent.checks.projects.workspaces import narrowed
 from tui_agent.errors import SessionError
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
@@ -21,6 +24,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.session.answers import FolderAnswers
 from tui_agent.session.baselines import Baselines
 from tui_agent.session.commands import CommandRuns
+from tui_agent.session.first_runs import NOT_FOUND, Attempt, FirstRuns
 from tui_agent.settings.schema import CheckCommand, Settings
 from tui_agent.store import events as e
 from tui_agent.store.checks import CheckResult, Content, Place, content_of
@@ -31,8 +35,8 @@ from tui_agent.workspace.workspace import FileChange, Workspace
 STORE = "checks.json"
 #: How often a check is begun for content that moves while its view is made.
 MOST_BEGUN = 3
-#: Exit statuses of a shell that cannot start the program.
-NOT_FOUND = (126, 127)
+#: Seconds that part checks of different speeds, so that those of one speed keep their order.
+SPEEDS = (2.0, 10.0, 60.0)
 #: How many failures a result names.
 MOST_NAMES = 50
 #: How many paths of an output are looked for by their ends, and folders whose files are not the project's own.
@@ -40,6 +44,15 @@ MOST_BY_SUFFIX = 200
 _NOT_OURS = frozenset({"..", "node_modules", "site-packages", ".venv", "venv", ".tox", ".nox"})
 #: Seconds from a proposal that no turn makes to its checks: more of them may come.
 AFTER_THE_LAST = 0.2
+#: Which checks of a round run: those that do so by themselves, slow ones, or both.
+Which = Literal["fast", "slow", "all"]
+
+
+class ListedCheck(NamedTuple):
+    """A check that the person may accept, and whether it is accepted."""
+
+    check: CheckCommand
+    accepted: bool
 
 
 class Checks:
@@ -66,6 +79,7 @@ class Checks:
         #: The found checks that the person has accepted; none of them where they were declined.
         self._answers = FolderAnswers(data / STORE, workspace.root)
         self._baselines = Baselines(data, workspace.root, lambda: workspace.index.paths)
+        self._first_runs = FirstRuns(journal.store, self._baselines, self._as_it_is)
         #: What each command of the newest round found, before it is compared.
         self._findings: dict[str, Finding] = {}
         self._one_at_a_time = asyncio.Lock()
@@ -85,8 +99,13 @@ class Checks:
 
     @call(changes=False)
     def chosen(self) -> list[CheckCommand]:
-        """Those that are configured, else those that were found and accepted. Blocking."""
-        return [*self._settings().checks.commands] or self._accepted() or []
+        """Those that are configured, and those that were accepted for this folder. Blocking."""
+        configured = [*self._settings().checks.commands]
+        taken = {check.name for check in configured} | {check.command for check in configured}
+        accepted = self._accepted() or []
+        return configured + [
+            check for check in accepted if check.name not in taken and check.command not in taken
+        ]
 
     @call(changes=False)
     def names(self) -> list[str]:
@@ -105,16 +124,55 @@ class Checks:
             if found:
                 self._journal.tell(e.ChecksOffered(tuple(found)))
 
+    @call(changes=False)
+    def listed(self) -> list[ListedCheck]:
+        """The checks that were accepted for this folder, and the others that its files name; where the person was not
+        asked before, all of them count as accepted. Blocking."""
+        accepted = self._accepted()
+        chosen = accepted or []
+        known = {check.name for check in chosen} | {check.command for check in chosen}
+        found = [
+            check
+            for check in found_in(self._workspace.root)
+            if check.name not in known and check.command not in known
+        ]
+        return [
+            *(ListedCheck(check, True) for check in chosen),
+            *(ListedCheck(check, accepted is None) for check in found),
+        ]
+
+    @call(changes=False)
+    async def attempt(self, check: CheckCommand) -> Attempt:
+        """Run a check on the folder as it is, in a view; what it finds is its baseline.
+
+        Raises `SessionError` where there is no view.
+        """
+        async with self._one_at_a_time:
+            return await self._first_runs.attempt(check)
+
     @call(changes=True)
-    async def accept(self, accepted: bool = True) -> None:
-        """Run the checks that are offered from now on, in this folder; or never offer them again."""
+    async def accept(self, checks: Sequence[CheckCommand] | None = None) -> None:
+        """Run these checks from now on in this folder, those that are offered if none are named; with an empty list
+        run none, and never offer them again."""
         offered = self.state.checks.offered
-        if not offered:
+        if checks is None and not offered:
             raise SessionError("No checks are offered", "name them in settings.toml, as [[checks.commands]]")
-        await asyncio.to_thread(self._answers.keep, msgspec.to_builtins(offered if accepted else ()))
+        accepted = [*(offered if checks is None else checks)]
+        try:
+            await asyncio.to_thread(self._answers.keep, msgspec.to_builtins(accepted))
+        except OSError as error:
+            raise SessionError(
+                f"The checks of this folder could not be kept ({error.strerror})",
+                "name them in settings.toml, as [[checks.commands]]",
+            ) from error
         self._journal.tell(e.ChecksOffered(()))
+        await self._first_runs.stop()
         if accepted and self.state.review.open:
             self._begin()
+        elif accepted:
+            self._first_runs.later(
+                [check for check in accepted if check.when == "proposed" and not check.slow]
+            )
 
     def _accepted(self) -> list[CheckCommand] | None:
         """What was accepted for this folder; None where nothing was said yet."""
@@ -126,15 +184,22 @@ class Checks:
     # ── rounds ───────────────────────────────────────────────────────────────────────────────────────────
 
     @call(changes=True)
-    async def run(self, repair: int = 0) -> tuple[CheckResult, ...]:
+    async def run(self, repair: int = 0, *, slow: bool = False) -> tuple[CheckResult, ...]:
         """Run the checks on what is proposed and wait for them; nothing where there are none, or nothing is proposed.
 
-        `repair` counts how often the model was asked again before.
+        `repair` counts how often the model was asked again before. slow: run those that are slow and have not run on
+        exactly this, in the same round.
         """
         if self._settings().checks.run == "none":
             return ()
         await self._stop()
-        return await self._run("trial", repair)
+        return await self._run("trial", repair, "slow" if slow else "fast")
+
+    @call(changes=False)
+    async def all_unconcerned(self) -> bool:
+        """Whether there are checks, and what is proposed has to do with none of them."""
+        chosen = [check for check in await asyncio.to_thread(self.chosen) if check.when == "proposed"]
+        return bool(chosen) and not any(concerns(check, self._proposed()) for check in chosen)
 
     @call(changes=True)
     async def again(self) -> None:
@@ -146,7 +211,7 @@ class Checks:
             )
             raise SessionError("This folder has no checks", remedy)
         await self._stop()
-        self._begin("trial" if self.state.review.open else "workspace")
+        self._begin("trial" if self.state.review.open else "workspace", "all")
 
     @call(changes=False)
     async def settled(self) -> None:
@@ -159,12 +224,14 @@ class Checks:
 
     @call(changes=True)
     async def stop(self) -> None:
-        """End the round that runs."""
+        """End the round that runs, and what is found out in the background."""
         await self._stop()
+        await self._first_runs.stop()
 
     @call(changes=False)
     async def close(self) -> None:
         await self._stop()
+        await self._first_runs.stop()
         for task in self._looking:
             task.cancel()
         await asyncio.gather(*self._adopting)
@@ -177,15 +244,17 @@ class Checks:
             self._round.cancel()
             await asyncio.wait([self._round])
 
-    def _begin(self, where: Where = "trial") -> None:
-        self._round = asyncio.get_running_loop().create_task(self._run(where, 0), name="checks")
+    def _begin(self, where: Where = "trial", which: Which = "fast") -> None:
+        self._round = asyncio.get_running_loop().create_task(self._run(where, 0, which), name="checks")
 
-    async def _run(self, where: Where, repair: int) -> tuple[CheckResult, ...]:
+    async def _run(self, where: Where, repair: int, which: Which = "fast") -> tuple[CheckResult, ...]:
+        await self._first_runs.stop()
         async with self._one_at_a_time:
-            checks = await asyncio.to_thread(self._in_order, where)
+            checks = await self._in_order(where, which)
             if not checks or (where == "trial" and not self.state.review.open):
                 return ()
-            await self._journal.record(e.ChecksStarted(tuple(check.name for check in checks), repair, where))
+            names = tuple(check.name for check in checks)
+            await self._journal.record(e.ChecksStarted(names, repair, where, adds=which == "slow"))
             self._since, self._checked = time.time(), checks
             results: list[CheckResult] = []
             try:
@@ -204,13 +273,28 @@ class Checks:
                 await self._journal.record(*map(e.CheckEnded, stopped))
             return tuple(results)
 
-    def _in_order(self, where: Where) -> list[CheckCommand]:
-        """Those that have to do with what is proposed come first."""
-        chosen = [check for check in self.chosen() if where == "workspace" or check.when == "proposed"]
-        paths = [
-            path for change in self.state.review.open for path in (change.path, change.rename_to) if path
-        ]
-        return sorted(chosen, key=lambda check: not concerns(check, paths)) if paths else chosen
+    async def _in_order(self, where: Where, which: Which) -> list[CheckCommand]:
+        """Those that have to do with what is proposed, fast ones first; in a workspace for its packages alone."""
+        chosen = await asyncio.to_thread(self.chosen)
+        if where == "trial":
+            paths, project = self._proposed(), Project(self._workspace.root)
+            held = {result.name for result in self.state.checks.results if self.state.holds(result)}
+            chosen = [
+                msgspec.structs.replace(
+                    check, command=await asyncio.to_thread(narrowed, check.command, project, paths)
+                )
+                for check in chosen
+                if check.when == "proposed"
+                and (which == "all" or check.slow == (which == "slow"))
+                and not (which == "slow" and check.name in held)
+                and concerns(check, paths)
+            ]
+        seconds = {check.command: await self._baselines.seconds(check.command) for check in chosen}
+        return sorted(chosen, key=lambda check: sum(seconds[check.command] >= speed for speed in SPEEDS))
+
+    def _proposed(self) -> list[str]:
+        """The paths of the files that what waits is about."""
+        return [path for change in self.state.review.open for path in (change.path, change.rename_to) if path]
 
     async def _one(self, check: CheckCommand, where: Where, repair: int) -> CheckResult:
         """Run one check. What it found is kept with the content that was in place in its view."""
@@ -221,7 +305,7 @@ class Checks:
             def seeded(before: Content = before, seen: object = seen, sure: list[bool] = sure) -> None:
                 sure[0] = self.state.review is seen and self._content(where) == before
 
-            ran, found = await self._ran(check.command, where, seeded)
+            ran, found = await self._ran(check, where, seeded)
             if sure[0] or ran.how == "stopped":
                 break
         self._findings[check.command] = found
@@ -242,12 +326,25 @@ class Checks:
         return await self._compared(check, result, ran, found) if result.state == "failed" else result
 
     async def _ran(
-        self, command: str, where: Where, seeded: Callable[[], object] | None = None, *, pending: bool = True
+        self,
+        check: CheckCommand,
+        where: Where,
+        seeded: Callable[[], object] | None = None,
+        *,
+        pending: bool = True,
+        low: bool = False,
     ) -> tuple[CommandResult, Finding]:
-        """Run a check's command, and what it found."""
-        timeout = self._settings().commands.timeout
-        ran, report = await self._commands.for_check(command, where, timeout, seeded, pending=pending)
+        """Run a check's command, and what it found; `low` is the priority."""
+        timeout = check.timeout or self._settings().commands.timeout
+        ran, report = await self._commands.for_check(
+            check.command, where, timeout, seeded, pending=pending, low=low
+        )
+        self._baselines.took(check.command, ran.seconds)
         return ran, await asyncio.to_thread(_found, ran, report)
+
+    async def _as_it_is(self, check: CheckCommand, low: bool) -> tuple[CommandResult, Finding]:
+        """Run a check without what is proposed."""
+        return await self._ran(check, "trial", pending=False, low=low)
 
     async def _compared(
         self, check: CheckCommand, result: CheckResult, ran: CommandResult, found: Finding
@@ -261,7 +358,7 @@ class Checks:
         brought, flaky = difference(found, before), ()
         if brought.is_worse:
             command = alone(check.command, brought.new_names)
-            again, second = await self._ran(command, "trial")
+            again, second = await self._ran(msgspec.structs.replace(check, command=command), "trial")
             if again.how == "exit" and again.status not in NOT_FOUND:
                 brought, flaky = still_there(brought, second, before)
                 if command != check.command and brought.is_worse:  # its output is that of the new failures
@@ -280,7 +377,7 @@ class Checks:
 
     async def _baseline(self, check: CheckCommand) -> Finding | None:
         """What the check finds without what is proposed; None if it did not end by itself."""
-        ran, found = await self._ran(check.command, "trial", pending=False)
+        ran, found = await self._as_it_is(check, False)
         return found if ran.how == "exit" and ran.status not in NOT_FOUND else None
 
     def _content(self, where: Where) -> Content:

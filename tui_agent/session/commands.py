@@ -36,6 +36,8 @@ WHOLE = 250_000
 #: Seconds in which a server says its first word, and in which it says the rest of it.
 BEGINNING, SETTLED = 5.0, 0.3
 STORE = "commands.json"
+#: Starts a program at a low priority.
+LOW = "/usr/bin/nice"
 
 
 class CommandRuns:
@@ -80,12 +82,14 @@ class CommandRuns:
         allowed: bool = False,
         seeded: Callable[[], object] | None = None,
         pending: bool = True,
+        low: bool = False,
     ) -> str:
         """Start a command in the person's shell, in a view of its own or beside the servers of the same proposal; its
         id. Returns when it runs.
 
         background: it is a server, and keeps its view. network: that of the machine. allowed: the person said yes.
-        pending: with what is proposed and unsaved. `seeded` is called when it is known what is in place there. Raises
+        pending: with what is proposed and unsaved. low: at a low priority. `seeded` is called when it is known what is
+        in place there. Raises
         `AnswerNeeded` where that has to be asked first, and `SessionError` where the command is empty or cannot be
         started.
         """
@@ -110,7 +114,7 @@ class CommandRuns:
         shared = None
         if pending:
             shared = await self._servers.view_for(prepared, background=background and not network)
-        isolated, argv, view = rung.isolated, shell(command), facts(prepared, os.environ)
+        isolated, argv, view = rung.isolated, shell(command, low=low), facts(prepared, os.environ)
         if shared is not None and not network:
             if prepared is not shared.prepared and prepared.folder is not None:
                 await asyncio.to_thread(prepared.folder.remove)
@@ -168,12 +172,16 @@ class CommandRuns:
         seeded: Callable[[], object] | None = None,
         *,
         pending: bool = True,
+        low: bool = False,
     ) -> tuple[CommandResult, str]:
         """Run a check as `for_model` does, in a view or in the folder itself; and the report that its runner wrote in
-        the view, if any. pending: the view has what is proposed. Raises `SessionError` where there is no view."""
+        the view, if any. pending: the view has what is proposed; low: at a low priority.
+
+        Raises `SessionError` where there is no view.
+        """
         if where == "workspace":
             return await self._running.result_of(await self._here(command, "check", timeout)), ""
-        number = await self.run(command, by="check", timeout=timeout, seeded=seeded, pending=pending)
+        number = await self.run(command, by="check", timeout=timeout, seeded=seeded, pending=pending, low=low)
         result = await self._running.result_of(number)
         written = self._running.written.get(number, ())
         self._running.written[number] = tuple(one for one in written if one.path != REPORT)
@@ -314,6 +322,7 @@ def _check(command: str) -> None:
         raise SessionError("There is no command behind the !", "type one, such as !pytest")
 
 
-def shell(command: str) -> list[str]:
-    """The person's shell, which gets the command as it was typed."""
-    return [os.environ.get("SHELL") or "/bin/sh", "-c", command]
+def shell(command: str, *, low: bool = False) -> list[str]:
+    """The person's shell, which gets the command as it was typed; at a low priority if told so."""
+    before = [LOW, "-n", "15"] if low and os.path.exists(LOW) else []
+    return [*before, os.environ.get("SHELL") or "/bin/sh", "-c", command]

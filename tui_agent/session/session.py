@@ -317,6 +317,8 @@ class Session:
         settings = self.loaded.settings
         if settings.autonomy != "auto" or not settings.auto_apply or not self.state.review.open:
             return
+        if not self.state.check_doubt:
+            await self.checks.run(slow=True)
         if doubt := self.state.check_doubt:
             await self.notice(f"Not applied automatically. {doubt}", "warning")
             return

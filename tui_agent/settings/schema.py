@@ -178,13 +178,17 @@ class CommandsSettings(Struct, frozen=True):
 class CheckCommand(Struct, frozen=True, forbid_unknown_fields=True):
     """A command that tells whether a change is good: run on what is `proposed`, or on what was `applied`.
 
-    `files` are globs of the files that it has to do with; none means all.
+    `files` are globs of the files that it has to do with: it runs only if one of them changed. None means all; one
+    that begins with `!` leaves files out. `timeout` is in seconds, `commands.timeout` if it is None. A `slow` check
+    runs by key, and before changes are applied without a key.
     """
 
     name: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")]
     command: Annotated[str, Meta(pattern=r"\S", max_length=10_000)]
     when: Literal["proposed", "applied"] = "proposed"
     files: Globs = ()
+    timeout: Annotated[float, Meta(ge=1.0, le=86_400.0)] | None = None
+    slow: bool = False
 
 
 class ChecksSettings(Struct, frozen=True):

@@ -35,11 +35,15 @@ class CommandEnded(Lasting, frozen=True):
 
 
 class ChecksStarted(Lasting, frozen=True):
-    """A round of checks began, by their names in the order in which they run."""
+    """A round of checks began, by their names in the order in which they run.
+
+    adds: what others found of the same content stays.
+    """
 
     names: tuple[str, ...]
     repair: int = 0
     where: Where = "trial"
+    adds: bool = False
 
 
 class CheckEnded(Lasting, frozen=True):

@@ -47,7 +47,14 @@ def _ended(state: State, event: e.CommandEnded) -> State:
 
 
 def _round(state: State, event: e.ChecksStarted) -> State:
-    checks = ChecksSlice(event.names, (), event.repair, event.where, offered=state.checks.offered)
+    before = [result for result in state.checks.results if result.name not in event.names]
+    checks = ChecksSlice(
+        event.names,
+        tuple(before) if event.adds else (),
+        event.repair,
+        event.where,
+        offered=state.checks.offered,
+    )
     return replace(state, checks=checks)
 
 
