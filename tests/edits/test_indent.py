@@ -39,8 +39,15 @@ CASES = {
     "only depths that the search text has": (["a", "  b"], ["a", " b"], ["  c"], [" c"]),
     "wider, like the search text": (["a", "  b"], ["a", "    b"], ["z", "  y"], ["z", "    y"]),
     "a blank line that is moved too": ([" a"], ["a"], [" z", " "], ["z", ""]),
+    "only a blank line, with scales": (["   a"], ["  a"], ["   a", " "], ["  a", ""]),
     "only a blank line": ([" a", " b"], ["a", "b"], [" a", " ", " b"], ["a", "", "b"]),
     "moved beside a bare first line": (["a", "    b"], ["    a", "    b"], ["a", "        b"], None),
+    "a bare first line that would jump": (
+        ["a", "        b"],
+        ["    a", "        b"],
+        ["if z:", "            y"],
+        None,
+    ),
     "one became two": (["a", "b"], ["  a", "    b"], ["z"], None),
 }
 

@@ -76,7 +76,7 @@ def _indented(
     worded = [number for number in numbers if replaced[number].strip()]
     if not worded:
         only = indent.readings(replaced, pairs, level, numbers)
-        return only[0] if len(only) == 1 else list(replaced)
+        return only[0] if only else list(replaced)  # by a shift, if there is one
     if pairs[0][1] and not pairs[0][0] and _moves_beside_first(search, replaced, stretches):
         return None
     touched = {number for start, end, *_ in stretches for number in range(start, end)}
@@ -94,6 +94,9 @@ def _indented(
         if not found_ways and first not in depths:
             return None
         found_ways.append(list(replaced))  # it may have been written for the file, unlike the search text
+    bare = pairs[0][1] and not pairs[0][0] and all(wanted == there for wanted, there in pairs[1:])
+    if bare and pairs[1:] and 0 in worded:
+        found_ways = [way for way in found_ways if not indent.jumps(way, level)]
     ways = [way for number, way in enumerate(found_ways) if way not in found_ways[:number]]
     if len(ways) > 1:
         there = {number: line for number, _, line in tied}

@@ -181,3 +181,9 @@ def left_open(lines: Sequence[str]) -> bool:
         and not after.lstrip().startswith(("-", "}"))
         for before, after in pairwise(worded)
     )
+
+
+def jumps(lines: Sequence[str], level: int) -> bool:
+    """Whether the second line that is not blank is more than one level deeper than the first."""
+    depths = [of(line) for line in lines if line.strip()][:2]
+    return len(depths) == 2 and len(depths[1]) - len(depths[0]) > (1 if "\t" in depths[1] else level)
