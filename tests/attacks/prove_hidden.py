@@ -34,7 +34,7 @@ from tui_agent.store.commands import Isolated  # noqa: E402
 from tui_agent.trial.rungs import ORDER, WITHOUT  # noqa: E402
 
 RUNGS: dict[str, Isolated] = {"overlay": "overlay", "bubblewrap": "bubblewrap", "Landlock": "landlock"}
-READ = "find . -type f -size -500k -print0 | xargs -0 cat; cat $(find . -type l)"
+READ = "chmod -R u+rwX .; find . -type f -size -500k -print0 | xargs -0 cat; cat $(find . -type l)"
 #: Each prints all that can be read, in one form.
 WAYS = {
     "cat": f"({READ})",

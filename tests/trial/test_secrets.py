@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from support.disguises import CANARY, DISGUISES, PRIVATE_KEY
+from support.privileges import unprivileged
 from support.sessions import open_session, reply
 from support.views import Runner, in_view, on_a_copy, text
 
@@ -26,9 +27,8 @@ from tui_agent.trial.rungs import WITHOUT
 SETTINGS = f"USER=me\nPASSWORD={CANARY}\n"
 TOKEN = f"first = 1\ntoken = 'ghp_{CANARY}x9'\n"
 #: Prints all that can be read below a folder, plain, turned round and in Base64.
-EVERYTHING = (
-    "(find . -type f -print -exec cat {} + ; find . -type f -exec rev {} + ; cat $(find .)) | tr -d '\\000'"
-)
+    "(chmod -R u+rwX . ; find . -type f -print -exec cat {} + ; find . -type f -exec rev {} + ; cat $(find .))"
+    " | tr -d '\\000'"
 
 needs_opt = pytest.mark.skipif(not os.access("/opt", os.W_OK), reason="only root may write to /opt")
 
@@ -86,6 +86,11 @@ def _stray_environment(root: Path) -> None:
     _put("conf/pyvenv.cfg", "home = /usr\n")(root)
 
 
+def _closed(root: Path, path: str, content: str) -> None:
+    _put(path, content)(root)
+    (root / path.partition("/")[0]).chmod(0o000)
+
+
 PLACES: dict[str, Callable[[Path], object]] = {
     **{kind: lambda root, put=put: put(root, "notes.txt") for kind, put in DISGUISES.items()},
     "a link to its folder": _link_to_folder,
@@ -108,6 +113,8 @@ PLACES: dict[str, Callable[[Path], object]] = {
     },
     "a token in vendor": _put("vendor/notes.txt", TOKEN),
     "a token in .git": _put(".git/info/notes", TOKEN),
+    "a closed file": lambda root: _closed(root, "notes.txt", TOKEN),
+    "a closed folder": lambda root: _closed(root, "deep/.env", SETTINGS),
 }
 
 
@@ -203,6 +210,22 @@ def test_a_file_that_was_there_before_the_secret_with_its_bytes_is_one(root: Pat
         assert files.found() == ()
     shutil.copy(root / "deep" / "notes.txt", root / ".env")
     assert [(one.path, one.by) for one in files.found()] == [(".env", ".env"), ("deep/notes.txt", ".env")]
+
+
+def test_what_its_owner_may_not_read_is_hidden_since_a_command_may_open_it() -> None:
+    with unprivileged() as root:
+        _put("locked/deep/.env")(root)
+        _put("half/notes.txt", TOKEN)(root)
+        _put("closed.txt", TOKEN)(root)
+        _put("open.txt", "plain\n")(root)
+        files = HiddenFiles(str(root))
+        assert files.paths() == ["closed.txt", "half/notes.txt", "locked/deep/.env"]
+        for path, mode in {"locked": 0o000, "half": 0o300, "closed.txt": 0o200}.items():
+            (root / path).chmod(mode)
+        assert files.paths() == HiddenFiles(str(root)).paths() == ["closed.txt", "half", "locked"]
+        (root / "closed.txt").chmod(0o600)
+        (root / "closed.txt").write_text("nothing in here at all\n")
+        assert files.paths() == ["half", "locked"]
 
 
 def test_a_secret_that_was_moved_or_copied_stays_one_under_its_new_name(root: Path) -> None:

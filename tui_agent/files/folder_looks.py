@@ -50,7 +50,8 @@ class FolderLook:
     named: paths of secrets by name. folders: names to go on with. links: paths of symbolic links. several: files with
     several names: path, which one, how many names. others: what belongs to somebody else: path and size. sizes: of
     the files, by name. searched: which version of a file was searched. waiting: the version of one that was not; 0
-    where it may have been written this moment. keys: what was found, by name.
+    where it may have been written this moment. keys: what was found, by name. closed: names of files of our own that we
+    may not read.
     """
 
     __slots__ = (
@@ -66,7 +67,7 @@ class FolderLook:
             "searched",
             "waiting",
         ),
-        "keys",
+        *("keys", "closed"),
     )
 
     def __init__(self, kind: Kind) -> None:
@@ -81,6 +82,7 @@ class FolderLook:
         self.searched: dict[str, int] = {}
         self.waiting: dict[str, int] = {}
         self.keys: dict[str, Keys] = {}
+        self.closed: set[str] = set()
 
     def look_again(self, place: str) -> None:
         """Find the files that were written where they are. Raises OSError."""
@@ -102,6 +104,10 @@ class FolderLook:
             self.keys.pop(name, None)
 
     def _has(self, name: str, status: os.stat_result, now: int) -> None:
+        if is_closed(status):
+            self.closed.add(name)
+        else:
+            self.closed.discard(name)
         version = _version(status, now)
         if version and self.searched.get(name) == version:
             return
@@ -172,6 +178,12 @@ def look(
     if now - max(status.st_mtime_ns, status.st_ctime_ns) > _TICK:
         seen.changed = version_of(status)
     return seen
+
+
+def is_closed(status: os.stat_result) -> bool:
+    """Whether it is our own, and we may not read it before we say that we may: nobody knows what is in there."""
+    wanted = 0o500 if stat.S_ISDIR(status.st_mode) else 0o400
+    return 0 < os.geteuid() == status.st_uid and status.st_mode & wanted != wanted
 
 
 def version_of(status: os.stat_result) -> tuple[int, int, int]:

@@ -17,13 +17,13 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from tui_agent.files.folder_looks import FolderLook, Identity, Kind, kind_below, look, version_of
+from tui_agent.files.folder_looks import FolderLook, Identity, Kind, is_closed, kind_below, look, version_of
 from tui_agent.files.key_search import Keys, KeySearch, keys_in, read_text
 from tui_agent.files.names import is_git
 from tui_agent.files.sensitive import is_sample, is_secret, is_store
 from tui_agent.files.touched import TouchedFolders
 
-Why = Literal["name", "link", "origin", "content"]
+Why = Literal["name", "link", "origin", "content", "closed"]
 
 #: For so long one look at a folder counts for the gate, in seconds: a search reads thousands of files.
 FRESH_SECONDS = 2.0
@@ -39,6 +39,7 @@ SMALLEST_TOLD = 8
 
 class SecretFile(Struct, frozen=True):
     """A secret by its relative `path`. `by` is the name that makes it one: its own, a link's, or the one that it had.
+    Nobody knows what is in one that is closed: a file or folder of our own that we may not read, but may open.
 
     Where its content does, `what` and `line` say which key it holds first, and `digest` is the SHA-256 of its bytes.
     """
@@ -69,6 +70,7 @@ class SecretFiles:
         self.root = os.fspath(root)
         self._top: Kind = "git" if git else "own"
         self._folders: dict[str, FolderLook] = {}
+        self._closed_folders: list[str] = []
         self._watch: TouchedFolders | None = None
         self._walking = threading.RLock()
         self._searching = threading.Lock()
@@ -150,7 +152,10 @@ class SecretFiles:
         linked = self._links(fresh=True).paths
         found: dict[str, SecretFile] = {}
         with self._walking:
+            found |= {folder: SecretFile(folder, "closed") for folder in self._closed_folders}
             for folder, seen in self._folders.items():
+                for name in seen.closed:
+                    found[_joined(folder, name)] = SecretFile(_joined(folder, name), "closed")
                 for name, keys in seen.keys.items():
                     path = _joined(folder, name)
                     kinds = _counted(keys, seen.kind)
@@ -202,6 +207,7 @@ class SecretFiles:
         """Look at every folder that has other entries, and every file that was written; what has to be searched."""
         with self._walking:
             seen, self._folders = self._folders, {}
+            self._closed_folders = []
             touched = self._watch.take() if self._watch else None
             folders: list[tuple[str, Kind]] = [("", self._top)]
             fresh: list[str] = []
@@ -219,8 +225,10 @@ class SecretFiles:
                         fresh.append(folder)
                     elif touched is None or folder in touched:
                         entry.look_again(place)
-                except OSError:
-                    continue  # it went, or nobody may look into it
+                except OSError as error:
+                    if isinstance(error, PermissionError) and is_closed(status):
+                        self._closed_folders.append(folder)
+                    continue  # it went, or is somebody else's
                 self._folders[folder] = entry
                 folders += [(_joined(folder, name), kind_below(kind, name)) for name in entry.folders]
             self._know_bytes(fresh)
