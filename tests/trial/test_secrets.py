@@ -27,8 +27,10 @@ from tui_agent.trial.rungs import WITHOUT
 SETTINGS = f"USER=me\nPASSWORD={CANARY}\n"
 TOKEN = f"first = 1\ntoken = 'ghp_{CANARY}x9'\n"
 #: Prints all that can be read below a folder, plain, turned round and in Base64.
+EVERYTHING = (
     "(chmod -R u+rwX . ; find . -type f -print -exec cat {} + ; find . -type f -exec rev {} + ; cat $(find .))"
     " | tr -d '\\000'"
+)
 
 needs_opt = pytest.mark.skipif(not os.access("/opt", os.W_OK), reason="only root may write to /opt")
 
