@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from tui_agent.files.late_expressions import late
+
 #: Keys of a change, in whatever quotes.
 _QUOTED = r"[\"'“”‘’\\]{1,4}"
 _TEXT = "(?:str|string|text|code|content|lines?)"
-_CHANGES = re.compile(rf"(?i){_QUOTED}(?:file[_-]?changes|edits){_QUOTED}\s*:\s*\[")
-_PATH = re.compile(rf"(?i){_QUOTED}(?:path|file|file[_-]?path|file[_-]?name){_QUOTED}\s*:")
-_OLD = re.compile(rf"(?i){_QUOTED}(?:search|find|old(?:[_-]?{_TEXT})?){_QUOTED}\s*:")
-_NEW = re.compile(rf"(?i){_QUOTED}(?:replace|replacement|new(?:[_-]?{_TEXT})?){_QUOTED}\s*:")
+_CHANGES = late(rf"(?i){_QUOTED}(?:file[_-]?changes|edits){_QUOTED}\s*:\s*\[")
+_PATH = late(rf"(?i){_QUOTED}(?:path|file|file[_-]?path|file[_-]?name){_QUOTED}\s*:")
+_OLD = late(rf"(?i){_QUOTED}(?:search|find|old(?:[_-]?{_TEXT})?){_QUOTED}\s*:")
+_NEW = late(rf"(?i){_QUOTED}(?:replace|replacement|new(?:[_-]?{_TEXT})?){_QUOTED}\s*:")
 
 
 def looks_like_a_change(text: str, names: Collection[str]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
+from tui_agent.files.late_expressions import late
+
 #: Words of a line above or below that say that what it is about is not meant to be done.
 _EXAMPLE = (
     r"for example|e\.g\.|for instance|an example|example of|example:|examples?\b.{0,30}:|sample (?:reply|answer|output)"
@@ -23,12 +25,12 @@ _HISTORY = (
     r"|(?:introduced|caused|broken|added|changed|removed) (?:by|in|with) (?:this|that|the|commit)|came with"
     r"|(?:this|that|the|in|by|of|since) (?:\w+ )?commit|commit `?[0-9a-f]{7,40}|the last release did"
 )
-_SHOWS = re.compile(rf"(?i)\b(?:{_EXAMPLE}|{_NOT_DONE}|{_HISTORY})")
+_SHOWS = late(rf"(?i)\b(?:{_EXAMPLE}|{_NOT_DONE}|{_HISTORY})")
 #: The head of a commit as git shows it.
-_COMMIT = re.compile(r"(?m)^[ \t]*(?:commit [0-9a-f]{7,40}\b|Author:[ \t])")
+_COMMIT = late(r"(?m)^[ \t]*(?:commit [0-9a-f]{7,40}\b|Author:[ \t])")
 _LONGEST = 600
-_FENCE = re.compile(r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})[ \t]*([^\n]*)$", re.MULTILINE)
-_LINE = re.compile(r"[^\n]*\S[^\n]*")
+_FENCE = late(r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})[ \t]*([^\n]*)$", re.MULTILINE)
+_LINE = late(r"[^\n]*\S[^\n]*")
 
 
 def is_shown(above: str, below: str = "") -> bool:

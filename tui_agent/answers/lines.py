@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import overload
 
 from tui_agent.answers import markers
+from tui_agent.files.late_expressions import late
 
 #: A line that could begin, divide or end something; all others are passed over.
 _FENCE = r"[ \t]++(?:`{3}|~{3})"
-_HOT = re.compile(
+_HOT = late(
     r"\n(?=[ \t`~<>=@|\d*+d-])(?=[ \t`~<>=@|\d][^\n][^\n]|([-*+])(?:\1|[ \t]++[`~])|diff)"
     r"[ \t]*+(?:>[ \t>]*+)?(?:`{3}|~{3}|[<>]{5}|={5}|\|{7}"
     rf"|-(?:-{{4,8}} ?[A-Z]{{4}}|-- \S|{_FENCE})|\+(?:\+{{4,8}} ?[A-Z]{{4}}|{_FENCE})|\*(?:\*\* [A-Z]|{_FENCE})"

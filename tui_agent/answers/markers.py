@@ -9,17 +9,18 @@ from msgspec import Struct
 
 from tui_agent.answers import unified
 from tui_agent.answers.values import SearchReplace
+from tui_agent.files.late_expressions import late
 
-_OPEN = re.compile(r"(<{5,9}|-{5,9}) ?SEARCH>?[ \t]*$")
-_CLOSE = re.compile(r"(>{5,9}|\+{5,9}) ?REPLACE[ \t]*$")
+_OPEN = late(r"(<{5,9}|-{5,9}) ?SEARCH>?[ \t]*$")
+_CLOSE = late(r"(>{5,9}|\+{5,9}) ?REPLACE[ \t]*$")
 _CLOSES = {"<": ">", "-": "+"}
 #: A marker of this family or of another tool's, in whatever form.
-_ANY = re.compile(
+_ANY = late(
     r"[ \t]*(?:[<>]{5,9}[ \t]*[A-Za-z]|[<>|]{7}[ \t]*$|[-=+]{5,9}[ \t]*(?:SEARCH|REPLACE|ORIGINAL|UPDATED)\b)"
 )
-_OPENS_ANY = re.compile(r"[ \t]*(?:<{5,9}[ \t]*[A-Za-z]|-{5,9}[ \t]*(?:SEARCH|ORIGINAL)\b)")
+_OPENS_ANY = late(r"[ \t]*(?:<{5,9}[ \t]*[A-Za-z]|-{5,9}[ \t]*(?:SEARCH|ORIGINAL)\b)")
 #: What some tools write below the opening marker: the line number, and a rule.
-_HINT = re.compile(r":(?:start|end)_line:[ \t]*\d+[ \t]*$")
+_HINT = late(r":(?:start|end)_line:[ \t]*\d+[ \t]*$")
 _RULE = "-------"
 
 
@@ -116,8 +117,8 @@ _MARKUP = (
     ".php",
 )
 
-_ENVELOPE = re.compile(r"\*\*\* (?:(?:Begin|End) Patch[ \t]*$|(?:Add|Update|Delete) File:)")
-_FENCE = re.compile(r"(?:`{3,}|~{3,})[^`]*$")
+_ENVELOPE = late(r"\*\*\* (?:(?:Begin|End) Patch[ \t]*$|(?:Add|Update|Delete) File:)")
+_FENCE = late(r"(?:`{3,}|~{3,})[^`]*$")
 #: Tags around a change in the answers of some tools, and around a call that is written as text.
 _EDIT_TAGS = (
     "write_to_file|replace_in_file|apply_diff|apply_patch|insert_content|search_and_replace|edit_file|create_file"
@@ -129,13 +130,11 @@ _EDIT_TAGS = (
 #: Tags that are a fence in some tools' answers and mean something else elsewhere.
 _FENCE_TAGS = "source|sourcecode|code|codeblock|pre|file|content|document|artifact|changes?"
 TAGS = f"{_EDIT_TAGS}|{_FENCE_TAGS}"
-_TAG = re.compile(
-    rf"<(/?)(?:(?P<sure>{_EDIT_TAGS})|(?P<unsure>{_FENCE_TAGS}))(?P<rest>[ \t=>/|][^\n]{{0,400}})?$"
-)
-_NAMED = re.compile(
+_TAG = late(rf"<(/?)(?:(?P<sure>{_EDIT_TAGS})|(?P<unsure>{_FENCE_TAGS}))(?P<rest>[ \t=>/|][^\n]{{0,400}})?$")
+_NAMED = late(
     r"(?:path|file|filename|filepath|file_path|filePath|name|src)[ \t]*=[ \t]*[\"']?([^\"'<>]{1,300})[\"'>]"
 )
-_NAMED_INSIDE = re.compile(
+_NAMED_INSIDE = late(
     r"[ \t]*<(?:path|file_path|filename|file|parameter name=\"(?:path|file_path)\")>([^<>\n]{1,300})</"
 )
 

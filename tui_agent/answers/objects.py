@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from tui_agent.answers import lenient_json
+from tui_agent.files.late_expressions import late
 
 #: How many places of a text are tried for the beginning of an object.
 MAX_TRIES = 10
@@ -32,9 +33,9 @@ MOST_KEPT = 20_000
 #: How much of a list is decoded together, and how the last value of that may end.
 _SLICE = 50_000
 _ENDS = ("]},", "},", ",")
-_SPACE = re.compile(r"[ \t\n\r]*+")
-_TAIL = re.compile(r"[\s\]})]*(?:`{3,}|~{3,})?[\s\]})]*")
-_FENCE_BEFORE = re.compile(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
+_SPACE = late(r"[ \t\n\r]*+")
+_TAIL = late(r"[\s\]})]*(?:`{3,}|~{3,})?[\s\]})]*")
+_FENCE_BEFORE = late(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
 
 
 class ReadObject(Struct, frozen=True):

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from tui_agent.files.late_expressions import late
+
 _DOTS = r"(?:\.{3,}|…+|\. \. \.)"
 _THING = (
     r"(?:the |your |all |this |of )*(?:file|code|class|function|method|implementation|module|content"
@@ -51,9 +53,9 @@ _WORDS = (
     r"|省略.{0,16}|保持(?:原样|不变)|不变|同上|(?:以下|残り|既存).{0,16}(?:同じ|変更なし|省略|そのまま|コード)",
     r"остальн\w+ (?:код|файл|часть|методы)\w*.{0,30}|без изменений|как (?:раньше|прежде|и было)",
 )
-_SAYS = re.compile(rf"(?i)(?:{'|'.join(_WORDS)})")
+_SAYS = late(rf"(?i)(?:{'|'.join(_WORDS)})")
 #: What these say is certain in a file that does not exist yet too: nobody begins a file so.
-_SAYS_OF_OTHER = re.compile(
+_SAYS_OF_OTHER = late(
     rf"(?i)(?:keep |all |the |your )*(?:existing|remaining|previous|unchanged) {_THING}(?: {_TAIL})?"
     rf"|(?:the )?rest of {_THING}(?: .{{0,60}})?"
 )
@@ -61,16 +63,16 @@ _LEADER = (
     r"(?:#+!?|//+!?|/\*+|\*|<!--|--+(?:\[\[)?|;+|%+|\{/\*|\{#|\{\{!--|<%--|\"\"\"|'''|\(\*|\{-|REM\b|'|\.\.)"
 )
 _TRAILER = r"(?:\*/\}?|-->|--%>|\*\)|-\}|\"\"\"|'''|\]\]|#\}|--\}\})"
-_COMMENT = re.compile(rf"{_LEADER}[ \t]*(?P<text>.*?)[ \t]*{_TRAILER}?", re.IGNORECASE)
+_COMMENT = late(rf"{_LEADER}[ \t]*(?P<text>.*?)[ \t]*{_TRAILER}?", re.IGNORECASE)
 #: A remark that is all of a body: `{ /* unchanged */ }`, `pass  # same as before`.
-_BODY = re.compile(
+_BODY = late(
     rf".*?(?:[{{:][ \t]*|\bpass[ \t]*|{_DOTS}[ \t]*)(?P<leader>/\*|//"
     rf"|#)[ \t]*(?P<text>[^#/*]{{2,80}}?)[ \t]*(?:\*/[ \t]*\}}?[ \t;,)]*)?"
 )
-_BRACKETS = re.compile(r"[<\[({]{1,2}[ \t]*(?P<text>[^<>\[\](){}=:;]{3,80}?)[ \t]*[>\])}]{1,2}[.;]?")
-_RULED = re.compile(r"[-=*~_ ✂8<>]{2,}[ \t]*(?P<text>\w[^-=*~]{1,60}?)[ \t]*[-=*~_ ✂8<>]{2,}")
-_DOTTED = re.compile(rf"{_DOTS}[ \t]*(?P<text>[^=;{{}}]{{2,80}}?)[ \t]*{_DOTS}?[ \t]*")
-_ONLY_DOTS = re.compile(rf"{_DOTS}[,;]?")
+_BRACKETS = late(r"[<\[({]{1,2}[ \t]*(?P<text>[^<>\[\](){}=:;]{3,80}?)[ \t]*[>\])}]{1,2}[.;]?")
+_RULED = late(r"[-=*~_ ✂8<>]{2,}[ \t]*(?P<text>\w[^-=*~]{1,60}?)[ \t]*[-=*~_ ✂8<>]{2,}")
+_DOTTED = late(rf"{_DOTS}[ \t]*(?P<text>[^=;{{}}]{{2,80}}?)[ \t]*{_DOTS}?[ \t]*")
+_ONLY_DOTS = late(rf"{_DOTS}[,;]?")
 _SIGNS = " \t-–—=*~_.…()[]{}<>:!,;✂"
 _LONGEST = 200
 #: Files in which dots on a line of their own are words, or the end of a document.
@@ -110,7 +112,7 @@ def placeholder(path: str, base: str | None, new: str) -> str:
     return ""
 
 
-_SUSPECT = re.compile(
+_SUSPECT = late(
     r"(?i)\.\.\.|…|\. \. \.|unchanged|no change|same as|as before|as above|like before|\brest\b"
     r"|remain|existing|previous"
     r"|original|\bother\b|snip|\bcut\b|\betc\b|and so on|truncated|omitted|keep|\blines\b|stays?"

@@ -18,10 +18,11 @@ from tui_agent.answers.ledger import Use
 from tui_agent.answers.lines import Inside, Lines
 from tui_agent.answers.patches import Findings
 from tui_agent.answers.values import ChangeRequest, Refusal, ShownText
+from tui_agent.files.late_expressions import late
 
-_QUOTED = re.compile(r"[ \t]*>[ \t>]*")
-_FILE_LINE = re.compile(r"\*\*\*[ \t]+[A-Z][a-z]{2,8}[ \t]+File[ \t]*:[ \t]*(\S.*)")
-_OPENING = re.compile(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*(.*)")
+_QUOTED = late(r"[ \t]*>[ \t>]*")
+_FILE_LINE = late(r"\*\*\*[ \t]+[A-Z][a-z]{2,8}[ \t]+File[ \t]*:[ \t]*(\S.*)")
+_OPENING = late(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*(.*)")
 _DIFFS = frozenset({"diff", "patch", "udiff", "git", "apply_patch"})
 #: What is shown in these is output or something to type, not a file.
 _OUTPUT = frozenset({"console", "output", "shell-session", "log"})

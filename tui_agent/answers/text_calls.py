@@ -21,6 +21,7 @@ from tui_agent.answers.change_signs import looks_like_a_change
 from tui_agent.answers.explaining import Fences, beside, is_shown
 from tui_agent.answers.schema import by_path, camel, near_names
 from tui_agent.answers.thoughts import without_end
+from tui_agent.files.late_expressions import late
 
 #: Places of a text that are tried for JSON, and letters of a call in Python's syntax.
 _MOST_TRIES, _LONGEST_CODE = 10, 40_000
@@ -47,7 +48,7 @@ _LISTS = frozenset(
 _CHANGES = ("fileChanges", "changes")
 _FORMS = frozenset({"edits", "diff", "content", "delete", "renameTo", "search"})
 
-_OPENING = re.compile(
+_OPENING = late(
     r"^[ \t]*(?:(?P<tag><tool_call>)|(?=<function=)(?P<function>)|```[ \t]*(?P<code>tool_code)\s*?$)"
     r"|(?P<tag_inside><tool_call>)(?=\s*[{\[<])"
     r"|(?P<mistral>\[TOOL_CALLS\])|(?P<llama><\|python_tag\|>)"
@@ -55,17 +56,17 @@ _OPENING = re.compile(
     r"(?:<\|constrain\|>\w{1,20})?<\|message\|>",
     re.MULTILINE,
 )
-_FUNCTION = re.compile(r"\s*<function=([\w.-]{1,80})>")
-_PARAMETER = re.compile(r"\s*<parameter=([\w.-]{1,80})>\n?")
-_NAMED = re.compile(r"\s*([\w.-]{1,80})(?:\[CALL_ID\]\w{1,40})?(?:\[ARGS\])?\s*(?=\{)")
-_CLOSING = re.compile(r"\s*(?:</function>\s*)?(?:</tool_call>|<\|call\|>|<\|eot_id\|>|<\|eom_id\|>|</s>)")
-_JSON = re.compile(
+_FUNCTION = late(r"\s*<function=([\w.-]{1,80})>")
+_PARAMETER = late(r"\s*<parameter=([\w.-]{1,80})>\n?")
+_NAMED = late(r"\s*([\w.-]{1,80})(?:\[CALL_ID\]\w{1,40})?(?:\[ARGS\])?\s*(?=\{)")
+_CLOSING = late(r"\s*(?:</function>\s*)?(?:</tool_call>|<\|call\|>|<\|eot_id\|>|<\|eom_id\|>|</s>)")
+_JSON = late(
     r"(?:^[ \t]*|(?<=[\w)]: )|^[ \t]*(?:\d{1,2}[.)]|[-*+])[ \t]+)"
     r"(?:(?P<fence>`{3,}|~{3,})[ \t]*\w*[ \t]*\r?\n\s*)?(?P<sign>[\[{])",
     re.MULTILINE,
 )
-_FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
-_SPACE = re.compile(r"[\s;,]*")
+_FENCE_END = late(r"\s*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
+_SPACE = late(r"[\s;,]*")
 
 
 class TextCall(Struct, frozen=True):
@@ -399,21 +400,21 @@ def _is_change(entry: Any) -> bool:
     return isinstance(entry, dict) and "path" in (near := near_names(entry)) and bool(_FORMS & near.keys())
 
 
-_HIDDEN = re.compile(
+_HIDDEN = late(
     r"^[ \t]{0,40}+(?:<tool_call>|<function=|<function_calls>|```[ \t]*tool_code)|\[TOOL_CALLS\]|<\|python_tag\|>"
     r"|(?:<\|start\|>assistant)?<\|channel\|>commentary",
     re.MULTILINE,
 )
-_OPENED = re.compile(
+_OPENED = late(
     r"^[ \t]{0,40}+(?:(?P<fence>`{3,}|~{3,})\w*[ \t]{0,40}\n\s{0,40})?(?:[\[{]\s{0,40}){1,40}(?:\"|\Z)",
     re.MULTILINE,
 )
 #: The end of what came, where it may be the beginning of either.
-_PERHAPS = re.compile(
+_PERHAPS = late(
     r"(?:^[ \t]{0,40}(?:[`~]{1,4}\w*[ \t]{0,40}(?:\n\s{0,40})?)?|[<\[][\w|<>=/]{0,40}(?:commentary[^<\n]{0,40})?)\Z",
     re.MULTILINE,
 )
-_HINT = re.compile(
+_HINT = late(
     r'"(?:name|function|tool_calls|function_call|arguments|parameters|fileChanges|file_changes|changes|path|file|summary'
     r'|edits|search|response|result)"'
 )

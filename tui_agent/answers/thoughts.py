@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tui_agent.answers.ledger import Ledger
+from tui_agent.files.late_expressions import late
 
-_AFTER = re.compile(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
+_AFTER = late(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
 #: Tags around what a model thinks: `<think>`, with attributes or a name before a colon, `[THINK]`, `◁think▷`.
 _NAMES = (
     "think|thinks|thinking|thought|thoughts|thought_process|thoughtprocess|reasoning|analysis|scratchpad"
@@ -30,22 +31,20 @@ _OPENS = (
     rf"|<\|(?P<start>start|begin)_(?:of_)?(?P<bar>{_NAMES})\|>|<\|(?P<plain>{_NAMES})\|>"
     r"|(?P<harmony>(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>)"
 )
-_THOUGHT = re.compile(rf"\s*(?:{_OPENS})", re.IGNORECASE)
-_HEAD = re.compile(r"\s*(?:<\|start\|>assistant)?(?:<\|channel\|>(?:final|commentary)<\|message\|>)?")
+_THOUGHT = late(rf"\s*(?:{_OPENS})", re.IGNORECASE)
+_HEAD = late(r"\s*(?:<\|start\|>assistant)?(?:<\|channel\|>(?:final|commentary)<\|message\|>)?")
 _HEADS = (
     "<|start|>assistant<|channel|>analysis<|message|>", "<|start|>assistant<|channel|>final<|message|>",
     "<|channel|>analysis<|message|>", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
 )  # fmt: skip
 #: The beginning of a tag, as far as it came.
-_MAY_OPEN = re.compile(
+_MAY_OPEN = late(
     r"(?:<(?:[a-z]{1,12}:?[a-z_]{0,20}(?:[ \t][^<>\n]{0,80})?)?|<\|[a-z_]{0,40}\|?|\[[a-z_]{0,20}|◁[a-z_]{0,20})\Z",
     re.IGNORECASE,
 )
-_HARMONY_END = re.compile(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
+_HARMONY_END = late(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
 _LONGEST_END = 40
-_UNOPENED_END = re.compile(
-    rf"(?:</(?:[a-z]{{1,12}}:)?(?:{_NAMES})>|\[/THINK\]|◁/think▷)[ \t]*(?:\r?\n|\Z)", re.I
-)
+_UNOPENED_END = late(rf"(?:</(?:[a-z]{{1,12}}:)?(?:{_NAMES})>|\[/THINK\]|◁/think▷)[ \t]*(?:\r?\n|\Z)", re.I)
 
 
 def _end_of(opening: re.Match[str]) -> re.Pattern[str]:
@@ -132,7 +131,7 @@ class ThoughtFilter:
 
 _SHOWN = rf"<(?P<shown>{_SHOWN_NAMES}){_ATTRIBUTES}>|(?P<comment><!--)"
 #: Lines at which something begins whose text is its own, or in which a thought begins.
-_BEGINNING = re.compile(
+_BEGINNING = late(
     r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(?P<fence>`{3,}|~{3,})"
     r"|(?P<block>(?P<sign><{5,9}|-{5,9}) ?SEARCH>?[ \t]*$)|(?P<patch>\*\*\* Begin Patch)"
     r"|(?P<hunk>@@ )|(?P<call><tool_call>|<function=|<function_calls>|\[TOOL_CALLS\])"
@@ -141,11 +140,11 @@ _BEGINNING = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 #: Without one of these there is nothing to be found, and behind so many lines that could be it nobody looks.
-_ANY = re.compile(
+_ANY = late(
     rf"<(?:!--|(?:[a-z]{{1,12}}:)?(?:{_NAMES}|{_SHOWN_NAMES})\b|\|)|\[(?:{_NAMES})\]|◁", re.IGNORECASE
 )
 _MOST_TRIES = 50_000
-_DIFF_LINE = re.compile(r"(?:[ +\-\\@][^\n]*|(?:diff --git |index |--- |\+\+\+ )[^\n]*)?(?:\n|\Z)")
+_DIFF_LINE = late(r"(?:[ +\-\\@][^\n]*|(?:diff --git |index |--- |\+\+\+ )[^\n]*)?(?:\n|\Z)")
 _CALL_ENDS = {
     "<tool_call>": "</tool_call>",
     "<function=": "</function>",
@@ -244,7 +243,7 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
-_JSON_PIECE = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
+_JSON_PIECE = late(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 
 def _json_end(text: str, at: int, missing: set[str]) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from tui_agent.answers import names
+from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 
 SectionKind = Literal["update", "add", "delete"]
@@ -16,13 +16,13 @@ SectionKind = Literal["update", "add", "delete"]
 Closes = Callable[[int], bool]
 
 #: The header of a hunk; the second `@@` may be missing where nothing stands behind it.
-HUNK = re.compile(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|\s|$)")
-_COMBINED = re.compile(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
+HUNK = late(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|\s|$)")
+_COMBINED = late(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
 #: How the hash of an empty file begins.
 _EMPTY = "e69de29"
-_MAIL = re.compile(r"From [0-9a-f]{40} |Index: |Only in ")
-_BULLET = re.compile(r"[-+] {1,3}[\w`*\"'“(\[]")
-_VERSION = re.compile(r"\d+\.\d[\w.() -]{0,40}$")
+_MAIL = late(r"From [0-9a-f]{40} |Index: |Only in ")
+_BULLET = late(r"[-+] {1,3}[\w`*\"'“(\[]")
+_VERSION = late(r"\d+\.\d[\w.() -]{0,40}$")
 
 
 class Section(Struct, frozen=True):

@@ -16,6 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 
 #: The variable in which a process is told the fingerprint of the repository whose filters the person trusted.
@@ -33,9 +34,9 @@ _EXTENSIONS: Final = frozenset(
     {"noop", "preciousobjects", "partialclone", "worktreeconfig", "objectformat", "compatobjectformat"}
     | {"refstorage", "relativeworktrees"}
 )
-_FILTER: Final = re.compile(r"filter\..+\.(clean|smudge|process|required)", re.DOTALL)
-_SECTION: Final = re.compile(r'\[[ \t]*([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?[ \t]*\]')
-_NAME: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(=?)[ \t]*")
+_FILTER: Final = late(r"filter\..+\.(clean|smudge|process|required)", re.DOTALL)
+_SECTION: Final = late(r'\[[ \t]*([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?[ \t]*\]')
+_NAME: Final = late(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(=?)[ \t]*")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 
 Entries = tuple[tuple[str, str], ...]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import real_number, seconds_of, whole_number
 
 #: What providers call their errors, where an event carries no status: OpenAI, Anthropic, and servers like them; then
@@ -55,16 +56,14 @@ _STATUS_OF_MINIMAX = {
     1008: 402,
     **dict.fromkeys((1026, 1027, 1039, 1042, 2013), 400),
 }
-_PAGE = re.compile(
-    r"(?is)[\s\ufeff]*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|script|meta|title)\b"
-)
+_PAGE = late(r"(?is)[\s\ufeff]*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|script|meta|title)\b")
 _UNITS = {"ms": 0.001, "mi": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = r"(?:\d+(?:\.\d+)?\s?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])\s?)+"
-_PART = re.compile(r"(?ai)(\d+(?:\.\d+)?)\s?(millis|ms|[smhd])")
-_WHOLE_SPAN = re.compile(f"(?ai){_SPAN}")
-_NUMBER = re.compile(r"(?a)\d{1,15}(?:\.\d+)?")
+_PART = late(r"(?ai)(\d+(?:\.\d+)?)\s?(millis|ms|[smhd])")
+_WHOLE_SPAN = late(f"(?ai){_SPAN}")
+_NUMBER = late(r"(?a)\d{1,15}(?:\.\d+)?")
 #: "Please try again in 6m0s" (OpenAI, Groq), "Please retry after 20 seconds" (Azure), `"retryDelay": "34s"` (Gemini).
-_ASKED = re.compile(rf"(?i)(?:try again|retry(?:Delay)?|reset)\W{{1,8}}(?:(?:in|after)\W{{1,2}})?({_SPAN})")
+_ASKED = late(rf"(?i)(?:try again|retry(?:Delay)?|reset)\W{{1,8}}(?:(?:in|after)\W{{1,2}})?({_SPAN})")
 #: A number from here on is a moment in seconds since 1970, from there on in milliseconds.
 _MOMENT, _MOMENT_MS = 1e9, 1e12
 
