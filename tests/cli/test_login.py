@@ -16,9 +16,13 @@ from pathlib import Path
 
 import pytest
 from support.login_servers import ACCOUNT, CODE, GITHUB_TOKEN, REFRESH_TOKEN, ROUTER_KEY, LoginServer
+from support.privileges import unprivileged
 from support.program import run
 from support.strict.reply import Call, Reply, Say, View
 from support.strict.server import StrictServer
+
+from tui_agent import cli
+from tui_agent.model.login.store import Login, LoginStore
 
 DEVICE = ("copilot", "chatgpt")
 TITLES = {"copilot": "GitHub Copilot", "chatgpt": "ChatGPT"}
@@ -129,6 +133,35 @@ def test_openrouter_refuses_or_the_person_does(
 ) -> None:
     done = run("login", "openrouter", folder=tmp_path, stdin=f"{pasted}\n")
     assert done.returncode == 1 and words in done.stderr
+
+
+@pytest.mark.parametrize("name", [*DEVICE, "openrouter"])
+def test_a_home_that_cannot_be_written_is_a_sentence_before_anything_is_approved(
+    server: LoginServer,
+    tmp_path: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    server.decisions = ["access_denied"]
+    assert cli.main(["login", DEVICE[0]]) == 1  # where it is imported from nobody may read
+    server.asked.clear()
+    capsys.readouterr()
+    with unprivileged() as folder:
+        monkeypatch.setenv("TUI_AGENT_HOME", str(folder / "home"))
+        store = LoginStore(folder / "home" / "state")
+        store.put("chatgpt", Login(REFRESH_TOKEN))
+        for path in (*(folder / "home").rglob("*"), folder / "home"):
+            path.chmod(0o500 if path.is_dir() else 0o400)
+        assert cli.main(["login", name]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert re.fullmatch(
+            r"tui-agent: no login can be kept in \S+ \(permission denied\): give .*\n", err
+        ), err
+        assert server.asked == []
+        assert {one: login.token for one, login in store.names().items()} == {"chatgpt": REFRESH_TOKEN}
 
 
 def test_an_interrupt_ends_a_login(server: LoginServer, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 from support.login_servers import CODE, GITHUB_TOKEN, ROUTER_KEY, LoginServer
+from support.privileges import unprivileged
 from support.screens import Driven, on_screen
 from support.sessions import reply
 from textual import events
@@ -100,6 +101,35 @@ async def test_a_login_that_is_denied_can_be_tried_again(
         server.decisions = []
         await it.press("r")
         await it.until(lambda: it.session.state.model.name == CHATGPT.suggestion)
+
+
+async def test_a_home_that_cannot_be_written_is_a_sentence_before_anything_is_approved(
+    server: LoginServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with on_screen(tmp_path, overrides=["model="]) as it:  # where it is imported from nobody may read
+        await opened(it, monkeypatch, COPILOT.title)
+        await it.until(lambda: it.session.state.model.name == COPILOT.suggestion)
+    server.asked.clear()
+    with unprivileged() as public:
+        monkeypatch.setenv("TUI_AGENT_HOME", str(public / "home"))
+        state, work = public / "home" / "state", public / "work"
+        work.mkdir()
+        LoginStore(state).put("openrouter", Login(ROUTER_KEY))
+        for path in (*(public / "home").rglob("*"), public / "home"):
+            path.chmod(0o500 if path.is_dir() else 0o400)
+        async with on_screen(work, overrides=["model="], size=(160, 48)) as it:
+            await it.press(*"half typed")
+            await opened(it, monkeypatch, COPILOT.title)
+            await it.shows("no login can be kept in")
+            await it.shows("permission denied")
+            await it.press("escape")
+            await it.until(lambda: not isinstance(it.app.screen, LoginDialog))
+            assert it.session.state.input.draft == "half typed"
+            assert not it.session.models.name
+        assert server.asked == []
+        assert {name: login.token for name, login in LoginStore(state).names().items()} == {
+            "openrouter": ROUTER_KEY
+        }
 
 
 async def test_esc_ends_the_questions(

@@ -158,6 +158,51 @@ async def test_five_thousand_models_are_narrowed_by_words_and_made_as_they_are_r
         await it.until(lambda: it.session.state.model.name == "xai/maker-1/m-4999")
 
 
+async def test_a_long_list_with_hostile_names_from_a_server_lacks_the_model_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = [
+        "grok-\x1b[2Jwiped",
+        "grok-\nnext",
+        "grok-\u202egpj",
+        "grok-\x9b31m",
+        "grok-\x07",
+        "grok-" + "x" * 300,
+    ]
+    names = [*hostile, *(f"grok-{number}.5" for number in range(MOST_MODELS + 1000))]
+    body = json.dumps({"data": [{"id": name, "object": "model"} for name in names]}).encode()
+    asked: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")[0])
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode() + body)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    monkeypatch.setenv("XAI_API_BASE", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
+
+    def prepare(session: Session) -> None:
+        child = ChildModel(environment=dict(os.environ))
+        session.models.model = LocalModels(child, ServerMemory(tmp_path / "memory"), 32_768)
+
+    async with (
+        server,
+        on_screen(tmp_path, size=LARGE, prepare=prepare, overrides=["model=xai/grok-4.7"]) as it,
+    ):
+        rows = await opened(it)
+        await it.shows("xai/grok-4.7 is not in the list of xai")
+        await it.shows(f"Models · {MOST_MODELS:,}"[:-1])
+        assert "xai/grok-4.7   in use" in it.text
+        assert asked == [b"GET /v1/models HTTP/1.1"]
+        await it.press(*"wiped")
+        await it.until(lambda: "wiped   as typed" in it.text and rows.option_count < 5)
+        await it.press("escape")
+        assert it.session.models.name == "xai/grok-4.7", "what is not listed may still answer"
+        await it.session.models.close()
+
+
 async def test_a_model_that_is_switched_off_is_found_by_words_and_its_choice_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
