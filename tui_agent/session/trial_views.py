@@ -397,7 +397,7 @@ def _git_folders(root: str) -> tuple[str, list[str]]:
 
 def _hidden_tools(plan: ViewPlan, path: str) -> list[str]:
     """Programs of the person that a view does not show whole, so that a command finds another or none."""
-    from tui_agent.trial.plan import is_below
+    from tui_agent.trial.tools import is_below
 
     shown = (*plan.binds, *plan.overlays, *plan.links)
     found = []

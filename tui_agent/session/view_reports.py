@@ -123,7 +123,7 @@ def _absent(output: str) -> list[str]:
 
 
 def _is_below(path: str, folders: Sequence[str]) -> bool:
-    from tui_agent.trial.plan import is_below
+    from tui_agent.trial.tools import is_below
 
     return is_below(path, folders)
 

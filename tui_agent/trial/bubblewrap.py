@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.trial.inside.mounts import plant
-from tui_agent.trial.plan import NoView, ViewPlan, is_below, own_folder
+from tui_agent.trial.plan import NoView, ViewPlan
+from tui_agent.trial.tools import is_below, own_folder
 
 #: The first version with overlays whose layer can be read afterwards.
 LEAST = (0, 11)
@@ -57,10 +58,10 @@ def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
     told = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-cgroup-try", "--die-with-parent"]
     told += ["--new-session", "--as-pid-1", "--cap-drop", "ALL", "--disable-userns"]
     told += [] if plan.network else ["--unshare-net"]
-    for path, target in plan.links.items():
-        told += ["--symlink", target, path]
     covering = [one for one in plan.folders if is_below(one[0], plan.binds)]
     told += _in_memory([one for one in plan.folders if one not in covering])
+    for path, target in plan.links.items():
+        told += ["--symlink", target, path]
     for path in plan.binds:
         told += ["--ro-bind", path, path]
         told += _in_memory([one for one in covering if is_below(one[0], [path])])

@@ -32,7 +32,8 @@ from tui_agent.git.object_stores import (
 )
 from tui_agent.processes.environment import for_any, for_workspace
 from tui_agent.trial import git_settings
-from tui_agent.trial.plan import Seed, ViewPlan, is_below
+from tui_agent.trial.plan import Seed, ViewPlan
+from tui_agent.trial.tools import is_below
 
 #: Below this a view shows the stores of ours.
 STORES = "/run/tui-agent"

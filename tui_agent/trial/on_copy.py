@@ -15,7 +15,8 @@ from pathlib import Path
 from tui_agent.files.private import make_private
 from tui_agent.files.systems import remove_folder
 from tui_agent.trial.environment import VIRTUAL
-from tui_agent.trial.plan import NoView, Seed, ViewPlan, is_below, own_folder
+from tui_agent.trial.plan import NoView, Seed, ViewPlan
+from tui_agent.trial.tools import is_below, own_folder
 from tui_agent.workspace.copies import clone
 
 #: A copy of more files, or of more bytes, is not made: it would take too long.

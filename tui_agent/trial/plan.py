@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import stat
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,71 +13,12 @@ from typing import BinaryIO, Literal
 from tui_agent.store.commands import Isolated
 from tui_agent.trial import git_settings, system_calls
 from tui_agent.trial.stores import ToolFolders
+from tui_agent.trial.tools import SYSTEM, is_below, programs
+from tui_agent.trial.tools import caches as find_caches
+from tui_agent.trial.tools import tools as find_tools
 
-#: What every program may read. Nothing else of the machine is there.
-_SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc",
-    "/opt",
-    "/nix",
-    "/snap",
-    "/sys",
-)
 #: Those that cannot be empty, whoever has it for a home.
-_OF_MACHINE = tuple(path for path in _SYSTEM if path not in ("/opt", "/snap"))
-#: Folders of tools below the home, and variables that name others.
-_TOOLS = (".local/bin", ".local/lib", ".local/share/uv", ".local/share/mise", ".local/share/pnpm", "bin")
-_NAMED = (
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "PYENV_ROOT",
-    "NVM_DIR",
-    "RUSTUP_HOME",
-    "GOROOT",
-    "JAVA_HOME",
-    "VOLTA_HOME",
-)
-#: Where those are if no variable says so.
-_USUAL = (
-    ".pyenv",
-    ".nvm",
-    ".rustup",
-    ".volta",
-    ".sdkman",
-    ".rbenv",
-    ".asdf",
-    ".bun",
-    ".deno",
-    ".cargo/bin",
-    "go/bin",
-)
-#: Caches of package managers: as they are, and what is written to them is thrown away.
-_CACHES = (
-    ".cache/pip",
-    ".cache/uv",
-    ".npm",
-    ".cargo/registry",
-    ".cargo/git",
-    "go/pkg/mod",
-    ".cache/go-build",
-    ".m2",
-)
-#: Where they are if a variable says so: the variable, and the folder below it.
-_NAMED_CACHES = (
-    ("PIP_CACHE_DIR", ""),
-    ("UV_CACHE_DIR", ""),
-    ("npm_config_cache", ""),
-    ("CARGO_HOME", "registry"),
-    ("CARGO_HOME", "git"),
-    ("GOMODCACHE", ""),
-    ("GOCACHE", ""),
-)
+_OF_MACHINE = tuple(path for path in SYSTEM if path not in ("/opt", "/snap"))
 MEGABYTE = 1 << 20
 
 
@@ -226,12 +165,12 @@ def plan(
         raise NoView("workspace", 0, why)
     limits = limits or fitting(Limits())
     binds, links = _system()
-    programs = _programs(environ)
-    own_home = home not in (*_OF_MACHINE, *programs) and not any(
+    of_person = programs(environ)
+    own_home = home not in (*_OF_MACHINE, *of_person) and not any(
         is_below(path, [home]) for path in _OF_MACHINE
     )
-    more = _tools(root, home if own_home else "", environ, tools)
-    caches = _caches(home, environ, [*(() if own_home else binds), *more, root])
+    more, on_the_way = find_tools(root, home if own_home else "", environ, tools)
+    caches = find_caches(home, environ, [*(() if own_home else binds), *more, root])
     covered = (*binds, *more)
     folders = [("/tmp", 0o1777, limits.layer), ("/var/tmp", 0o1777, limits.layer), ("/run", 0o755, MEGABYTE)]
     texts: dict[str, bytes] = {}
@@ -243,7 +182,7 @@ def plan(
     overlays = (*caches, *apart, root)
     inside = _STORES.hidden(caches)
     masks = [] if own_home else _dotted(home)
-    masks += _STORES.hidden(covered, [*programs, *more])
+    masks += _STORES.hidden(covered, [*of_person, *more])
     masks = [path for path in masks if not (own_home and is_below(path, [home]) and not is_below(path, more))]
     masks += [path for path in map(os.path.realpath, hidden) if not is_below(root, [path])]
     masks += [path for path in _sockets() if is_below(path, (*covered, *caches))]
@@ -251,7 +190,7 @@ def plan(
         root,
         home,
         (*binds, *more),
-        links,
+        {**links, **on_the_way},
         tuple(folders),
         tuple(masks),
         overlays,
@@ -274,13 +213,6 @@ def _scrubbed(root: str, git_folders: Sequence[str]) -> Iterator[Seed]:
                     yield Seed(
                         os.path.relpath(path, overlay), "hidden", git_settings.shown(path), None, overlay
                     )
-
-
-def _caches(home: str, environ: dict[str, str], others: Sequence[str]) -> list[str]:
-    named = [os.path.join(environ[name], below) for name, below in _NAMED_CACHES if environ.get(name)]
-    wanted = [f"{home}/{name}" for name in _CACHES] + [path.rstrip("/") for path in named]
-    there = dict.fromkeys(path for path in wanted if path.startswith("/") and own_folder(path))
-    return [path for path in there if not is_below(path, others) and path != home]
 
 
 def _sockets() -> list[str]:
@@ -326,48 +258,12 @@ def fitting(limits: Limits) -> Limits:
 def _system() -> tuple[list[str], dict[str, str]]:
     binds: list[str] = []
     links: dict[str, str] = {}
-    for path in _SYSTEM:
+    for path in SYSTEM:
         if os.path.islink(path):
             links[path] = os.readlink(path)
         elif os.path.isdir(path):
             binds.append(path)
     return binds, links
-
-
-def _tools(root: str, home: str, environ: dict[str, str], more: Iterable[str]) -> list[str]:
-    """Folders of the person's tools that are neither the machine's nor the workspace's, the outer ones alone.
-
-    Those in the `home`, which is not shown ("": it is), even where that is in a folder of the machine.
-    """
-    wanted = [*environ.get("PATH", "").split(":"), sys.base_prefix, sys.prefix, *more]
-    wanted += [environ[name] for name in _NAMED if environ.get(name)]
-    wanted += [f"{home}/{name}" for name in (*_TOOLS, *_USUAL) if home]
-    found: list[str] = []
-    for path in sorted({os.path.realpath(path) for path in wanted if path.startswith("/")}, key=len):
-        outside = (
-            path == "/"
-            or (home and is_below(home, [path]))
-            or is_below(root, [path])
-            or path in ("/tmp", "/run", "/var")
-        )
-        there = os.path.isdir(path) and os.access(path, os.R_OK | os.X_OK)
-        shown = is_below(path, _SYSTEM) and not (home and is_below(path, [home]))
-        if outside or not there or shown or is_below(path, (root, *found)):
-            continue
-        found.append(path)
-    return found
-
-
-def is_below(path: str, folders: Iterable[str]) -> bool:
-    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
-
-
-def own_folder(path: str) -> bool:
-    """Whether a folder is there, itself and not by a link, and may be read."""
-    try:
-        return stat.S_ISDIR(os.lstat(path).st_mode) and os.access(path, os.R_OK | os.X_OK)
-    except OSError:
-        return False
 
 
 #: Knows the stores in folders of tools, for all views of the program.
@@ -385,16 +281,6 @@ def _emptied(caches: Sequence[str], paths: Iterable[str]) -> Iterator[Seed]:
 def _once(seeds: Iterable[Seed]) -> tuple[Seed, ...]:
     """The last of those for the same file."""
     return tuple({(seed.overlay, seed.path): seed for seed in seeds}.values())
-
-
-def _programs(environ: Mapping[str, str]) -> list[str]:
-    """Folders with programs of the person and of ours, with what belongs to them."""
-    wanted = [sys.base_prefix, sys.prefix, *(environ[name] for name in _NAMED if environ.get(name))]
-    for path in environ.get("PATH", "").split(":"):
-        above = os.path.dirname(path.rstrip("/"))
-        wanted += [path, *([above] if os.path.basename(path) in ("bin", "sbin") else ())]
-    found = {os.path.realpath(path) for path in wanted if path.startswith("/")}
-    return sorted(path for path in found if path not in ("/", *_SYSTEM, "/usr/local"))
 
 
 def _dotted(home: str) -> list[str]:

@@ -49,11 +49,15 @@ class ViewMounts:
         attach(memory(1 << 24, 0o755), self.stage)
         layers = self._layers(lowers)
         overlays = [self._overlay(number) for number in range(len(lowers))]
-        for path, target in plan["links"].items():
-            os.symlink(target, self._below(path))
+        of_machine = [path for path in plan["links"] if path.count("/") == 1]
+        for path in of_machine:
+            os.symlink(plan["links"][path], self._below(path))
         for path, mode, _ in plan["folders"]:
             if not any(_is_below(path, bind) for bind in plan["binds"]):
                 self._in_memory(path, mode)
+        for path in set(plan["links"]).difference(of_machine):
+            self._make_folder(os.path.dirname(path))
+            os.symlink(plan["links"][path], self._below(path))
         for path, mount in shown:
             restrict(mount, READ_ONLY | NO_SUID | NO_DEVICES, f"read-only {path}")
             self._attach(mount, path)

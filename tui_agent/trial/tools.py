@@ -1,0 +1,217 @@
+"""Where tools of the person are: folders of PATH, what links in them lead to, and the places that managers use."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+#: What every program may read. Nothing else of the machine is there.
+SYSTEM = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/snap", "/sys",
+)  # fmt: skip
+#: Places of tools below the home, by who uses them: read-only.
+_PLACES = """
+    .local/bin .local/lib bin
+    .local/share/uv .local/share/mise .mise .asdf .local/share/rtx .proto .pixi
+    .local/share/pipx .local/pipx .local/share/pypoetry .poetry .cache/pypoetry/virtualenvs .local/share/virtualenvs
+    .local/share/hatch .rye .pyenv miniconda3 anaconda3 miniforge3 mambaforge micromamba .local/share/mamba .conda/envs
+    .nvm .fnm .local/share/fnm .volta .nodenv .n n .npm-global .npm-packages .local/share/pnpm .bun .deno .yarn/bin
+    .linuxbrew .nix-profile .local/state/nix/profile .rustup .cargo/bin .juliaup .julia/juliaup .ghcup .cabal/bin
+    .stack/programs .dotnet .sdkman .jenv .jabba .rbenv .rvm .gem .local/share/gem go/bin sdk .goenv .opam .elan
+    .swiftly .krew/bin .pub-cache/bin .foundry .phpbrew .phpenv .plenv perl5 .local/share/coursier .wasmtime .wasmer
+    .cache/ms-playwright .cache/puppeteer .cache/Cypress .cache/selenium
+"""
+#: Places outside the home and the system's folders.
+_ELSEWHERE = ("/home/linuxbrew/.linuxbrew",)
+#: Variables that name others.
+NAMED = tuple(
+    """VIRTUAL_ENV CONDA_PREFIX MAMBA_ROOT_PREFIX PYENV_ROOT PIPX_HOME POETRY_HOME RYE_HOME NVM_DIR FNM_DIR VOLTA_HOME
+    PNPM_HOME N_PREFIX BUN_INSTALL PROTO_HOME ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR RUSTUP_HOME GOROOT JAVA_HOME
+    SDKMAN_DIR GHCUP_INSTALL_BASE_PREFIX DOTNET_ROOT HOMEBREW_PREFIX PLAYWRIGHT_BROWSERS_PATH JULIAUP_DEPOT_PATH
+    GEM_HOME OPAMROOT""".split()  # noqa: SIM905
+)
+#: Caches of package managers below the home: as they are, and what is written to them is thrown away.
+_CACHES = """
+    .cache/pip .cache/uv .cache/pre-commit .npm .cargo/registry .cargo/git go/pkg/mod .cache/go-build .m2 .cache/yarn
+    .yarn/berry .nuget/packages .gradle/caches .gradle/wrapper .ivy2/cache .cache/coursier .cache/deno .hex .mix
+    .cache/rebar3 .cache/composer .composer/cache .stack/snapshots .cabal/packages .cabal/store .julia/packages
+    .julia/artifacts .julia/registries .julia/compiled .cache/ccache .ccache .cache/sccache .cache/zig
+"""
+#: Where they are if a variable says so: the variable, and the folder below it.
+_NAMED_CACHES = (
+    ("PIP_CACHE_DIR", ""), ("UV_CACHE_DIR", ""), ("npm_config_cache", ""), ("CARGO_HOME", "registry"),
+    ("CARGO_HOME", "git"), ("GOMODCACHE", ""), ("GOCACHE", ""), ("PRE_COMMIT_HOME", ""), ("NUGET_PACKAGES", ""),
+)  # fmt: skip
+#: What belongs to a folder of programs, and lies beside it.
+_BESIDE = (
+    "lib", "lib64", "libexec", "share", "include", "pkg", "src", "api", "test", "misc", "jmods", "conf", "opt",
+    "Cellar", "packages", "vendor", "VERSION", "go.env", "release", "node_modules",
+)  # fmt: skip
+#: Names of folders of programs, and what in the folder above says that all of it is one installation.
+_OF_PROGRAMS = ("bin", "sbin", "shims", "condabin", "libexec")
+_WHOLE = ("pyvenv.cfg", "conda-meta", "Cellar", "etc/profile.d/conda.sh", "lib/node_modules")
+#: Never shown for a link or an entry of PATH.
+_PRIVATE = frozenset(
+    {".ssh", ".gnupg", ".aws", ".kube", ".docker", ".password-store", ".mozilla", ".thunderbird"}
+)
+_MIXED = ("/.config", "/.local", "/.local/share", "/.cache")
+_TOO_MUCH = frozenset(
+    {"/", "/home", "/root", "/tmp", "/var", "/run", "/srv", "/mnt", "/media", "/var/lib", "/var/tmp"}
+)
+#: How many links of a folder are followed.
+_MOST_LINKS = 2_000
+
+
+class Tools(NamedTuple):
+    """folders: what can be read, the outer ones alone. links: on the way to them, by path."""
+
+    folders: list[str]
+    links: dict[str, str]
+
+
+def tools(root: str, home: str, environ: Mapping[str, str], more: Iterable[str]) -> Tools:
+    """The person's tools that are neither the machine's nor the workspace's. Blocking.
+
+    home: "" if it is shown anyway; else tools in it are found even where it is in a folder of the machine.
+    """
+    path = [one.rstrip("/") for one in environ.get("PATH", "").split(":") if one.startswith("/")]
+    named = [environ[name] for name in NAMED if environ.get(name)]
+    chosen = [sys.base_prefix, sys.prefix, *more]
+    usual = [*_ELSEWHERE, *(f"{home}/{name}" for name in _PLACES.split() if home)]
+    wanted = [*path, *named, *chosen, *usual]
+    own = {os.path.realpath(one) for one in chosen}
+    crossed = [one for place in (*path, *named, *usual) for one in _crossed(place)]
+    for folder in dict.fromkeys(map(os.path.realpath, path)):
+        if not is_below(folder, SYSTEM) or folder == "/usr/local/bin" or (home and is_below(folder, [home])):
+            led = _led_to(folder)
+            wanted += led.folders
+            crossed += led.links
+    found: list[str] = []
+    for one in sorted({os.path.realpath(one) for one in wanted if one.startswith("/")}, key=len):
+        shown = is_below(one, SYSTEM) and not (home and is_below(one, [home]))
+        if shown or is_below(one, (root, *found)) or not _fits(one, root, home, one in own):
+            continue
+        found.append(one)
+    links = {link: os.path.realpath(link) for link in dict.fromkeys(crossed)}
+    return Tools(found, {link: to for link, to in links.items() if _is_needed(link, to, root, home, found)})
+
+
+def _is_needed(link: str, target: str, root: str, home: str, found: Sequence[str]) -> bool:
+    """Whether a view does not have the link by itself, and has what it leads to."""
+    there = is_below(link, (root, *found)) or (
+        is_below(link, SYSTEM) and not (home and is_below(link, [home]))
+    )
+    return not there and is_below(target, (*SYSTEM, *found))
+
+
+def _fits(path: str, root: str, home: str, own: bool) -> bool:
+    """Whether it is there, and may be shown: nothing that holds the home or the workspace, or a store of keys."""
+    if path in _TOO_MUCH or (home and is_below(home, [path])) or is_below(root, [path]):
+        return False
+    inner = path[len(home) :].split("/") if home and is_below(path, [home]) else []
+    if not own and (not _PRIVATE.isdisjoint(inner) or "/".join(inner) in _MIXED):
+        return False
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    if stat.S_ISREG(status.st_mode):
+        return os.access(path, os.R_OK)
+    return stat.S_ISDIR(status.st_mode) and os.access(path, os.R_OK | os.X_OK)
+
+
+def _crossed(path: str) -> list[str]:
+    """The outermost link on the way to a path, if there is one, or the path itself if it is one to a folder."""
+    place = ""
+    for part in path.split("/")[1:]:
+        place += f"/{part}"
+        if os.path.islink(place):
+            return (
+                [place] if place not in ("/bin", "/sbin", "/lib", "/lib64") and os.path.isdir(place) else []
+            )
+    return []
+
+
+class _Led(NamedTuple):
+    """What a folder of programs needs: its installation and those that its links lead to, and links on the way."""
+
+    changed: int
+    folders: list[str]
+    links: list[str]
+
+
+_LED: dict[str, _Led] = {}
+
+
+def _led_to(folder: str) -> _Led:
+    """Remembered until the folder has other entries."""
+    try:
+        changed = os.stat(folder).st_mtime_ns
+        known = _LED.get(folder)
+        if known is not None and known.changed == changed:
+            return known
+        found = [entry.path for entry in os.scandir(folder) if entry.is_symlink()][:_MOST_LINKS]
+        places = {os.path.normpath(os.path.join(folder, os.readlink(path))) for path in found}
+    except OSError:
+        return _Led(0, [], [])
+    folders, links = set(_installation(folder)), set()
+    for place in places:
+        if os.path.dirname(place) != folder and os.path.isfile(place) and os.access(place, os.X_OK):
+            links.update(_crossed(place))
+            folders.update(_installed(os.path.realpath(place)))
+    _LED[folder] = led = _Led(changed, sorted(folders), sorted(links))
+    return led
+
+
+def _installed(program: str) -> list[str]:
+    """What a program outside of PATH needs: its installation, or the packages that it is one of, or itself."""
+    parts = program.split("/")
+    if "node_modules" in parts:
+        return ["/".join(parts[: parts.index("node_modules") + 1])]
+    folder = os.path.dirname(program)
+    return _installation(folder) if os.path.basename(folder) in _OF_PROGRAMS else [program]
+
+
+def _installation(folder: str) -> list[str]:
+    """A folder of programs, with what belongs to it in the folder above."""
+    above, name = os.path.split(folder)
+    if name not in _OF_PROGRAMS:
+        return [folder]
+    if os.path.basename(above) == "vendor" or any(os.path.exists(f"{above}/{sign}") for sign in _WHOLE):
+        return [folder, above]
+    if os.path.basename(above) == ".local":  # what else is there is no tool's
+        return [folder, f"{above}/lib"]
+    return [folder, *(f"{above}/{name}" for name in _BESIDE if os.path.exists(f"{above}/{name}"))]
+
+
+def caches(home: str, environ: Mapping[str, str], others: Sequence[str]) -> list[str]:
+    """Caches that are there and in none of the `others`. Blocking."""
+    named = [os.path.join(environ[name], below) for name, below in _NAMED_CACHES if environ.get(name)]
+    wanted = [f"{home}/{name}" for name in _CACHES.split()] + [path.rstrip("/") for path in named]
+    there = dict.fromkeys(path for path in wanted if path.startswith("/") and own_folder(path))
+    return [path for path in there if not is_below(path, others) and path != home]
+
+
+def programs(environ: Mapping[str, str]) -> list[str]:
+    """Folders with programs of the person and of ours, with what belongs to them."""
+    wanted = [sys.base_prefix, sys.prefix, *(environ[name] for name in NAMED if environ.get(name))]
+    for path in environ.get("PATH", "").split(":"):
+        above = os.path.dirname(path.rstrip("/"))
+        wanted += [path, *([above] if os.path.basename(path) in ("bin", "sbin") else ())]
+    found = {os.path.realpath(path) for path in wanted if path.startswith("/")}
+    return sorted(path for path in found if path not in ("/", *SYSTEM, "/usr/local"))
+
+
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def own_folder(path: str) -> bool:
+    """Whether a folder is there, itself and not by a link, and may be read."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode) and os.access(path, os.R_OK | os.X_OK)
+    except OSError:
+        return False
