@@ -254,7 +254,7 @@ def _message_text(message: ChatMessage) -> str:
         head = f"[{message.turn}] {check}{ran.command} ({ran.ending}, {ran.seconds:.1f} s)"
         return "\n".join(part for part in (head, ran.output.rstrip()) if part)
     who = "you" if message.kind == "person" else message.kind
-    parts = [part for part in (message.summary, message.text.strip()) if part]
+    parts = [part for part in (message.headline, message.text.strip()) if part]
     return f"[{message.turn}] {who}: " + "\n".join(parts) + (" (cut off)" if message.cut else "")
 
 

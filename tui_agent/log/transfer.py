@@ -126,7 +126,7 @@ def _section(message: ChatMessage) -> str:
     if message.command:
         return _command_section(message, message.command)
     who = "You" if message.kind == "person" else message.kind.capitalize()
-    words = [f"**{message.summary}**" if message.summary else "", message.text.strip()]
+    words = [f"**{message.headline}**" if message.headline else "", message.text.strip()]
     return f"## {who}, turn {message.turn}\n\n" + "\n\n".join(word for word in words if word)
 
 

@@ -13,7 +13,7 @@ _BEGINNING = """# Your part of a larger work
 Several work on parts of one request at the same time, each in a copy of the folder of its own. Yours is “{id}”.
 Do this part and no other. What you propose is written into your copy at once, and the person reviews all parts \
 together at the end: ask nobody, and do not wait for a decision. Where nothing is left to do, answer without changes; \
-the summary of your last answer is what the others and the person are told."""
+what you say beside your changes is what the others and the person are told of them."""
 _SCOPE = "Files of this part: {files}. Another file may be changed where this part needs it; the person is shown that."
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Collection, Coroutine, Sequence
 from contextlib import suppress
@@ -33,6 +34,13 @@ GO_ON = "continue"
 EVERY = 0.25
 #: More of a line than this nobody can see.
 LONGEST_LINE = 300
+#: More of what a sub-task says of its work is not handed on.
+LONGEST_WORK = 600
+#: An answer that says only that there is nothing left to say.
+_TELLS_NOTHING = re.compile(
+    r"(?i)\W*(?:(?:ok(?:ay)?|yes|sure|all|is|it'?s|everything|now|already|nothing|left|more|to|do|(?:is )?done|"
+    r"finished|completed?|ready|fine|good|great)\W*)+"
+)
 
 
 class RunOutcome(Struct, frozen=True):
@@ -156,7 +164,7 @@ class SubTaskRun:
 
     def _hand_over(self, missing: tuple[str, ...]) -> handover.HandOver:
         state = self._parent.journal.store.state
-        said = (m.summary for m in reversed(state.chat.messages) if m.kind == "agent" and m.summary)
+        said = (gist for m in reversed(state.chat.messages) if m.kind == "agent" and (gist := m.gist))
         return handover.HandOver(
             self._task,
             request=last_request(state),
@@ -195,13 +203,27 @@ def goes_on(state: State) -> bool:
     return did_something and any(not todo.done for todo in state.todos)
 
 
+def work_of(state: State) -> str:
+    """What a session has done, in its own words: what was said with the changes that stand; without any, what was said
+    last. The paths of the changes if nothing was said."""
+    said = [(m, gist) for m in state.chat.messages if m.kind == "agent" and (gist := m.gist)]
+    telling = [(message, gist) for message, gist in said if not _TELLS_NOTHING.fullmatch(gist)]
+    standing = {c.id: c for c in state.review.changes if c.state not in ("failed", "skipped", "undone")}
+    turns = {change.turn for change in standing.values()}
+    work = [gist for message, gist in telling if standing.keys() & set(message.changes)]
+    work = work or [gist for message, gist in telling if message.turn in turns][-1:]
+    if not work and standing:
+        work = [f"Changed {', '.join(dict.fromkeys(change.path for change in standing.values()))}."]
+    text = " ".join(dict.fromkeys(work or [gist for _, gist in (telling or said)[-1:]]))
+    return text if len(text) <= LONGEST_WORK else f"{text[: LONGEST_WORK - 1].rstrip()}…"
+
+
 def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
     """What a child session has come to; with a `reason` it failed, and nothing of its work is taken."""
     used = state.usage.session
-    summaries = [m.summary for m in state.chat.messages if m.kind == "agent" and m.summary]
     return RunOutcome(
         state="failed" if reason else "completed",
-        summary=summaries[-1] if summaries else "",
+        summary=work_of(state),
         reason=reason,
         cause=cause,
         changed=() if reason else _steps(state),

@@ -28,7 +28,7 @@ def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingP
         turn=turn,
         request=last_request(state),
         summary=next(
-            (m.summary for m in reversed(state.chat.messages) if m.kind == "agent" and m.summary), ""
+            (gist for m in reversed(state.chat.messages) if m.kind == "agent" and (gist := m.gist)), ""
         ),
         todos=tuple(TodoNote(todo.text, todo.details, todo.done) for todo in state.todos),
         pending=tuple(dict.fromkeys(change.path for change in state.review.open)),

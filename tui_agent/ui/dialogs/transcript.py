@@ -42,7 +42,7 @@ def found_rows(words: str, messages: Sequence[ChatMessage]) -> list[ChooserRow]:
     wanted = words.strip().lower()
     rows = []
     for message in reversed(messages):
-        text = "\n".join(part for part in (message.summary, message.text) if part)
+        text = "\n".join(part for part in (message.headline, message.text) if part)
         at = text.lower().find(wanted)
         if wanted and at >= 0:
             start = max(0, text.rfind("\n", 0, at) + 1, at - AROUND // 2)
