@@ -47,6 +47,7 @@ async def test_a_command_that_cannot_be_drawn_says_so(work: Path, monkeypatch: p
         it.app.screen.query_one(CommandOutput).focus()
         await it.press("enter")
         await it.shows("This block cannot be drawn")
+        monkeypatch.undo()
         await it.press("enter")
         await it.shows("✓ echo one")
 

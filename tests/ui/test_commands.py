@@ -137,3 +137,19 @@ async def test_a_running_command_is_told_and_stopped_by_key(work: Path) -> None:
         await it.press("f10")
         await it.shows("stopped")
         assert not it.session.state.commands.running
+
+
+async def test_the_first_lines_of_an_output_are_seen_or_the_last_if_it_failed(work: Path) -> None:
+    async with on_screen(work, size=(80, 24)) as it:
+        await it.press(*"!seq 10000", "enter")
+        await it.shows("… 9,992 more · Shift+F7 Enter shows them")
+        rows = [row.strip(" ▎") for row in it.text.splitlines()]
+        at = rows.index("1")
+        assert rows[at : at + 8] == [str(number) for number in range(1, 9)]
+        assert "exit 0" in rows[at - 1] and "10,000 lines" in rows[at - 1]
+        await it.press(*"!seq 12; false", "enter")
+        await it.shows("… 4 more above")
+        rows = [row.strip(" ▎") for row in it.text.splitlines()]
+        at = rows.index("12")
+        assert rows[at - 7 : at + 1] == [str(number) for number in range(5, 13)]
+        assert "exit 1" in rows[at - 8]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.screens import on_screen
-from support.sessions import open_session, reply
+from support.sessions import calls, open_session, reply
 
 from tui_agent.errors import SessionError, TimedOut
 from tui_agent.log import transcript as log_transcript
@@ -49,6 +49,32 @@ async def test_blocks_are_walked_copied_and_opened_and_words_are_found(tmp_path:
         assert not (tmp_path / "block-1.py").exists()
         await it.press("f7", *"mine", "ctrl+r", *"show", "enter")
         await it.until(lambda: it.one(Prompt).text == "show me\nmine", "both texts")
+
+
+async def test_calls_and_outputs_are_walked_unfolded_and_copied_by_keys(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("needle\n")
+    found = calls(("search_text", {"pattern": "needle"}), text="Looks.")
+    async with on_screen(tmp_path, [found, calls(text="It is done.")], protocol="tools", size=(80, 24)) as it:
+        await it.press(*"look", "enter")
+        await it.shows("It is done.")
+        await it.press(*"!seq 30", "enter")
+        await it.shows("… 22 more")
+        await it.press(*"draft", "shift+f7")
+        await it.shows("output of seq 30 · Enter unfolds · y copies")
+        assert not it.app._notifications, "a line of the chat says it"
+        await it.press("enter")
+        await it.until(lambda: "… 22 more" not in it.text and "▾ ✓ seq 30" in it.text, "all lines")
+        await it.press("enter", "y")
+        await it.shows("… 22 more")
+        assert it.app.clipboard == "".join(f"{number}\n" for number in range(1, 31))
+        await it.press("up", "up")
+        await it.shows("search_text · Enter unfolds")
+        assert "a.txt:1" not in it.text
+        await it.press("enter")
+        await it.shows("a.txt:1")
+        await it.press("escape", *"s")
+        await it.until(lambda: it.one(Prompt).text == "drafts", "the prompt again")
+        assert "Enter unfolds" not in it.text
 
 
 async def test_what_is_read_stays_in_view_at_another_size(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from support.trees import make_tree
 
 from tui_agent.store.state import ToolUse
 from tui_agent.ui.dialogs.chooser import Chooser
-from tui_agent.ui.widgets.messages import CallLine, _grouped
+from tui_agent.ui.widgets.messages import CallLine, grouped
 from tui_agent.ui.widgets.prompt_lines import PermissionLine
 from tui_agent.ui.widgets.session_calls import GROUP
 
@@ -52,7 +52,7 @@ def test_only_a_long_run_of_reads_that_went_well_is_one_line() -> None:
         return ToolUse("1", name, ok=ok)
 
     reads, bad, change = [use("read_files")] * 3, use("read_files", False), use("propose_changes")
-    assert [len(group) for group in _grouped([*reads, bad, *reads, change, *reads[:2]])] == [3, 1, 3, 1, 1, 1]
+    assert [len(group) for group in grouped([*reads, bad, *reads, change, *reads[:2]])] == [3, 1, 3, 1, 1, 1]
 
 
 async def test_a_question_shows_exactly_what_would_be_done_and_takes_a_reason(workspace: Path) -> None:

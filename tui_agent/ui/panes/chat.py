@@ -12,7 +12,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_agent.context.memory import asks_to_go_on
+from tui_agent.context.memory import asks_to_go_on, shortened
 from tui_agent.errors import PasteTooLong, TuiAgentError
 from tui_agent.session.effort_words import split_effort, with_effort
 from tui_agent.store.state import State
@@ -27,7 +27,7 @@ from tui_agent.ui.panes.chat_actions import (
     tell_output,
     write_outside,
 )
-from tui_agent.ui.sink import parts
+from tui_agent.ui.sink import one_line, parts
 from tui_agent.ui.text_commands import Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.completion import CompletionList
@@ -43,6 +43,7 @@ from tui_agent.ui.widgets.prompt_lines import (
     OfferLine,
     PermissionLine,
     ProgressLine,
+    PromptLine,
     QueuedMessages,
 )
 from tui_agent.ui.widgets.scroll_position import ScrollPosition, read_position
@@ -57,6 +58,9 @@ if TYPE_CHECKING:
 
 #: Seconds after the first key within which a draft is handed to the session.
 DRAFT_AFTER = 0.1
+
+#: Letters of the name of what is chosen in the transcript.
+_NAMED = 24
 
 _OFFERS = (Hint("chat.send", "send"), Hint("chat.unqueue", "edit the last"), Hint("chat.drop_queue", "drop"))
 
@@ -106,6 +110,7 @@ class ChatPane(Pane):
         yield ProgressLine()
         yield QueuedMessages()
         yield HintLine(id="queue-offers")
+        yield PromptLine("walking")
         yield choices
         yield CompletionList(self.session)
         yield NoModelLine(self.session)
@@ -400,6 +405,14 @@ class ChatPane(Pane):
     @on(Transcript.Behind)
     def _count_new(self, message: Transcript.Behind) -> None:
         self.query_one(NewBelow).show(message.count)
+
+    @on(Transcript.Walked)
+    def _tell_walk(self, message: Transcript.Walked) -> None:
+        """What is chosen, and the keys that count for it."""
+        line, block = self.query_one("#walking", PromptLine), message.block
+        enter = " · Enter unfolds" if block is not None and block.line >= 0 else ""
+        keys = f"{enter} · y copies · o opens · ↑ ↓ walk · Esc"
+        line.say(f"{shortened(one_line(block.words), _NAMED)}{keys}" if block is not None else "")
 
     @on(Transcript.BlockAsked)
     def _take_block(self, message: Transcript.BlockAsked) -> None:

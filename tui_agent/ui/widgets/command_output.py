@@ -84,6 +84,9 @@ class FoldLine(GuardedText, can_focus=True):
         self._draw()
 
     def on_click(self, event: events.Click) -> None:
+        self._clicked(event)
+
+    def _clicked(self, event: events.Click) -> None:
         self.action_unfold()
 
     def action_unfold(self) -> None:
@@ -109,7 +112,7 @@ class CommandOutput(FoldLine):
         self._check = check
         self._opened = 0
 
-    def on_click(self, event: events.Click) -> None:
+    def _clicked(self, event: events.Click) -> None:
         place = event.style.meta.get(_LINK)
         if place is None:
             self.action_unfold()
@@ -131,7 +134,7 @@ class CommandOutput(FoldLine):
         words = f"{check.name} {check.amount}  " if check else f"{result.command}  "
         facts = [result.command] if check else []
         told = outcome(replace(result, changed=()) if check else result)
-        facts += [fact for fact in told if fact not in words]
+        facts += [fact for fact in told if not check or fact not in words]
         line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))
         if not self._unfolded:
             return Content("\n").join([line, *self._begun()])
@@ -148,7 +151,7 @@ class CommandOutput(FoldLine):
         lines = coloured((result.coloured or result.output).rstrip("\n")).split("\n", allow_blank=True)
         seen = lines[:INLINE] if result.ok else lines[-INLINE:]
         seen = [line.truncate(LONGEST, ellipsis=True) for line in seen]
-        if not (more := len(lines) + result.cut - len(seen)):
+        if not (more := _lines(result) - len(seen)):
             return seen
         keys = getattr(self.app, "keys", None)
         where = "" if result.ok else " above"
@@ -174,9 +177,15 @@ def _linked(text: Content) -> Content:
     return text.add_spans([*underlined, *spans])
 
 
+def _lines(result: CommandResult) -> int:
+    """The lines that were printed, without the one that says how many are left out."""
+    text = result.output.rstrip("\n")
+    return len(text.split("\n")) - bool(result.cut) + result.cut if text else 0
+
+
 def outcome(result: CommandResult) -> Iterable[str]:
     """`exit 1`, `3.2 s`, `12 lines`, `2 files changed`: what came of a command, in words."""
-    lines, files = result.output.count("\n") + result.cut, len(result.changed)
+    lines, files = _lines(result), len(result.changed)
     found = (
         _ENDINGS.get(result.how, "" if result.ok and result.by != "person" else result.ending),
         f"{result.seconds:.1f} s",

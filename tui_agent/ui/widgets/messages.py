@@ -6,9 +6,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, cast
 
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Region, Size
@@ -21,7 +20,7 @@ from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlic
 from tui_agent.store.usage import estimated_tokens
 from tui_agent.ui.sink import label, parts, plain
 from tui_agent.ui.widgets.broken import GuardedText, or_broken
-from tui_agent.ui.widgets.command_output import CommandOutput, PlaceLink
+from tui_agent.ui.widgets.command_output import CommandOutput, FoldLine, PlaceLink
 
 if TYPE_CHECKING:
     from tui_agent.ui.widgets.message_text import MessageText
@@ -91,7 +90,7 @@ class MessageBlock(Vertical):
             yield from _agent_text(message.summary, message.text)
         else:
             yield _words(message.text, "words")
-        yield from (CallLine(uses) for uses in _grouped(message.calls))
+        yield from (CallLine(uses) for uses in grouped(message.calls))
         if self.facts:
             self._facts_line = _line_of(self.facts)
             yield self._facts_line
@@ -113,13 +112,18 @@ class MessageBlock(Vertical):
             self._draw_calls(self.message.calls)  # one may have been answered since the block was composed
 
     def _draw_calls(self, calls: Sequence[ToolUse]) -> None:
-        there, groups = list(self.query(CallLine)), _grouped(calls)
+        there, groups = list(self.query(CallLine)), grouped(calls)
         for line, uses in zip(there, groups, strict=False):
             line.show(uses)
         for uses in groups[len(there) :]:
             self.mount(CallLine(uses), before=self._facts_line)
         for line in there[len(groups) :]:
             line.remove()
+
+    def fold_line(self, at: int) -> FoldLine | None:
+        """The command or the call of that number among those that can be unfolded; None where it is not drawn."""
+        lines = list(self.query(FoldLine))
+        return lines[at] if 0 <= at < len(lines) else None
 
     def show_facts(self, facts: str) -> None:
         """What became of it; also before it is composed, and while the screen goes away, when there is no line."""
@@ -250,33 +254,17 @@ class Reasoning(GuardedText):
         return f"{self._tokens:,}" if self._tokens else f"~{estimated_tokens(len(self._text)):,}"
 
 
-class CallLine(GuardedText, can_focus=True):
+class CallLine(FoldLine):
     """Calls of tools in one line: what, how long, how much; what came of each, once it is asked for."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "unfold", show=False)]
-
     def __init__(self, uses: Sequence[ToolUse]) -> None:
-        super().__init__(classes="command", markup=False)
+        super().__init__()
         self._uses = tuple(uses)
-        self._unfolded = False
-
-    def on_mount(self) -> None:
-        self._draw()
 
     def show(self, uses: Sequence[ToolUse]) -> None:
         if tuple(uses) != self._uses:
             self._uses = tuple(uses)
             self._draw()
-
-    def on_click(self) -> None:
-        self.action_unfold()
-
-    def action_unfold(self) -> None:
-        self._unfolded = not self._unfolded
-        self._draw()
-
-    def _draw(self) -> None:
-        self.update(or_broken(self._content))
 
     def _content(self) -> Content:
         fold = ("▾ " if self._unfolded else "▸ ", "$muted")
@@ -304,7 +292,7 @@ def _use(use: ToolUse) -> list[str | tuple[str, str]]:
     return [mark, f"{use.name} {use.shown}  ", (" · ".join(fact for fact in facts if fact), "$muted")]
 
 
-def _grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
+def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
     """Each call alone, but a long run of reads that went well together, and all but the newest of very many."""
     groups: list[list[ToolUse]] = []
     for use in uses:

@@ -14,6 +14,7 @@ from textual.timer import Timer
 
 from tui_agent.store.state import ChatMessage, ReviewSlice, State
 from tui_agent.ui.widgets.blocks import TextBlock, blocks_of
+from tui_agent.ui.widgets.command_output import FoldLine
 from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, facts_of
 from tui_agent.ui.widgets.scroll_position import ScrollPosition, around
 
@@ -52,6 +53,13 @@ class Transcript(VerticalScroll, can_focus=True):
             super().__init__()
             self.block = block
             self.what = what
+
+    class Walked(Message):
+        """Another block is chosen, None where no longer any is."""
+
+        def __init__(self, block: TextBlock | None) -> None:
+            super().__init__()
+            self.block = block
 
     class Behind(Message):
         """So many messages came below the part in view."""
@@ -170,16 +178,22 @@ class Transcript(VerticalScroll, can_focus=True):
     def _choose(self, block: TextBlock | None) -> None:
         if self._chosen is not None:
             self.screen.clear_selection()
+        if block != self._chosen:
+            self.post_message(self.Walked(block))
         self._chosen = block
         seen = block is not None and block.code and self._show_code(block)
         for number, one in self._blocks.items():
-            one.set_class(block is not None and block.message == number and not seen, "-chosen")
-        if block is not None:
-            if not seen:
-                self.scroll_to_widget(self._blocks[block.message], animate=False)
-            self.app.notify(
-                f"{block.words} · y copies · o opens it · ↑ ↓ walk · Esc", timeout=4, markup=False
-            )
+            chosen = block is not None and block.message == number
+            one.set_class(chosen and block is not None and block.line < 0 and not seen, "-chosen")
+            for line in one.query(FoldLine):
+                line.set_class(chosen and line is self._line_of(block), "-chosen")
+        if block is not None and not seen:
+            widget = self._line_of(block) or self._blocks[block.message]
+            self.scroll_to_widget(widget, animate=False)
+
+    def _line_of(self, block: TextBlock | None) -> FoldLine | None:
+        """The line that can be unfolded which the block is."""
+        return self._blocks[block.message].fold_line(block.line) if block is not None else None
 
     def _show_code(self, block: TextBlock) -> bool:
         """Show a block of code as selected, in view; whether it is drawn."""
@@ -197,7 +211,11 @@ class Transcript(VerticalScroll, can_focus=True):
             return
         event.stop()
         event.prevent_default()
-        if event.key in ("up", "down"):
+        if event.key == "enter" and (line := self._line_of(block)) is not None:
+            self.release_anchor()  # what was unfolded is read from its beginning
+            line.action_unfold()
+            self.call_after_refresh(self.scroll_to_widget, line, animate=False, top=True)
+        elif event.key in ("up", "down"):
             found = self._all_blocks()
             at = found.index(block) if block in found else len(found)
             self._choose(found[max(0, min(len(found) - 1, at + (1 if event.key == "down" else -1)))])
