@@ -169,3 +169,12 @@ async def test_links_show_nothing_private(machine: Machine) -> None:
     result = await machine.run(f"cd {machine.home}; find . -type f | sort", "~/bin")
     shown = os.fsdecode(result.output.content()).split()
     assert shown == ["./.config/a/y.sh", "./notes/run.sh", "./x.sh"]
+
+
+async def test_a_home_with_programs_of_its_own_can_be_written(machine: Machine) -> None:
+    machine.put("~/bin/tool", "echo own")
+    machine.put("~/diary", "text")
+    result = await machine.run(
+        "tool; cd; mkdir -p .cache/x; echo 1 > .cache/x/y; ls -A; cat .cache/x/y", "~/bin"
+    )
+    assert result.output.content().split() == [b"own", b".cache", b"bin", b"1"]

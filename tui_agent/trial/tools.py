@@ -81,6 +81,7 @@ def tools(root: str, home: str, environ: Mapping[str, str], more: Iterable[str])
     named = [environ[name] for name in NAMED if environ.get(name)]
     chosen = [sys.base_prefix, sys.prefix, *more]
     usual = [*_ELSEWHERE, *(f"{home}/{name}" for name in _PLACES.split() if home)]
+    usual = [place for place in usual if os.path.lexists(place)]
     wanted = [*path, *named, *chosen, *usual]
     own = {os.path.realpath(one) for one in chosen}
     crossed = [one for place in (*path, *named, *usual) for one in _crossed(place)]
@@ -198,9 +199,11 @@ def caches(home: str, environ: Mapping[str, str], others: Sequence[str]) -> list
 def programs(environ: Mapping[str, str]) -> list[str]:
     """Folders with programs of the person and of ours, with what belongs to them."""
     wanted = [sys.base_prefix, sys.prefix, *(environ[name] for name in NAMED if environ.get(name))]
+    home = os.path.realpath(environ.get("HOME") or "/nonexistent")
     for path in environ.get("PATH", "").split(":"):
         above = os.path.dirname(path.rstrip("/"))
-        wanted += [path, *([above] if os.path.basename(path) in ("bin", "sbin") else ())]
+        whole = os.path.basename(path) in ("bin", "sbin") and (above != home or is_below(home, SYSTEM))
+        wanted += [path, *([above] if whole else ())]
     found = {os.path.realpath(path) for path in wanted if path.startswith("/")}
     return sorted(path for path in found if path not in ("/", *SYSTEM, "/usr/local"))
 
