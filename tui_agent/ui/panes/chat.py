@@ -12,7 +12,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_agent.context.memory import asks_to_go_on, shortened
+from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import PasteTooLong, TuiAgentError
 from tui_agent.session.effort_words import split_effort, with_effort
 from tui_agent.store.state import State
@@ -412,7 +412,8 @@ class ChatPane(Pane):
         line, block = self.query_one("#walking", PromptLine), message.block
         enter = " · Enter unfolds" if block is not None and block.line >= 0 else ""
         keys = f"{enter} · y copies · o opens · ↑ ↓ walk · Esc"
-        line.say(f"{shortened(one_line(block.words), _NAMED)}{keys}" if block is not None else "")
+        name = one_line(block.words) if block is not None else ""
+        line.say(f"{name[:_NAMED]}{'…' * (len(name) > _NAMED)}{keys}" if name else "")
 
     @on(Transcript.BlockAsked)
     def _take_block(self, message: Transcript.BlockAsked) -> None:

@@ -58,7 +58,7 @@ def _calls(message: ChatMessage) -> list[TextBlock]:
 
 
 def _spoken(message: ChatMessage) -> list[TextBlock]:
-    text = "\n\n".join(part for part in (message.summary, message.text) if part)
+    text = "\n\n".join(part for part in (message.headline, message.text) if part)
     if not text.strip():
         return []
     who = "your message" if message.kind == "person" else "the message"

@@ -15,6 +15,7 @@ from textual.timer import Timer
 from textual.widget import MountError, Widget
 from textual.widgets import Static
 
+from tui_agent.answers.gist import holds
 from tui_agent.edits.change import Change
 from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
 from tui_agent.store.usage import estimated_tokens
@@ -87,7 +88,7 @@ class MessageBlock(Vertical):
             self._thoughts = Reasoning(message.reasoning, message.thinking, self._unfolded)
             yield self._thoughts
         if message.kind == "agent":
-            yield from _agent_text(message.summary, message.text)
+            yield from _agent_text(message.headline, message.text)
         else:
             yield _words(message.text, "words")
         yield from (CallLine(uses) for uses in grouped(message.calls))
@@ -202,13 +203,14 @@ class MessageBlock(Vertical):
             self._thoughts.grow(reasoning, tokens)
 
     async def _draw(self, summary: str, text: str, *, growing: bool) -> None:
+        if holds(text, summary):
+            summary = ""
         if summary and self._summary is None:
             self._summary = markdown(summary, parsed=False, classes="summary")
             await self.mount(self._summary, before=self._body or self._facts_line)
         elif self._summary is not None:
             self._summary.display = bool(summary)
             await self._summary.show(summary, growing=growing)
-        text = "" if text == summary else text
         if text and self._body is None:
             self._body = markdown(text, growing=growing)
             await self.mount(self._body, before=self._facts_line)
@@ -338,7 +340,7 @@ def markdown(text: str, *, parsed: bool = True, growing: bool = False, classes: 
 def _agent_text(summary: str, text: str) -> Iterable[Widget]:
     if summary:
         yield _words(summary, "summary")
-    if text and text != summary:
+    if text:
         yield markdown(text) if _MARKDOWN.search(text) else _short(text)
 
 
