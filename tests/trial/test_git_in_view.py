@@ -7,13 +7,15 @@ import shlex
 from pathlib import Path
 
 import pytest
-from support.sessions import open_session
+from support.sessions import open_session, reply
+from support.trees import until
 
 from tests.support.repositories import git, repository
 from tests.support.views import text
+from tui_agent.edits.change import Pick
 from tui_agent.files.sensitive import is_secret
 from tui_agent.git.without_secrets import SENTENCE
-from tui_agent.trial import bubblewrap
+from tui_agent.trial import bubblewrap, git_objects
 from tui_agent.trial.environment import variables
 from tui_agent.trial.git_objects import GitObjects
 from tui_agent.trial.on_copy import RunFolder
@@ -205,6 +207,33 @@ async def test_a_pending_rename_shows_nothing(kept: Views) -> None:
     assert "hush" not in text(
         await kept.run("git show HEAD:.env; git log -p; git checkout .; cat .env", made)
     )
+
+
+async def test_what_an_apply_put_into_the_repository_is_looked_at_before_the_next_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = repository(tmp_path / "work", {".env": f"TOKEN={SECRET}\n", "a.txt": "a\n"})
+    asked: list[object] = []
+    answered = git_objects._answered
+
+    async def counted(question: object) -> object:
+        asked.append(question)
+        return await answered(question)  # ty: ignore[invalid-argument-type]
+
+    monkeypatch.setattr(git_objects, "_answered", counted)
+    change = {"path": "a.txt", "edits": [{"search": "a", "replace": "b"}]}
+    async with open_session(root, [reply(fileChanges=[change])]) as session:
+        await session.commands.run("true", allowed=True)
+        await session.commands.ended()
+        await session.chat.submit("change it")
+        await session.chat.finished()
+        await session.review.apply([Pick(one.id, None, one.version) for one in session.state.review.open])
+        await until(lambda: len(asked) == 2)
+        await session.commands.views.known()
+        await session.commands.run("cat .env; git log -p", allowed=True)
+        await session.commands.ended()
+        assert "hush" not in session.state.commands.results[-1].output
+        assert len(asked) == 2
 
 
 async def test_what_the_person_reveals_is_there(kept: Views) -> None:

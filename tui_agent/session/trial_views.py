@@ -26,6 +26,7 @@ from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import TrialSettings
 from tui_agent.store import events as e
 from tui_agent.store.commands import FULL_VIEWS, Isolated
+from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class TrialViews:
         self._said: set[str] = set()
         #: What the person has said yes to for this session: a copy.
         self._allowed: set[str] = set()
+        journal.store.subscribe(self._on_event)
 
     async def rung(self) -> Rung:
         """What commands of this workspace run in."""
@@ -235,6 +237,11 @@ class TrialViews:
         if self._scan is None:
             self._since = time.monotonic()
             self._scan = asyncio.create_task(asyncio.to_thread(self._judge.scan), name="secrets")
+            self._looking = asyncio.create_task(self._look_ahead(self._scan), name="secrets of git")
+
+    def _on_event(self, event: e.Event, _: State) -> None:
+        """An apply put objects into the repository: the next command need not wait for the look at them."""
+        if isinstance(event, e.CheckpointCommitted) and self._scan and self._looking and self._looking.done():
             self._looking = asyncio.create_task(self._look_ahead(self._scan), name="secrets of git")
 
     async def _look_ahead(self, scan: asyncio.Task[None]) -> None:
