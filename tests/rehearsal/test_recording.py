@@ -37,8 +37,17 @@ def test_the_header_says_what_can_be_asked() -> None:
 def test_the_pieces_make_up_the_answer_and_end_properly() -> None:
     for scene, exchange in zip((*SCENES, *REPAIRS, *PARTS), exchanges(), strict=True):
         *pieces, usage, end = [chunk for _, chunk in exchange["chunks"]]
-        assert json.loads("".join(piece["text"] for piece in pieces)) == scene.answer
-        assert (usage["type"], end["type"], end["reason"]) == ("usage", "end", "stop")
+        text = "".join(piece.get("text", "") for piece in pieces)
+        match scene.form:
+            case "object":
+                assert json.loads(text) == scene.answer
+            case "prose":
+                assert text == scene.answer["message"] and [*scene.answer] == ["message"]
+            case "calls":
+                made = [next(iter(json.loads(piece["arguments"]).values())) for piece in pieces]
+                assert made == [*scene.answer.values()] and not text
+        ended = "tool_calls" if scene.form == "calls" else "stop"
+        assert (usage["type"], end["type"], end["reason"]) == ("usage", "end", ended)
 
 
 def test_a_scene_takes_a_few_seconds_and_no_piece_is_long() -> None:

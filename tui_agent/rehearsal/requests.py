@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -23,16 +23,22 @@ SUB_TASKS_REQUEST = (
     "Split this into sub-tasks: an order can be cancelled from the command line. "
     "It concerns shop/models.py, shop/clients/orders_v2.py and shop/cli.py."
 )
+SILENT_REQUEST = "Note in README.md what a call of the network waits for at most, without a word about it."
+PROSE_REQUEST = "Which module do I open first, to understand this project?"
 
 #: The check that runs on what is proposed.
 CHECK_NAME, CHECK_COMMAND = "tests", "python3 -m unittest"
 
 
 class Scene(Struct, frozen=True):
-    """One exchange: `answer` in the `structured` dialect, and the tokens as a provider would count them."""
+    """One exchange: `answer` in the `structured` dialect, and the tokens as a provider would count them.
+
+    `form` says what goes out: the JSON object, its message as plain words, or its lists as calls and not a word.
+    """
 
     request: str
     answer: dict[str, Any]
     tokens_in: int
     tokens_out: int
     cached: int = 0
+    form: Literal["object", "prose", "calls"] = "object"

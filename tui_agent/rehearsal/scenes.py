@@ -14,7 +14,9 @@ from tui_agent.rehearsal.requests import (
     CONFLICT_REQUEST,
     FIRST_REQUEST,
     GOING_ON_REQUEST,
+    PROSE_REQUEST,
     SECOND_REQUEST,
+    SILENT_REQUEST,
     STALE_REQUEST,
     SUB_TASKS_REQUEST,
     UNDO_REQUEST,
@@ -356,12 +358,64 @@ SUB_TASKS = Scene(
                 "autoExecute": True,
             },
         ],
-        "nextSteps": [],
+        "nextSteps": [{"html": "See a change without a word about it", "inputText": SILENT_REQUEST}],
     },
     tokens_in=9127,
     tokens_out=384,
     cached=8200,
 )
 
+#: A model that calls functions and says nothing, as many do between two steps.
+SILENT = Scene(
+    request=SILENT_REQUEST,
+    answer={
+        "todos": [
+            {
+                "text": "Say in the README how long a call waits",
+                "aiText": "REQUEST_TIMEOUT of shop/settings.py, in seconds.",
+                "done": False,
+            }
+        ],
+        "fileChanges": [
+            {
+                "path": "README.md",
+                "todoIndex": 0,
+                "edits": [
+                    {
+                        "search": "See `docs/configuration.md` for the settings",
+                        "replace": "A call gives up after `REQUEST_TIMEOUT` seconds.\n\n"
+                        "See `docs/configuration.md` for the settings",
+                    }
+                ],
+            }
+        ],
+        "nextSteps": [{"html": "Ask something that plain words answer", "inputText": PROSE_REQUEST}],
+    },
+    tokens_in=9530,
+    tokens_out=141,
+    cached=9100,
+    form="calls",
+)
+
+#: An answer in plain words: no object, no summary, nothing to decide.
+PROSE = Scene(
+    request=PROSE_REQUEST,
+    answer={
+        "message": (
+            "Begin with `shop/cli.py`: each command is a few lines there, and it shows which client does the work.\n"
+            "\n"
+            "Then read one client, `shop/clients/payments.py` say. Each takes the function that sends a request, so "
+            "that the tests run without a network; that function is in `shop/transport.py`.\n"
+            "\n"
+            "`shop/models.py` and `shop/errors.py` are short. You need them once a name from them comes up, and the tests show each in use: `tests/test_clients.py` is the "
+            "one to keep beside them."
+        )
+    },
+    tokens_in=9702,
+    tokens_out=118,
+    cached=9500,
+    form="prose",
+)
+
 #: In their order.
-SCENES = (TIMEOUTS, SLOW_SERVICE, BATCH, STALE, GOING_ON, CHECKED, CONFLICT, UNDO, SUB_TASKS)
+SCENES = (TIMEOUTS, SLOW_SERVICE, BATCH, STALE, GOING_ON, CHECKED, CONFLICT, UNDO, SUB_TASKS, SILENT, PROSE)

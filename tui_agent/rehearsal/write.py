@@ -9,15 +9,18 @@ from itertools import cycle, islice
 
 import msgspec
 
-from tui_agent.model.client import Chunk, EndChunk, TextChunk, UsageChunk
+from tui_agent.model.client import CallChunk, Chunk, EndChunk, TextChunk, UsageChunk
 from tui_agent.rehearsal import recording
 from tui_agent.rehearsal.checked import REPAIRS
 from tui_agent.rehearsal.parts import PARTS
 from tui_agent.rehearsal.requests import Scene
 from tui_agent.rehearsal.scenes import SCENES
+from tui_agent.tools.registry import switched_on
 
 #: Seconds from the request to the first piece: long enough to see that something is awaited.
 FIRST_WAIT = 0.5
+#: Before each of the calls of an answer without words.
+CALL_PAUSE = 1.3
 #: What is read while it streams comes at about 100 characters a second, a word or two at a time.
 READ_WORDS, READ_PAUSES = (1, 2, 1, 1, 2), (0.06, 0.08, 0.05, 0.06)
 #: The rest of the answer is not read as it comes, so it need not be slow.
@@ -47,13 +50,32 @@ def lines() -> Iterator[str]:
 
 def chunks(scene: Scene) -> Iterator[Timed]:
     """A scene's answer as it streams, each chunk with its seconds after the one before."""
-    text = json.dumps(scene.answer, ensure_ascii=False)
-    read = len(json.dumps({key: scene.answer[key] for key in ("summary", "message")}, ensure_ascii=False)) - 1
+    if scene.form == "calls":
+        yield from _calls(scene)
+        return
+    if scene.form == "prose":
+        text = scene.answer["message"]
+        read = len(text)
+    else:
+        text = json.dumps(scene.answer, ensure_ascii=False)
+        said = {key: scene.answer[key] for key in ("summary", "message")}
+        read = len(json.dumps(said, ensure_ascii=False)) - 1
     pieces = [*_pieces(text[:read], READ_WORDS, READ_PAUSES), *_pieces(text[read:], REST_WORDS, REST_PAUSES)]
     for number, (pause, piece) in enumerate(pieces):
         yield (FIRST_WAIT if number == 0 else pause), TextChunk(piece)
     yield 0, UsageChunk(scene.tokens_in, scene.tokens_out, scene.cached, 0.0)
     yield 0, EndChunk(reason="stop")
+
+
+def _calls(scene: Scene) -> Iterator[Timed]:
+    """The lists of an answer as calls of the functions that they are for."""
+    functions = {function.key: function for function in (tool.function for tool in switched_on(()))}
+    for number, (key, entries) in enumerate(scene.answer.items()):
+        function = functions[key]
+        arguments = json.dumps({function.parameter: entries}, ensure_ascii=False)
+        yield CALL_PAUSE, CallChunk(number, f"call_{number}", function.name, arguments)
+    yield 0, UsageChunk(scene.tokens_in, scene.tokens_out, scene.cached, 0.0)
+    yield 0, EndChunk(reason="tool_calls")
 
 
 def _pieces(text: str, sizes: tuple[int, ...], pauses: tuple[float, ...]) -> Iterator[tuple[float, str]]:
