@@ -159,3 +159,10 @@ def test_hostile_prose_takes_time_in_proportion() -> None:
 
 def test_an_envelope_that_is_talked_about_is_none() -> None:
     assert prose.changes("The `*** Begin Patch` form:\n\n- one\n- two\n") == prose.ProseChanges()
+
+
+def test_a_diff_in_text_whose_lines_lack_their_blank_is_not_taken_in_part() -> None:
+    diff = "--- a/a.py\n+++ b/a.py\n@@ -1,4 +1,5 @@\n import a\n+import b\n \nx = 1\ny = 2\n"
+    found = prose.changes(f"{diff}@@ -9,2 +10,2 @@\nz = 1\n-w = 2\n+w = 3\n\nDone.")
+    assert not found.changes
+    assert "a.py" in [refusal.path for refusal in found.refused]

@@ -54,6 +54,16 @@ def test_a_sign_that_the_file_has_elsewhere_is_still_a_slip_where_it_has_a_plain
         edited(base, ("# ‘quoted’\nname = ’one’\n", "# ‘quoted’\nname = ’two’\n"))
 
 
+def test_a_header_decides_where_a_line_may_lack_the_blank_in_front() -> None:
+    base = "a\n  }\n\nb\n    }\n\nc\n"
+    assert diffed(base, "@@ -2,2 +2,3 @@\n    }\n+  x\n \n") == base.replace("  }\n", "  }\n  x\n", 1)
+
+
+def test_a_hunk_that_says_little_is_not_placed_elsewhere_than_its_header_says() -> None:
+    with pytest.raises(EditFailed, match="another layout"):
+        diffed("        }\n    }\n  };\n", "@@ -2,2 +2,3 @@\n     }\n+    x\n   }\n")
+
+
 def test_a_header_that_names_a_near_place_and_lines_that_are_elsewhere_contradict_each_other() -> None:
     hunk = " def load(users):\n-    send(users)\n+    send(None)\n"
     base = "def load( users ):\n    send( users )\n\n\ndef load(users):\n    send(users)\n"

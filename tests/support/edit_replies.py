@@ -561,6 +561,10 @@ def _asks_elsewhere(it: Written, kind: str, before: list[list[Line]]) -> bool:
     if kind == "made already":
         return any(_times(it.case.wanted_lines, _worded(block.old)) for block in it.blocks)
     lines = list(it.case.lines)
+    if kind == "commas" and any(
+        {line for mark, line in block.marked if mark == "-"}.intersection(block.new) for block in it.blocks
+    ):
+        return True  # the line is said to stay, and keeps what the file has
     return any(
         block.marked != marked
         and any(lines[at : at + len(block.old)] == block.old for at in range(len(lines)) if at != block.start)

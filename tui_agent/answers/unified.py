@@ -22,6 +22,8 @@ _COMBINED = late(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
 _EMPTY = "e69de29"
 _MAIL = late(r"From [0-9a-f]{40} |Index: |Only in ")
 _BULLET = late(r"[-+] {1,3}[\w`*\"'“(\[]")
+#: So many lines below a hunk that is too short may still belong to its file.
+_NEAR_BELOW = 100
 _VERSION = late(r"\d+\.\d[\w.() -]{0,40}$")
 
 
@@ -276,9 +278,12 @@ class _Reader:
         return at < self.end
 
     def _marked_below(self, at: int, missing: int) -> bool:
-        """Whether among the lines that a hunk lacks one looks like one of a diff, and not like one of a list."""
+        """Whether among the lines that a hunk lacks one looks like one of a diff, and not like one of a list; or a hunk
+        without a header of its own follows."""
         below = self.lines[at : min(at + missing + 1, self.end)]
-        return any(line[:1] in ("+", "-") and not _BULLET.match(line) for line in below)
+        if any(line[:1] in ("+", "-") and not _BULLET.match(line) for line in below):
+            return True
+        return any(begins_hunk(line) for line in self.lines[at : min(at + _NEAR_BELOW, self.end)])
 
     def _end_inside(self, at: int, old: int, new: int) -> int:
         """Where the hunk ends if the line that could close the fence is one of its own; 0 where it is not.

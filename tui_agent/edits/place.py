@@ -270,8 +270,10 @@ def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Fits:
         if not matches:
             raise
     else:
-        if matches[0].rung not in ("exact", "line-endings"):
-            matches = _unmarked(source, hunk) or matches
+        unmarked = [] if matches[0].rung in ("exact", "line-endings") else _unmarked(source, hunk)
+        told = [one.first for one in matches if one.first == hunk.line]
+        if unmarked and (not told or any(one.first == hunk.line for one in unmarked)):
+            matches = unmarked
     preconditions.check_told(source, hunk, matches)
     if hunk.ends_file:
         matches = [match for match in matches if match.end == len(source.lines)] or matches

@@ -111,10 +111,12 @@ def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> 
     there = source.keys(line, min(line + count, len(source.lines)))
     wanted = [key(text) for text in hunk.old.split("\n")[:-1]]
     said = sum(char.isalnum() for text in wanted for char in text)
-    if there == wanted and said >= near.FEWEST:
+    little = said < near.FEWEST and matches[0].rung not in ("exact", "line-endings")
+    if little or (there == wanted and said >= near.FEWEST):
         raise EditFailed(
-            f"{hunk.name} is said to begin in line {line + 1}, where lines are that differ from it in layout only,"
-            f" and is exactly in line {matches[0].first + 1}",
+            f"{hunk.name} is said to begin in line {line + 1}"
+            + ("" if little else ", where lines are that differ from it in layout only,")
+            + f" and is {'in another layout' if little else 'exactly'} in line {matches[0].first + 1}",
             "correct the line number, or copy the lines exactly from the file",
         )
 
