@@ -14,7 +14,7 @@ from pathlib import Path
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS)] * (str(TESTS) not in sys.path)
 
-from support.views import Runner, in_view, on_a_copy, text  # noqa: E402
+from support.views import Runner, in_bubblewrap, in_view, on_a_copy, text  # noqa: E402
 
 from tests.proofs.tally import Tally  # noqa: E402
 from tests.trial.test_survivors import ODD, SPACES, survivors  # noqa: E402
@@ -22,7 +22,7 @@ from tests.trial.test_way_back import DEEP, grown_by  # noqa: E402
 from tui_agent.trial.plan import MEGABYTE, Limits, NoView  # noqa: E402
 
 PYTHON = shlex.quote(sys.executable)
-RUNGS: dict[str, Runner] = {"overlay": in_view, "Landlock": on_a_copy}
+RUNGS: dict[str, Runner] = {"overlay": in_view, "bubblewrap": in_bubblewrap, "Landlock": on_a_copy}
 #: Folders and links that lead out of the workspace, to the folder that holds it.
 LINKS = ("../..", "../../letters", "../../letters/private.txt", "inner/../../../letters", "ABSOLUTE")
 #: What takes the place of the link.

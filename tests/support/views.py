@@ -6,6 +6,8 @@ import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from tui_agent.store.commands import Isolated
+from tui_agent.trial import bubblewrap
 from tui_agent.trial.environment import variables
 from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.on_copy import RunFolder
@@ -28,9 +30,23 @@ async def on_a_copy(
     root: Path, command: str, *seeds: Seed, timeout: float = 60, limits: Limits | None = None
 ) -> RunResult:
     """Under Landlock; its folder is removed."""
+    return await _with_folder("landlock", root, command, *seeds, timeout=timeout, limits=limits)
+
+
+async def in_bubblewrap(
+    root: Path, command: str, *seeds: Seed, timeout: float = 60, limits: Limits | None = None
+) -> RunResult:
+    """The same by bubblewrap. Raises `NoView` where that has no overlays."""
+    bubblewrap.check()
+    return await _with_folder("bubblewrap", root, command, *seeds, timeout=timeout, limits=limits)
+
+
+async def _with_folder(
+    isolated: Isolated, root: Path, command: str, *seeds: Seed, timeout: float, limits: Limits | None
+) -> RunResult:
     hidden = [Seed(path, "hidden") for path in HiddenFiles(str(root)).paths()]
     own = RunFolder(root.parent / "trials")
-    made = plan(root, seeds=(*seeds, *hidden), limits=limits, isolated="landlock", folder=own.path)
+    made = plan(root, seeds=(*seeds, *hidden), limits=limits, isolated=isolated, folder=own.path)
     chosen, _ = variables(made.root, made.places, os.environ)
     try:
         return await Run(timeout).in_view(made, ["/bin/sh", "-c", command], chosen)
