@@ -75,3 +75,53 @@ async def test_found_checks_are_offered_and_accepted_by_key(work: Path) -> None:
         await it.until(lambda: not it.session.state.checks.offered, "accepted")
         await it.until(lambda: "Checks found" not in it.text, "no offer any more")
         assert it.session.checks.names() == ["unittest"]
+
+
+async def test_found_checks_are_tried_edited_and_chosen_one_by_one(work: Path) -> None:
+    (work / "Makefile").write_text("test:\n\t./run\n")
+    (work / "run").write_text("#!/bin/sh\necho 'FAILED a.py::x - y'\necho '2 failed in 0.1s'\nexit 1\n")
+    (work / "run").chmod(0o755)
+    (work / ".golangci.yml").write_text("")
+    (work / "go.mod").write_text("")
+    (work / "go.work").write_text("use (\n\t./a\n)\n")
+    async with on_screen(work, interactive=True, size=(80, 24)) as it:
+        await it.press("ctrl+o", "A")
+        await it.shows("[x] golangci-lint: golangci-lint run")
+        await it.press("home", "e", "ctrl+a", "ctrl+k", *"make test", "enter")
+        await it.shows("[x] go: make test")
+        await it.press("n", *"true", "enter")
+        await it.shows("[x] true: true")
+        assert not it.session.state.commands.results  # nothing of a project runs before the key
+        await it.press("t")
+        await it.shows("✗ 2 fail already")
+        await it.shows("[ ] golangci-lint: golangci-lint run")
+        assert "program missing" in it.text
+        await it.until(lambda: "✓ 0." in it.text or "✓ 1 s" in it.text, "tried")
+        await it.press("s")
+        await it.shows("slow · ✓")
+        await it.press("enter")
+        await it.until(lambda: not it.session.state.checks.offered, "accepted")
+        assert [(one.name, one.command, one.slow) for one in it.session.checks.chosen()] == [
+            ("go", "make test", False),
+            ("true", "true", True),
+        ]
+        await it.press("ctrl+o", "A")
+        await it.shows("[ ] golangci-lint: golangci-lint run")  # it is found, and not accepted
+        assert "[x] go: make test" in it.text
+        await it.press("escape")
+
+
+async def test_what_is_tried_ends_by_a_key_and_none_is_an_answer(work: Path) -> None:
+    (work / "Makefile").write_text("test:\n\tsleep 60\n")
+    async with on_screen(work, interactive=True) as it:
+        await it.press("ctrl+o", "A")
+        await it.shows("[x] make: make test")
+        await it.press("t")
+        await it.until(lambda: it.session.state.commands.running, "it is tried")
+        await it.press("escape")
+        await it.until(lambda: not it.session.state.commands.running, "it has ended")
+        await it.press("a", "enter")
+        await it.until(lambda: not it.session.state.checks.offered, "declined")
+    async with on_screen(work, interactive=True) as it:
+        assert not it.session.state.checks.offered
+        assert it.session.checks.names() == []

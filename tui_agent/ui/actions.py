@@ -75,7 +75,7 @@ _ANYWHERE = [
     Action("commands.list", "Show the commands that ran, and what came of them"),
     Action("commands.take", "Put what the last command wrote into the review"),
     Action("checks.run", "Run the checks: on what is proposed, or in the folder"),
-    Action("checks.accept", "Checks that were found: run them always, or never", writes=True),
+    Action("checks.accept", "Checks of this folder: try and choose them", writes=True),
     Action("pane.next", "Go to the next pane"),
     Action("pane.previous", "Go to the previous pane"),
     Action("pane.zoom", "Zoom the pane, or back"),

@@ -95,7 +95,6 @@ _REASONS: dict[str, Reason] = {
     "commands.take": _unless(
         lambda state: any(result.changed for result in state.commands.results), "no command wrote anything"
     ),
-    "checks.accept": _unless(lambda state: state.checks.offered, "none were found"),
     "session.permission": _unless(lambda state: state.asked is not None, "no tool asks"),
     "pane.show_all": _unless(
         lambda state: state.layout.hidden or state.layout.zoomed or state.layout.sizes, "all are shown"

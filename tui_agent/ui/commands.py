@@ -39,7 +39,7 @@ DIALOGS = {
     "session.permission": "permissions:answer_permission",
     "session.permissions": "permissions:show_permissions",
     "checks.run": "questions:run_checks",
-    "checks.accept": "questions:accept_checks",
+    "checks.accept": "checks:choose_checks",
     "changes.commit": "commit:commit",
     "commands.list": "commands:show_commands",
 }

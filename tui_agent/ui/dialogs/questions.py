@@ -77,22 +77,6 @@ async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) ->
         return {}
 
 
-async def accept_checks(app: App[object], session: Session) -> None:
-    """Ask whether the checks that were found are to run on every proposal in this folder."""
-    offered = session.state.checks.offered
-    rows = [
-        ChooserRow("yes", label(f"Run them on every proposal in {session.workspace.root.name}")),
-        ChooserRow("no", label("Never offer them here again")),
-    ]
-    what = "; ".join(f"{check.name}: {check.command}" for check in offered)
-    chosen = await app.push_screen_wait(Chooser(what, lambda _: rows, "Enter chooses")) if offered else "yes"
-    if chosen:
-        try:
-            await session.checks.accept(chosen == "yes")
-        except TuiAgentError as error:
-            await session.notice(str(error), "error")
-
-
 async def run_checks(app: App[object], session: Session) -> None:
     """Run the checks: on what is proposed, in a view; else in the real folder, once the person has said it may be."""
     try:
