@@ -127,14 +127,11 @@ async def test_what_a_server_leaves_out_in_silence_is_noticed_and_named(
     work.mkdir()
     (work / "part0.py").write_text("def part_0(url):\n    return get(url, 0)\n" * 400)
     async with served(work, monkeypatch, "Ollama", window=2048, obeys=False) as (session, server):
-        left_out: list[str] = []
-        session.subscribe(
-            lambda event, state: left_out.extend(event.paths if isinstance(event, e.FilesLeftOut) else ())
-        )
         assert await turns(session, 1) == []
         model = session.state.model
         assert server.over and (model.window, model.window_known) == (2048, True)
-        assert left_out == ["part0.py"], "what left the request is named"
+        notices = [notice.text for notice in session.state.notices.items]
+        assert any(text.startswith("part0.py is shown in part: lines 1-") for text in notices), notices
         over = server.over
         assert await turns(session, 2) == [] and server.over == over, "once is enough"
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tui_agent.answers import objects
 from tui_agent.answers.lenient_json import joined
+from tui_agent.answers.line_ranges import Range, read_range
 
 FallbackKind = Literal["ask_user", "skip", "create_new"]
 #: Who wrote a pattern.
@@ -31,6 +32,8 @@ class FileAction(Struct, frozen=True):
     all: bool = False
     by: Author = "program"
     extra: tuple[str, ...] = ()
+    #: The lines that are wanted; none means all of it.
+    lines: tuple[Range, ...] = ()
 
     @property
     def steps(self) -> tuple[tuple[Author, str], ...]:
@@ -162,8 +165,22 @@ def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults
             fallback=_fallback(item.get("fallbackAction"), name, required, faults),
             all=item.get("all") is True,
             by="model",
+            lines=_ranges(item.get("lines"), name, faults),
         )
     )
+
+
+def _ranges(value: Any, name: str, faults: list[str]) -> tuple[Range, ...]:
+    """The lines that are asked for: a list of `120-180` and the like, or two numbers, the first line and the last."""
+    written = value if isinstance(value, list) else [] if value is None else [value]
+    if len(written) == 2 and all(isinstance(one, int) for one in written):
+        written = [f"{written[0]}-{written[1]}"]
+    found = [
+        read_range(part) for one in written for part in (one.split(",") if isinstance(one, str) else [one])
+    ]
+    if None in found:
+        faults.append(f"{name} has lines that are no range such as 120-180: they are left out.")
+    return tuple(one for one in found if one is not None)
 
 
 def _fallback(value: Any, name: str, required: bool, faults: list[str]) -> FallbackKind:

@@ -124,7 +124,7 @@ _LISTINGS = re.compile(rf"(## DIRECTORY LISTING RESULTS\n)(.*?){_END}", re.DOTAL
 _LISTED = re.compile(r"^### .*$", re.MULTILINE)
 _FOUND = re.compile(rf"(## SEARCH RESULTS\n[^\n]*\n).*?{_END}", re.DOTALL)
 _NOT_SHOWN = "(no longer shown)"
-_GONE = ("content", "fileId", "md5", "lines")
+_GONE = ("content", "fileId", "md5", "lines", "shown", "part", "outline")
 _CONTENTS = ("content", "edits", "diff")
 
 

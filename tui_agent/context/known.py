@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.answers.line_ranges import Range
 from tui_agent.context.blocks import cell
 
 #: A larger file is not a source that a model could use whole; in bytes.
@@ -42,6 +43,8 @@ class KnownFile(Struct, frozen=True):
     written_known: bool = False
     #: Which file on disk it is, whatever its name; 0 where that is not known.
     inode: int = 0
+    #: The lines that were shown last, where that was not all of it.
+    ranges: tuple[Range, ...] = ()
 
     @property
     def hash(self) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from tui_agent.answers.line_ranges import Range, in_words
 from tui_agent.context.blocks import inert, json_inert, name
 from tui_agent.context.known import LoadedBy
+from tui_agent.context.portions import LONGEST
 
 #: What a token of source takes on average, and a line's number before it; in bytes.
 BYTES_A_TOKEN = 4
@@ -16,6 +18,7 @@ NUMBER_BYTES = 5
 MASKED = (
     "[masked] stands for secrets that are not shown: leave those places as they are, and edit around them"
 )
+IN_PART = "only these lines are shown, the others are there: ask for them with read_files and `lines`"
 
 
 class LoadedFile(Struct, frozen=True):
@@ -38,10 +41,24 @@ class LoadedFile(Struct, frozen=True):
     inode: int = 0
     #: The provider's id for this text, where it was uploaded: then that is sent instead.
     file_id: str = ""
+    #: The lines that are shown, where not all are; `text` is all of it.
+    ranges: tuple[Range, ...] = ()
+    #: What is in it, by line, where only a part is shown.
+    outline: tuple[str, ...] = ()
 
     @property
     def lines(self) -> int:
         return len(self.text.splitlines())
+
+    @property
+    def view(self) -> str:
+        """What of it a request holds: its hash, with the lines where not all are shown."""
+        return f"{self.md5}#{in_words(self.ranges)}" if self.ranges else self.md5
+
+    @property
+    def numbered(self) -> str:
+        """What is shown of it, each line with its number."""
+        return numbered(self.text, self.ranges)
 
 
 def cost(size: int, lines: int) -> int:
@@ -49,9 +66,24 @@ def cost(size: int, lines: int) -> int:
     return (size + NUMBER_BYTES * lines) // BYTES_A_TOKEN
 
 
-def numbered(text: str) -> str:
-    """The text with `1: ` and so on before each line, ends of lines made plain."""
-    return "\n".join(f"{number}: {line}" for number, line in enumerate(text.splitlines(), 1))
+def numbered(text: str, ranges: Sequence[Range] = ()) -> str:
+    """The text, or these lines of it, with `1: ` and so on before each line, ends of lines made plain."""
+    lines = text.splitlines()
+    if not ranges:
+        return "\n".join(f"{number}: {line}" for number, line in enumerate(lines, 1))
+    return "\n…\n".join(
+        "\n".join(
+            f"{number}: {_cut(lines[number - 1])}" for number in range(first, min(last, len(lines)) + 1)
+        )
+        for first, last in ranges
+    )
+
+
+def _cut(line: str) -> str:
+    """A line of a part as it is shown: the end of one that is longer than a whole part is left out."""
+    if len(line) <= LONGEST:
+        return line
+    return f"{line[:LONGEST]} [… {len(line) - LONGEST:,} characters left out]"
 
 
 class InView(Struct, frozen=True):
@@ -64,7 +96,7 @@ class InView(Struct, frozen=True):
 
     def reference(self, file: LoadedFile) -> dict[str, object] | None:
         """What is said in place of the content, None where it must be sent."""
-        if self.sent.get(file.path) == file.md5:
+        if self.sent.get(file.path) in (file.md5, file.view):
             return {"unchanged": True}
         if self.attached.get(file.path) == file.md5:
             return {"attached": True}
@@ -84,13 +116,17 @@ def read_files_result(files: Iterable[LoadedFile], in_view: InView) -> str:
 
 def _entry(file: LoadedFile, in_view: InView) -> dict[str, object]:
     entry: dict[str, object] = {"path": file.path, "md5": file.md5, "lines": file.lines}
+    if file.ranges:
+        entry |= {"shown": in_words(file.ranges), "part": IN_PART}
+        if file.outline:
+            entry["outline"] = [inert(line) for line in file.outline]
     if file.unsaved:
         entry["unsaved"] = True
     if file.masked:
         entry["masked"] = MASKED
     reference = in_view.reference(file)
     if reference is None:
-        reference = {"fileId": file.file_id} if file.file_id else {"content": inert(numbered(file.text))}
+        reference = {"fileId": file.file_id} if file.file_id else {"content": inert(file.numbered)}
     return entry | reference
 
 
@@ -104,4 +140,4 @@ def bundle_section(files: Sequence[LoadedFile]) -> str:
 def _bundled(file: LoadedFile) -> str:
     facts = f"{file.size} bytes, {file.lines} lines, md5 {file.md5}"
     why = f"\n{name(file.action)}" if file.action else ""
-    return f"### {name(file.path)} ({facts}){why}\n{inert(numbered(file.text))}"
+    return f"### {name(file.path)} ({facts}){why}\n{inert(file.numbered)}"

@@ -327,14 +327,18 @@ async def why_silent(address: str, name: str, messages: Sequence[Message], key: 
 _WINDOW = late(
     r"(?i)(?:context[ _](?:window|length|size)|n_ctx)\W{1,4}(?:of |is |only |tokens? )*\(?(\d{3,})"
     r"|context length of only (\d{3,})|maximum context length is (\d{3,})"
+    r"|tokens? > (\d{3,}) max|maximum number of tokens allowed:? ?\(?(\d{3,})"
 )
 _ASKED = late(
-    r"(?i)(?:requested(?: tokens)?|request|n_prompt_tokens\W{1,4}|resulted in|keep the first) ?\(?(\d{3,})"
+    r"(?i)(?:requested(?: tokens)?|request|n_prompt_tokens\W{1,4}|resulted in|keep the first|too long:|token count)"
+    r" ?\(?(\d{3,})"
 )
+_THOUSANDS = late(r"(?<=\d),(?=\d{3})")
 
 
 def sizes_in(words: str) -> tuple[int, int]:
     """The window and the size of the request that a server names when it finds one too long, 0 for what it does not."""
+    words = _THOUSANDS.sub("", words)
     window, asked = _WINDOW.search(words), _ASKED.search(words)
     named = next(filter(None, window.groups())) if window else ""
     return whole_number(named), whole_number(asked[1]) if asked else 0

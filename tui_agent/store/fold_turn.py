@@ -166,7 +166,9 @@ def _reopened(state: State, event: e.ActionReopened) -> State:
 def _left_out(state: State, event: e.FilesLeftOut) -> State:
     if not event.loaded:
         return on_action(
-            state, event.action, lambda slot: replace(slot, left_out=(*slot.left_out, *event.paths))
+            state,
+            event.action,
+            lambda slot: _failed(replace(slot, left_out=(*slot.left_out, *event.paths))),
         )
     files = {path: file for path, file in state.known.files.items() if path not in event.paths}
     files |= {file.path: file for file in event.before}
@@ -174,10 +176,15 @@ def _left_out(state: State, event: e.FilesLeftOut) -> State:
     def without(slot: ActionSlice) -> ActionSlice:
         gone = tuple(path for path in slot.loaded if path in event.paths)
         kept = tuple(path for path in slot.loaded if path not in event.paths)
-        return replace(slot, loaded=kept, left_out=(*slot.left_out, *gone)) if gone else slot
+        return _failed(replace(slot, loaded=kept, left_out=(*slot.left_out, *gone))) if gone else slot
 
     plan = replace(state.plan, actions=tuple(map(without, state.plan.actions)))
     return replace(state, plan=plan, known=replace(state.known, files=files))
+
+
+def _failed(slot: ActionSlice) -> ActionSlice:
+    """An action of which nothing goes with the request has failed."""
+    return slot if slot.loaded or slot.state != "loaded" else replace(slot, state="failed")
 
 
 def _listed(state: State, event: e.DirectoryListed) -> State:

@@ -20,7 +20,16 @@ from tui_agent.planning.near_names import names_one, nearest
 from tui_agent.store import events as e
 from tui_agent.store.state import Decision
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.files import FilesRead, LoadedFiles, load_files, read_files, take, that_fit
+from tui_agent.tools.files import (
+    FilesRead,
+    LoadedFiles,
+    in_part,
+    load_files,
+    named_fit,
+    read_files,
+    take,
+    that_fit,
+)
 from tui_agent.workspace.patterns import escape
 
 NEAREST_SHOWN = 5
@@ -199,7 +208,10 @@ class _Search:
         unread = _unreadable(read)
         if unread and len(unread) == len(chosen):
             return unread[0]
+        read = in_part(read, action.lines)
         fitting, rest = await that_fit(self._context, held, read.files, smallest_first=action.all)
+        if not action.all:
+            fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit)
         lines = sum(file.lines for file in fitting)
         await self._emit(e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:PATHS_KEPT])))
         if hit.why == OTHER_CASE:

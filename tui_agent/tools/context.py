@@ -35,6 +35,8 @@ class Progress:
     #: How many sub-tasks were taken, and how many folders listed.
     sub_tasks: int = 0
     listed: int = 0
+    #: The lines that searches have found, by path.
+    hits: dict[str, list[int]] = field(default_factory=dict)
     #: Paths about which the person has decided while the model was asked again for their changes, and how often it
     #: was asked, by path.
     settled_paths: frozenset[str] = frozenset()

@@ -14,7 +14,9 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.answers import line_ranges
 from tui_agent.answers.plans import FileAction
+from tui_agent.context import portions
 from tui_agent.context.known import MAX_BYTES, KnownFile, LoadedBy, table_row
 from tui_agent.context.loaded import InView, LoadedFile, cost, read_files_result
 from tui_agent.errors import LooksSecret, TuiAgentError
@@ -35,6 +37,12 @@ MOST_BYTES_A_TOKEN = 16
 #: Where nobody knows the model's window, in tokens.
 DEFAULT_WINDOW = 32_000
 NO_ROOM = "no room in the model's window"
+#: A part of fewer tokens is of no use.
+LEAST_PART = 200
+#: What a token takes at the least where a part is measured first, and how often it is measured.
+_BYTES_FIRST, _MEASURED = 3.0, 4
+#: A part comes with an outline of so many lines at most, of a text of so many bytes at most.
+_MOST_OUTLINE, _MOST_OUTLINED = 150, 400_000
 #: How many of the files that were left out are named in a sentence.
 NAMED = 20
 #: What the person can choose for a file with a secret, beside leaving it out.
@@ -70,6 +78,10 @@ class LoadedFiles(Struct, frozen=True):
     @property
     def bundled(self) -> tuple[LoadedFile, ...]:
         return tuple(file for file in self.files if file.loaded_by == "bundle")
+
+    def with_part(self, part: LoadedFile) -> LoadedFiles:
+        """With a part of a file in place of all of it."""
+        return replace(self, files=tuple(part if file.path == part.path else file for file in self.files))
 
     def without(self, paths: Iterable[str]) -> LoadedFiles:
         gone = set(paths)
@@ -111,16 +123,20 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
 
 def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFile:
     """The registry's entry for a file that the model is about to see."""
+    seen_whole = (
+        before is not None and before.whole and before.md5 == file.md5 and before.freshness == "fresh"
+    )
     return KnownFile(
         path=file.path,
         md5=file.md5,
         seen_turn=turn,
         size=file.size,
         lines=file.lines,
-        tokens=cost(file.size, file.lines),
+        tokens=cost(len(file.numbered), 0) if file.ranges else cost(file.size, file.lines),
         language=file.language,
         loaded_by=file.loaded_by,
-        whole=not file.masked,
+        whole=not file.masked and (not file.ranges or seen_whole),
+        ranges=() if seen_whole else file.ranges,
         masked=file.masked,
         inode=file.inode,
         modified_turn=before.modified_turn if before else 0,
@@ -256,10 +272,13 @@ async def load_files(
     held: Sequence[LoadedFile],
     emit: Emit,
     action: str = "",
+    ranges: Sequence[line_ranges.Range] = (),
 ) -> LoadedFiles:
-    """Read files for the next request while they fit beside those that it holds; what does not fit is named."""
-    read = await read_files(context, paths, loaded_by, held, emit, action=action)
+    """Read files for the next request while they fit beside those that it holds, or these lines of them; what does not
+    fit whole is shown in part, and else named."""
+    read = in_part(await read_files(context, paths, loaded_by, held, emit, action=action), ranges)
     fitting, rest = await that_fit(context, held, read.files)
+    fitting, rest = await named_fit(context, held, fitting, rest, emit)
     return await take(context, read, fitting, rest, emit, action)
 
 
@@ -291,16 +310,117 @@ async def that_fit(
     return fitting, rest
 
 
+def in_part(read: FilesRead, ranges: Sequence[line_ranges.Range]) -> FilesRead:
+    """The files with only these lines of each, where there are such; all of it where there are none."""
+    if not ranges:
+        return read
+    return replace(
+        read, files=tuple(replace(file, ranges=line_ranges.within(ranges, file.lines)) for file in read.files)
+    )
+
+
+async def named_fit(
+    context: ToolContext,
+    held: Sequence[LoadedFile],
+    fitting: Sequence[LoadedFile],
+    rest: Sequence[LoadedFile],
+    emit: Emit,
+) -> tuple[list[LoadedFile], list[LoadedFile]]:
+    """Files that are wanted by name may have all the room that is free; of one that is larger a part is shown."""
+    fitting, out = list(fitting), []
+    if not rest:
+        return fitting, out
+    left = free_room(context) - sum(await costs_of(context, (*held, *fitting)))
+    for file in rest:
+        (tokens,) = await costs_of(context, [file])
+        if tokens > left:
+            part = await shortened(context, file, min(left, files_room(context)))
+            if part is None:
+                out.append(file)
+                continue
+            await emit(part_notice(part))
+            file = part
+            (tokens,) = await costs_of(context, [file])
+        left -= tokens
+        fitting.append(file)
+    return fitting, out
+
+
+def part_notice(part: LoadedFile) -> e.NoticeGiven:
+    lines = line_ranges.in_words(part.ranges)
+    return e.NoticeGiven("info", f"{part.path} is shown in part: lines {lines} of {part.lines:,}")
+
+
+def free_room(context: ToolContext) -> int:
+    """How many tokens of the window are left for files: older contents can give way, what was said stays."""
+    state = context.state()
+    taken = state.conversation.head_tokens
+    taken += sum(message.tokens - message.files for message in state.conversation.messages)
+    return window_of(state) - taken - cost(len(state.turn.request), 0)
+
+
+async def shortened(context: ToolContext, file: LoadedFile, room: int) -> LoadedFile | None:
+    """The file with as many lines as have room, in tokens, those that are wanted before others; None where that is too
+    few to be of use."""
+    if room < LEAST_PART:
+        return None
+    wanted = wanted_of(context, file)
+    lines = await asyncio.to_thread(file.text.splitlines)
+    listed = () if wanted.ranges else await asyncio.to_thread(_outline, file)
+    best: LoadedFile | None = None
+    size = room * _BYTES_FIRST
+    for _ in range(_MEASURED):
+        ranges = await asyncio.to_thread(portions.fitting, lines, wanted, int(size))
+        if not ranges:
+            break
+        part = replace(file, ranges=ranges, outline=listed)
+        (tokens,) = await costs_of(context, [part])
+        if tokens <= room:
+            best = part
+            if tokens > 0.8 * room or ranges == ((1, len(lines)),):
+                break
+            size *= min(2.0, 0.95 * room / tokens)
+        elif best is not None:
+            break
+        else:
+            listed = listed[: len(listed) // 2]
+            size *= 0.9 * room / tokens
+    return best
+
+
+def wanted_of(context: ToolContext, file: LoadedFile) -> portions.Wanted:
+    """What this turn wants of a file: lines by number, places that a search found, and what its words name."""
+    state = context.state()
+    request = state.turn.request
+    slot = next((one for one in state.plan.actions if one.action.name == file.action), None)
+    about = [slot.action.reason, slot.action.name] if slot else []
+    todos = [f"{todo.text} {todo.details}" for todo in state.todos if not todo.done]
+    name = file.path.rpartition("/")[2]
+    ranges = file.ranges or (slot.action.lines if slot else ()) or line_ranges.ranges_in(request, name)
+    hits = tuple(context.progress.hits.get(file.path, ()))
+    return portions.Wanted(tuple(ranges), hits, " ".join([request, *about, *todos]))
+
+
+def _outline(file: LoadedFile) -> tuple[str, ...]:
+    """What the file defines, by line, where its language is known."""
+    from tui_agent.workspace.symbols import has_symbols, symbols
+
+    if file.masked or len(file.text) > _MOST_OUTLINED or not has_symbols(file.path):
+        return ()
+    found = [symbol for symbol in symbols(file.path, file.text) or () if symbol.depth < 2]
+    return tuple(f"{symbol.row + 1}: {symbol.kind} {symbol.name}"[:120] for symbol in found[:_MOST_OUTLINE])
+
+
 async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[int]:
     """What each file adds to a request, in tokens: its text, path and hash, and its row in the table."""
-    fresh = [file for file in files if (file.path, file.md5) not in context.costs]
+    fresh = [file for file in files if (file.path, file.view) not in context.costs]
     if fresh:
         texts = await _in_requests(context, fresh)
         counted = await context.model.count(context.state().model.name, texts, wait=True)
         context.costs.update(
-            {(file.path, file.md5): count for file, count in zip(fresh, counted.counts, strict=True)}
+            {(file.path, file.view): count for file, count in zip(fresh, counted.counts, strict=True)}
         )
-    return [context.costs[file.path, file.md5] for file in files]
+    return [context.costs[file.path, file.view] for file in files]
 
 
 def files_room(context: ToolContext) -> int:

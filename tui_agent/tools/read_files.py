@@ -30,10 +30,13 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     loaded = await find_files(with_fields(context, refusal=refusal), wanted, (), emit)
     lines, count = sum(file.lines for file in loaded.files), len(loaded.files)
     files = f"{count} file{'' if count == 1 else 's'}, {lines:,} line{'' if lines == 1 else 's'}"
+    names = {action.name for action in actions}
+    out = sum(len(slot.left_out) for slot in context.state().plan.actions if slot.action.name in names)
+    more = f"{out} without room" if out else ""
     return ToolResult(
         loaded=loaded,
-        ok=bool(count),
-        amount=files if count else "nothing found",
+        ok=bool(count) and not out,
+        amount=", ".join(filter(None, (files if count else "", more))) or "nothing found",
         details="\n".join([*(f"{file.path}: {file.lines:,} lines" for file in loaded.files), *loaded.facts]),
     )
 
@@ -64,6 +67,11 @@ TOOL = Tool(
             "required": {"type": "boolean"},
             "fallbackAction": {"type": "string", "enum": ["ask_user", "skip", "create_new"]},
             "all": {"type": "boolean", "description": "Every file that fits, not one."},
+            "lines": {
+                "type": "array",
+                "description": "Only these lines, such as 120-180: of a file that is shown in part.",
+                "items": {"type": "string"},
+            },
         },
         "required": ["patterns"],
     },

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from tui_agent.answers.values import SearchRequest
 from tui_agent.context.blocks import inert, item, name
+from tui_agent.context.known import MAX_BYTES
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.disclosure import Decisions, judge
 from tui_agent.files.gate import Gate, is_secret, read
@@ -23,7 +24,7 @@ from tui_agent.tools.permission import refusal_of_path
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 MAX_PLACES = 50
-MAX_SEARCHED_BYTES = 1024 * 1024
+MAX_SEARCHED_BYTES = MAX_BYTES
 MAX_LINE = 200
 #: Seconds that an expression may take on one line: some take longer than anybody waits.
 MATCH_SECONDS = 1.0
@@ -32,6 +33,8 @@ MATCH_SECONDS = 1.0
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     await emit(PhaseChanged("finding"))
     found = [await search_text(context, request) for request in call.entries]
+    for path, line in (hit for one in found for hit in one.hits):
+        context.progress.hits.setdefault(path, []).append(line)
     places = sum(len(one.places) for one in found)
     return ToolResult(
         "\n\n".join(one.section for one in found),
@@ -46,6 +49,7 @@ class TextSearch(Struct, frozen=True):
     request: SearchRequest
     places: tuple[str, ...] = ()
     error: str = ""
+    hits: tuple[tuple[str, int], ...] = ()
 
     @property
     def section(self) -> str:
@@ -61,6 +65,7 @@ async def search_text(context: ToolContext, request: SearchRequest) -> TextSearc
     rules = context.settings.permissions
     try:
         expression = regex.compile(request.pattern if request.regex else re.escape(request.pattern))
+        hits: list[tuple[str, int]] = []
         places = await asyncio.to_thread(
             _search,
             context.workspace.gate,
@@ -68,15 +73,24 @@ async def search_text(context: ToolContext, request: SearchRequest) -> TextSearc
             expression,
             request.glob,
             context.state().secrets,
+            hits,
         )
     except regex.error as error:
         return TextSearch(request, error=f"not an expression that can be searched: {item(str(error))}")
     except TimeoutError:
         return TextSearch(request, error=f"stopped: the expression took over {MATCH_SECONDS:g} s on one line")
-    return TextSearch(request, tuple(places))
+    return TextSearch(request, tuple(places), hits=tuple(hits))
 
 
-def _search(gate: Gate, paths: Sequence[str], expression: Any, glob: str, decisions: Decisions) -> list[str]:
+def _search(
+    gate: Gate,
+    paths: Sequence[str],
+    expression: Any,
+    glob: str,
+    decisions: Decisions,
+    hits: list[tuple[str, int]],
+) -> list[str]:
+    """The places as lines; each one's path and line are added to `hits`."""
     places: list[str] = []
     for path in paths:
         if is_secret(path) or (glob and not fnmatch.fnmatchcase(path, glob)):
@@ -90,6 +104,7 @@ def _search(gate: Gate, paths: Sequence[str], expression: Any, glob: str, decisi
             continue
         for number, line in _fitting(_searchable(path, data, file, decisions), expression):
             places.append(f"{name(path)}:{number}: {inert(line.strip()[:MAX_LINE])}")
+            hits.append((path, number))
             if len(places) >= MAX_PLACES:
                 return [*places, f"… the first {MAX_PLACES} places"]
     return places

@@ -112,7 +112,7 @@ async def begin(
         turn=context.turn,
         why=why,
         messages=(*system, *carried),
-        files={file.path: file.md5 for file in working},
+        files={file.path: file.view for file in working},
         contexts={file.path: file.md5 for file in contexts},
         model=state.model.name,
         protocol=state.model.protocol,

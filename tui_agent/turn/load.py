@@ -90,7 +90,7 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
         if not needed or entry.freshness == "deleted" or _is_known_by_new_name(context, path, entry):
             continue
         held = draft.everything.files
-        more = await load_files(context, [path], entry.loaded_by, held, emit)
+        more = await load_files(context, [path], entry.loaded_by, held, emit, ranges=entry.ranges)
         draft = replace(draft, loaded=draft.loaded.plus(more))
     return draft
 
@@ -131,7 +131,7 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     ids: dict[str, str] = {}
     for file in draft.everything.asked_for:
         known_there = in_view.get(file.path) == file.md5 and not store.has(model, file.md5)
-        if file.path in ids or file.file_id or not file.text or known_there:
+        if file.path in ids or file.file_id or file.ranges or not file.text or known_there:
             continue
         try:
             ids[file.path] = await store.upload(model, file.path, file.md5, file.text)

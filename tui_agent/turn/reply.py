@@ -24,6 +24,7 @@ from tui_agent.errors import (
 )
 from tui_agent.model.client import CallChunk, Chunk, Message, ReasoningChunk, TextChunk
 from tui_agent.model.parts import CallPart, Part, TextPart, calls_of, message_of
+from tui_agent.model.servers import sizes_in
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.context import Emit
@@ -46,6 +47,8 @@ from tui_agent.turn.window import Earlier, fit
 
 #: What share of a request that was too long the next one may have, attempt by attempt.
 LESS = (0.8, 0.5)
+#: What share of a window that a provider tells is used: its count is not ours.
+NEARLY = 0.9
 #: More changes in one answer are more than anybody looks through.
 MOST_CHANGES = 1_000
 #: More sentences about what could not be read are for nobody.
@@ -90,12 +93,20 @@ async def ask(context: TurnContext, draft: Draft, earlier: Earlier, emit: Emit) 
             await emit(e.RequestWithdrawn(context.turn))
             if context.state().reply.letters:  # the request was not read whole: what came does not answer it
                 await emit(e.ReplyGrew(context.turn, "", ""))
-            known = await known_again(context, emit)
+            known = await known_again(context, emit) or _told_room(error.what, composed.size)
             if isinstance(error, ContextTooLong):
                 size.reduce(composed.size, error, known)
         except (Unreachable, RateLimited, BadKey) as error:
             await _next_model(context, error, failed, emit)
             size = _Size(context)
+
+
+def _told_room(words: str, size: int) -> int:
+    """The room for a request of ours, where the provider's refusal of one of this `size` tells its window; else 0."""
+    window, asked = sizes_in(words)
+    if not window:
+        return 0
+    return int(NEARLY * size * window / asked) if asked > window else int(NEARLY * window)
 
 
 def _calls_in(messages: Sequence[Message]) -> frozenset[str]:

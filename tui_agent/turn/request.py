@@ -214,7 +214,11 @@ class _Newest:
         self.rows = _rows(state, draft.goes_on and bool(draft.query))
         self._new_contexts, self._gone = instructions.news(draft.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
-        self.files = {file.path: file.md5 for file in self._all.files} | self._attached
+        #: What is whole in view stays that, where a part is asked for again.
+        self.files = {
+            file.path: file.md5 if self._before.files.get(file.path) == file.md5 else file.view
+            for file in self._all.files
+        } | self._attached
         #: Rows of the table that were told with a result already.
         self._told_rows: set[str] = set()
 
@@ -267,7 +271,7 @@ class _Newest:
             content = prompt.user_text(news, self._in_view) or NOTHING
         size = len(loaded.read_files_result(files, self._in_view)) if files else 0
         self._in_view = replace(
-            self._in_view, sent={**self._in_view.sent, **{file.path: file.md5 for file in files}}
+            self._in_view, sent={**self._in_view.sent, **{file.path: self.files[file.path] for file in files}}
         )
         return {"role": "tool", "tool_call_id": call, "content": content}, Sizes(size)
 

@@ -11,6 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from tui_agent.answers.line_ranges import within
 from tui_agent.context.budget import Shares, emptied, filling
 from tui_agent.context.known import KnownFile
 from tui_agent.context.loaded import InView, LoadedFile, read_files_result
@@ -20,7 +21,17 @@ from tui_agent.store.events import ConversationBegun, FileLoaded, NoticeGiven, R
 from tui_agent.store.fold import fold
 from tui_agent.store.state import State
 from tui_agent.tools.context import Emit, unheard
-from tui_agent.tools.files import LoadedFiles, costs_of, known_file, leave_out, load, window_of
+from tui_agent.tools.files import (
+    LoadedFiles,
+    costs_of,
+    files_room,
+    known_file,
+    leave_out,
+    load,
+    part_notice,
+    shortened,
+    window_of,
+)
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import (
     Why,
@@ -93,6 +104,7 @@ async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int
         room.empty_all,
         room.drop_messages,
         room.shorten_editor,
+        room.shorten_files,
         room.leave_out_files,
         room.shorten_the_rest,
     ):
@@ -189,6 +201,24 @@ class _Room:
             self._earlier.excerpts = True
             self._draft = replace(self._draft, excerpts=True)
             await self._say_removed("all but an excerpt of the open file")
+
+    async def shorten_files(self, ceiling: int) -> None:
+        """Files that were asked for by name are shown in part, the largest first; those of a batch stay whole."""
+        files = self._draft.everything.asked_for
+        batches = {slot.action.name for slot in self._state.plan.actions if slot.action.all}
+        named = [file for file in files if file.action not in batches and not file.file_id]
+        costs = await costs_of(self._context, named)
+        for cost, file in sorted(zip(costs, named, strict=True), key=lambda pair: -pair[0]):
+            excess = (await self.composed()).size - ceiling
+            if excess <= 0:
+                break
+            room = min(cost - excess - int(ceiling * NEAR), files_room(self._context))
+            part = await shortened(self._context, file, room)
+            if part is not None:
+                self._draft = self._draft.changed(partial(LoadedFiles.with_part, part=part))
+                known = self._draft.everything.before.get(file.path)
+                await self._emit(FileLoaded(known_file(part, self._context.turn, known), file.action))
+                await self._emit(part_notice(part))
 
     async def leave_out_files(self, ceiling: int) -> None:
         """Bundled files first, then those that were read again unasked, then those asked for; the largest first."""
@@ -306,6 +336,7 @@ class _Room:
                 file = await load(self._context, entry.path, entry.loaded_by)
             except TuiAgentError:
                 continue  # what cannot be read now is marked in the table
+            file = replace(file, ranges=within(entry.ranges, file.lines))
             cost = await self._cost(file)
             if rank:
                 files.append(file)
