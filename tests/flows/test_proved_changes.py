@@ -154,3 +154,10 @@ def test_what_was_applied_is_what_the_next_proposal_is_compared_with(tmp_path: P
     assert (line["state"], line["new"], line["old"]) == ("passed", 0, 1)
     assert (work / "shop/more.py").exists()
     assert len(of_type(json_lines(done), "command")) == 1
+
+
+def test_what_no_check_is_about_is_written_without_a_run(tmp_path: Path) -> None:
+    done, told, work = checked(tmp_path, PYTHON, {"path": "README.md", "content": "# Shop\n"})
+    lines = json_lines(done)
+    assert (done.returncode, told, of_type(lines, "check"), of_type(lines, "command")) == (0, [], [], [])
+    assert (work / "README.md").read_text() == "# Shop\n"

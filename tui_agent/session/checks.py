@@ -198,6 +198,8 @@ class Checks:
     @call(changes=False)
     async def all_unconcerned(self) -> bool:
         """Whether there are checks, and what is proposed has to do with none of them."""
+        if self._settings().checks.run == "none":
+            return False
         chosen = [check for check in await asyncio.to_thread(self.chosen) if check.when == "proposed"]
         return bool(chosen) and not any(concerns(check, self._proposed()) for check in chosen)
 
