@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 from pathlib import Path
@@ -240,6 +241,18 @@ async def test_what_the_person_reveals_is_there(kept: Views) -> None:
     views = Views(kept.root, kept.root.parent / "cache", (".env",))
     result = await views.run("git show HEAD:.env; git diff --name-only")
     assert text(result) == f"TOKEN={SECRET}-2\n.env\na.txt\n"
+
+
+async def test_of_what_the_person_sends_git_shows_exactly_those_bytes(kept: Views) -> None:
+    sent = hashlib.sha256((kept.root / ".env").read_bytes()).hexdigest()
+    seeds = [Seed(".env", "hidden")]
+    made, _ = await kept.git.laid_into(plan(kept.root), seeds, (), [sent])
+    assert "-6" in text(await kept.run("cat .env", made))
+    assert "hush" not in text(await kept.run("git log -p --all; git show HEAD:.env; git diff", made))
+    sent = hashlib.sha256(f"TOKEN={SECRET}-2\n".encode()).hexdigest()
+    made, _ = await kept.git.laid_into(plan(kept.root, seeds=seeds), seeds, (), [sent])
+    printed = text(await kept.run("git show HEAD:.env; git log -p --all --reflog", made))
+    assert f"{SECRET}-2\n" in printed and f"{SECRET}-1" not in printed and f"{SECRET}-3" not in printed
 
 
 async def test_files_that_are_hidden_for_what_is_in_them_are_hidden_in_git(tmp_path: Path) -> None:

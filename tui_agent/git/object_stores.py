@@ -28,7 +28,8 @@ _MODULES: Final = 200
 class HistoryAsked(Struct):
     """top: the top of a repository's work tree, or a folder with repositories in it. nested: the work trees of those.
     cache: a folder of ours. hidden: paths below the top whose files nobody sees. reveal: globs of the person's, for
-    paths below the top and below `prefix` in it. values: only the secrets are wanted.
+    paths below the top and below `prefix` in it. sent: the SHA-256 of contents that the person shows, whatever holds
+    them. values: only the secrets are wanted.
     """
 
     top: str
@@ -37,6 +38,7 @@ class HistoryAsked(Struct):
     reveal: list[str] = []
     prefix: str = ""
     nested: list[str] = []
+    sent: list[str] = []
     values: bool = False
 
 

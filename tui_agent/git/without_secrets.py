@@ -89,7 +89,8 @@ def _replaced(
     }
     shown = {each for path, ids in names.secret.items() if path not in tracked for each in ids}
     harmless = names.public | shown | {blobs.blob_id(folder, b"")}
-    there = [data for path in hidden if (data := _content(os.path.join(os.fsencode(folder.work_tree), path)))]
+    held = (_content(os.path.join(os.fsencode(folder.work_tree), path)) for path in hidden)
+    there = [data for data in held if data and not _is_sent(data, asked)]
     ids = {each for path in tracked for each in names.secret.get(path) or names.asked.get(path) or ()}
     ids |= {index[path][0] for path in tracked if path in index}
     ids |= {blobs.blob_id(folder, data) for data in there}
@@ -101,10 +102,16 @@ def _replaced(
         for path in sorted(tracked)
         for each in names.secret.get(path) or names.asked.get(path) or ()
     }
+    sent: set[str] = set()
     for each, data in blobs.contents(folder, sorted(ids)) if tracked else ():
+        if _is_sent(data, asked):
+            sent.add(each)
+            continue
         _tell(told, of.get(each, b"git"), data)
         lines |= blobs.telling_lines(data)
         stored += _STORED_ELSEWHERE.findall(data) if data.startswith(b"version https://git-lfs") else []
+    ids -= sent
+    tracked -= {path for path in tracked if path in index and index[path][0] in sent}
     if lines:
         among = blobs.among_secrets(folder, names.nameless - harmless, lines)
         for _, data in blobs.contents(folder, sorted(among - ids)):
@@ -127,6 +134,10 @@ def _replaced(
 def _tell(told: list[tuple[bytes, bytes]], name: bytes, data: bytes) -> None:
     if data and len(told) < MOST_TOLD and sum(len(each) for _, each in told) + len(data) <= MOST_TOLD_BYTES:
         told.append((name, data))
+
+
+def _is_sent(data: bytes, asked: HistoryAsked) -> bool:
+    return bool(asked.sent) and hashlib.sha256(data).hexdigest() in asked.sent
 
 
 def _is_hidden(

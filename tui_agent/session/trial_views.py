@@ -260,16 +260,16 @@ class TrialViews:
         left = self._since + KNOWN_WITHIN - time.monotonic()
         await asyncio.wait([self._looking], timeout=max(0.0, left))
 
-    async def _secret(self, around: Sequence[Seed]) -> tuple[list[Seed], list[str]]:
-        """What of the folder nobody is shown, whatever is pending, and the same of what is around it; the folders in it
-        that have a repository of their own."""
-        from tui_agent.trial.hidden import sent_by_person
+    async def _secret(self, around: Sequence[Seed]) -> tuple[list[Seed], list[str], list[str]]:
+        """What of the folder is a secret, whatever is pending, and the same of what is around it; the folders in it
+        that have a repository of their own; which contents the person shows, by their SHA-256."""
         from tui_agent.trial.plan import Seed
 
-        sent = sent_by_person(self._root, self._journal.store.state.secrets)
-        found = await asyncio.to_thread(self._of(self._root).last, self._settings.reveal, sent)
+        found = await asyncio.to_thread(self._of(self._root).last, self._settings.reveal)
         nested = await asyncio.to_thread(self._judge.repositories)
-        return [*(Seed(one.path, "hidden") for one in found), *around], nested
+        decisions = self._journal.store.state.secrets
+        sent = sorted(digest for digest, choice in decisions.items() if choice == "send")
+        return [*(Seed(one.path, "hidden") for one in found), *around], nested, sent
 
     async def close(self) -> None:
         """End what looks for secrets."""

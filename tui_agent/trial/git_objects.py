@@ -67,35 +67,42 @@ class GitObjects:
         self._answer = HistoryAnswer()
 
     async def laid_into(
-        self, plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str] = ()
+        self, plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str] = (), sent: Sequence[str] = ()
     ) -> tuple[ViewPlan, str]:
         """The view with git as commands may see it; a sentence if there is none. Raises OSError.
 
         `secret` names the files of the disk that are hidden, also those that are pending under another name; `nested`
-        are folders below the workspace that have a repository of their own.
+        are folders below the workspace that have a repository of their own; `sent` are contents that the person shows,
+        by their SHA-256.
         """
         top, hidden = await asyncio.to_thread(_of_view, plan, secret, nested)
         if not top:
             return plan, ""
         async with self._finding:
-            found = await self._find(top, hidden, nested)
+            found = await self._find(top, hidden, nested, sent)
         if not found.repositories and not found.gone:
             return plan, ""
         return await asyncio.to_thread(_laid, plan, found), found.why
 
-    async def look_ahead(self, secret: Sequence[Seed], nested: Sequence[str] = ()) -> None:
+    async def look_ahead(
+        self, secret: Sequence[Seed], nested: Sequence[str] = (), sent: Sequence[str] = ()
+    ) -> None:
         """Find out what the first command would wait for, where these are the hidden files. Raises OSError."""
         found = await asyncio.to_thread(find_git_folder, self._root)
         if found is not None or nested:
             top = self._root if found is None else found.work_tree
             async with self._finding:
-                await self._find(top, _hidden(found, secret, self._root), nested)
+                await self._find(top, _hidden(found, secret, self._root), nested, sent)
 
-    async def _find(self, top: str, hidden: list[bytes], nested: Sequence[str]) -> HistoryAnswer:
-        now = await asyncio.to_thread(_stamp, top, hidden, nested)
+    async def _find(
+        self, top: str, hidden: list[bytes], nested: Sequence[str], sent: Sequence[str]
+    ) -> HistoryAnswer:
+        now = (*sent, *await asyncio.to_thread(_stamp, top, hidden, nested))
         if now != self._stamp:
             prefix = f"{self._root}/"[len(top) + 1 :]
-            asked = HistoryAsked(top, str(self._cache), hidden, self._reveal, prefix, list(nested))
+            asked = HistoryAsked(
+                top, str(self._cache), hidden, self._reveal, prefix, list(nested), list(sent)
+            )
             try:
                 self._answer = await _answered(asked)
                 await asyncio.to_thread(self._know, self._answer.secrets)
