@@ -21,6 +21,7 @@ from tui_agent.headless.arguments import ScreenOptions, in_words
 from tui_agent.headless.commands import (
     COMMANDS,
     model_option,
+    plain_option,
     planner_option,
     record_option,
     replay_option,
@@ -66,7 +67,7 @@ def open_screen(options: ScreenOptions) -> int:
             lambda: _open(options, session, ahead=ahead),
             theme=settings.theme,
             keys=settings.keys,
-            plain=settings.screen.plain,
+            plain=settings.screen.plain or is_dumb(),
             folders=(folders.config, *own),
             reopen=partial(_reopened, options),
             pick_from=(folders.data, options.workspace) if options.resume == "" else None,
@@ -110,15 +111,20 @@ async def _reopened(options: ScreenOptions, choice: Any) -> Any:
     return await _open(options, choice.session, choice.read_only, choice.draft)
 
 
-def open_rehearsal() -> int:
-    """Open the rehearsal full screen: bundled project, recorded model, no network, no key."""
+def open_rehearsal(plain: bool = False) -> int:
+    """Open the rehearsal full screen: bundled project, recorded model, no network, no key. `plain` is its screen."""
     _needs_a_terminal()
     gc.disable()  # as above
     from tui_agent import debug_log
     from tui_agent.rehearsal.demo import run_demo
 
     with debug_log.held():
-        return run_demo()
+        return run_demo(plain or is_dumb())
+
+
+def is_dumb() -> bool:
+    """Whether the terminal says that it shows lines of text alone: it gets the plain screen."""
+    return os.environ.get("TERM") == "dumb"
 
 
 def _needs_a_terminal() -> None:
@@ -129,7 +135,7 @@ def _needs_a_terminal() -> None:
                 f"the full screen needs a terminal, and standard {name} is not one", _WITHOUT_A_SCREEN
             )
     term = os.environ.get("TERM", "")
-    if term in ("", "dumb", "unknown"):
+    if term in ("", "unknown"):
         told = f"TERM is {escaped(term)}" if term else "TERM is not set"
         raise UsageError(
             f"this terminal cannot show a full screen ({told})",
@@ -247,6 +253,7 @@ def tui_agent() -> None:
 @model_option
 @planner_option
 @click.option("--theme", metavar="NAME", help="The colour theme: dark, light, … or one of your own.")
+@plain_option
 @set_option
 @record_option
 @replay_option
@@ -256,6 +263,7 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
     if resume is not None and options["continue_newest"]:
         raise UsageError("--resume and --continue cannot be combined", "give one of them")
     named = [(key, options[key]) for key in ("model", "planner_model", "theme")]
+    named.append(("screen.plain", "true" if options["plain"] else None))
     return open_screen(
         ScreenOptions(
             workspace=_workspace("." if path is None else path),
@@ -269,9 +277,10 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
 
 
 @tui_agent.command()
-def demo() -> int:
+@plain_option
+def demo(plain: bool) -> int:
     """The rehearsal: recorded replies, no network, no key."""
-    return open_rehearsal()
+    return open_rehearsal(plain)
 
 
 for command in (*COMMANDS, sessions):

@@ -185,12 +185,23 @@ class TestOpening:
         assert handed(opened) == [ScreenOptions(workspace)]
 
     def test_takes_every_option_of_the_contract(self, run, opened, workspace, tmp_path):
-        run("--theme", "light", "--set", "a=b", "--model", "m", "--continue", str(tmp_path), "--debug")
+        run(
+            "--theme",
+            "light",
+            "--set",
+            "a=b",
+            "--model",
+            "m",
+            "--continue",
+            "--plain",
+            str(tmp_path),
+            "--debug",
+        )
         assert handed(opened) == [
             ScreenOptions(
                 tmp_path.resolve(),
                 continue_newest=True,
-                overrides=("a=b", "model=m", "theme=light"),
+                overrides=("a=b", "model=m", "theme=light", "screen.plain=true"),
             )
         ]
 

@@ -46,7 +46,7 @@ def test_the_full_screen_needs_a_terminal(tmp_path: Path, line: str) -> None:
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("term", ["dumb", ""])
+@pytest.mark.parametrize("term", ["unknown", ""])
 def test_a_terminal_that_cannot_show_a_screen_is_told(tmp_path: Path, term: str) -> None:
     master, terminal = pty.openpty()
     environment = {**os.environ, "TERM": term}

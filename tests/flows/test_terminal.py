@@ -52,6 +52,19 @@ def test_letters_in_one_write_go_where_the_key_before_them_leads(program: Progra
     assert program.process.poll() is None
 
 
+@pytest.mark.parametrize(("words", "term"), [(["demo"], "dumb"), (["demo", "--plain"], "xterm-256color")])
+def test_a_dumb_terminal_and_an_option_get_the_plain_screen(
+    tmp_path: Path, home: Path, words: list[str], term: str
+) -> None:
+    with running(Program(*words, folder=tmp_path, home=home, term=term)) as program:
+        program.shows("1 of 15  Send the message")
+        program.until(lambda: "Files" not in program.text and "Chat" in program.text, "one pane")
+        assert "▎" not in program.text
+        program.type(b"\x10")
+        program.shows("Find an action")
+        assert program.text.startswith("Find an action")
+
+
 def test_suspending_gives_the_terminal_back_and_coming_back_takes_it_again(
     tmp_path: Path, home: Path
 ) -> None:

@@ -30,7 +30,12 @@ class Program:
     """`tui-agent` in a session of its own whose terminal is the pseudo-terminal; `starter` is what starts it there."""
 
     def __init__(
-        self, *words: str, folder: Path, home: Path, starter: Sequence[str] = (OWN_TERMINAL,)
+        self,
+        *words: str,
+        folder: Path,
+        home: Path,
+        starter: Sequence[str] = (OWN_TERMINAL,),
+        term: str = "xterm-256color",
     ) -> None:
         self.master, slave = pty.openpty()
         self._screen = pyte.Screen(130, 40)
@@ -47,7 +52,7 @@ class Program:
                 **os.environ,
                 "TUI_AGENT_HOME": str(home),
                 "TUI_AGENT_REPLAY_SPEED": "0",
-                "TERM": "xterm-256color",
+                "TERM": term,
             },
             start_new_session=True,
         )

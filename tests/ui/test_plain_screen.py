@@ -91,6 +91,10 @@ async def test_each_pane_and_each_dialog_is_lines_of_text(
         for action in ("app.palette", "app.help", "app.theme", *DIALOGS):
             await it.screen.do(action)
             await it.pilot.pause(0.01)
+            if it.app.screen is not it.screen:
+                shown = it.app.screen.query("Dialog > *").first().region
+                assert (shown.x, shown.y, shown.width) == (0, 0, 80), f"{action} leaves room for half lines"
+                assert "print(1)" not in text_of(it), f"the chat is behind {action}"
             while it.app.screen is not it.screen:
                 await it.press("escape")
         assert "print(1)" in words(written)

@@ -20,6 +20,9 @@ model_option = click.option("--model", metavar="NAME", help="The model that answ
 planner_option = click.option(
     "--planner-model", metavar="NAME|none", help="The model that plans, or none for the built-in planner."
 )
+plain_option = click.option(
+    "--plain", is_flag=True, help="Lines of text for a screen reader; so by itself with TERM=dumb."
+)
 record_option = click.option("--record", metavar="FILE", help="Keep every exchange with the model in FILE.")
 replay_option = click.option("--replay", metavar="FILE", help="Answer from a recording, without any network.")
 workspace_option = click.option(

@@ -42,7 +42,7 @@ async def rehearsal(
     )
 
 
-def run_demo() -> int:
+def run_demo(plain: bool = False) -> int:
     """Open the rehearsal full screen; says at the end how to go on with it. Returns the exit status."""
     opened: list[Path] = []
     folders = user_folders()
@@ -51,7 +51,7 @@ def run_demo() -> int:
         lambda: rehearsal(opened.append),
         theme=settings.theme,
         keys=settings.keys,
-        plain=settings.screen.plain,
+        plain=plain or settings.screen.plain,
         reopen=lambda choice: rehearsal(folder=opened[0], session=choice.session),
         guide=Guide(),
         folders=(folders.config,),

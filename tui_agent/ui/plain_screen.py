@@ -60,10 +60,12 @@ class PlainScreen:
 
     def update(self, screen: Screen[object], console: Console) -> str:
         """The sequence that makes the terminal show the screen, and puts its cursor where the focus is."""
-        visible_screen_stack.set(screen.app._background_screens)
-        strips = screen._compositor.render_strips()
-        width = screen.size.width
+        strips = _strips(screen)
+        width, said = screen.size.width, _announced(screen)
         rows = [_row(strip, _words_at(screen, y), width) for y, strip in enumerate(strips)]
+        if said is not None:  # a dialog takes the place of the text; what is announced stays below it
+            lines = list(enumerate(_strips(said.screen)))[said.region.y :]
+            rows[said.region.y :] = [_row(strip, _words_at(said.screen, y), width) for y, strip in lines]
         before = self._rows if [len(rows)] == [len(self._rows)] else [[] for _ in rows]
         self._rows = rows
         written = [
@@ -104,6 +106,19 @@ class PlainScreen:
         return (
             Offset(found[0].region.x, found[0].region.y + _highlighted(found[0])) if self._in_list else None
         )
+
+
+def _strips(screen: Screen[object]) -> list[Strip]:
+    """The rows of this screen alone, without those that lie behind it."""
+    visible_screen_stack.set([])
+    return screen._compositor.render_strips()
+
+
+def _announced(screen: Screen[object]) -> Widget | None:
+    """What is announced on the screen behind a dialog; None without a dialog."""
+    behind = screen.app.screen_stack[0]
+    found = behind.query("Announcements") if screen is not behind else ()
+    return next(iter(found), None)
 
 
 def _begins(strip: Strip, x: int) -> bool:
