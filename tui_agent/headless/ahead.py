@@ -46,7 +46,7 @@ def started(options: RunOptions) -> Generator[RunAhead]:
 
 
 async def _start(ahead: RunAhead) -> None:
-    for process in (ahead.workspace and ahead.workspace.process, ahead.model):
+    for process in (ahead.workspace.process if ahead.workspace else None, ahead.model):
         with suppress(ChildFailed):  # the first use says so
             if process is not None:
                 await process.start()
