@@ -17,6 +17,8 @@ from support.sessions import open_session, reply
 
 from tui_agent.log import directory
 from tui_agent.log.lock import SessionLock
+from tui_agent.log.stats import figures_of
+from tui_agent.store.events import ReplyRead
 
 SECRET = "sk-abcdefghij0123456789abcdef"
 
@@ -309,6 +311,52 @@ async def test_figures_count_what_reached_the_person(
     assert plot[0] == "1 session, 3 turns"
     assert any(line.startswith("failed automatic loads") and line.endswith("missed") for line in plot)
     assert any("hit at pattern 2" in line and "█" in line for line in plot)
+
+
+async def test_a_copy_counts_what_is_its_own_and_money_is_told_by_day_model_and_session(
+    workspace: Path, sessions: Commands, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    name = await make(workspace)
+
+    def stats(*words: str) -> dict[str, Any]:
+        return json.loads(run_here(capfd, ["stats", "--json", *words]).out)
+
+    before = stats("--session", name)
+    fork = sessions("fork", name).out.strip()
+    sessions("export", name, "--format", "json", "--output", str(tmp_path / "export.json"))
+    imported = sessions("import", str(tmp_path / "export.json")).out.strip()
+    for copy in (fork, imported):
+        own = stats("--session", copy)
+        assert (own["turns"], own["changes"], own["tasks"], own["spent_by_session"]) == (0, 0, 0, {}), copy
+    async with open_session(workspace, [reply("One more.")], session=fork) as session:
+        await session.chat.submit("hello")
+        await session.chat.finished()
+    assert stats("--session", fork)["turns"] == 1
+    total = stats("--all")
+    assert (total["sessions"], total["turns"]) == (3, before["turns"] + 1)
+    assert total["spent_by_session"][name] == before["spent_by_session"][name]
+    assert before["spent_by_session"] == {name: {"input": 200, "output": 40, "cost": 0.002}}
+    assert total["spent_by_model"] == {"scripted": {"input": 300, "output": 60, "cost": 0.003}}
+    assert sum(day["input"] for day in total["spent_by_day"].values()) == 300
+    words = run_here(capfd, ["stats", "--session", name]).out
+    assert "model scripted" in words and "200 tokens in, 40 out · $0.0020" in words
+
+
+@pytest.mark.parametrize(
+    ("message", "asks"),
+    [
+        ("Could you share the contents of `api.py`?", True),
+        ("I cannot see it. Please paste shop/retry.py here.", True),
+        ("Before that I'd need to see the test file.", True),
+        ("Which file holds the settings?", True),
+        ("I changed api.py. Please run the tests.", False),
+        ("Here it is:\n```\nplease send the file x.py\n```\n", False),
+        ("Shall I go on?", False),
+    ],
+)
+def test_a_request_for_a_file_in_words_is_a_question_about_a_file(message: str, asks: bool) -> None:
+    read = ReplyRead(1, "", message)
+    assert figures_of([read]).questions == int(asks)
 
 
 async def test_a_conflict_at_apply_goes_back_to_the_model(

@@ -20,7 +20,7 @@ def gist_of(text: str) -> str:
     """The last paragraph that is not code, a heading or a table; of a single one, its first sentence. One line."""
     if len(text) > 2 * _LOOKED_AT:
         text = f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
-    blocks = [block.strip() for block in _PARAGRAPH.split(_FENCE.sub("\n\n", text).strip())]
+    blocks = [block.strip() for block in _PARAGRAPH.split(without_code(text).strip())]
     worded = [block for block in blocks if block and not block.startswith(("#", "|", "```", "~~~"))]
     if not worded:
         return _one_line(blocks[0])[:LONG] if blocks else ""
@@ -29,6 +29,11 @@ def gist_of(text: str) -> str:
         return _one_line(last)
     first = _SENTENCE.match(last)
     return _one_line(first[0] if first else last)[:LONG]
+
+
+def without_code(text: str) -> str:
+    """The text without what is in fences."""
+    return _FENCE.sub("\n\n", text)
 
 
 def _one_line(text: str) -> str:

@@ -21,8 +21,8 @@ from tui_agent.log.cleanup import Cleaned, clean, readable, used
 from tui_agent.log.directory import SessionEntry
 from tui_agent.log.exchanges import Exchange, exchanges
 from tui_agent.log.fork import fork
-from tui_agent.log.log import events_of
-from tui_agent.log.stats import Figures, figures_of
+from tui_agent.log.log import events_of, timed_events_of
+from tui_agent.log.stats import Figures, figures_over_time
 from tui_agent.log.transcript import in_order
 from tui_agent.log.transfer import as_json as exported_json
 from tui_agent.log.transfer import as_markdown, known_secrets
@@ -171,7 +171,9 @@ def stats(workspace: Path, session: str, everywhere: bool, form: Literal["words"
     names = [session] if session else [entry.id for entry in _entries(workspace, everywhere)]
     total = Figures()
     for name in names:
-        total = total.plus(figures_of(_events(name)))
+        lost: list[str] = []
+        total = total.plus(figures_over_time(timed_events_of(_log(name), lost), name))
+        _say_lost(lost)
     match form:
         case "json":
             json_line(total.values())

@@ -54,13 +54,18 @@ def fork(data: Path, session: str, turn: int | None = None) -> Forked:
     entry = directory.read_entry(source.parent)
     workspace = Path(entry.workspace) if entry else Path()
     forked = Forked(directory.new_id(), differing(workspace, later), tuple(lost))
-    copied = [
-        replace(event, id=forked.id) if isinstance(event, e.SessionStarted) else event for event in kept
-    ]
-    copied += [e.CheckpointMade(replace(point, picks=())) for point in later]
+    copied: list[Lasting] = [*kept, *(e.CheckpointMade(replace(point, picks=())) for point in later)]
     copied.append(e.SessionForked(session, forked.sentence))
-    write(data, forked.id, copied, **_meta(entry, kept))
+    write(data, forked.id, as_copied(copied, forked.id), **_meta(entry, kept))
     return forked
+
+
+def as_copied(events: Sequence[Lasting], session: str) -> list[Lasting]:
+    """The events of another session as the beginning of one of this id, which counts none of them as its own."""
+    return [
+        replace(event, id=session, copied=len(events) - 1) if isinstance(event, e.SessionStarted) else event
+        for event in events
+    ]
 
 
 def write(data: Path, session: str, events: Sequence[Lasting], **meta: object) -> None:

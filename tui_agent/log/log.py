@@ -266,6 +266,12 @@ def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
     A sentence on each record that cannot be read goes into `lost`. Of a log that sqlite cannot open it is what its
     pages still hold.
     """
+    for _, event in timed_events_of(path, lost):
+        yield event
+
+
+def timed_events_of(path: Path, lost: list[str] | None = None) -> Iterator[tuple[float, Lasting]]:
+    """The same, each with the time at which it was written, in seconds since 1970."""
     lost = [] if lost is None else lost
     number = 0
     for record in _records(path, lost):
@@ -275,7 +281,7 @@ def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
         if isinstance(found, str):
             lost.append(found)
         else:
-            yield found
+            yield record.at, found
 
 
 def _records(path: Path, lost: list[str]) -> Iterator[Record]:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
+from tui_agent.answers.gist import without_code
+from tui_agent.files.late_expressions import late
 from tui_agent.store import events as e
+from tui_agent.store.usage import Usage
 
 #: Of patterns that find nothing, so many are named.
 WORST_SHOWN = 5
+#: So many days, models and sessions are listed in words: the newest, and those that took most.
+SPENT_SHOWN = 10
+#: What tokens and money are summed by, and the name there: a day (local, `2026-11-23`), a model, a session's id.
+By = Literal["day", "model", "session"]
+Where = tuple[By, str]
 
 
 class Goal(NamedTuple):
@@ -40,7 +50,8 @@ class Figures(Struct, frozen=True):
     `tasks` are runs of turns that end with an apply, `task_turns` the turns in them. `unchanged` sums, over
     `appended` requests, the share of the request before that begins them. `hits` counts chains that hit by the
     place of the model's pattern from 1, and `built_in` those that only the program's own found. `outcomes` counts
-    attempts by how they ended, `failing` those that found nothing by their pattern.
+    attempts by how they ended, `failing` those that found nothing by their pattern. `tokens_in`, `tokens_out` and
+    `cost` (dollars) are sums by day, model and session; `unpriced` are tokens whose price is unknown.
     """
 
     sessions: int = 0
@@ -61,6 +72,10 @@ class Figures(Struct, frozen=True):
     hits: dict[int, int] = {}
     outcomes: dict[str, int] = {}
     failing: dict[str, int] = {}
+    tokens_in: dict[Where, int] = {}
+    tokens_out: dict[Where, int] = {}
+    cost: dict[Where, float] = {}
+    unpriced: dict[Where, int] = {}
 
     def plus(self, other: Figures) -> Figures:
         sums: dict[str, Any] = {}
@@ -102,7 +117,32 @@ class Figures(Struct, frozen=True):
             "hits_built_in": self.built_in,
             "attempts_by_outcome": dict(sorted(self.outcomes.items())),
             "failing_patterns": dict(self._worst()),
+            "spent_by_day": self._spent("day"),
+            "spent_by_model": self._spent("model"),
+            "spent_by_session": self._spent("session"),
         }
+
+    def _spent(self, by: By) -> dict[str, dict[str, float | None]]:
+        """Tokens and dollars; the cost is null where any part of it is unknown."""
+        return {
+            name: {
+                "input": self.tokens_in.get(where, 0),
+                "output": self.tokens_out.get(where, 0),
+                "cost": None if where in self.unpriced else round(self.cost.get(where, 0.0), 6),
+            }
+            for where in sorted(self.tokens_in.keys() | self.tokens_out.keys())
+            if (name := where[1]) and where[0] == by
+        }
+
+    def _spent_in_words(self, by: By) -> Iterator[tuple[str, str]]:
+        names = sorted(
+            self._spent(by).items(),
+            key=lambda item: item[0] if by == "day" else (item[1]["input"] or 0) + (item[1]["output"] or 0),
+            reverse=True,
+        )
+        for name, spent in names[:SPENT_SHOWN]:
+            price = "price unknown" if spent["cost"] is None else f"${spent['cost']:.4f}"
+            yield f"{by} {name}", f"{spent['input']:,} tokens in, {spent['output']:,} out · {price}"
 
     def in_words(self) -> Iterator[tuple[str, str]]:
         yield "sessions", str(self.sessions)
@@ -125,6 +165,8 @@ class Figures(Struct, frozen=True):
             yield "time for a pattern", f"{self.milliseconds / self.attempts:.1f} ms"
         for pattern, count in self._worst():
             yield f"found nothing: {pattern}", "once" if count == 1 else f"{count} times"
+        for by in ("day", "model", "session"):
+            yield from self._spent_in_words(by)
 
     def _worst(self) -> list[tuple[str, int]]:
         """The patterns that failed most often, those that failed more than once."""
@@ -133,17 +175,65 @@ class Figures(Struct, frozen=True):
 
 
 def figures_of(events: Iterable[e.Event]) -> Figures:
-    """Count one session's log."""
-    counts = _Counts()
-    for event in events:
-        counts.take(event)
+    """Count one session's events, which tell no time."""
+    return figures_over_time((0.0, event) for event in events)
+
+
+def figures_over_time(events: Iterable[tuple[float, e.Event]], session: str = "") -> Figures:
+    """Count one session's log, each event with the time at which it was written, in seconds since 1970.
+
+    What was copied from another session is that one's: it is not counted again.
+    """
+    counts = _Counts(session)
+    copied = 0
+    for number, (at, event) in enumerate(events):
+        counts.take(event, at)
+        if isinstance(event, e.SessionStarted):
+            copied = number + event.copied
+        if (copied and number == copied) or isinstance(event, e.SessionForked):
+            counts = counts.after_copy()
     return counts.figures()
+
+
+#: A sentence in which a model asks the person for a file, and what such a sentence names.
+_ASKS = late(
+    r"\b(?:please|could you|can you|would you|will you|kindly|need you to)\b[^.?!\n]*?"
+    r"\b(?:share|provide|paste|show|send|upload|attach|give|post|supply|copy)\b|"
+    r"\bi(?:'d| would|'ll| will)? (?:need|have|like) to (?:see|look at|read|know)\b",
+    re.IGNORECASE,
+)
+_WHERE = late(
+    r"\b(?:(?:which|what) (?:file|path|module|folder)|where (?:is|are|can i find|do you keep)|"
+    r"(?:what is|tell me) the (?:path|name|location) of)\b",
+    re.IGNORECASE,
+)
+_FILE = late(
+    r"\b(?:files?|contents?|source(?: code)?|code|module|paths?|script)\b|[\w-]+\.(?!\d)[A-Za-z]\w{0,5}\b",
+    re.IGNORECASE,
+)
+_ENDS = late(r"(?<=[.?!])\s+|\n+")
+
+
+def asks_for_a_file(message: str) -> bool:
+    """Whether the words of a reply ask the person for a file, or where one is; code is not looked at."""
+    for sentence in _ENDS.split(without_code(message)):
+        asks = _ASKS.search(sentence) or (sentence.rstrip().endswith("?") and _WHERE.search(sentence))
+        if asks and _FILE.search(sentence):
+            return True
+    return False
 
 
 class _Counts:
     """The counts of one session as its events are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: str = "") -> None:
+        self.session = session
+        self.tokens_in: Counter[Where] = Counter()
+        self.tokens_out: Counter[Where] = Counter()
+        self.cost: Counter[Where] = Counter()  # ty: ignore[invalid-assignment]
+        self.unpriced: Counter[Where] = Counter()
+        self._model, self._asked_model = "", {}
+        self._before = 0  # the turns of the session that this one was copied from
         self.numbers: Counter[str] = Counter()
         self.hits: Counter[int] = Counter()
         self.outcomes: Counter[str] = Counter()
@@ -160,7 +250,15 @@ class _Counts:
         self._applied: set[int] = set()
         self._requests = 0
 
-    def take(self, event: e.Event) -> None:
+    def after_copy(self) -> _Counts:
+        """The counts from here on, of a session that goes on where another stood."""
+        counts = _Counts(self.session)
+        counts._model, counts._before, counts._turn = self._model, self._turn, self._turn
+        counts._requests = self._requests
+        return counts
+
+    def take(self, event: e.Event, at: float = 0.0) -> None:
+        self._count_usage(event, at)
         match event:
             case e.TurnStarted(turn=turn):
                 self._close_turn()
@@ -189,12 +287,34 @@ class _Counts:
                     self.numbers["built_in"] += 1
             case e.RequestSent(purpose="main"):
                 self._count_request(event)
+            case e.ReplyRead(message=message) if asks_for_a_file(message):
+                self.numbers["questions"] += 1
             case e.ChangeProposed(change) | e.ChangeReworked(change):
                 asked = self._asked.setdefault(change.id, (change.turn, change.path))
                 self._newest[asked] = change.id
                 self._judge(change.id, change.state)
             case e.ChangeMoved(id=name, state=state):
                 self._judge(name, state)
+
+    def _count_usage(self, event: e.Event, at: float) -> None:
+        match event:
+            case e.ModelChosen(name=name):
+                self._model = name
+            case e.RequestSent(purpose=purpose, model=name) if name:
+                self._asked_model[purpose] = name
+            case e.UsageCounted(usage, purpose):
+                self._add(usage, ("model", self._asked_model.get(purpose) or self._model))
+                self._add(usage, ("session", self.session))
+                if at:
+                    self._add(usage, ("day", datetime.fromtimestamp(at).astimezone().date().isoformat()))
+
+    def _add(self, usage: Usage, where: Where) -> None:
+        self.tokens_in[where] += usage.input
+        self.tokens_out[where] += usage.output
+        if usage.cost is None:
+            self.unpriced[where] += usage.input + usage.output
+        else:
+            self.cost[where] += usage.cost
 
     def _judge(self, change: str, state: str) -> None:
         """Only the newest proposal for a path counts: what was mended within the turn did not reach the person."""
@@ -227,12 +347,16 @@ class _Counts:
             changes=len(self._newest),
             mismatches=len(self._refused),
             tasks=len(self._applied),
-            task_turns=max(self._applied, default=0),
+            task_turns=max(max(self._applied, default=0) - self._before, 0),
             milliseconds=self.milliseconds,
             unchanged=self.unchanged,
             hits=dict(self.hits),
             outcomes=dict(self.outcomes),
             failing=dict(self.failing),
+            tokens_in=dict(self.tokens_in),
+            tokens_out=dict(self.tokens_out),
+            cost=dict(self.cost),
+            unpriced=dict(self.unpriced),
             **self.numbers,
         )
 

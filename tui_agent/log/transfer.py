@@ -23,7 +23,7 @@ from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.systems import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.visible import one_line
 from tui_agent.log import directory, task_folder
-from tui_agent.log.fork import write
+from tui_agent.log.fork import as_copied, write
 from tui_agent.log.records import body_of
 from tui_agent.log.transcript import said
 from tui_agent.store import events as e
@@ -158,7 +158,7 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
         raise _refused(source, TOO_DEEP) from None
     except UnicodeEncodeError:
         raise _refused(source, HALF_A_LETTER) from None
-    write(data, session, events, **_meta(events, workspace))
+    write(data, session, as_copied(events, session), **_meta(events, workspace))
     if history is not None and remove_legacy:
         task_folder.remove_legacy(history, directory.folder_of(data, session) / directory.LOG, blobs)
     return session

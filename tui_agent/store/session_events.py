@@ -12,13 +12,15 @@ from tui_agent.store.state import LayoutSlice
 
 
 class SessionStarted(Lasting, frozen=True):
-    """A session began in a workspace, maybe with a recording to answer from."""
+    """A session began in a workspace, maybe with a recording to answer from; so many of the events after this one
+    were copied from another session."""
 
     id: str
     workspace: str
     replay: str = ""
     rehearsal: bool = False
     version: str = ""
+    copied: int = 0
 
 
 class SessionOpened(Passing, frozen=True):
