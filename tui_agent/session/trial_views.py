@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import os
 import shutil
@@ -321,7 +322,12 @@ class TrialViews:
             contents[target.now.path] = (
                 None if target.text is None else encode(target.now.stored, target.text)
             )
-        seeds = await asyncio.to_thread(self._judged, contents)
+        modes = {target.now.path: target.step.mode_after for target in targets}
+        seeds = [
+            seed if seed.kind == "gone" or seed.overlay or seed.mode is not None
+            else dataclasses.replace(seed, mode=modes.get(seed.path))
+            for seed in await asyncio.to_thread(self._judged, contents)
+        ]
         await self._say_what_is_shown()
         return seeds, tuple(contents)
 
@@ -337,7 +343,7 @@ class TrialViews:
                 renamed[change.rename_to] = change.path
             elif change.state == "applied" and self._judge.is_known(change.path):
                 self._judge.add_origin(change.rename_to, change.path)
-        values = SecretValues() if self._known is None else self._known.look(state.secrets)
+        values = self._known.look(state.secrets) if contents and self._known else SecretValues()
         return self._of(self._root).pending(
             contents,
             renamed,
