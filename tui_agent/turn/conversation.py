@@ -131,14 +131,21 @@ class Sizes(Struct, frozen=True):
 
 
 async def keep(
-    context: TurnContext, messages: Sequence[Message], sizes: Sequence[Sizes] = ()
+    context: TurnContext,
+    messages: Sequence[Message],
+    sizes: Sequence[Sizes] = (),
+    held: Sequence[str] = (),
 ) -> tuple[tuple[SentMessage, ...], bool]:
-    """Keep messages as they are sent, counted, and whether the count is exact; with the `sizes` of each, if known."""
-    texts = [as_sent(message) for message in messages]
+    """Keep messages as they are sent, counted, and whether the count is exact; with the `sizes` of each, if known.
+
+    `held` are their keys if their texts are held already.
+    """
     counted = await context.model.count(
         context.state().model.name, [_countable(message) for message in messages]
     )
-    blobs = await asyncio.to_thread(lambda: [context.blobs.hold_text(text) for text in texts])
+    blobs = held or await asyncio.to_thread(
+        lambda: [context.blobs.hold_text(as_sent(message)) for message in messages]
+    )
     kept = tuple(
         _sent(message, blob, tokens, size)
         for message, blob, tokens, size in zip(

@@ -50,6 +50,8 @@ async def _open_files_decided(context: TurnContext, emit: Emit) -> list[OpenFile
     """What the editor shows; about secrets in it the person is asked."""
     while True:
         state = context.state()
+        if not state.buffers.open:
+            return []
         judging = asyncio.to_thread(_open_files, context.workspace.gate, state.buffers, state.secrets)
         files, undecided = await judging
         if not undecided:

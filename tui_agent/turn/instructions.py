@@ -29,11 +29,11 @@ MOST_ASKED = 10
 
 async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit) -> tuple[ContextFile, ...]:
     """The instruction and base files that are in force now, with these `files` in view; told where they changed."""
-    places = await asyncio.to_thread(_places, context, _touched(context.state(), files))
-    # what the index does not have is new, or ignored
-    unlisted = [path for _, paths in places for path in paths if not context.workspace.index.contains(path)]
+    paths = _touched(context.state(), files)
+    places, unlisted, look = await asyncio.to_thread(_first_look, context, paths)
     hidden = await context.workspace.ignored(unlisted) if unlisted else set()
-    look = await asyncio.to_thread(_look, context, places, hidden)
+    if look is None:
+        look = await asyncio.to_thread(_look, context, places, hidden)
     for _ in range(MOST_ASKED):
         undecided = next((found for found in look.undecided if not found.named), None)
         if undecided is None or context.ask is None:
@@ -65,6 +65,16 @@ def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, li
         if present:
             found.append((folder, [f"{folder.path}/{name}" if folder.path else name for name in present]))
     return found
+
+
+def _first_look(
+    context: TurnContext, paths: Sequence[str]
+) -> tuple[list[tuple[Folder, list[str]]], list[str], _Look | None]:
+    """The places, the files there that are not in the index (which are new, or ignored), and, without such files, what
+    is in force: as a rule one wait in a thread, where two would let frames come first."""
+    places = _places(context, paths)
+    unlisted = [path for _, names in places for path in names if not context.workspace.index.contains(path)]
+    return places, unlisted, None if unlisted else _look(context, places, set())
 
 
 class _Look:

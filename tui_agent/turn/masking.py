@@ -20,13 +20,13 @@ from tui_agent.turn.context import TurnContext
 async def masked(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
     """New messages without the values that the files with secrets hold now: what a tool found, what a command
     printed, what the person wrote or pasted. A model's own replies are as they came."""
-    decisions = context.state().secrets
+    return await asyncio.to_thread(mask, context, messages)
 
-    def mask() -> list[Message]:
-        context.secrets.look(decisions)
-        return [_masked(context, message) for message in messages]
 
-    return await asyncio.to_thread(mask)
+def mask(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
+    """The same, for a thread."""
+    context.secrets.look(context.state().secrets)
+    return [_masked(context, message) for message in messages]
 
 
 async def masked_apart(context: TurnContext, request: ModelRequest) -> ModelRequest:

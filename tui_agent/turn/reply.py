@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -23,7 +22,7 @@ from tui_agent.errors import (
     Unreachable,
 )
 from tui_agent.model.client import CallChunk, Chunk, Message, ReasoningChunk, TextChunk
-from tui_agent.model.parts import CallPart, Part, TextPart, calls_of, message_of
+from tui_agent.model.parts import CallPart, Part, TextPart, message_of
 from tui_agent.model.servers import sizes_in
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
@@ -109,11 +108,6 @@ def _told_room(words: str, size: int) -> int:
     return int(NEARLY * size * window / asked) if asked > window else int(NEARLY * window)
 
 
-def _calls_in(messages: Sequence[Message]) -> frozenset[str]:
-    """The ids of all calls of a conversation."""
-    return frozenset(call.id for message in messages for call in calls_of(message))
-
-
 class _Size:
     """How large a request to one model may be, in tokens: less and less where the provider finds it too long."""
 
@@ -155,8 +149,7 @@ async def _ask_once(context: TurnContext, composed: Composed, earlier: Earlier, 
     model = composed.request.model
     paid = await open_request(context, model, tokens, "main")
     await emit(replace(composed.event, paid=paid))
-    earlier_calls = await asyncio.to_thread(_calls_in, composed.request.messages)
-    answer = _ReplyAnswer(context, composed.event.protocol == "tools", earlier_calls)
+    answer = _ReplyAnswer(context, composed.event.protocol == "tools", composed.calls)
     context.sent.note_sent()
     await exchange(context, composed.request, paid, answer, emit)
     earlier.add(composed.event)

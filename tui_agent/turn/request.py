@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from tui_agent.context.known import table_row
 from tui_agent.context.memory import shortened
 from tui_agent.context.prompt import as_sent
 from tui_agent.model.client import Message, ModelRequest
+from tui_agent.model.parts import calls_of
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import RequestSent
 from tui_agent.store.state import State
@@ -25,7 +27,7 @@ from tui_agent.turn import task_report
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Sizes, head_of, keep
 from tui_agent.turn.conversation_cache import shared_beginning
-from tui_agent.turn.masking import masked
+from tui_agent.turn.masking import mask
 from tui_agent.turn.model_choice import asking
 from tui_agent.turn.pastes import with_pastes
 
@@ -92,18 +94,32 @@ class Draft(Struct, frozen=True):
 class Composed(Struct, frozen=True):
     """A request, what it was made of, and the event that says what it added.
 
-    `bytes` is the length of all that is sent.
+    `bytes` is the length of all that is sent; `calls` are the ids of the calls of earlier replies.
     """
 
     draft: Draft
     request: ModelRequest
     event: RequestSent
     bytes: int
+    calls: frozenset[str]
 
     @property
     def size(self) -> int:
         """In tokens, by our own count."""
         return self.event.tokens + AROUND_A_MESSAGE * len(self.request.messages)
+
+
+class _Written(NamedTuple):
+    """The messages of a request and their texts; of those that are `new` their sizes and the keys of their texts; the
+    texts of the request before that were taken back; and the ids of the calls of earlier replies."""
+
+    messages: list[Message]
+    texts: list[str]
+    new: list[Message]
+    sizes: list[Sizes]
+    held: list[str]
+    last: list[str]
+    calls: frozenset[str]
 
 
 async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> Composed:
@@ -114,16 +130,30 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
     state = state or context.state()
     before, head = state.conversation, head_of(context)
     written, draft = draft, replace(draft, query=await with_pastes(context, draft.query))
-    kept = await asyncio.to_thread(context.sent.read, context.blobs, (*before.messages, *before.last))
-    earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
     newest = _Newest(state, draft)
+
+    def write() -> _Written:
+        """All at once: the loop draws a frame where it waits for a thread, and a request waits for the frame."""
+        kept = context.sent.read(context.blobs, (*before.messages, *before.last))
+        earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
+        made = newest.messages([one.message for one in earlier])
+        new = mask(context, [message for message, _ in made])
+        texts = [*map(as_sent, new)]
+        return _Written(
+            [one.message for one in earlier] + new,
+            [one.text for one in earlier] + texts,
+            new,
+            [sizes for _, sizes in made],
+            [*map(context.blobs.hold_text, texts)],
+            [one.text for one in last],
+            frozenset(call.id for one in earlier for call in calls_of(one.message)),
+        )
+
     # Files may be long: numbering their lines would stop the keyboard.
-    made = await asyncio.to_thread(newest.messages, [one.message for one in earlier])
-    new = await masked(context, [message for message, _ in made])
-    sent, exact = await keep(context, new, [sizes for _, sizes in made])
-    texts = [*(one.text for one in earlier), *await asyncio.to_thread(lambda: [*map(as_sent, new)])]
+    made = await asyncio.to_thread(write)
+    sent, exact = await keep(context, made.new, made.sizes, made.held)
     everything = (*before.messages, *sent)
-    share = shared_beginning([one.text for one in last], texts)
+    share = shared_beginning(made.last, made.texts)
     event = RequestSent(
         turn=context.turn,
         purpose="main",
@@ -145,7 +175,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
     asked = asking(context.settings, state, state.model.name)
     request = ModelRequest(
         model=state.model.name,
-        messages=(*(one.message for one in earlier), *new),
+        messages=tuple(made.messages),
         purpose="subtask" if context.part else "main",
         tools=head.tools,
         schema=head.schema,
@@ -157,9 +187,8 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
         session=state.session.id,
         cache="long" if context.part or context.sent.paused else "short",
     )
-    return Composed(
-        written, request, event, sum(len(text.encode(errors="replace")) for text in (*texts, head.text))
-    )
+    size = sum(len(text.encode(errors="replace")) for text in (*made.texts, head.text))
+    return Composed(written, request, event, size, made.calls)
 
 
 def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:

@@ -88,9 +88,10 @@ class Index:
         return self._paths
 
     def contains(self, path: str) -> bool:
-        """Whether exactly this path is there."""
-        at = bisect_left(self._paths, path)
-        return at < len(self._paths) and self._paths[at] == path
+        """Whether exactly this path is there; also for a thread."""
+        paths = self._paths
+        at = bisect_left(paths, path)
+        return at < len(paths) and paths[at] == path
 
     def replace(self, paths: list[str]) -> None:
         """Take these for all that there is. They are sorted, without doubles, and the list is given away."""
