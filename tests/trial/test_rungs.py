@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -19,6 +20,7 @@ from tui_agent.trial import bubblewrap, on_copy, rungs
 from tui_agent.trial.environment import variables
 from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.on_copy import RunFolder, mac_profile, sweep
+from tui_agent.trial.outside import View
 from tui_agent.trial.plan import MEGABYTE, Limits, NoView, Seed, ViewPlan, plan
 from tui_agent.trial.run import Run, RunResult
 from tui_agent.trial.rungs import WITHOUT, probe
@@ -209,3 +211,15 @@ def test_the_folder_of_a_start_that_was_killed_is_removed_by_the_next() -> None:
     (left,) = Path(own_place()).glob(f"{child}-*")
     with rungs._probed():
         assert not left.exists()
+
+
+async def test_why_there_is_no_view_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside a view namespaces are switched off: the tests of this program meet it there."""
+
+    async def refused(view: View) -> View:
+        raise NoView("new namespaces", errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(View, "__aenter__", refused)
+    rung = await probe({WITHOUT: "bubblewrap,landlock"})
+    assert rung.isolated == "none"
+    assert rung.why.startswith("own namespaces: namespaces are switched off here (")

@@ -13,6 +13,7 @@ from tui_agent.ui.panes.review_place import (
     step_hunk,
     waiting,
 )
+from tui_agent.ui.panes.review_rows import outcome
 
 API = Change("c1", 2, "api.py", "edit", hunks=("applied", "pending", "pending"))
 NEW = Change("c2", 2, "new.py", "create", hunks=("pending",))
@@ -63,6 +64,8 @@ def test_older_turns_are_shown_while_they_wait():
 def test_a_change_that_another_replaced_is_not_shown():
     replaced = Change("c0", 2, "new.py", "create", "skipped", reason="replaced by c2")
     assert shown_changes(ReviewSlice((replaced, NEW))) == (NEW,)
+    written = Change("c2", 2, "new.py", "create", "applied")
+    assert outcome([replaced, written]) == "1 file written"
 
 
 def test_hunks_of_a_change_that_was_decided_as_a_whole_are_decided():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 from collections.abc import Generator, Mapping
@@ -97,6 +98,26 @@ def _probed() -> Generator[Path]:
         remove_folder(str(folder))
 
 
+def _in_words(error: NoView) -> str:
+    """Why there is no view, for somebody who does not know the kernel's words; the step is behind it."""
+    makes = error.step == "new namespaces" or error.step.startswith(("write /proc/self/", "map users"))
+    refused = error.number in (errno.EPERM, errno.EACCES)
+    words = {
+        (True, errno.ENOSPC): "namespaces are switched off here",
+        (True, errno.ENOSYS): "this kernel has no namespaces",
+        (True, errno.EINVAL): "this kernel has no namespaces of users",
+    }.get((makes, error.number), "")
+    if not words and makes and refused:
+        words = "namespaces are not permitted here, as in most containers"
+    elif not words and refused:
+        words = "what they may do in namespaces is restricted here, as AppArmor does"
+    elif not words and "overlay" in error.step and error.number:
+        words = "no layer can be laid over this file system"
+    elif not words and error.number == errno.ENOSYS:
+        words = "this kernel is too old"
+    return f"{words} ({error})" if words else str(error)
+
+
 async def _why_not(isolated: Isolated) -> str:
     """Why commands cannot be kept apart in this way here; "" where they can."""
     with _probed() as parent:
@@ -111,7 +132,7 @@ async def _why_not(isolated: Isolated) -> str:
             words = f"cat pending && echo x > written && ! echo x 2>/dev/null > {own.path}x"
             result = await Run(10.0).in_view(made, ["/bin/sh", "-c", words], chosen)
         except NoView as error:
-            return str(error)
+            return _in_words(error)
         except OSError as error:
             return f"it could not be tried: {error.strerror}"
         finally:

@@ -355,7 +355,7 @@ class ChatPane(Pane):
     def _offer(self, message: Prompt.Picking) -> None:
         picker = self.query_one(CompletionList)
         picker.offer(message.sign, message.query)
-        self.prompt.picking = picker.display
+        self.prompt.picking, self.prompt.picked_for = picker.display, (message.sign, message.query)
 
     @on(Prompt.PickerKey)
     def _press_in_list(self, message: Prompt.PickerKey) -> None:

@@ -81,6 +81,8 @@ class Prompt(WritingArea):
         self._at = 0
         self._unsent = ""
         self.picking = False
+        #: The word that the list is open for: its sign and the rest.
+        self.picked_for = ("", "")
         #: Whether Ctrl+X was pressed, with nothing selected: the first key of two.
         self._after_x = False
         self._vim: Vim | None = None
@@ -164,14 +166,20 @@ class Prompt(WritingArea):
             self.replace(name, (row, found.start()), (row, column))
 
     def on_text_area_changed(self) -> None:
+        self.post_message(self.Picking(*self._word()))
+
+    def _word(self) -> tuple[str, str]:
+        """The sign and the rest of the word at the cursor that there is something to pick for; else "" twice."""
         row, column = self.cursor_location
-        found = _MENTION.search(self.document.get_line(row)[:column][-300:])
-        if found:
-            self.post_message(self.Picking("@", found[1]))
-        elif (command := self.command) is not None:
-            self.post_message(self.Picking("/", command))
-        else:
-            self.post_message(self.Picking("", ""))
+        if found := _MENTION.search(self.document.get_line(row)[:column][-300:]):
+            return "@", found[1]
+        command = self.command
+        return ("", "") if command is None else ("/", command)
+
+    def _is_for_list(self, key: str) -> bool:
+        """Whether a key is meant for the list; what a late one offers for an older word is not chosen."""
+        choosing = key in ("enter", "tab") and self._word() == self.picked_for
+        return self.picking and (choosing or key in ("up", "down", "escape"))
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -185,7 +193,7 @@ class Prompt(WritingArea):
         if self._first_of_two(event):
             event.prevent_default()
             event.stop()
-        elif self.picking and event.key in ("up", "down", "enter", "tab", "escape"):
+        elif self._is_for_list(event.key):
             event.prevent_default()
             event.stop()
             self.post_message(self.PickerKey(event.key))
