@@ -144,9 +144,12 @@ def conflict_hints(change: Change) -> list[Hint]:
 
 
 def outcome(changes: Sequence[Change]) -> str:
-    """What became of changes that were all decided: `2 files written, 1 skipped`."""
+    """What became of changes that were all decided: `2 files written, 1 skipped`; one that a later reply replaced is
+    not counted."""
     counts: dict[str, int] = {}
     for change in changes:
+        if change.state == "skipped" and change.reason.startswith("replaced by "):
+            continue
         counts[change.state] = counts.get(change.state, 0) + 1
     written = counts.pop("applied", 0)
     rest = [f"{count} {state}" for state, count in counts.items()]
