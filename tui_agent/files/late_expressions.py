@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, cast
 
 
@@ -11,12 +12,26 @@ def late(pattern: str, flags: int = 0) -> re.Pattern[str]:
     return cast("re.Pattern[str]", _Late(pattern, flags))
 
 
+def compile_in(*packages: str) -> None:
+    """Compile those of the modules of these packages that are imported: for a moment in which nobody waits."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(packages):
+            for value in list(vars(module).values()):
+                if isinstance(value, _Late):
+                    value.compiled()
+
+
 class _Late:
     def __init__(self, pattern: str, flags: int) -> None:
         self._source = pattern, flags
+        self._compiled: re.Pattern[str] | None = None
+
+    def compiled(self) -> re.Pattern[str]:
+        if self._compiled is None:
+            self._compiled = re.compile(*self._source)
+        return self._compiled
 
     def __getattr__(self, name: str) -> Any:
         """Asked once for each name; the next time it is there."""
-        value = getattr(re.compile(*self._source), name)  # which keeps the newest 512
-        self.__dict__[name] = value
+        value = self.__dict__[name] = getattr(self.compiled(), name)
         return value

@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.files.late_expressions import late
 from tui_agent.workspace.index import SLICE, Index
 from tui_agent.workspace.languages import is_source_extension
 from tui_agent.workspace.patterns import escape
@@ -24,9 +23,9 @@ from tui_agent.workspace.patterns import escape
 MOST_TIED: Final = 3
 #: Names of files that stand for their folder.
 _ENTRIES: Final = frozenset({"__init__", "__main__", "index", "mod", "main"})
-_MODULE: Final = late(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+")
+_MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+")
 _ENTRY_FILES: Final = ("__init__.", "index.", "mod.")
-_TEST_SIGN: Final = late(r"\Atest_|[._](?:test|spec)(?=\.\w+\Z)")
+_TEST_SIGN: Final = re.compile(r"\Atest_|[._](?:test|spec)(?=\.\w+\Z)")
 _JOINTS: Final = frozenset("_-. ")
 _SEPARATORS: Final = str.maketrans("", "", "_-. ")
 
@@ -175,7 +174,7 @@ def _key(name: str) -> str:
     return letters
 
 
-_SIGNS = late(r"[*?\[\]{}]")
+_SIGNS = re.compile(r"[*?\[\]{}]")
 
 
 def names_one(pattern: str) -> bool:

@@ -11,16 +11,14 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from tui_agent.files.late_expressions import late
-
 ReferenceKind = Literal["mention", "traceback", "glob", "alias", "path", "name", "module", "quoted", "word"]
 #: A pasted log may have megabytes; names are at its beginning and at its end.
 HEAD: Final = 20_000
 TAIL: Final = 10_000
 
 _NAME: Final = r"[\w.@+()\[\]$-]"
-_FENCE: Final = late(r"^(```+|~~~+).*?(?:^\1`*\s*$|\Z)", re.DOTALL | re.MULTILINE)
-_URL: Final = late(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+_FENCE: Final = re.compile(r"^(```+|~~~+).*?(?:^\1`*\s*$|\Z)", re.DOTALL | re.MULTILINE)
+_URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _TRACE: Final = (
     re.compile(r'\bFile "([^"\n]{1,1000})", line \d+'),
     re.compile(r"\bat (?:[^()\n]{1,200} )?\(?([^\s():]{1,500}\.\w{1,8}):\d+(?::\d+)?\)?"),
@@ -145,13 +143,13 @@ _TYPE: Final = r"(?P<type>\*?\.\w{1,8}|" + "|".join(re.escape(word) for word in 
 #: The names that test files have, over languages.
 TEST_NAMES: Final = "{test_*,*_test,*.test,*.spec,*_spec,*Test,*Tests}.*"
 
-_EVERYTHING_IN: Final = late(
+_EVERYTHING_IN: Final = re.compile(
     rf"(?:{_ALL}(?:\s+(?P<what>[\w.*+#-]+(?:\s+[\w.*+#-]+){{0,2}}?))?|\beverything|\bthe\s+(?P<what2>\w+\s+)?{_NOUN})"
     rf"(?:\s+that\s+(?:is|are))?\s+(?:in|under|inside|within|below|from|of)\s+(?:the\s+)?{_FOLDER}{_FOLDER_WORD}(?![\w/])",
     re.IGNORECASE,
 )
-_ALL_OF_TYPE: Final = late(rf"{_ALL}\s+{_TYPE}(?:\s+{_NOUN}|s)?(?!\w)", re.IGNORECASE)
-_ALL_TESTS: Final = late(
+_ALL_OF_TYPE: Final = re.compile(rf"{_ALL}\s+{_TYPE}(?:\s+{_NOUN}|s)?(?!\w)", re.IGNORECASE)
+_ALL_TESTS: Final = re.compile(
     rf"(?:{_ALL}|\b(?:whole|entire|full|complete)\b)\s+(?:unit\s+|integration\s+)?tests?(?:\s+(?:files?|suite))?\b(?!\s+(?:for|of)\b)",
     re.IGNORECASE,
 )
@@ -167,11 +165,11 @@ _ASKED: Final = (
     r"\bwhat(?:(?:'s|’s|\s+is|\s+are)|\s+(?:other\s+)?(?:files|modules|scripts|things)(?:\s+(?:are|is|do\s+we\s+have))?)"
     r"(?:\s+there)?)"
 )
-_WHAT_IS_IN: Final = late(
+_WHAT_IS_IN: Final = re.compile(
     rf"{_ASKED}(?:\s+(?:in|under|inside|within|of|below))?\s+(?:the\s+)?{_FOLDER}{_FOLDER_WORD}(?![\w/])",
     re.IGNORECASE,
 )
-_THE_FOLDER: Final = late(rf"\b(?:the|our|my)\s+{_FOLDER}\s+(?:folder|directory|dir)\b", re.IGNORECASE)
+_THE_FOLDER: Final = re.compile(rf"\b(?:the|our|my)\s+{_FOLDER}\s+(?:folder|directory|dir)\b", re.IGNORECASE)
 
 
 class BatchPhrase(Struct, frozen=True):

@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction, FallbackKind, FileAction, Plan
-from tui_agent.files.late_expressions import late
 from tui_agent.planning import candidates
 from tui_agent.planning.candidates import ORDINARY, PRODUCTS, looks_like_identifier
 from tui_agent.planning.references import Masked, Reference, find_many, find_references, find_tests_for
@@ -21,12 +20,12 @@ MAX_ACTIONS: Final = 20
 #: Names that are looked up in the index one by one, and words that might be a program's names.
 MAX_NAMES: Final = 40
 MAX_IDENTIFIERS: Final = 8
-_HERE: Final = late(
+_HERE: Final = re.compile(
     r"\b(?:(?:this|the current|the open|my current) (?:file|buffer|module|script|document)|"
     r"the selection|this (?:function|class|method|line|selection))\b",
     re.IGNORECASE,
 )
-_VAGUE: Final = late(
+_VAGUE: Final = re.compile(
     r"\b(?:somewhere|wherever|anywhere|elsewhere|everywhere|whichever|related|relevant|other files|callers?|usages?|"
     r"references|where (?:it|they|this|that)|all places|the rest)\b",
     re.IGNORECASE,
@@ -37,11 +36,11 @@ _VAGUE: Final = late(
 MOST_NAMESAKES: Final = 3
 SHORTEST_WORD: Final = 3
 #: What comes before the name that a file is to get.
-_TARGET: Final = late(
+_TARGET: Final = re.compile(
     r"\b(?:rename|renames|move|moves|copy|copies|extract|split)\b[^\n]{0,70}\b(?:to|into|as)\s+[\"'`@]?\Z",
     re.I,
 )
-_MADE: Final = late(
+_MADE: Final = re.compile(
     r"\b(?:create|creates|add|adds|write|make|generate|new|introduce)\s+(?:\S+\s+){0,4}\Z", re.I
 )
 

@@ -8,6 +8,7 @@ from functools import partial
 from importlib import import_module
 from typing import Final
 
+from tui_agent.files.late_expressions import compile_in
 from tui_agent.files.sensitive import governs, is_secret
 from tui_agent.processes.background import in_background
 from tui_agent.session.models import ModelAccess
@@ -19,6 +20,9 @@ from tui_agent.workspace.workspace import Workspace
 
 #: Imported in a thread: on the loop, at the first Enter, they would hold up the keys.
 MODULES: Final = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler")
+
+#: Where the expressions are by which a request and a reply are read.
+READING: Final = ("tui_agent.answers.", "tui_agent.edits.", "tui_agent.planning.")
 
 #: While a message is written, the model's server may be reached every so many seconds.
 WARM_SECONDS = 10.0
@@ -82,6 +86,8 @@ class Preparation:
         for module in MODULES:
             # without a screen there are no keys that would have to come first
             await (in_background if self._interactive else asyncio.to_thread)(partial(import_module, module))
+        if self._interactive:
+            await in_background(partial(compile_in, *READING))
 
     async def _warm_index(self) -> None:
         await self._workspace.ready()
