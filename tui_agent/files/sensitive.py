@@ -126,7 +126,7 @@ _STORE_ENDINGS = (".kdbx", ".ppk", ".keytab", ".tfstate")
 _SAMPLES = _AnyOf(
     _words("""
     *.example *.sample *.template *.tmpl *.dist *.defaults *.pub *.example.* *.sample.* *.template.* *-sample.*
-    *-example.* example.env sample.env template.env .secrets.baseline
+    *-example.* example.env sample.env template.env .secrets.baseline .env.schema *.env.d.ts .env.d.ts
     """)
 )
 #: Code and prose that merely deal with secrets.
@@ -153,6 +153,10 @@ _LANGUAGES = frozenset(
 _WORDS_OF_PAGES = late(
     r"(?:auth|token|tokens|password|passwords|secret|secrets|credentials)\.(?:json|ya?ml|properties)"
 )
+
+#: What a design calls its colours and sizes, in folders of its own: `src/theme/tokens.json`.
+_DESIGNS = frozenset(_words("design designs theme themes style styles css ui design-system design-tokens"))
+_WORDS_OF_DESIGN = late(r"tokens?\.(?:json|ya?ml)")
 
 #: What editors and people put around the name of a file that they keep a copy of.
 _COPY = late(
@@ -201,6 +205,8 @@ def is_secret(path: str) -> bool:
     if any(folder in _HIDDEN_FOLDERS for folder in folders):
         return not name.endswith(".pub")
     if _WORDS_OF_PAGES.fullmatch(name) and any(folder in _LANGUAGES for folder in folders):
+        return False
+    if _WORDS_OF_DESIGN.fullmatch(name) and any(folder in _DESIGNS for folder in folders):
         return False
     return any(_holds_secrets(folders, each) for each in _without_copying(name))
 
