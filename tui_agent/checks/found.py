@@ -12,7 +12,7 @@ from tui_agent.checks.projects.others import other_checks
 from tui_agent.checks.projects.plain import Plain, plain
 from tui_agent.checks.projects.python import python_checks
 from tui_agent.checks.projects.scripts import ci_lines
-from tui_agent.checks.projects.tasks import LINTS, TESTS, Target, plain_of, rules, task_lines
+from tui_agent.checks.projects.tasks import LINTS, TESTS, RecipeTarget, plain_of, rules, task_lines
 from tui_agent.settings.schema import CheckCommand
 
 #: More checks than this are not offered.
@@ -89,7 +89,7 @@ def _said(project: Project) -> tuple[list[Plain], set[str]]:
     return [one for one in found if one.kind not in covered], covered
 
 
-def _is_whole(target: Target) -> bool:
+def _is_whole(target: RecipeTarget) -> bool:
     """Whether the recipe is more than the plain commands in it, and runs a known runner in a view."""
     return target.more and bool(target.named) and not target.away
 

@@ -24,7 +24,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.session.answers import FolderAnswers
 from tui_agent.session.baselines import Baselines
 from tui_agent.session.commands import CommandRuns
-from tui_agent.session.first_runs import NOT_FOUND, Attempt, FirstRuns
+from tui_agent.session.first_runs import NOT_FOUND, FirstResult, FirstRuns
 from tui_agent.settings.schema import CheckCommand, Settings
 from tui_agent.store import events as e
 from tui_agent.store.checks import CheckResult, Content, Place, content_of
@@ -142,7 +142,7 @@ class Checks:
         ]
 
     @call(changes=False)
-    async def attempt(self, check: CheckCommand) -> Attempt:
+    async def attempt(self, check: CheckCommand) -> FirstResult:
         """Run a check on the folder as it is, in a view; what it finds is its baseline.
 
         Raises `SessionError` where there is no view.

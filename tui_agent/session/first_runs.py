@@ -21,7 +21,7 @@ from tui_agent.store.store import Store
 NOT_FOUND = (126, 127)
 
 
-class Attempt(Struct, frozen=True):
+class FirstResult(Struct, frozen=True):
     """What a check found in the folder as it is.
 
     state: "missing" if its program is not there, "ended" if it did not end by itself. failures: None if its runner
@@ -62,20 +62,20 @@ class FirstRuns:
         self._run = run
         self._task: asyncio.Task[None] | None = None
 
-    async def attempt(self, check: CheckCommand) -> Attempt:
+    async def attempt(self, check: CheckCommand) -> FirstResult:
         """Run a check now. Raises `SessionError` where there is no view."""
         ran, found = await self._run(check, False)
         if ran.how != "exit":
             took = f"not done in {ran.seconds:.0f} s" if ran.how == "time-out" else ran.how
-            return Attempt("ended", ran.seconds, why=took)
+            return FirstResult("ended", ran.seconds, why=took)
         counted = ran.ok or found.passed is not None or found.failures
         missing = [] if counted else missing_programs(ran.output)
         if ran.status in NOT_FOUND or missing:
-            return Attempt("missing", ran.seconds, why=missing[0] if missing else "")
+            return FirstResult("missing", ran.seconds, why=missing[0] if missing else "")
         await self._baselines.adopt([(check, found)])
         if ran.ok:
-            return Attempt("passed", ran.seconds)
-        return Attempt("failed", ran.seconds, found.failed or len(found.failures) or None, ran.cause)
+            return FirstResult("passed", ran.seconds)
+        return FirstResult("failed", ran.seconds, found.failed or len(found.failures) or None, ran.cause)
 
     def later(self, checks: Sequence[CheckCommand]) -> None:
         """Find out in the background, at a low priority, what is not known of these."""

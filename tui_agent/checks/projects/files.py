@@ -22,7 +22,7 @@ _SECTION = re.compile(r"^\[([^\]\n]+)\]\s*$")
 
 
 class Project:
-    """Every look is blocking; what is no regular file, is too large or cannot be read counts as empty."""
+    """Every look is blocking; what is not a regular file, is too large or cannot be read counts as empty."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tui_agent.checks.projects.files import Project, is_inside
-from tui_agent.checks.projects.runners import RUNNERS, TESTED, Runner
+from tui_agent.checks.projects.runners import RUNNERS, TESTED, KnownRunner
 from tui_agent.files.late_expressions import late
 
 
@@ -52,7 +52,7 @@ _WRAPPER_VALUES = frozenset(
 _KEPT_WRAPPERS = {"poetry run", "pipenv run", "bundle exec"}
 _SAFE = late(r"[\w ./:=@,+%\[\]()*^!<>|~\"'-]{0,400}", re.ASCII)
 _OPERATORS = late(r"[;|&<>`$\\\n\r(){}#]")
-#: A line longer than this is no plain command.
+#: A longer line is not a plain command.
 _MOST_LETTERS = 400
 
 
@@ -169,7 +169,7 @@ def _everything(word: str) -> bool:
     )
 
 
-def _told(runner: Runner, words: Sequence[str], project: Project, folder: str) -> list[str] | None:
+def _told(runner: KnownRunner, words: Sequence[str], project: Project, folder: str) -> list[str] | None:
     """What of the words stays; None if one of them is not known."""
     keep, drop, valued = runner.keep.split(), runner.drop.split(), runner.valued.split()
     told: list[str] = []

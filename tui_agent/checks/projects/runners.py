@@ -11,7 +11,7 @@ GO = ("*.go", "go.mod", "go.sum")
 TESTED = ("!*.md", "!*.rst", "!*.adoc", "!LICENSE*", "!AUTHORS*", "!.gitignore", "!.github/*")
 
 
-class Runner(NamedTuple):
+class KnownRunner(NamedTuple):
     """A program, by its first words, and what may follow.
 
     keep, drop: options, the second of which only change what is printed, measured or how fast; valued: those whose
@@ -33,7 +33,7 @@ class Runner(NamedTuple):
 
 
 RUNNERS = (
-    Runner(
+    KnownRunner(
         "pytest",
         "python tests",
         "pytest",
@@ -57,7 +57,7 @@ RUNNERS = (
         ),
         instead="pytest -q",
     ),
-    Runner(
+    KnownRunner(
         "unittest",
         "python tests",
         "unittest",
@@ -65,7 +65,7 @@ RUNNERS = (
         drop="-v --verbose -q -b --buffer",
         valued="-s -t -p --start-directory --pattern --top-level-directory",
     ),
-    Runner(
+    KnownRunner(
         "manage.py test",
         "python tests",
         "django",
@@ -73,7 +73,7 @@ RUNNERS = (
         drop=("-v --verbosity -v2 -v3 --parallel --failfast --timing --force-color --no-color"),
         valued="-v --verbosity --settings --tag --exclude-tag",
     ),
-    Runner(
+    KnownRunner(
         "runtests.py",
         "python tests",
         "runtests",
@@ -81,7 +81,7 @@ RUNNERS = (
         drop="-v --verbosity -v2 --parallel --noinput",
         valued="-v --verbosity --settings",
     ),
-    Runner(
+    KnownRunner(
         "ruff check",
         "ruff",
         "ruff",
@@ -94,7 +94,7 @@ RUNNERS = (
         valued="--config --select --ignore --output-format",
         instead="ruff check --quiet --output-format concise",
     ),
-    Runner(
+    KnownRunner(
         "ruff format",
         "python format",
         "ruff format",
@@ -105,7 +105,7 @@ RUNNERS = (
         needs="--check --diff",
         instead="ruff format --quiet --check",
     ),
-    Runner(
+    KnownRunner(
         "black",
         "python format",
         "black",
@@ -116,7 +116,7 @@ RUNNERS = (
         needs="--check",
         instead="black --quiet",
     ),
-    Runner(
+    KnownRunner(
         "isort",
         "isort",
         "isort",
@@ -126,7 +126,7 @@ RUNNERS = (
         valued="--profile",
         needs="--check --check-only -c",
     ),
-    Runner(
+    KnownRunner(
         "flake8",
         "flake8",
         "flake8",
@@ -135,7 +135,7 @@ RUNNERS = (
         drop="--count --show-source --statistics -v --benchmark --jobs -j",
         valued=("--max-line-length --ignore --select --extend-ignore --exclude --config --jobs -j"),
     ),
-    Runner(
+    KnownRunner(
         "mypy",
         "mypy",
         "mypy",
@@ -151,7 +151,7 @@ RUNNERS = (
         ),
         valued=("-p -m --config-file --package --module --python-version --exclude --cache-dir"),
     ),
-    Runner(
+    KnownRunner(
         "pyright",
         "pyright",
         "pyright",
@@ -160,7 +160,7 @@ RUNNERS = (
         drop="--stats --verbose --warnings",
         valued="-p --project --pythonversion --verifytypes",
     ),
-    Runner(
+    KnownRunner(
         "basedpyright",
         "pyright",
         "basedpyright",
@@ -169,7 +169,7 @@ RUNNERS = (
         drop="--stats",
         valued="-p --project",
     ),
-    Runner(
+    KnownRunner(
         "ty check",
         "ty",
         "ty",
@@ -178,7 +178,7 @@ RUNNERS = (
         drop="--output-format --verbose -v",
         valued="--python-version --project --output-format",
     ),
-    Runner(
+    KnownRunner(
         "pylint",
         "pylint",
         "pylint",
@@ -187,7 +187,7 @@ RUNNERS = (
         drop="-j --jobs --output-format --reports -r --score",
         valued="-j --jobs --output-format --rcfile --disable --enable",
     ),
-    Runner(
+    KnownRunner(
         "cargo test",
         "rust tests",
         "cargo",
@@ -203,7 +203,7 @@ RUNNERS = (
         paths=False,
         instead="cargo test --quiet",
     ),
-    Runner(
+    KnownRunner(
         "cargo clippy",
         "clippy",
         "clippy",
@@ -217,7 +217,7 @@ RUNNERS = (
         paths=False,
         instead="cargo clippy --quiet",
     ),
-    Runner(
+    KnownRunner(
         "cargo fmt",
         "rust format",
         "cargo fmt",
@@ -228,7 +228,7 @@ RUNNERS = (
         paths=False,
         needs="--check",
     ),
-    Runner(
+    KnownRunner(
         "go test",
         "go tests",
         "go",
@@ -239,7 +239,7 @@ RUNNERS = (
         ),
         valued="-tags -run -count -timeout -coverprofile -covermode -p",
     ),
-    Runner(
+    KnownRunner(
         "go vet",
         "go vet",
         "go vet",
@@ -248,7 +248,7 @@ RUNNERS = (
         drop="-v",
         valued="-tags",
     ),
-    Runner(
+    KnownRunner(
         "golangci-lint run",
         "golangci-lint",
         "golangci-lint",
@@ -257,7 +257,7 @@ RUNNERS = (
         drop=("--timeout -v --verbose --out-format --fix=false --new-from-rev --color"),
         valued="--config -c --timeout --build-tags --out-format",
     ),
-    Runner(
+    KnownRunner(
         "mix test",
         "elixir tests",
         "mix",
@@ -265,7 +265,7 @@ RUNNERS = (
         drop="--cover --trace --slowest --color",
         valued="--only --exclude --include --slowest",
     ),
-    Runner(
+    KnownRunner(
         "mix credo",
         "credo",
         "credo",
@@ -273,7 +273,7 @@ RUNNERS = (
         keep="--strict",
         paths=False,
     ),
-    Runner(
+    KnownRunner(
         "mix format",
         "elixir format",
         "mix format",
@@ -282,7 +282,7 @@ RUNNERS = (
         drop="--dry-run",
         needs="--check-formatted",
     ),
-    Runner(
+    KnownRunner(
         "rspec",
         "ruby tests",
         "rspec",
@@ -290,7 +290,7 @@ RUNNERS = (
         drop=("--format -f --color --no-color --profile --order --fail-fast -fd --backtrace"),
         valued="--tag --exclude-pattern --pattern -I --require -r --format -f --order",
     ),
-    Runner(
+    KnownRunner(
         "rake",
         "ruby tests",
         "rake",
@@ -299,19 +299,19 @@ RUNNERS = (
         paths=False,
         needs="test spec",
     ),
-    Runner(
+    KnownRunner(
         "bin/rails test",
         "ruby tests",
         "rails",
         drop="-v --verbose --fail-fast -f",
     ),
-    Runner(
+    KnownRunner(
         "rails test",
         "ruby tests",
         "rails",
         drop="-v --verbose --fail-fast -f",
     ),
-    Runner(
+    KnownRunner(
         "rubocop",
         "rubocop",
         "rubocop",
@@ -320,7 +320,7 @@ RUNNERS = (
         drop="--parallel -P --format -f --color --display-cop-names",
         valued="--config --format -f",
     ),
-    Runner(
+    KnownRunner(
         "vendor/bin/phpunit",
         "php tests",
         "phpunit",
@@ -330,7 +330,7 @@ RUNNERS = (
         ),
         valued=("--configuration -c --testsuite --group --exclude-group --coverage-clover --coverage-html"),
     ),
-    Runner(
+    KnownRunner(
         "vendor/bin/phpstan",
         "phpstan",
         "phpstan",
@@ -340,7 +340,7 @@ RUNNERS = (
         valued="--configuration -c --level -l --memory-limit",
         needs="analyse analyze",
     ),
-    Runner(
+    KnownRunner(
         "dotnet test",
         "dotnet tests",
         "dotnet",
@@ -352,7 +352,7 @@ RUNNERS = (
         valued=("--filter --configuration -c --framework -f --verbosity -v --logger --collect --settings"),
         instead="dotnet test --no-restore",
     ),
-    Runner(
+    KnownRunner(
         "swift test",
         "swift tests",
         "swift",
@@ -361,7 +361,7 @@ RUNNERS = (
         valued="--filter --skip",
         paths=False,
     ),
-    Runner(
+    KnownRunner(
         "pre-commit run",
         "pre-commit",
         "pre-commit",

@@ -46,7 +46,7 @@ _NAMED = {
 _BRACES = late(r"\{\[?[^{}]*\]?\}")
 
 
-class Target(NamedTuple):
+class RecipeTarget(NamedTuple):
     """What a target runs: its plain commands; which kinds of checks it runs in other ways; whether there is more to
     it; and whether it needs what no view has."""
 
@@ -56,7 +56,7 @@ class Target(NamedTuple):
     away: bool = False
 
 
-class Rules:
+class RecipeFile:
     """The rules of a Makefile or a justfile."""
 
     def __init__(self, project: Project, program: str, text: str) -> None:
@@ -92,7 +92,7 @@ class Rules:
                         known[0].extend(needs)
                         body = known[1]
 
-    def target(self, name: str) -> Target:
+    def target(self, name: str) -> RecipeTarget:
         """What it runs, with all that it needs."""
         found: list[Plain] = []
         named: set[str] = set()
@@ -109,7 +109,7 @@ class Rules:
             else:
                 named |= {kind for kind, pattern in _NAMED.items() if pattern.search(line)}
                 more = True
-        return Target(tuple(found), frozenset(named), more, away)
+        return RecipeTarget(tuple(found), frozenset(named), more, away)
 
     def _lines(self, name: str, seen: set[str], deep: int) -> Iterator[str]:
         if name in seen or deep > MOST_DEEP or name not in self._rules:
@@ -140,11 +140,11 @@ class Rules:
 _DEFAULTS = {"PYTHON": "python", "ARGS": "", "TESTFLAGS": "", "PYTEST_ARGS": "", "TEST_ARGS": "", "args": ""}
 
 
-def rules(project: Project) -> Iterator[Rules]:
+def rules(project: Project) -> Iterator[RecipeFile]:
     for names, program in ((MAKEFILES, "make"), (JUSTFILES, "just")):
         for name in names:
             if text := project.text(name):
-                yield Rules(project, program, text)
+                yield RecipeFile(project, program, text)
                 break
 
 

@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.session.first_runs import Attempt
+from tui_agent.session.first_runs import FirstResult
 from tui_agent.session.session import Session
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui.dialogs.dialog import Dialog
@@ -65,7 +65,7 @@ class ChecksDialog(Dialog[None], inherit_bindings=False):
         self._checks: dict[str, CheckCommand] = {}
         self._ticked: set[str] = set()
         #: What the checks found, by their commands; the command that is tried now, and the name that is edited.
-        self._attempts: dict[str, Attempt] = {}
+        self._attempts: dict[str, FirstResult] = {}
         self._trying = self._editing = ""
 
     def compose(self) -> Iterable[Widget]:
