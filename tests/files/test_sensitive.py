@@ -18,7 +18,8 @@ SECRET = (
 gcloud-credentials.json AuthKey_AB12.p8 auth.json .config/gh/hosts.yml gh/hosts.yml .s3cfg .boto
 app/google-services.json shop-firebase-adminsdk-x1.json firebase-adminsdk.json wp-config.php wp-config-prod.php
 wg0.conf wg-home.conf .terraformrc passwords passwords.txt Passwords.xlsx password.csv token token.txt
-tokens.json config/tokens.json themes/.env token_backup.txt .pgpass .pgpass.old appsettings.Production.json .env~ .env.bak .env.old .env.orig
+config/tokens.json themes/.env
+tokens.json token_backup.txt .pgpass .pgpass.old appsettings.Production.json .env~ .env.bak .env.old .env.orig
 .env.save .env.swp .env.1 .env-prod .env_old .env.production id_rsa.old id_rsa~ .id_rsa.swp id_work id_github
 server.pem.2024-01-31 .env.bak.bak #.env# .#.env secrets.yml.bak service-account.json my-service-account-1.json
 client_secret_1.apps.json .npmrc .git-credentials kubeconfig .kube/config prod.tfvars api_keys.json github_token
