@@ -31,6 +31,12 @@ def test_the_system_prompt_holds_the_words_of_its_dialect_only() -> None:
     assert "Workspace root: /w" in content and "Linux" in content
 
 
+def test_the_schema_of_a_structured_answer_takes_few_tokens() -> None:
+    schema = {"type": "object", "properties": {"summary": {"type": "string"}}}
+    content = prompt.system_message(WORDS, "structured", schema, PLACE)["content"]
+    assert '{"type":"object","properties":{"summary":{"type":"string"}}}' in content
+
+
 def test_the_newest_message_keeps_the_order_of_the_contract() -> None:
     news = prompt.MessageParts(
         query="Do it",

@@ -52,9 +52,10 @@ def system_message(
             sections.append(section["text"])
             sections += tools if section.get("id") == "replies" else ()
     if schema is not None:
-        sections.append(
-            "Answer with one JSON object of this schema:\n" + json.dumps(schema, ensure_ascii=False)
-        )
+        shape = json.dumps(
+            schema, ensure_ascii=False, separators=(",", ":")
+        )  # spaces are a fifth of its tokens
+        sections.append(f"Answer with one JSON object of this schema:\n{shape}")
     sections.append(
         f"Workspace root: {name(place.root)}\nStart folder: {name(place.start_folder)}\n"
         f"Operating system: {place.system}"
