@@ -34,6 +34,8 @@ class FileAction(Struct, frozen=True):
     extra: tuple[str, ...] = ()
     #: The lines that are wanted; none means all of it.
     lines: tuple[Range, ...] = ()
+    #: The batch that it carries on, by its id: its files are those that are left of it.
+    batch: str = ""
 
     @property
     def steps(self) -> tuple[tuple[Author, str], ...]:

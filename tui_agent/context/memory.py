@@ -38,6 +38,8 @@ class Memory(Struct, frozen=True):
     stale: Mapping[str, str] = {}
     modified: Mapping[int, tuple[str, ...]] = {}
     active: tuple[str, ...] = ()
+    #: Batches that are not done: how far each is, and what waits.
+    batches: tuple[str, ...] = ()
 
 
 def asks_to_go_on(message: str, turn: int) -> bool:
@@ -65,6 +67,7 @@ def section(memory: Memory, most: int = MOST) -> str:
         f"Last summary: {inert(shortened(memory.summary, eighth))}" if memory.summary else "",
         _list("Done todos", [_todo(todo) for todo in memory.todos if todo.done], eighth // 2, newest=True),
         _list("Open todos", [_todo(todo) for todo in memory.todos if not todo.done], 2 * eighth),
+        _list("Batches that are carried on", memory.batches, eighth // 2),
         _list("Proposed and not yet decided by the person", memory.pending, eighth // 2),
         _list(
             "Files that need a refresh",
@@ -120,6 +123,8 @@ def _list(title: str, items: Sequence[str], most: int, *, newest: bool = False) 
 
 
 def _resume(memory: Memory) -> str:
+    if memory.batches:
+        return "go on with the batch: do what it is about with the files that are shown, and leave the others alone."
     first = next((todo.text for todo in memory.todos if not todo.done), "")
     if first:
         first = name(shortened(first, 200))

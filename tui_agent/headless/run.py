@@ -45,7 +45,7 @@ async def _run(options: RunOptions, ahead: RunAhead) -> int:
         teller = JsonTeller(sys.stdout, session.secrets)
     session.subscribe(teller.on_event)
     out: list[str] = []
-    session.subscribe(lambda event, state: out.extend(_left_out(event)))
+    session.subscribe(lambda event, state: _note_left_out(event, out))
     undone: dict[str, str] = {}
     session.subscribe(lambda event, state: _note_undone(event, undone))
     denied: list[str] = []
@@ -64,11 +64,13 @@ async def _run(options: RunOptions, ahead: RunAhead) -> int:
     return status
 
 
-def _left_out(event: e.Event) -> tuple[str, ...]:
-    """The files that had no room in a request."""
-    if not isinstance(event, e.FilesLeftOut) or event.reason not in ("room", "limit"):
-        return ()
-    return event.paths or (event.why,)
+def _note_left_out(event: e.Event, out: list[str]) -> None:
+    """Keep the files that had no room in a request, until they go with another."""
+    match event:
+        case e.FilesLeftOut(paths=paths, why=why, reason="room" | "limit"):
+            out.extend(path for path in paths or (why,) if path not in out)
+        case e.FileLoaded(file) if file.path in out:
+            out.remove(file.path)
 
 
 def _denied(event: e.Event) -> tuple[str, ...]:
@@ -118,7 +120,7 @@ async def _turn(
     if turn.ok and options.apply != "none":
         left = await apply_all(session, proposed, checked=options.apply == "checked")
         if out and not left:
-            left = f"Applied, but {_count(out)} did not fit into the request: ask again for the rest"
+            left = f"Applied, but {_count(out)} did not fit into the request: send “continue” for the rest"
     if turn.ok and turn.limit:
         said = f"{turn.limit} ended the turn before the model was done: send “continue” to let it go on"
         left = f"{left}. {said}" if left else said

@@ -232,10 +232,7 @@ class Session:
         async with AsyncExitStack() as last:
             if self._shortcuts is not None:
                 last.push_async_callback(self._shortcuts.close)
-            last.push_async_callback(self.models.close)
-            last.push_async_callback(self._preparation.close)
-            last.push_async_callback(self.models.end_uploads)
-            last.push_async_callback(self.workspace.close)
+            last.push_async_callback(self._end_children)
             last.push_async_callback(self._freshness.close)
             if self._cleaning is not None:
                 last.push_async_callback(asyncio.wait, [self._cleaning])
@@ -244,6 +241,19 @@ class Session:
             last.push_async_callback(self.commands.close)
             last.push_async_callback(self.checks.close)
             last.push_async_callback(self.subtasks.close)
+
+    async def _end_children(self) -> None:
+        """Both at once: each takes its time to end by itself."""
+
+        async def end_model() -> None:
+            async with AsyncExitStack() as last:
+                last.push_async_callback(self.models.close)
+                last.push_async_callback(self._preparation.close)
+                last.push_async_callback(self.models.end_uploads)
+
+        ended = await asyncio.gather(self.workspace.close(), end_model(), return_exceptions=True)
+        for fault in filter(None, ended):
+            raise fault
 
     # ── the screen ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -309,7 +319,7 @@ class Session:
         self._opening_notices += sentences
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        if isinstance(event, e.TurnStarted) and not state.session.read_only:
+        if isinstance(event, e.TurnStarted) and not event.unasked and not state.session.read_only:
             self.models.renew()
 
     async def _apply_unattended(self) -> None:

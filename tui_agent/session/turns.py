@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from tui_agent.context.memory import GO_ON
 from tui_agent.debug_log import fault
 from tui_agent.edits.change import Change
 from tui_agent.errors import EditFailed, LimitReached, SessionError, TuiAgentError
@@ -57,6 +58,8 @@ class Turns:
         self._decisions: list[Decision] = []
         #: What conflicted when it was applied, and the model is asked about when the turn that runs has ended.
         self._conflicts: list[Change] = []
+        #: How many turns in a row nobody asked for.
+        self._unasked = 0
 
     @property
     def state(self) -> State:
@@ -214,7 +217,13 @@ class Turns:
             )
 
     def _begin(
-        self, text: str, attachments: Sequence[str], effort: Effort | None, *, queued: bool = False
+        self,
+        text: str,
+        attachments: Sequence[str],
+        effort: Effort | None,
+        *,
+        queued: bool = False,
+        unasked: bool = False,
     ) -> asyncio.Future[None]:
         """Begin a turn, which runs from here on; what comes back is done when the message is on disk."""
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -222,11 +231,12 @@ class Turns:
             lambda told: told.cancelled() or told.exception()
         )  # of a queued one nobody asks
         self._stopped = False
-        started = e.TurnStarted(next_turn(self.state), text, queued, tuple(attachments), effort)
+        self._unasked = self._unasked + 1 if unasked else 0
+        started = e.TurnStarted(next_turn(self.state), text, queued, tuple(attachments), effort, unasked)
         self._task = asyncio.create_task(self._run(started, begun), name="turn")
         return begun
 
-    def _begin_next(self) -> None:
+    def _begin_next(self, *, ended_well: bool = False) -> None:
         waiting = [self.state.review.change(change.id) for change in self._conflicts]
         conflicts = [change for change in waiting if change is not None and change.state == "conflict"]
         self._conflicts = []
@@ -235,6 +245,18 @@ class Turns:
         elif self.state.input.queue:
             effort, text = split_effort(self.state.input.queue[0])
             self._begin(text, (), effort, queued=True)
+        elif ended_well and self._goes_on_by_itself():
+            self._begin(GO_ON[0], (), None, unasked=True)
+
+    def _goes_on_by_itself(self) -> bool:
+        """Whether a batch is carried on without the person, after a turn that did some of it: not where what was to be
+        applied waits for the person."""
+        settings, state = self._context().settings, self.state
+        if settings.autonomy != "auto" or state.turn.limit or (settings.auto_apply and state.review.open):
+            return False
+        if settings.limits.turns and self._unasked + 1 >= settings.limits.turns:
+            return False
+        return any(batch.left and batch.last > 0 for batch in state.batches[:1])
 
     async def _run(self, started: e.TurnStarted, begun: asyncio.Future[None]) -> None:
         try:
@@ -272,7 +294,7 @@ class Turns:
         if ended["ok"]:
             await self._after()
         if not self._stopped:
-            self._begin_next()
+            self._begin_next(ended_well=ended["ok"])
 
     async def _ended(self, turn: int, steps: Steps) -> dict:
         """Run the turn to its end; how it ended, as fields of `TurnEnded`."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tui_agent.store import (
+    fold_batches,
     fold_commands,
     fold_conversation,
     fold_files,
@@ -28,11 +29,14 @@ FOLDS: dict[type[Event], Fold] = {
     **fold_files.FOLDS,
     **fold_commands.FOLDS,
 }
+FOLLOWS: dict[type[Event], Fold] = {**fold_batches.FOLLOWS}
 
 
 def fold(state: State, event: Event) -> State:
     """The state after `event`; slices that it does not touch stay the same objects."""
-    return FOLDS[type(event)](state, event)
+    state = FOLDS[type(event)](state, event)
+    follow = FOLLOWS.get(type(event))
+    return state if follow is None else follow(state, event)
 
 
 def fold_all(events: Iterable[Event], state: State | None = None) -> State:

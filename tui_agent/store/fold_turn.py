@@ -48,13 +48,19 @@ def _started(state: State, event: e.TurnStarted) -> State:
     memory = state.input.memory if asks_to_go_on(event.request, event.turn) else ""
     state = replace(
         state,
-        turn=TurnSlice(number=event.turn, phase="planning", request=event.request, effort=event.effort),
+        turn=TurnSlice(
+            number=event.turn,
+            first=(state.turn.first or state.turn.number) if event.unasked else event.turn,
+            phase="planning",
+            request=event.request,
+            effort=event.effort,
+        ),
         plan=PlanSlice(turn=event.turn),
         reply=ReplySlice(turn=event.turn),
         input=replace(
             state.input, queue=queue, history=(*history, event.request)[-HISTORY_KEPT:], memory=memory
         ),
-        usage=replace(state.usage, turn=Usage(), planning=Usage()),
+        usage=state.usage if event.unasked else replace(state.usage, turn=Usage(), planning=Usage()),
         chat=replace(state.chat, next_steps=()),
     )
     return say(state, ChatMessage(0, "person", event.turn, event.request))

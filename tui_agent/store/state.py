@@ -103,6 +103,8 @@ class TurnSlice(Struct, frozen=True):
     """
 
     number: int = 0
+    #: The turn that the person asked for, where this one goes on with a batch by itself; else this one.
+    first: int = 0
     phase: Phase = "idle"
     request: str = ""
     step: int = 0
@@ -267,6 +269,29 @@ class Todo(Struct, frozen=True):
     changes: tuple[str, ...] = ()
 
 
+class Batch(Struct, frozen=True):
+    """Many files that a request is about, more than a turn has room for; `id` is that of its todo, too.
+
+    `name` and `pattern` are those of the action that asked for them, `turn` the one that began it. Of `total` files
+    those in `left` wait, in this order, and those in `now` go with the turn that runs. `last` says how many the turn
+    before has done.
+    """
+
+    id: str
+    name: str
+    pattern: str
+    request: str
+    turn: int
+    total: int
+    left: tuple[str, ...]
+    now: tuple[str, ...] = ()
+    last: int = 0
+
+    @property
+    def done(self) -> int:
+        return self.total - len(self.left) - len(self.now)
+
+
 class ReviewSlice(Struct, frozen=True):
     """Every change that was proposed this session, oldest first, and every apply that can be undone."""
 
@@ -344,6 +369,8 @@ class State(Struct, frozen=True):
     reply: ReplySlice = ReplySlice()
     input: InputSlice = InputSlice()
     todos: tuple[Todo, ...] = ()
+    #: Batches of which files are left.
+    batches: tuple[Batch, ...] = ()
     review: ReviewSlice = ReviewSlice()
     known: KnownSlice = KnownSlice()
     buffers: BuffersSlice = BuffersSlice()

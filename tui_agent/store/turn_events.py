@@ -26,6 +26,8 @@ class TurnStarted(Lasting, frozen=True):
     queued: bool = False
     attachments: tuple[str, ...] = ()
     effort: Effort | None = None
+    #: Nobody asked for it: it goes on with a batch, on the allowance of the turn before.
+    unasked: bool = False
 
 
 class PhaseChanged(Passing, frozen=True):

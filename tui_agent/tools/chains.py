@@ -109,6 +109,8 @@ class _Search:
 
     async def find(self, action: FileAction, loaded_by: LoadedBy) -> None:
         """A hit that cannot be read passes on to the next pattern."""
+        if action.batch:
+            return await self._carry_on(action, loaded_by)
         missed: list[Attempt] = []
         after: Attempt | None = None
         while True:
@@ -125,6 +127,37 @@ class _Search:
             kept = after.paths[:PATHS_KEPT]
             missed.append(replace(after, outcome="invalid", why=refused, paths=kept))
             await self._emit(e.AttemptEnded(missed[-1]))
+
+    async def _carry_on(self, action: FileAction, loaded_by: LoadedBy) -> None:
+        """Load the next files of a batch; those that went meanwhile are no part of it any more."""
+        state, root = self._context.state(), self._context.workspace.root
+        batch = next((one for one in state.batches if one.id == action.batch), None)
+        if batch is None:
+            return
+
+        def split() -> tuple[list[str], list[str]]:
+            there = [path for path in batch.left if (root / path).is_file()]
+            return there, [path for path in batch.left if path not in set(there)]
+
+        there, gone = await asyncio.to_thread(split)
+        if gone:
+            named = ", ".join(gone[:PATHS_KEPT])
+            await self._emit(e.FilesLeftOut(action.name, tuple(gone), "no file any more", "unreadable"))
+            await self._emit(e.NoticeGiven("info", f"{len(gone)} of the files that waited are gone: {named}"))
+        if not there:
+            return
+        hit = Attempt(action.name, batch.pattern, 1, 1, "hit", len(there), paths=tuple(there))
+        if refused := await self._load(action, hit, loaded_by):
+            await self._emit(e.FilesLeftOut(action.name, tuple(there), refused, "unreadable"))
+            await self._emit(e.NoticeGiven("warning", f"{action.name} cannot be carried on: {refused}"))
+            return
+        now = next((one for one in self._context.state().batches if one.id == action.batch), None)
+        if now is not None and now.now:
+            first = now.done + 1
+            self._say(
+                f"The files of “{batch.name}” that are shown now are {first} to {now.done + len(now.now)} of "
+                f"{now.total}, for the request: {batch.request}. The files before them are done: leave those alone."
+            )
 
     async def follow_all(self) -> None:
         """Everything that the person has decided and nobody has done yet."""
@@ -212,6 +245,8 @@ class _Search:
         fitting, rest = await that_fit(self._context, held, read.files, smallest_first=action.all)
         if not action.all:
             fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit)
+        elif action.batch and not fitting:  # else it would never be done
+            fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit, most=1)
         lines = sum(file.lines for file in fitting)
         await self._emit(e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:PATHS_KEPT])))
         if hit.why == OTHER_CASE:

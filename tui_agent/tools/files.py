@@ -262,7 +262,13 @@ async def take(
     for file in fitting:
         loaded = loaded.plus(await admit(context, file, emit))
     paths = [*(file.path for file in rest), *read.out]
-    return loaded.plus(LoadedFiles(facts=await leave_out(action, paths, read.asked_for, emit)))
+    waits = action in batches_of(context.state())
+    return loaded.plus(LoadedFiles(facts=await leave_out(action, paths, read.asked_for, emit, waits=waits)))
+
+
+def batches_of(state: State) -> frozenset[str]:
+    """The names of the plan's actions that are batches."""
+    return frozenset(slot.action.name for slot in state.plan.actions if slot.action.all)
 
 
 async def load_files(
@@ -325,9 +331,13 @@ async def named_fit(
     fitting: Sequence[LoadedFile],
     rest: Sequence[LoadedFile],
     emit: Emit,
+    most: int = 1_000,
 ) -> tuple[list[LoadedFile], list[LoadedFile]]:
-    """Files that are wanted by name may have all the room that is free; of one that is larger a part is shown."""
-    fitting, out = list(fitting), []
+    """Files that are wanted by name may have all the room that is free; of one that is larger a part is shown.
+
+    At most so many are looked at, the others stay out.
+    """
+    fitting, out, rest = list(fitting), list(rest[most:]), rest[:most]
     if not rest:
         return fitting, out
     left = free_room(context) - sum(await costs_of(context, (*held, *fitting)))
@@ -454,12 +464,13 @@ async def leave_out(
     emit: Emit,
     *,
     made_room: LoadedFiles | None = None,
+    waits: bool = False,
 ) -> tuple[str, ...]:
     """Name files that do not go with the request for want of room: on the screen, in JSON, and to the model, whose
     sentence is returned.
 
-    There were so many `of` them. `made_room` are those that were to go and have to make room: the registry then has
-    what it had before.
+    There were so many `of` them. `waits` says that they are of a batch, which is carried on. `made_room` are those that
+    were to go and have to make room: the registry then has what it had before.
     """
     if not paths:
         return ()
@@ -470,7 +481,11 @@ async def leave_out(
     what += f" {'does' if one else 'do'} not fit into the request"
     before = tuple(known for path in paths if made_room and (known := made_room.before.get(path)))
     await emit(e.FilesLeftOut(action, tuple(paths), NO_ROOM, "room", made_room is not None, before))
-    await emit(e.NoticeGiven("warning", f"{what} and {'is' if one else 'are'} left out: {named}"))
+    then = "; “continue” goes on with the rest" if waits else ""
+    await emit(e.NoticeGiven("warning", f"{what} and {'is' if one else 'are'} left out: {named}{then}"))
+    if waits:
+        then = "Do what is asked for with the files that are shown, and do not ask for the others: they come next."
+        return (f"{what} and {'is' if one else 'are'} not shown yet: {named}. {then}",)
     return (f"{what} and {'is' if one else 'are'} not shown: {named}. Ask for less at a time.",)
 
 

@@ -37,7 +37,7 @@ async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
     if not what:
         return
     state = context.state()
-    digest = hashlib.sha256(f"{ASK_AT_COST}\0{state.session.id}\0{context.turn}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{ASK_AT_COST}\0{state.session.id}\0{state.turn.first}".encode()).hexdigest()
     if any(one.digest == digest and one.answer == "once" for one in state.permissions):
         return
     if context.ask is None:

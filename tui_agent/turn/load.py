@@ -12,7 +12,7 @@ from tui_agent.context.loaded import LoadedFile
 from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import LoadedFiles, admit, leave_out, load_files, that_fit
+from tui_agent.tools.files import LoadedFiles, admit, batches_of, leave_out, load_files, that_fit
 from tui_agent.tools.files import load as load_file
 from tui_agent.turn.bundles import bundle
 from tui_agent.turn.context import TurnContext
@@ -64,7 +64,8 @@ async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     if not rest:
         return draft
     paths = [file.path for file in rest]
-    facts = await leave_out("", paths, len(files), emit, made_room=draft.everything)
+    waits = any(file.action in batches_of(context.state()) for file in rest)
+    facts = await leave_out("", paths, len(files), emit, made_room=draft.everything, waits=waits)
     draft = draft.changed(partial(LoadedFiles.without, paths=paths))
     return replace(draft, loaded=draft.loaded.plus(LoadedFiles(facts=facts)))
 

@@ -8,10 +8,12 @@ from types import MappingProxyType
 
 from tui_agent.context.known import KnownFile, freshness_mark
 from tui_agent.context.memory import ACTIVE_TURNS, MOST, Memory, TodoNote, asks_to_go_on, section
-from tui_agent.store.state import State
+from tui_agent.store.state import Batch, State
 
 #: How much of the window the section takes at the most, and how many characters a token has at the least.
 SHARE, CHARACTERS_A_TOKEN = 0.12, 2
+#: So many of the files that wait in a batch are named.
+BATCH_NAMED = 20
 
 
 def remembered(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> str:
@@ -31,6 +33,7 @@ def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingP
             (gist for m in reversed(state.chat.messages) if m.kind == "agent" and (gist := m.gist)), ""
         ),
         todos=tuple(TodoNote(todo.text, todo.details, todo.done) for todo in state.todos),
+        batches=tuple(map(_progress, state.batches)),
         pending=tuple(dict.fromkeys(change.path for change in state.review.open)),
         stale=_stale(files) | {path: _mark(entry, True) for path, entry in again.items() if entry.stale},
         modified=_modified(state),
@@ -38,6 +41,15 @@ def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingP
             entry.path for entry in files if max(entry.seen_turn, entry.modified_turn) >= turn - ACTIVE_TURNS
         ),
     )
+
+
+def _progress(batch: Batch) -> str:
+    waits = (
+        f"; {len(batch.left)} wait for the next: {', '.join(batch.left[:BATCH_NAMED])}" if batch.left else ""
+    )
+    waits += " …" if len(batch.left) > BATCH_NAMED else ""
+    now = f"; {len(batch.now)} go with this request" if batch.now else ""
+    return f"{batch.name}: {batch.done} of {batch.total} files are done{now}{waits}. What is asked for: {batch.request}"
 
 
 def _stale(files: Sequence[KnownFile]) -> dict[str, str]:

@@ -53,13 +53,16 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
     await context.workspace.ready()
     if context.look is not None:
         await context.look()  # a file that was renamed is found under its new name
-    made, doubt = await make_plan(context, request, emit)
+    carried_on = _batch_action(context, request)
+    made, doubt = Plan(), ""
+    if not carried_on or _goes_on(context, request):
+        made, doubt = await make_plan(context, request, emit)
     if made.source == "model":
         files = await asyncio.to_thread(completed, made.files, context.workspace.index)
         made = replace(made, files=files)
     attached = [FileAction(path, (path,), "attached by the person") for path in attachments]
     carried = carried_over(context)
-    actions = named_once(renamed(context, [*attached, *carried, *made.files]), set())
+    actions = named_once(renamed(context, [*attached, *carried, *carried_on, *made.files]), set())
     await emit(e.PlanMade(context.turn, made.source, actions, made.directories, made.faults))
     if context.ask is None:  # on a screen they are in the plan
         for fault in made.faults:
@@ -77,6 +80,19 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
 
 
 def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) -> bool:
+def _goes_on(context: TurnContext, request: str) -> bool:
+    return memory.asks_to_go_on(request, context.turn)
+
+
+def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
+    """The action that brings the next files of a batch: the person asks to go on, or for the same once more."""
+    for batch in context.state().batches:
+        if _goes_on(context, request) or request.strip() == batch.request.strip():
+            words = f"carried on: {batch.done} of {batch.total} files are done"
+            return [FileAction(batch.name, (batch.pattern,), words, all=True, batch=batch.id)]
+    return []
+
+
     return action.name in attachments or any(f"@{pattern}" in request for pattern in action.patterns)
 
 

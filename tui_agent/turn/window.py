@@ -23,6 +23,7 @@ from tui_agent.store.state import State
 from tui_agent.tools.context import Emit, unheard
 from tui_agent.tools.files import (
     LoadedFiles,
+    batches_of,
     costs_of,
     files_room,
     known_file,
@@ -205,7 +206,7 @@ class _Room:
     async def shorten_files(self, ceiling: int) -> None:
         """Files that were asked for by name are shown in part, the largest first; those of a batch stay whole."""
         files = self._draft.everything.asked_for
-        batches = {slot.action.name for slot in self._state.plan.actions if slot.action.all}
+        batches = batches_of(self._state)
         named = [file for file in files if file.action not in batches and not file.file_id]
         costs = await costs_of(self._context, named)
         for cost, file in sorted(zip(costs, named, strict=True), key=lambda pair: -pair[0]):
@@ -237,7 +238,8 @@ class _Room:
             while ranked and sum(cost for cost, _ in gone) < excess:
                 gone.append(ranked.pop(0))
             paths = [file.path for _, file in gone]
-            facts = await leave_out("", paths, len(files), self._emit, made_room=everything)
+            waits = any(file.action in batches_of(self._state) for _, file in gone)
+            facts = await leave_out("", paths, len(files), self._emit, made_room=everything, waits=waits)
             draft = self._draft.changed(partial(LoadedFiles.without, paths=paths))
             self._draft = replace(draft, loaded=draft.loaded.plus(LoadedFiles(facts=facts)))
 

@@ -1,0 +1,140 @@
+"""Batches that are carried on, folded: which of many files are done, go with this turn, or wait.
+
+Follows the other folds: what an event did to the plan, the registry and the review is there already.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tui_agent.answers.values import NextStep
+from tui_agent.context.memory import GO_ON, asks_to_go_on
+from tui_agent.store import events as e
+from tui_agent.store.state import ActionSlice, Batch, State, Todo
+
+
+def _left_out(state: State, event: e.FilesLeftOut) -> State:
+    """What has no room waits in its batch; what cannot be read at all is in none."""
+    gone = set(event.paths)
+    if event.reason != "room":
+        for batch in state.batches:
+            if gone & set(batch.left):
+                left = tuple(path for path in batch.left if path not in gone)
+                state = _with(
+                    state, replace(batch, left=left, total=batch.total - len(batch.left) + len(left))
+                )
+        return state
+    for slot in state.plan.actions:
+        if slot.action.all and gone & set(slot.left_out):
+            state = _with(state, _waiting(state, slot, event.paths))
+    return state
+
+
+def _waiting(state: State, slot: ActionSlice, paths: tuple[str, ...]) -> Batch:
+    """The batch of an action, with these paths among those that wait."""
+    batch = next((one for one in state.batches if _is_of(one, slot, state.turn.number)), None)
+    if batch is None:
+        hit = next((one.pattern for one in reversed(slot.attempts) if one.outcome == "hit"), slot.action.name)
+        return Batch(
+            id=f"batch{state.turn.number}.{sum(one.turn == state.turn.number for one in state.batches) + 1}",
+            name=slot.action.name,
+            pattern=hit,
+            request=_request(state),
+            turn=state.turn.number,
+            total=len(slot.loaded) + len(slot.left_out),
+            left=slot.left_out,
+            now=slot.loaded,
+        )
+    new = tuple(path for path in paths if path not in batch.left)
+    return replace(
+        batch, left=(*new, *batch.left), now=tuple(path for path in batch.now if path not in set(paths))
+    )
+
+
+def _is_of(batch: Batch, slot: ActionSlice, turn: int) -> bool:
+    return batch.id == slot.action.batch or (batch.turn, batch.name) == (turn, slot.action.name)
+
+
+def _request(state: State) -> str:
+    """What the person wants done, where the turn is more than a word to go on."""
+    turn = state.turn
+    if not asks_to_go_on(turn.request, turn.number):
+        return turn.request
+    real = [text for text in state.input.history if not asks_to_go_on(text, turn.number)]
+    return real[-1] if real else turn.request
+
+
+def _loaded(state: State, event: e.FileLoaded) -> State:
+    """A file of a batch goes with the turn that carries it on."""
+    if not event.action or event.file.loaded_by == "bundle":
+        return state
+    for batch in state.batches:
+        if event.file.path in batch.left and any(
+            slot.action.name == event.action and _is_of(batch, slot, state.turn.number)
+            for slot in state.plan.actions
+        ):
+            left = tuple(path for path in batch.left if path != event.file.path)
+            state = _with(state, replace(batch, left=left, now=(*batch.now, event.file.path)))
+    return state
+
+
+def _ended(state: State, event: e.TurnEnded) -> State:
+    """What went with the turn is done where it ended well; else, and where a change has no place, only what it
+    changed."""
+    changes = [change for change in state.review.changes if change.turn == event.turn]
+    changed = {change.path for change in changes if change.state != "failed"}
+    failed = {change.path for change in changes} - changed
+    last = next((one for one in reversed(state.chat.messages) if one.kind == "agent"), None)
+    whole = event.ok and not event.limit and not (last is not None and last.turn == event.turn and last.cut)
+    for batch in state.batches:
+        if not batch.now and batch.turn != event.turn:
+            continue
+        again = [path for path in batch.now if path in failed or not (whole or path in changed)]
+        left = tuple(path for path in (*again, *batch.left) if path not in changed)
+        done = batch.total - len(left)
+        state = _with(state, replace(batch, left=left, now=(), last=done - batch.done))
+    if not state.batches:
+        return state
+    first = state.batches[0]
+    step = NextStep(f"Go on with {first.name}: {first.done} of {first.total} files are done", GO_ON[0])
+    others = tuple(one for one in state.chat.next_steps if one.input_text != step.input_text)
+    return replace(state, chat=replace(state.chat, next_steps=(step, *others)))
+
+
+def _with(state: State, batch: Batch) -> State:
+    """The state with this batch as it is now and its todo; one that is done has only the todo."""
+    known = any(one.id == batch.id for one in state.batches)
+    batches = (batch if one.id == batch.id else one for one in (*state.batches, *(() if known else (batch,))))
+    text = f"{batch.name}: {batch.done} of {batch.total:,} files"
+    todo = Todo(batch.id, text, batch.request[:500], not (batch.left or batch.now), batch.turn)
+    todos = tuple(
+        replace(one, text=text, done=todo.done) if one.id == batch.id else one for one in state.todos
+    )
+    if not known:
+        todos = (*todos, todo)
+    return replace(state, batches=tuple(one for one in batches if one.left or one.now), todos=todos)
+
+
+def _todo_removed(state: State, event: e.TodoRemoved) -> State:
+    return _let_go(state, event.id)
+
+
+def _todo_changed(state: State, event: e.TodoChanged) -> State:
+    return _let_go(state, event.id) if event.done else state
+
+
+def _let_go(state: State, name: str) -> State:
+    """The person wants no more of a batch whose todo goes, or is ticked."""
+    if all(batch.id != name for batch in state.batches):
+        return state
+    return replace(state, batches=tuple(batch for batch in state.batches if batch.id != name))
+
+
+#: What follows the fold of an event.
+FOLLOWS = {
+    e.FilesLeftOut: _left_out,
+    e.FileLoaded: _loaded,
+    e.TurnEnded: _ended,
+    e.TodoRemoved: _todo_removed,
+    e.TodoChanged: _todo_changed,
+}
