@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.repositories import repository
 from support.sessions import reply
 from support.subtasks import GoalModel, states, working
 
+from tui_agent.settings.schema import CheckCommand
 from tui_agent.store.graph import SubTask
 from tui_agent.ui.panes.review_rows import change_rows
 from tui_agent.ui.widgets.lines import Line
@@ -23,7 +25,10 @@ def made(path: str, value: int) -> dict[str, Any]:
     return reply(f"{value}.", fileChanges=[change])
 
 
-async def test_each_runs_them_in_its_own_tree_and_what_did_not_pass_is_marked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", ["settings", "folder"])
+async def test_each_runs_them_in_its_own_tree_and_what_did_not_pass_is_marked(
+    tmp_path: Path, kept: str
+) -> None:
     files = {"a.py": "v = 1\n", "b.py": "v = 1\n", ".gitignore": ".venv\n__pycache__\n"}
     work = repository(tmp_path / "work", files)
     (work / ".venv" / "bin").mkdir(parents=True)
@@ -31,8 +36,9 @@ async def test_each_runs_them_in_its_own_tree_and_what_did_not_pass_is_marked(tm
     (work / ".venv" / "bin" / "ours").symlink_to(sys.executable)
     # the program of the folder's own environment, in a tree that has none
     command = "pwd && ours -S -c 'import a, b; assert 3 not in (a.v, b.v)'"
+    named = [{"name": "values", "command": command}]
     settings = (
-        f"checks.commands={json.dumps([{'name': 'values', 'command': command}])}",
+        f"checks.commands={json.dumps(named if kept == 'settings' else [])}",
         "checks.repairs=1",
         "planner_model=none",
     )
@@ -43,6 +49,8 @@ async def test_each_runs_them_in_its_own_tree_and_what_did_not_pass_is_marked(tm
         }
     )
     async with working(work, model, TASKS, overrides=settings) as session:
+        if kept == "folder":
+            await session.checks.accept([CheckCommand("values", command)])
         for task in TASKS:
             await session.subtasks.run(task.id)
             await session.subtasks.settled()

@@ -68,10 +68,16 @@ async def open_child(
     log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
     journal = Journal(Store(State()), log)
     aliases = await asyncio.to_thread(parent.workspace.gate.linked_secrets)
+    settings = settings_of(parent.loaded.settings, task)
+    checks = tuple(
+        await asyncio.to_thread(parent.checks.chosen)
+    )  # those of this folder are not kept for its copy
     child = Session(
         journal=journal,
         storage=Storage(log, None, parent.storage.blobs, folder),
-        loaded=replace(parent.loaded, settings=settings_of(parent.loaded.settings, task)),
+        loaded=replace(
+            parent.loaded, settings=replace(settings, checks=replace(settings.checks, commands=checks))
+        ),
         folders=parent.folders,
         workspace=Workspace(Path(copy.root), child=parent.workspace.child, watched=False, aliases=aliases),
         start_folder=parent.start_folder,
