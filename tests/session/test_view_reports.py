@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from support.sessions import model_of, open_session, reply
+from support.trees import make_repository, run_git
+
+from tui_agent.errors import SessionError
 
 CHANGE = {"path": "a.py", "edits": [{"search": "return 1", "replace": "return 2"}]}
 #: Passes on the folder as it is.
@@ -78,3 +81,30 @@ async def test_a_repair_is_told_what_the_view_lacked(root: Path) -> None:
         await session.chat.finished()
         asked = str(model_of(session).requests[1].messages[-1]["content"])
         assert "Its view: emptied: .env" in asked
+
+
+async def test_test_files_that_were_emptied_are_offered_once_and_shown_in_this_folder(root: Path) -> None:
+    for path in ("tests/certs/server.key", ".env.test", ".env", "tests/loose.key"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(f"text of {path}\n")
+    make_repository(root)
+    run_git(root, "rm", "-q", "--cached", "tests/loose.key")
+    named = json.dumps([{"name": "tests", "command": f"{UNCHANGED}exit 1"}])
+    settings = {"overrides": (f"checks.commands={named}", "checks.repairs=0")}
+    wanted = ".env.test, tests/certs/server.key may hold a secret"
+    async with open_session(root, [reply("It.", fileChanges=[CHANGE])], **settings) as session:
+        with pytest.raises(SessionError):
+            await session.commands.show_test_files()
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        said = [notice.text for notice in session.state.notices.items]
+        assert sum(wanted in text and "/show-test-files" in text for text in said) == 1
+        await session.commands.show_test_files()
+    async with open_session(root, [reply("It.", fileChanges=[CHANGE])], **settings) as session:
+        await session.commands.run("cat tests/certs/server.key .env.test .env tests/loose.key")
+        await session.commands.ended()
+        output = session.state.commands.results[-1].output
+        assert output == "text of tests/certs/server.key\ntext of .env.test\n"
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        assert not any(wanted in notice.text for notice in session.state.notices.items)

@@ -13,6 +13,7 @@ from tui_agent.context.excerpts import fenced
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.known_secrets import KnownSecrets
+from tui_agent.files.names import shown
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
 from tui_agent.review.review import Review
@@ -183,6 +184,8 @@ class CommandRuns:
             return await self._running.result_of(await self._here(command, "check", timeout)), ""
         number = await self.run(command, by="check", timeout=timeout, seeded=seeded, pending=pending, low=low)
         result = await self._running.result_of(number)
+        if not result.ok:
+            await self.views.offer_emptied()
         written = self._running.written.get(number, ())
         self._running.written[number] = tuple(one for one in written if one.path != REPORT)
         report = next((one.after for one in written if one.path == REPORT), None)
@@ -255,6 +258,16 @@ class CommandRuns:
         files = f"{count} file{'' if count == 1 else 's'}"
         told = e.NoticeGiven("info", f"{files} from `{last.command}` in the review")
         await self._journal.record(*[told][: min(count, 1)], *(e.NoticeGiven("warning", why) for why in left))
+
+    @call(changes=True)
+    async def show_test_files(self) -> None:
+        """Show commands in this folder the files of tests that look secret and were offered.
+
+        Raises `SessionError` where there is none, and OSError.
+        """
+        paths = await self.views.show_test_files()
+        told = f"Commands in this folder may read {', '.join(map(shown, paths))} from now on"
+        await self._journal.record(e.NoticeGiven("info", told))
 
     @call(changes=False)
     def last_output(self) -> str:

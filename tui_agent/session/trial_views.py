@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tui_agent.errors import AnswerNeeded, SessionError
 from tui_agent.files.git_folder import find_git_folder, repository_around
 from tui_agent.files.known_secrets import KnownSecrets
-from tui_agent.files.late_expressions import late
 from tui_agent.files.names import shown
 from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.journal import Journal
 from tui_agent.review.review import Review
 from tui_agent.session.answers import FolderAnswers
+from tui_agent.session.revealed import OF_TESTS, Revealed
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import TrialSettings
 from tui_agent.store import events as e
@@ -43,8 +43,6 @@ LAST = "rungs.json"
 TOLD_AFTER, MOST_NAMED = 2.0, 5
 #: So many seconds after the search for secrets began nobody in the real folder waits for it any more.
 KNOWN_WITHIN = 20.0
-#: Folders with files for tests.
-_OF_TESTS = late(r"(?:^|/)(?:tests?|specs?|testdata|testing|fixtures?|__tests__|e2e)/")
 #: Programs of which a view should have the same as the machine.
 _COMPARED = ("python", "python3", "node", "ruby", "java", "go", "cargo")
 
@@ -82,6 +80,7 @@ class TrialViews:
         self._copied = str(copied) if copied else ""
         self._before = FolderAnswers(folders.data / LAST, workspace.root)
         self._parent = folders.state / "trials"
+        self._revealed = Revealed(folders.data, self._root)
         self._judge = workspace.gate.secrets
         self._known = secrets
         self._hidden: dict[str, HiddenFiles] = {}
@@ -224,13 +223,36 @@ class TrialViews:
         return await asyncio.to_thread(_digest, seeds)
 
     @property
+    def _reveal(self) -> tuple[str, ...]:
+        """Patterns of files that look secret and are shown all the same."""
+        return (*self._settings.reveal, *self._revealed.globs)
+
+    async def offer_emptied(self) -> None:
+        """Offer to show commands the files of tests that are empty for them; each once in a folder."""
+        found = await asyncio.to_thread(self._of(self._root).last, self._reveal)
+        new = await asyncio.to_thread(self._revealed.offer, [one.path for one in found])
+        if new:
+            said = f"{_listed(list(map(shown, new)))} may hold a secret and had nothing in it for the check that failed"
+            await self.say_once(
+                f"{said}; /show-test-files shows such files of tests to commands here", "warning"
+            )
+
+    async def show_test_files(self) -> tuple[str, ...]:
+        """Show commands in this folder what was offered: the files. Raises `SessionError` where nothing was."""
+        if not await asyncio.to_thread(lambda: self._revealed.waiting):
+            raise SessionError("No file of tests is hidden that git tracks", "name others in trial.reveal")
+        paths = await asyncio.to_thread(self._revealed.show)
+        self._git = None  # which has what the settings say
+        return paths
+
+    @property
     def _git_objects(self) -> GitObjects:
         from tui_agent.git.object_stores import KEPT
         from tui_agent.trial.git_objects import GitObjects
 
         if self._git is None:
             more = (self._known.add,) if self._known is not None else ()
-            self._git = GitObjects(self._root, self._folders.state / KEPT, self._settings.reveal, *more)
+            self._git = GitObjects(self._root, self._folders.state / KEPT, self._reveal, *more)
         return self._git
 
     def start_scan(self) -> None:
@@ -266,7 +288,7 @@ class TrialViews:
         that have a repository of their own; which contents the person shows, by their SHA-256."""
         from tui_agent.trial.plan import Seed
 
-        found = await asyncio.to_thread(self._of(self._root).last, self._settings.reveal)
+        found = await asyncio.to_thread(self._of(self._root).last, self._reveal)
         nested = await asyncio.to_thread(self._judge.repositories)
         decisions = self._journal.store.state.secrets
         sent = sorted(digest for digest, choice in decisions.items() if choice == "send")
@@ -305,7 +327,7 @@ class TrialViews:
         seeds: list[Seed] = []
         for folder in dict.fromkeys((*filter(None, [repository]), *folders)):
             hidden = self._of(folder, git=folder != repository)
-            seeds += hidden.seeds(hidden.found(self._settings.reveal), folder)
+            seeds += hidden.seeds(hidden.found(self._reveal), folder)
         return seeds
 
     async def _seeds(self) -> tuple[list[Seed], tuple[str, ...]]:
@@ -324,7 +346,8 @@ class TrialViews:
             )
         modes = {target.now.path: target.step.mode_after for target in targets}
         seeds = [
-            seed if seed.kind == "gone" or seed.overlay or seed.mode is not None
+            seed
+            if seed.kind == "gone" or seed.overlay or seed.mode is not None
             else dataclasses.replace(seed, mode=modes.get(seed.path))
             for seed in await asyncio.to_thread(self._judged, contents)
         ]
@@ -347,7 +370,7 @@ class TrialViews:
         return self._of(self._root).pending(
             contents,
             renamed,
-            self._settings.reveal,
+            self._reveal,
             sent_by_person(self._root, state.secrets),
             lambda text: values.masked(text)[0],
         )
@@ -369,8 +392,8 @@ class TrialViews:
                 f"Commands see the keys in {_listed(paths)} masked; trial.reveal shows them", "warning"
             )
         sent = sent_by_person(self._root, self._journal.store.state.secrets)
-        hidden = await asyncio.to_thread(self._of(self._root).last, self._settings.reveal, sent)
-        paths = [shown(one.path) for one in hidden if one.why == "name" and _OF_TESTS.search(one.path)]
+        hidden = await asyncio.to_thread(self._of(self._root).last, self._reveal, sent)
+        paths = [shown(one.path) for one in hidden if one.why == "name" and OF_TESTS.search(one.path)]
         if paths:
             await self.say_once(
                 f"Commands find nothing in {_listed(paths)}, which may hold a secret; where tests need "

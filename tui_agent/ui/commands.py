@@ -92,6 +92,7 @@ class ScreenCommands:
             "commands.again": self._run_again,
             "commands.online": partial(self._run_again, network=True),
             "commands.take": self._take,
+            "commands.show_test_files": self._show_test_files,
             **{action: partial(self._open, action) for action in DIALOGS},
             **screen.arrangement.commands,
             "app.close": self._close,
@@ -241,6 +242,10 @@ class ScreenCommands:
     def _take(self) -> None:
         if (session := self._screen.session) is not None:
             self._screen.ask(session.commands.take())
+
+    def _show_test_files(self) -> None:
+        if (session := self._screen.session) is not None:
+            self._screen.ask(session.commands.show_test_files())
 
 
 def _runs(state: State) -> bool:
