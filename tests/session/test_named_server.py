@@ -146,19 +146,20 @@ async def test_a_server_of_an_unknown_kind_is_asked_once_for_a_question(
 
 
 @pytest.mark.parametrize(
-    ("host", "kind"),
+    ("host", "key", "kind"),
     [
-        ("127.0.0.1", "local"),
-        ("localhost", "local"),
-        ("gateway.internal", "gateway"),
-        ("10.9.8.7", "gateway"),
+        ("127.0.0.1", "dummy", "local"),
+        ("localhost", "sk-xxx", "local"),
+        ("127.0.0.1", "sk-1234", "gateway"),
+        ("gateway.internal", "dummy", "gateway"),
+        ("10.9.8.7", "sk-mine", "gateway"),
     ],
 )
-async def test_a_server_with_a_key_is_tried_out_on_this_machine_alone(
-    host: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_server_with_a_key_is_not_tried_out_but_with_a_word_in_place_of_one_on_this_machine(
+    host: str, key: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Elsewhere it may be a gateway, which would hand the trial on to a provider who is paid for it."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-mine")
+    """It may be a gateway, which would hand the trial on to a provider who is paid for it."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
     async with local_server("", window=32_000, answer=said) as server:
         monkeypatch.setenv("OPENAI_API_BASE", f"http://{host}:{server.port}/v1")
         connect = asyncio.open_connection
@@ -174,7 +175,7 @@ async def test_a_server_with_a_key_is_tried_out_on_this_machine_alone(
             await session.close()
 
 
-@pytest.mark.parametrize("key", ["none", "dummy", "sk-1234"])
+@pytest.mark.parametrize("key", ["none", "dummy", "sk-xxxxxxxx"])
 async def test_a_key_that_its_client_wants_changes_nothing_at_a_server_on_this_machine(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +203,24 @@ async def test_a_key_that_its_client_wants_changes_nothing_at_a_server_on_this_m
 )
 def test_which_addresses_are_on_this_machine(address: str, here: bool) -> None:
     assert servers.is_here(address) is here
+
+
+@pytest.mark.parametrize(
+    ("key", "none"),
+    [
+        *(
+            (word, True)
+            for word in ("NONE", "dummy", "sk-dummy", "sk-xxx", "EMPTY", "x", "not-needed", "lm-studio")
+        ),
+        *(
+            (word, True)
+            for word in ("sk-no-key-required", "no-key", "your-api-key-here", "<your_api_key>", "ollama")
+        ),
+        *((word, False) for word in ("", "test", "sk-1234", "sk-proj-nonesuch", "localkey99", "xoxb-123")),
+    ],
+)
+def test_which_words_stand_in_place_of_a_key(key: str, none: bool) -> None:
+    assert servers.is_no_key(key) is none
 
 
 async def test_a_planner_that_is_named_is_asked_at_the_end_of_the_conversation(

@@ -160,8 +160,8 @@ class Abilities(Struct, frozen=True):
     plans: bool = True
     #: Whether it takes images.
     sees: bool = False
-    #: The kind of a local server: "local" for one that is not known, "gateway" for such a one that is given a key and
-    #: is not on this machine. How many requests it works on at once, 0 where nobody knows.
+    #: The kind of a local server: "local" for one that is not known, "gateway" for such a one that is given a key. How
+    #: many requests it works on at once, 0 where nobody knows.
     server: str = ""
     slots: int = 0
     #: Dollars for a token of input and one of output; None where nobody knows.

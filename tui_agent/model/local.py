@@ -154,9 +154,9 @@ class LocalModels:
         server = await self._server(place)
         if server is None:
             return await self.inner.abilities(model)
-        # one of an unknown kind that wants a key may hand each request on to a provider, who is paid for a trial; one
-        # on this machine is the person's own, and it is their other programs that want some key to be set
-        keyed = bool(place.key) and not servers.is_here(place.address)
+        # one of an unknown kind that is given a key may hand each request on to a provider, who is paid for a trial; on
+        # this machine a word in place of a key is there because other programs want some key to be set
+        keyed = bool(place.key) and not (servers.is_here(place.address) and servers.is_no_key(place.key))
         kind = server.kind or ("gateway" if keyed else "local")
         if not server.schema and kind != "gateway":
             try:

@@ -30,6 +30,13 @@ _TRIED: dict[Kind, tuple[SchemaForm, ...]] = {
 }
 #: Stands for a key that a local server does not need.
 NO_KEY = "none"
+#: What people set where some key must be set and none is needed.
+_NO_KEYS = late(
+    r"(?:sk-)?(?:none|null|nil|n/?a|empty|dummy|fake|placeholder|local(?:host)?|unused|ignored?|anything|whatever|changeme|"
+    r"x+|0+|no[-_ ]?(?:api[-_ ]?)?key(?:[-_ ]?(?:required|needed))?|not[-_ ]?(?:needed|required|used|set|real)|"
+    r"(?:your|my)[-_ ](?:api[-_ ])?key(?:[-_ ]here)?|ollama|lm[-_ ]?studio|llama(?:[-_. ]?cpp)?|llamafile|vllm)",
+    re.IGNORECASE,
+)
 #: A local server answers at once or is not there.
 TIMEOUT_SECONDS = 0.5
 #: A model that is not loaded yet has to be, before it says its first word.
@@ -101,6 +108,11 @@ def is_here(address: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
     found = getattr(found, "ipv4_mapped", None) or found
     return found.is_loopback or found.is_unspecified
+
+
+def is_no_key(key: str) -> bool:
+    """Whether a key is a word in place of one, such as `dummy` or `sk-xxx`."""
+    return _NO_KEYS.fullmatch(key.strip("<>[]{}\"' ")) is not None
 
 
 def root_of(address: str) -> str:
