@@ -10,7 +10,9 @@ from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
 from tui_agent.headless.arguments import RunOptions
+from tui_agent.model import table
 from tui_agent.model.process import model_process
+from tui_agent.model.rules import providers
 from tui_agent.processes.child import ChildProcess
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
@@ -34,6 +36,8 @@ def started(options: RunOptions) -> Generator[RunAhead]:
         workspace = ChildAhead(options.workspace, filters, workspace_child(filters))
         workspace.process.fork()
     if options.replay is None:
+        table.table()  # the tables of models and rules, which both sides need
+        providers()
         model = model_process()
         model.fork()
     with asyncio.Runner() as loop:
