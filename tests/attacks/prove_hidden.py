@@ -179,7 +179,9 @@ async def _later(session: Session, folder: Path) -> str:
 
 
 async def _in_check(session: Session, _: Path) -> str:
-    result, _report = await session.commands.for_check("ls; cat x.txt; rev x.txt; base64 x.txt", "trial", 20.0)
+    result, _report = await session.commands.for_check(
+        "ls; cat x.txt; rev x.txt; base64 x.txt", "trial", 20.0
+    )
     return result.output
 
 
