@@ -68,13 +68,19 @@ async def test_what_waits_for_a_word_is_told_with_the_keys_that_give_it():
 SCHEMA = ActionSlice(FileAction("Schema", ("a",)), state="asking")
 ASKS = State(turn=TurnSlice(1, "waiting", waiting_for="Schema"), plan=PlanSlice(1, "model", (SCHEMA,)))
 CHANGED = [Change(f"c{n}", 1, f"{n}.py", "edit", "conflict") for n in range(3)]
+OPEN = Change("c8", 1, "c.py", "edit", "pending")
 FAILED = Change("c9", 1, "b.py", "edit", "failed")
 QUIET = {"api": SubTaskProgress("streaming", started=0, heard=time.time() - 65.5)}
 RUNS = replace(TICKED, state="running")
 #: A state, the line over the prompt with the key that leads there, and the mark in the status line.
 WAITING = (
     (ASKS, "? Which file is Schema? · Ctrl+O p", "? 1 question"),
-    (State(review=ReviewSlice(tuple(CHANGED[:1]))), "⚠ Conflict in 0.py · F5", "⚠ 1 conflict"),
+    (State(review=ReviewSlice(tuple(CHANGED[:1]))), "⚠ Conflict in 0.py · F5", "⚠ 1 conflict · no model"),
+    (
+        State(review=ReviewSlice((CHANGED[0], OPEN))),
+        "⚠ Conflict in 0.py · F5",
+        "⚠ 1 conflict · ● 1 change · ",
+    ),
     (State(review=ReviewSlice(tuple(CHANGED))), "⚠ Conflict in 0.py and 2 more files · F5", "⚠ 3 conflicts"),
     (State(review=ReviewSlice((FAILED,)), turn=TurnSlice(1)), "✗ Failed change to b.py · F5", "✗ 1 failed"),
     (State(review=ReviewSlice((FAILED,)), turn=TurnSlice(2)), "", "no model"),
@@ -97,9 +103,9 @@ async def test_what_waits_elsewhere_is_a_line_with_its_key_and_a_mark_and_a_clic
             assert facts_line(state, 60, quiet=len(stalled(state, time.time(), 30))).plain.startswith(mark)
         await pilot.click(WaitingLines)
         await pilot.pause()
-        assert gone == ["subtasks"]
+        assert gone == ["pane.subtasks"]
 
 
 def _note(message: object, gone: list[str]) -> None:
-    if isinstance(message, Pane.GoneTo) and message.name not in gone:
-        gone.append(message.name)
+    if isinstance(message, Pane.ActionAsked) and message.action not in gone:
+        gone.append(message.action)

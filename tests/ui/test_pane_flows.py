@@ -106,3 +106,22 @@ async def test_todos_and_known_files_by_hand(workspace: Path) -> None:
         await it.shows("src/api.py")
         await it.press("enter")
         await it.until(lambda: it.session.state.buffers.active == "src/api.py", "the file in the editor")
+
+
+async def test_the_key_that_a_conflict_is_told_with_leads_to_it_once(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.py").write_text("one\n")
+    edits = [{"path": f"{name}.py", "edits": [{"search": "one", "replace": "two"}]} for name in "abc"]
+    answer = reply("Changed.", fileChanges=edits)
+    async with on_screen(tmp_path, [answer, reply("Look at b.py.")], size=(80, 24)) as it:
+        await it.press(*"change", "enter")
+        await it.until(lambda: len(it.session.state.review.open) == 3, "the changes")
+        await it.session.chat.finished()
+        (tmp_path / "b.py").write_text("three\n")
+        await it.press("f5", "f7", "f8")
+        await it.shows("⚠ Conflict in b.py · F5")
+        await it.shows("Review ●2 ⚠1")
+        await it.press("f5")
+        await it.shows("▌! b.py")
+        await it.press("p", "f7", "f5")
+        await it.shows("▌· a.py")

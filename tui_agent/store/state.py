@@ -103,8 +103,6 @@ class TurnSlice(Struct, frozen=True):
     """
 
     number: int = 0
-    #: The turn that the person asked for, where this one goes on with a batch by itself; else this one.
-    first: int = 0
     phase: Phase = "idle"
     request: str = ""
     step: int = 0
@@ -129,6 +127,8 @@ class TurnSlice(Struct, frozen=True):
     calls: dict[str, str] = field(default_factory=dict)
     #: The effort of this turn alone; None for that of the model.
     effort: Effort | None = None
+    #: The turn that the person asked for, where this one goes on with a batch by itself; else this one.
+    first: int = 0
 
     @property
     def running(self) -> bool:

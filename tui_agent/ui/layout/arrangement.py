@@ -55,7 +55,7 @@ class Arrangement:
     def commands(self) -> Mapping[str, Callable[[], object]]:
         """What each action about panes calls, by its id."""
         return {
-            **{f"pane.{name}": partial(self._focus, name) for name in PANES},
+            **{f"pane.{name}": partial(self._come_to, name) for name in PANES},
             "pane.next": partial(self._step, 1),
             "pane.previous": partial(self._step, -1),
             "pane.zoom": self._zoom,
@@ -66,6 +66,11 @@ class Arrangement:
             "pane.taller": partial(self._lengthen, "height", 1),
             "pane.shorter": partial(self._lengthen, "height", -1),
         }
+
+    def _come_to(self, name: str) -> None:
+        if (pane := self._container.pane(name)) is not None:
+            pane.lead()
+        self._focus(name)
 
     @property
     def needs(self) -> Needs:

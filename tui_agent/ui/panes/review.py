@@ -22,6 +22,7 @@ from tui_agent.ui.availability import why_not
 from tui_agent.ui.panes.review_body import ReviewBody
 from tui_agent.ui.panes.review_decisions import ReviewDecisions
 from tui_agent.ui.panes.review_place import (
+    BROKEN,
     ReviewPosition,
     change_at,
     entry,
@@ -68,6 +69,8 @@ class ReviewPane(Pane):
         self._turn = 0
         self._drawn: tuple[ReviewSlice, object, list[CheckMark], Sequence[str]] | None = None
         self._decisions = ReviewDecisions(self)
+        #: The conflicts and failed changes that the person has seen.
+        self._looked_at: set[str] = set()
         #: What a comment that is being written is about.
         self._commented: Pick | None = None
 
@@ -136,6 +139,8 @@ class ReviewPane(Pane):
         else:
             self.body.show_change(change, position, self.changes)
         in_conflict = change is not None and change.state == "conflict"
+        if change is not None and change.state in BROKEN and self.has_focus_within:
+            self._looked_at.add(change.id)
         words = conflict_hints(change) if change and in_conflict else hints(self.changes)
         state = self.session.state
         self.query_one(HintLine).set_words(
@@ -151,6 +156,19 @@ class ReviewPane(Pane):
         layout = self.session.state.layout
         self.session.set_layout(replace(layout, place={**layout.place, self.ID: position.saved()}))
         self.show(self.session.state)
+
+    def lead(self) -> None:
+        """What is told with the key that leads here comes first, unless it was looked at: a conflict, or a change that
+        failed where none waits."""
+        current = change_at(self.changes, self.position)
+        told = {"conflict"} if any(it.is_open for it in self.changes) else BROKEN
+        if self.has_focus_within or (current and current.state in told):
+            return
+        new = [it for it in self.changes if it.state in told and it.id not in self._looked_at]
+        if new:
+            first = min(new, key=lambda it: it.state != "conflict")
+            self._looked_at.add(first.id)
+            self.go(entry(first))
 
     def _step(self, step: int) -> None:
         choosing = self.body.choosing

@@ -63,10 +63,13 @@ def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) ->
 
 def standing(changes: Sequence[Change]) -> str:
     """What waits, in signs: files to be decided, and files that cannot be applied as they are."""
-    states = [change.state for change in changes if change.is_open or change.state == "failed"]
-    stuck = sum(state in ("conflict", "failed") for state in states)
-    waits = len(states) - stuck
-    return (f" ●{waits}" if waits else "") + (f" ⚠{stuck}" if stuck else "")
+    states = [change.state for change in changes]
+    counts = {
+        "●": sum(change.is_open for change in changes),
+        "⚠": states.count("conflict"),
+        "✗": states.count("failed"),
+    }
+    return "".join(f" {sign}{count}" for sign, count in counts.items() if count)
 
 
 def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[Row]:

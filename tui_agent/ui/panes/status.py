@@ -197,16 +197,14 @@ def _marks(state: State, quiet: int) -> Iterable[Piece]:
     """What waits for the person, in a few cells each."""
     if state.turn.phase == "waiting" or state.asked is not None:
         yield ("? 1 question", "$warning")
-    changes = [change.state for change in state.review.changes]
-    open_ = len(state.review.open)
-    if stuck := changes.count("conflict"):
+    if stuck := [change.state for change in state.review.changes].count("conflict"):
         yield (f"⚠ {counted(stuck, 'conflict')}", "$warning")
     failed = sum(it.state == "failed" and it.turn == state.turn.number for it in state.review.changes)
     if failed:
         yield (f"✗ {failed} failed", "$failed")
     if quiet:
         yield (f"◌ {counted(quiet, 'sub-task')} silent", "$warning")
-    if waits := open_ - stuck:
+    if waits := len(state.review.open):
         yield (f"● {counted(waits, 'change')}", "$accent")
 
 

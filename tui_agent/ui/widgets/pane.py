@@ -113,6 +113,9 @@ class Pane(Container):
         """Take the focus, at once: as a message it would come after what hides the pane that had it."""
         self.screen.set_focus(self.entry)
 
+    def lead(self) -> None:
+        """The person is about to come: go to what the line over the prompt says waits here."""
+
     def go_to(self, name: str, *, focus: bool = True) -> None:
         """Bring another pane to the front and give it the focus; see `GoneTo`."""
         self.post_message(self.GoneTo(name, focus))

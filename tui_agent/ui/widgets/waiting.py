@@ -100,4 +100,4 @@ class WaitingLines(Static):
     def on_click(self, event: events.Click) -> None:
         at = event.get_content_offset_capture(self).y
         if 0 <= at < len(self._lines):
-            self.post_message(Pane.GoneTo(self._lines[at].pane))
+            self.post_message(Pane.ActionAsked(f"pane.{self._lines[at].pane}"))
