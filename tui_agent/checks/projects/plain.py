@@ -51,6 +51,8 @@ _WRAPPER_VALUES = frozenset(
 #: Those whose environment another program has to name.
 _KEPT_WRAPPERS = {"poetry run", "pipenv run", "bundle exec"}
 _SAFE = late(r"[\w ./:=@,+%\[\]()*^!<>|~\"'-]{0,400}", re.ASCII)
+#: A word that leads out of the folder, as a path or as the value of an option.
+_OUTSIDE = late(r"(?:^|[=:,])[/~]|(?:^|[/=:,])\.\.(?:/|$)")
 _OPERATORS = late(r"[;|&<>`$\\\n\r(){}#]")
 #: A longer line is not a plain command.
 _MOST_LETTERS = 400
@@ -66,7 +68,9 @@ def plain(line: str, project: Project, folder: str = "") -> Plain | None:
     except ValueError:
         return None
     quoted = re.sub(r"'[^'$`\\]*'|\"[^\"$`\\]*\"", "", line.partition(" #")[0])
-    if _OPERATORS.search(quoted) or not all(_SAFE.fullmatch(word) for word in words):
+    if _OPERATORS.search(quoted) or not all(
+        _SAFE.fullmatch(word) and not _OUTSIDE.search(word) for word in words
+    ):
         return None
     variables: list[str] = []
     while words and _VARIABLE.fullmatch(words[0]):
