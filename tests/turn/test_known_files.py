@@ -11,8 +11,11 @@ import pytest
 from support.sessions import model_of, open_session, reply
 from support.trees import make_tree, until
 
+from tui_agent.files.text import md5
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
+from tui_agent.store.events import Event, RequestSent
+from tui_agent.store.state import State
 
 TEXT = "def fetch(url):\n    return get(url)\n"
 FILES = {"api.py": TEXT, "util.py": "x = 1\n", "docs/a.md": "# A\n"}
@@ -286,3 +289,53 @@ async def test_of_a_file_that_was_edited_unseen_an_undo_shows_all(tmp_path: Path
         assert not session.state.known.files["b.txt"].whole
         assert "line 8" in await turn(session, "Go over it once more"), "what has changed since is read again"
         assert session.state.known.files["b.txt"].whole
+
+
+def row_of(session: Session, path: str) -> list[str]:
+    """The cells of a file's row as the model was told last."""
+    return [cell.strip() for cell in session.state.conversation.rows[path].strip("| ").split(" | ")]
+
+
+async def test_after_an_undo_the_table_names_it_and_the_hash_of_the_text_now(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n")
+    edit = {"path": "a.py", "edits": [{"search": "a = 1", "replace": "a = 2"}]}
+    async with open_session(tmp_path, [reply(), reply(fileChanges=[edit]), reply(), reply()]) as session:
+        await turn(session, "Look at a.py")
+        await turn(session, "Change a.py")
+        await session.review.apply()
+        await session.review.undo()
+        await turn(session, "What now?")
+        assert row_of(session, "a.py")[2:] == ["⚠️ Yes (undo)", md5(b"a = 1\n")[:12]]
+        (tmp_path / "a.py").write_text("a = 3\n")
+        await turn(session, "And now?")
+        assert "undo" not in row_of(session, "a.py")[2]
+
+
+async def test_unsaved_text_is_marked_whoever_made_it(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n")
+    edit = {"path": "a.py", "edits": [{"search": "a = 1", "replace": "a = 2"}]}
+    async with open_session(tmp_path, [reply(fileChanges=[edit]), reply()]) as session:
+        await session.files.open("a.py")
+        session.files.edit("a.py", "a = 1\nb = 1\n", (0, 0), (0, 0))
+        await turn(session, "Change a.py")
+        await session.review.apply()
+        await turn(session, "What now?")
+        assert row_of(session, "a.py")[2].endswith("unsaved in the editor")
+
+
+async def test_an_edit_of_lines_that_were_never_shown_is_not_seen_by_that(workspace: Path) -> None:
+    edit = {"path": "util.py", "edits": [{"search": "x = 7", "replace": "x = 8"}]}
+    async with open_session(workspace, [reply(), reply(fileChanges=[edit]), reply()]) as session:
+        await turn(session, "Look at util.py")
+
+        def meanwhile(event: Event, state: State) -> None:
+            if isinstance(event, RequestSent) and event.turn == 2:
+                (workspace / "util.py").write_text("x = 7\ny = 7\n")
+
+        session.subscribe(meanwhile)
+        await turn(session, "Change it")
+        await session.review.apply()
+        assert (workspace / "util.py").read_text() == "x = 8\ny = 7\n"
+        entry = session.state.known.files["util.py"]
+        assert not entry.written_known and entry.hash == md5(b"x = 1\n")
+        assert "y = 7" in await turn(session, "And now?"), "so that it is read again"

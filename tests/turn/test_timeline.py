@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.sessions import model_of, open_session, reply
@@ -51,7 +52,7 @@ async def test_what_is_applied_undone_and_done_again_is_nobody_elses(
 ) -> None:
     async with open_session(workspace, [reply(fileChanges=[change])]) as session:
         await turn(session)
-        told_json: list[object] = []
+        told_json: list[dict[str, Any]] = []
         session.subscribe(lambda event, state: told_json.extend(lines(event, state)))
         for act in (
             session.review.apply,
@@ -64,7 +65,8 @@ async def test_what_is_applied_undone_and_done_again_is_nobody_elses(
             await looks
             await session._freshness.look_at_known()
         assert kinds(session, path) == told
-        assert "'stale'" not in str(told_json)
+        stale = {line["cause"] for line in told_json if line["type"] == "stale"}
+        assert stale == {"undo"}, "nobody else's"
 
 
 async def test_a_batch_that_is_being_written_is_not_half_seen(workspace: Path) -> None:

@@ -14,8 +14,9 @@ from tui_agent.context.blocks import cell
 #: A larger file is not a source that a model could use whole; in bytes.
 MAX_BYTES = 4 * 1024 * 1024
 LoadedBy = Literal["plan", "mention", "buffer", "request", "bundle", "subtask"]
-#: `fresh`: the hash is the one that was seen; `edited`: an applied change made it another; else who or what did.
-Freshness = Literal["fresh", "edited", "disk", "buffer", "deleted", "renamed"]
+#: `fresh`: the hash is the one that was seen; `edited`: an applied change made it another, `undone`: taking one back
+#: did; else who or what did.
+Freshness = Literal["fresh", "edited", "undone", "disk", "buffer", "deleted", "renamed"]
 
 
 class KnownFile(Struct, frozen=True):
@@ -45,16 +46,21 @@ class KnownFile(Struct, frozen=True):
     inode: int = 0
     #: The lines that were shown last, where that was not all of it.
     ranges: tuple[Range, ...] = ()
+    #: Whether an open buffer holds text of it that is not saved; known where it is asked for, and not kept.
+    unsaved: bool = False
 
     @property
     def hash(self) -> str:
-        """The hash of the newest version that the model knows."""
-        return self.written if self.written_known and self.freshness == "edited" else self.md5
+        """The hash of the newest version that the model knows; after an undo that of the text now."""
+        if self.freshness == "undone":
+            return self.written
+        seen = self.md5 or self.written
+        return self.written if self.written_known and self.freshness == "edited" else seen
 
     @property
     def stale(self) -> bool:
         """Whether somebody else than the agent made it differ from what was seen."""
-        return self.freshness not in ("fresh", "edited")
+        return self.freshness not in ("fresh", "edited", "undone")
 
 
 TouchKind = Literal["read", "mentioned", "edited", "undone", "changed outside"]
@@ -88,7 +94,10 @@ def following(touch: Touch, before: Touch | None) -> Touch:
         case "read":
             read_at = touch.at
         case "edited":
-            read_at = edited_at = touch.at  # what the agent writes it has read, too
+            edited_at = touch.at
+            read_at = (
+                touch.at if read_at or not before else 0.0
+            )  # what it writes of a file that it has read it knows
         case "changed outside":
             outside_at = touch.at
     return replace(touch, read_at=read_at, edited_at=edited_at, outside_at=outside_at)
@@ -116,6 +125,8 @@ def freshness_mark(entry: KnownFile, again: bool = False) -> str:
             mark = "No"
         case "edited":
             mark = f"⚠️ Yes (turn {entry.modified_turn})"
+        case "undone":
+            mark = "⚠️ Yes (undo)"
         case "disk":
             mark = "⚠️ Yes (on disk)"
         case "buffer":
@@ -124,6 +135,8 @@ def freshness_mark(entry: KnownFile, again: bool = False) -> str:
             mark = "deleted"
         case "renamed":
             mark = f"renamed to {cell(entry.renamed_to)}"
+    if entry.unsaved and entry.freshness in ("fresh", "edited", "undone"):
+        mark = f"{mark}, unsaved in the editor"
     return f"{mark}, read again below" if again and mark != "No" else mark
 
 

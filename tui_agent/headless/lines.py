@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from tui_agent.answers.gist import holds
 from tui_agent.answers.plans import DirectoryAction, FileAction
+from tui_agent.context.known import KnownFile, freshness_mark
 from tui_agent.edits.change import Change
 from tui_agent.files.visible import clean, one_line
 from tui_agent.planning.chain import Attempt
@@ -84,6 +86,13 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
             "edited",
         ):
             yield {"type": "stale", "path": path, "cause": cause}
+        case e.FreshnessChanged(path, undone=True) | e.KnownFileEdited(KnownFile(path), undone=True):
+            yield {"type": "stale", "path": path, "cause": "undo"}
+        case e.TurnStarted():
+            rows = state.conversation.rows
+            for path, entry in state.known.files.items():  # undone by another command, before this one
+                if entry.freshness == "undone" and freshness_mark(entry) not in rows.get(path, ""):
+                    yield {"type": "stale", "path": path, "cause": "undo"}
         case e.DirectoryListed(path, entries, error):
             listed = [{"name": name, "type": kind, "size": size} for name, kind, size in entries]
             yield {"type": "listing", "path": path, "entries": listed, "error": error or None}
@@ -272,7 +281,7 @@ def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"],
         case e.RetryCounted(seconds, attempt, why):
             yield "err", one_line(f"  {why}: attempt {attempt} in {seconds} s")
         case e.ReplyRead(summary=summary, message=message):
-            for part in filter(None, (summary, message.strip())):
+            for part in filter(None, ("" if holds(message, summary) else summary, message.strip())):
                 yield "out", clean(part)
         case e.ChangeProposed(change):
             counts = f"+{change.added} −{change.removed}"

@@ -196,7 +196,18 @@ class Applier:
         whole = self._seen_whole(path, item)
         entry = replace(self._entry(path, written, item), whole=whole, modified_turn=turn)
         entry = as_written(entry, target, self._workspace.root)
-        return [*told, e.KnownFileEdited(entry, item.as_proposed, time.time())]
+        knows = item.as_proposed and self._base_seen(item)
+        return [*told, e.KnownFileEdited(entry, knows, time.time())]
+
+    def _base_seen(self, item: Resolved) -> bool:
+        """Whether the model was shown the text that a change was made of, or proposed it. Of a file that it has never
+        seen it knows what it wrote."""
+        change, state = item.change, self._journal.store.state
+        before = state.known.files.get(change.path)
+        if before is None or not before.seen_turn or change.kind == "create":
+            return True
+        proposed = {other.new for other in state.review.changes if other.path == change.path}
+        return change.base in {before.md5, before.hash, *proposed}
 
     def _entry(self, path: str, written: str, item: Resolved) -> KnownFile:
         """What is known of a file before this was written. What was edited unseen has not been seen by that."""

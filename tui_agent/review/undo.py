@@ -178,6 +178,8 @@ class UndoHistory:
             name = f"{point.id}.{step.path}"
             if name in waiting and waiting[name].state == "conflict":
                 continue
+            if undone:
+                entry = replace(entry, freshness="undone", written=target.after)
             parts = await asyncio.to_thread(self._hunks, step)
             change = _conflicting(name, self._journal.store.state.turn.number, step, conflict.reason, parts)
             await self._journal.record(e.ChangeProposed(change))

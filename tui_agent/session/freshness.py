@@ -153,7 +153,7 @@ class FreshnessWatch:
     def _is_news(self, entry: KnownFile, freshness: Freshness, renamed_to: str) -> bool:
         """Whether that differs from what is said, of an entry that is still the one that was looked at."""
         now = self._journal.store.state.known.files.get(entry.path)
-        if now is None or (now.md5, now.written) != (entry.md5, entry.written):
+        if now is None or _looked_at(now) != _looked_at(entry):
             return False
         return (now.freshness, now.renamed_to) != (freshness, renamed_to)
 
@@ -171,9 +171,16 @@ class FreshnessWatch:
     def _of_buffer(self, entry: KnownFile, buffer: Buffer) -> Freshness:
         """Text that is not saved is the newest version: it may be the very one that the model saw."""
         now = self._open_files.hash_of(buffer)
+        if entry.freshness == "undone" and now == entry.written:
+            return "undone"
         if now == entry.md5:
             return "fresh"
         return "edited" if now == entry.written else "buffer"
+
+
+def _looked_at(entry: KnownFile) -> tuple[str, str, Freshness, str]:
+    """What an answer depends on: where that has changed since the look began, the next look answers."""
+    return entry.md5, entry.written, entry.freshness, entry.renamed_to
 
 
 def _lies_in(path: str, folders: set[str]) -> bool:
@@ -223,6 +230,8 @@ class Hashes:
                 if os.path.isfile(f"{self._root}/{path}"):
                     return "renamed", path
             return "deleted", ""
+        if entry.freshness == "undone" and found == entry.written:
+            return "undone", ""
         if found == entry.md5:
             return "fresh", ""
         return ("edited", "") if found == entry.written else ("disk", "")

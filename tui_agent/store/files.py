@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tui_agent.context.known import KnownFile, Touch
 from tui_agent.files.text import Encoding
@@ -77,3 +78,10 @@ class BuffersSlice(Struct, frozen=True):
 
     def get(self, path: str) -> Buffer | None:
         return next((buffer for buffer in self.open if buffer.path == path), None)
+
+
+def with_unsaved(known: KnownSlice, buffers: BuffersSlice) -> dict[str, KnownFile]:
+    """The known files by path, those marked of which an open buffer holds unsaved text."""
+    files = known.files
+    unsaved = {buffer.path for buffer in buffers.open if buffer.unsaved and buffer.path in files}
+    return {**files, **{path: replace(files[path], unsaved=True) for path in unsaved}} if unsaved else files

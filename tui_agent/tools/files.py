@@ -493,7 +493,7 @@ async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> LoadedFil
     """The file goes with the next request; where the registry had an older version, that it had is remembered."""
     first = before = context.state().known.files.get(file.path)
     now = time.time()
-    unmoved = before is not None and before.freshness in ("fresh", "edited")
+    unmoved = before is not None and before.freshness in ("fresh", "edited", "undone")
     if before is not None and unmoved and file.md5 not in (before.md5, before.written):
         moved = e.FreshnessChanged(file.path, "buffer" if file.unsaved else "disk", at=now)
         await emit(moved)

@@ -31,6 +31,7 @@ from tui_agent.model.parts import text_of
 from tui_agent.planning.near_names import completed
 from tui_agent.planning.words import MAX_ACTIONS, Words, read_words
 from tui_agent.store import events as e
+from tui_agent.store.files import with_unsaved
 from tui_agent.tools.chains import carried_over, find_files, named_once, renamed
 from tui_agent.tools.context import Emit
 from tui_agent.tools.files import LoadedFiles
@@ -79,7 +80,6 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
     return Draft(request, loaded=loaded, listings=listings, doubt=doubt)
 
 
-def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) -> bool:
 def _goes_on(context: TurnContext, request: str) -> bool:
     return memory.asks_to_go_on(request, context.turn)
 
@@ -93,6 +93,7 @@ def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
     return []
 
 
+def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) -> bool:
     return action.name in attachments or any(f"@{pattern}" in request for pattern in action.patterns)
 
 
@@ -224,7 +225,7 @@ def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Me
         shape = json.dumps(context.planning_schema, ensure_ascii=False)
         system.append("Answer with one JSON object of this schema:\n" + shape)
     files = context.state().known
-    rows = [known.table_row(entry, 0) for entry in files.files.values()]
+    rows = [known.table_row(entry, 0) for entry in with_unsaved(files, context.state().buffers).values()]
     room = context.settings.outline_tokens
     shown = outline(context.workspace.index, room) if room else ""
     parts = [

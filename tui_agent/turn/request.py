@@ -20,6 +20,7 @@ from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import calls_of
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import RequestSent
+from tui_agent.store.files import with_unsaved
 from tui_agent.store.state import State
 from tui_agent.tools.files import LoadedFiles
 from tui_agent.tools.tool import Invocation, ToolResult
@@ -330,7 +331,8 @@ class _Newest:
 
     def _row(self, path: str) -> str:
         """A row of the table; a file that is read again keeps its mark in the message that carries it."""
-        entry, turn = self._state.known.files[path], self._state.turn.number
+        entry = with_unsaved(self._state.known, self._state.buffers)[path]
+        turn = self._state.turn.number
         before = self._all.again.get(path)
         if before is None:
             return table_row(entry, turn)
@@ -371,7 +373,7 @@ def _as_proposed(files: LoadedFiles) -> Mapping[str, str]:
 
 def _rows(state: State, all_of_them: bool) -> dict[str, str]:
     """The table's rows that differ from what was last told, by path; `(this turn)` and `read again` are not changes."""
-    rows = {path: table_row(entry, 0) for path, entry in state.known.files.items()}
+    rows = {path: table_row(entry, 0) for path, entry in with_unsaved(state.known, state.buffers).items()}
     left_out = known.left_out_line(len(state.known.dropped))
     if left_out:
         rows[LEFT_OUT] = left_out

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from tui_agent.context.known import KnownFile, Touch, freshness_mark
 from tui_agent.files.visible import size_in_words
 from tui_agent.session.session import Session
-from tui_agent.store.files import KnownSlice
+from tui_agent.store.files import BuffersSlice, KnownSlice, with_unsaved
 from tui_agent.store.state import State
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.lines import Line, Lined, Piece, column
@@ -149,11 +149,11 @@ class KnownPane(Pane):
     """A table with its headings, files that changed since they were seen first; below it the timeline of one file."""
 
     ID = "known"
-    SLICES: ClassVar[tuple[str, ...]] = ("known",)
+    SLICES: ClassVar[tuple[str, ...]] = ("known", "buffers.tabs")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._known = KnownSlice()
+        self._known, self._buffers = KnownSlice(), BuffersSlice()
         self._stale_only = False
         self._at_length = False
         #: Rows that the timeline takes from the table.
@@ -180,7 +180,7 @@ class KnownPane(Pane):
         return self._files
 
     def show(self, state: State) -> None:
-        self._known = state.known
+        self._known, self._buffers = state.known, state.buffers
         self._draw()
 
     def _open(self) -> None:
@@ -213,7 +213,7 @@ class KnownPane(Pane):
         return self.query_one("#files", Rows)
 
     def _draw(self) -> None:
-        files = list(self._known.files.values())
+        files = list(with_unsaved(self._known, self._buffers).values())
         stale = sum(file.stale for file in files)
         count = f" {len(files)}" if files else ""
         warning = f" ⚠{stale}" if stale else ""
