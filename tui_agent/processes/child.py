@@ -13,7 +13,7 @@ from typing import Any, Literal
 from tui_agent.errors import ChildFailed
 from tui_agent.processes import wire
 from tui_agent.processes.connection import Connection, spawn, variables
-from tui_agent.processes.forked import Forked, adopt, can_fork, fork
+from tui_agent.processes.forked import ProcessCopy, adopt, can_fork, fork
 
 ChildState = Literal["idle", "starting", "ready", "failed", "closed"]
 MOST_STARTS = 5
@@ -47,7 +47,7 @@ class ChildProcess:
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._starts: deque[float] = deque(maxlen=MOST_STARTS)
         self._connection: Connection | None = None
-        self._forked: Forked | None = None
+        self._forked: ProcessCopy | None = None
         self._starting = asyncio.Lock()
 
     def listen(self, on_state: Callable[[ChildState], None]) -> None:

@@ -29,7 +29,7 @@ _ENVIRONMENT_FROM, _ENVIRONMENT_TO = 50, 51
 _before: Final[list[Any]] = []
 
 
-class Forked(NamedTuple):
+class ProcessCopy(NamedTuple):
     """A child that runs, and our ends of its standard streams."""
 
     pid: int
@@ -51,7 +51,7 @@ def can_fork() -> bool:
     return True
 
 
-def fork(module: str, variables: Mapping[str, str]) -> Forked:
+def fork(module: str, variables: Mapping[str, str]) -> ProcessCopy:
     """Begin a copy that serves what `module` builds, with no variables but these. Raises `OSError`."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.flush()
@@ -68,7 +68,7 @@ def fork(module: str, variables: Mapping[str, str]) -> Forked:
     if pid == 0:
         _become(module, variables, (stdin, stdout, stderr))
     _close(stdin, stdout, stderr)
-    return Forked(pid, our_stdin, our_stdout, our_stderr)
+    return ProcessCopy(pid, our_stdin, our_stdout, our_stderr)
 
 
 def _become(module: str, variables: Mapping[str, str], streams: tuple[int, int, int]) -> NoReturn:
@@ -150,7 +150,7 @@ class ForkedProcess:
         self._ended.set()
 
 
-async def adopt(child: Forked) -> ForkedProcess:
+async def adopt(child: ProcessCopy) -> ForkedProcess:
     """The child, as one of the running loop."""
     loop = asyncio.get_running_loop()
     readers = []
