@@ -29,6 +29,7 @@ from tests.trial.test_git_in_view import IDENTITY, PRINTS, made_in  # noqa: E402
 from tests.trial.test_git_in_view import SECRET as OF_GIT  # noqa: E402
 from tests.trial.test_secrets import PLACES, SETTINGS, STORES  # noqa: E402
 from tui_agent.edits.change import Pick  # noqa: E402
+from tui_agent.errors import TuiAgentError  # noqa: E402
 from tui_agent.session.session import Session  # noqa: E402
 from tui_agent.store.commands import Isolated  # noqa: E402
 from tui_agent.trial.rungs import ORDER, WITHOUT  # noqa: E402
@@ -67,7 +68,11 @@ def prove(tally: Tally, scale: float) -> None:
                 sys.stderr.write(f"{column} is skipped: {why}\n")
                 continue
             for case in cases:
-                told = asyncio.run(_printed(case))
+                try:
+                    told = asyncio.run(_printed(case))
+                except TuiAgentError as error:
+                    tally.case(case.kind, False, column=column, what=f"{case.what}: it did not run: {error}")
+                    continue
                 held = "a.txt" in told and not _shows(told)
                 tally.case(case.kind, held, column=column, what=case.what)
 
