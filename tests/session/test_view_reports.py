@@ -90,9 +90,9 @@ async def test_test_files_that_were_emptied_are_offered_once_and_shown_in_this_f
     make_repository(root)
     run_git(root, "rm", "-q", "--cached", "tests/loose.key")
     named = json.dumps([{"name": "tests", "command": f"{UNCHANGED}exit 1"}])
-    settings = {"overrides": (f"checks.commands={named}", "checks.repairs=0")}
+    settings = (f"checks.commands={named}", "checks.repairs=0")
     wanted = ".env.test, tests/certs/server.key may hold a secret"
-    async with open_session(root, [reply("It.", fileChanges=[CHANGE])], **settings) as session:
+    async with open_session(root, [reply("It.", fileChanges=[CHANGE])], overrides=settings) as session:
         with pytest.raises(SessionError):
             await session.commands.show_test_files()
         await session.chat.submit("make it 2")
@@ -100,7 +100,7 @@ async def test_test_files_that_were_emptied_are_offered_once_and_shown_in_this_f
         said = [notice.text for notice in session.state.notices.items]
         assert sum(wanted in text and "/show-test-files" in text for text in said) == 1
         await session.commands.show_test_files()
-    async with open_session(root, [reply("It.", fileChanges=[CHANGE])], **settings) as session:
+    async with open_session(root, [reply("It.", fileChanges=[CHANGE])], overrides=settings) as session:
         await session.commands.run("cat tests/certs/server.key .env.test .env tests/loose.key")
         await session.commands.ended()
         output = session.state.commands.results[-1].output

@@ -197,6 +197,13 @@ def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = F
     return {os.fsdecode(path) for path in told.out.split(b"\0") if path}
 
 
+def tracked(root: str, paths: Sequence[str]) -> list[str]:
+    """Those of `paths` that git tracks; none if it cannot tell."""
+    told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *paths)
+    found = {os.fsdecode(name) for name in told.out.split(b"\0")} if told.ok else set()
+    return [path for path in paths if path in found]
+
+
 def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
     """Those of `paths` that git ignores, where it does not tell about all at once; none of them is behind a link on the
     disk. What lies in a submodule counts as ignored, and all does if git cannot be asked."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,6 @@ from typing import Final
 import msgspec
 
 from tui_agent.files.late_expressions import late
-from tui_agent.git.repository import git
 from tui_agent.session.answers import FolderAnswers
 
 STORE: Final = "revealed.json"
@@ -32,7 +30,6 @@ class Revealed:
     def __init__(self, data: Path, root: str) -> None:
         """`data` is the folder of sessions."""
         self._answers = FolderAnswers(data / STORE, Path(root))
-        self._root = root
         self._found: _Kept | None = None
 
     @property
@@ -45,14 +42,13 @@ class Revealed:
         """What was offered and is not shown."""
         return tuple(path for path in self._kept.offered if path not in self._kept.shown)
 
-    def offer(self, emptied: Sequence[str]) -> list[str]:
-        """Those of the files that belong to tests, are tracked by git and were not offered before. Blocking."""
-        known = self._kept.offered
-        new = [path for path in emptied if OF_TESTS.search(path) and path not in known]
-        new = _tracked(self._root, new) if new else []
-        if new:
-            self._keep(_Kept((*known, *new), self._kept.shown))
-        return new
+    def unoffered(self, emptied: Sequence[str]) -> list[str]:
+        """Those of the files that belong to tests and were not offered before. Blocking, once."""
+        return [path for path in emptied if OF_TESTS.search(path) and path not in self._kept.offered]
+
+    def offer(self, paths: Sequence[str]) -> None:
+        """Remember that these were offered. Blocking."""
+        self._keep(_Kept((*self._kept.offered, *paths), self._kept.shown))
 
     def show(self) -> tuple[str, ...]:
         """Show from now on what was offered: the files. Blocking. Raises OSError."""
@@ -76,10 +72,3 @@ class Revealed:
             except msgspec.ValidationError:
                 self._found = _Kept()
         return self._found
-
-
-def _tracked(root: str, paths: Sequence[str]) -> list[str]:
-    """Those of the paths that git keeps; none without a repository."""
-    told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *paths)
-    found = {os.fsdecode(name) for name in told.out.split(b"\0")} if told.status == 0 else set()
-    return [path for path in paths if path in found]

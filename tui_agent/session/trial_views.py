@@ -73,6 +73,7 @@ class TrialViews:
         """`copied` is the folder that the workspace is a copy of, if it is one; `secrets` are the values that no model
         is sent."""
         self._journal = journal
+        self._workspace = workspace
         self._root = str(workspace.root)
         self._review = review
         self._settings = settings
@@ -230,8 +231,9 @@ class TrialViews:
     async def offer_emptied(self) -> None:
         """Offer to show commands the files of tests that are empty for them; each once in a folder."""
         found = await asyncio.to_thread(self._of(self._root).last, self._reveal)
-        new = await asyncio.to_thread(self._revealed.offer, [one.path for one in found])
-        if new:
+        new = await asyncio.to_thread(self._revealed.unoffered, [one.path for one in found])
+        if new and (new := await self._workspace.tracked(new)):
+            await asyncio.to_thread(self._revealed.offer, new)
             said = f"{_listed(list(map(shown, new)))} may hold a secret and had nothing in it for the check that failed"
             await self.say_once(
                 f"{said}; /show-test-files shows such files of tests to commands here", "warning"

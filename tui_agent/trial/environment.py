@@ -158,7 +158,7 @@ def _passed(name: str, value: str, more: tuple[str, ...]) -> str | None:
 
 
 def _without_password(address: str) -> str | None:
-    """The address of a database, with its user alone; None for what is no such address."""
+    """The address of a database, with its user alone; None for anything else."""
     try:
         parts = urlsplit(address)
         parsed = parse_qsl(parts.query, keep_blank_values=True)

@@ -74,7 +74,7 @@ _ANYWHERE = [
     Action("commands.online", "Run the last command again with the real network"),
     Action("commands.list", "Show the commands that ran, and what came of them"),
     Action("commands.take", "Put what the last command wrote into the review"),
-    Action("commands.show_test_files", "Show commands the files of tests that look secret, in this folder"),
+    Action("commands.show_test_files", "Show commands the test files that look secret"),
     Action("checks.run", "Run the checks: on what is proposed, or in the folder"),
     Action("checks.accept", "Checks of this folder: try and choose them", writes=True),
     Action("pane.next", "Go to the next pane"),

@@ -16,7 +16,7 @@ from tui_agent.files.systems import remove_folder
 from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
 from tui_agent.git.client import Gone
 from tui_agent.git.commits import commit, commit_diff, commit_plan
-from tui_agent.git.repository import find_repository, ignored, ignored_apart
+from tui_agent.git.repository import find_repository, ignored, ignored_apart, tracked
 from tui_agent.git.status import read_status, status_and_deleted
 from tui_agent.git.trees import sweep
 from tui_agent.git.worktrees import (
@@ -95,6 +95,11 @@ async def git_status(params: dict[str, Any], send: Send) -> dict[str, Any]:
 async def ignored_paths(params: dict[str, Any], send: Send) -> list[str]:
     """{root, paths} → those of the paths that git, or the ignore files where there is no repository, leaves out."""
     return await asyncio.to_thread(_ignored, params["root"], params["paths"])
+
+
+async def tracked_paths(params: dict[str, Any], send: Send) -> list[str]:
+    """{root, paths} → those of the paths that git tracks."""
+    return await asyncio.to_thread(tracked, params["root"], params["paths"])
 
 
 async def imports(params: dict[str, Any], send: Send) -> list[dict[str, Any]]:
@@ -228,6 +233,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         "git_worktrees_tidy": git_worktrees_tidy,
         "git_worktrees_remove": git_worktrees_remove,
         "ignored": ignored_paths,
+        "tracked": tracked_paths,
         "imports": imports,
         "renamed": renamed,
     }

@@ -203,6 +203,13 @@ class Workspace:
         except ChildFailed:
             return set(paths)
 
+    async def tracked(self, paths: Sequence[str]) -> list[str]:
+        """Those of `paths` that git tracks; none where the child cannot be asked."""
+        try:
+            return list(await self._child.ask("tracked", {"root": str(self.root), "paths": list(paths)}))
+        except ChildFailed:
+            return []
+
     async def imports(self, language: str, text: str) -> tuple[Import, ...]:
         """What a source text imports, as it is written there; none where the child cannot be asked."""
         try:

@@ -75,7 +75,7 @@ def in_memory(others):
 
 def waits_for_keyboard(pid):
     """Whether a program reads where only writing is possible: it found nothing to read at its standard input, and took
-    its standard error in place of it, which is what editors do with a terminal, and would wait for ever."""
+    its standard error in place of it, which is what editors do with a terminal, and would wait without end."""
     try:
         if not os.readlink(f"/proc/{pid}/fd/0").startswith("pipe:"):
             return False
