@@ -308,6 +308,27 @@ def test_the_commands_are_those_of_the_project(name: str, tmp_path: Path) -> Non
     assert [check.command for check in found_in(tmp_path)] == expected
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "text",
+    ["\n" * 10**6, " " * 10**6, (" " * 990 + "\n") * 1000, ("test: a " * 120 + "\n") * 1000],
+    ids=["lines", "spaces", "lines of spaces", "rules"],
+)
+def test_files_that_nobody_writes_are_read_in_a_moment(tmp_path: Path, text: str) -> None:
+    names = (
+        "Makefile",
+        "justfile",
+        ".pre-commit-config.yaml",
+        "tox.ini",
+        "noxfile.py",
+        ".gitlab-ci.yml",
+        "CMakeLists.txt",
+    )
+    for name in (*names, "go.work", "pnpm-workspace.yaml", "Rakefile", "pubspec.yaml"):
+        (tmp_path / name).write_text(text)
+    found_in(tmp_path)  # an hour without bounds
+
+
 def test_pipes_and_links_out_of_the_folder_are_not_waited_for(tmp_path: Path) -> None:
     names = (
         ".github/workflows/a.yml",

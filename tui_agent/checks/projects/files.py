@@ -12,8 +12,8 @@ from pathlib import Path
 from tui_agent.files.git_folder import read_regular
 from tui_agent.files.structures import Unreadable, read_json, read_toml
 
-#: Bytes of a file that are read, and names of a folder that are looked at.
-MOST_READ, MOST_NAMES = 1 << 20, 500
+#: Bytes that are read of one file and of all of them, letters of a line, and names of a folder that are looked at.
+MOST_READ, MOST_TOGETHER, MOST_LETTERS, MOST_NAMES = 1 << 20, 8 << 20, 1_000, 500
 #: Folders that are looked through for tests.
 MOST_FOLDERS = 400
 #: Folders that hold nothing of the project itself.
@@ -27,16 +27,24 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._texts: dict[str, str] = {}
+        self._left = MOST_TOGETHER
 
     def text(self, name: str) -> str:
         """The content of a file, "" without it."""
         if name not in self._texts:
             try:
-                content = read_regular(str(self.root / name), MOST_READ)  # never waits at a pipe
+                content = read_regular(
+                    str(self.root / name), min(MOST_READ, self._left)
+                )  # never waits at a pipe
             except (OSError, ValueError):
                 content = b""
+            self._left -= len(content)
             self._texts[name] = content.decode("utf-8", "replace").removeprefix("\ufeff")
         return self._texts[name]
+
+    def lines(self, name: str) -> str:
+        """The content of a file that is read line by line: without blank lines and those that nobody writes."""
+        return written_lines(self.text(name))
 
     def toml(self, name: str) -> dict[str, object]:
         try:
@@ -55,10 +63,10 @@ class Project:
         found: dict[str, dict[str, str]] = {}
         section: dict[str, str] = {}
         key = ""
-        for line in self.text(name).splitlines():
+        for line in self.lines(name).splitlines():
             if head := _SECTION.match(line):
                 section, key = found.setdefault(head[1].strip(), {}), ""
-            elif not line.strip() or line.lstrip()[0] in "#;":
+            elif line.lstrip()[0] in "#;":
                 continue
             elif line[0] in " \t":
                 if key:
@@ -106,6 +114,10 @@ class Project:
             for name in sorted(names)[:MOST_NAMES]:
                 if any(fnmatchcase(name, glob) for glob in globs):
                     yield name if here == "." else f"{here}/{name}"
+
+
+def written_lines(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if line.strip() and len(line) <= MOST_LETTERS)
 
 
 def is_inside(path: str) -> bool:

@@ -42,6 +42,8 @@ _ESLINT = ("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint
            ".eslintrc.json", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.yml", ".eslintrc.yaml")  # fmt: skip
 #: A script that never ends by itself, and what makes it end.
 _WATCHES = re.compile(r"--watch(?!=false|All=false)|\b(?:ng|react-scripts|vue-cli-service) test\b|\bwatch\b")
+#: Lines that name packages.
+MOST_GLOBS = 200
 _NONE = re.compile(r"no test specified|^\s*(?:exit|true|:)(?:\s+\d+)?\s*$|^\s*echo [^&|;]*$")
 #: A script that runs the one of the same name in every package.
 DELEGATES = re.compile(
@@ -133,9 +135,9 @@ def package_globs(project: Project) -> list[str]:
     if isinstance(named, dict):
         named = named.get("packages")
     found = words(named)
-    for line in project.text("pnpm-workspace.yaml").partition("packages:")[2].splitlines()[1:]:
-        item = re.match(r"\s*- *['\"]?([^'\"#]+?)['\"]?\s*(?:#.*)?$", line)
-        if item is None:
+    for line in project.lines("pnpm-workspace.yaml").partition("packages:")[2].splitlines()[1:MOST_GLOBS]:
+        item = re.match(r"[ \t]*- *['\"]?([^'\"#]+?)['\"]?\s*(?:#.*)?$", line[: MOST_GLOBS + 1])
+        if item is None or len(line) > MOST_GLOBS:
             if line.strip() and not line.lstrip().startswith("#"):
                 break
             continue

@@ -44,7 +44,7 @@ def other_checks(project: Project) -> Iterator[Plain]:
         if project.has(manifest):
             yield Plain(kind, name, command)
     if project.has("pubspec.yaml") and project.has_folder("test"):
-        flutter = re.search(r"^\s*sdk: *flutter", project.text("pubspec.yaml"), re.MULTILINE)
+        flutter = re.search(r"^\s*sdk: *flutter", project.lines("pubspec.yaml"), re.MULTILINE)
         yield Plain("dart tests", "test", "flutter test" if flutter else "dart test")
     if project.has("Project.toml") and project.has("test/runtests.jl"):
         yield Plain("julia tests", "julia", "julia --project=. -e 'using Pkg; Pkg.test()'")
@@ -68,7 +68,7 @@ def _go(project: Project) -> Iterator[Plain]:
 
 def go_modules(project: Project) -> list[str]:
     """The folders of the modules that go.work names, without `./`; those below the folder alone."""
-    text = re.sub(r"//[^\n]*", "", project.text("go.work"))
+    text = re.sub(r"//[^\n]*", "", project.lines("go.work"))
     named = re.findall(r"^use\s+([^(\s]+)\s*$", text, re.MULTILINE)
     for group in re.findall(r"^use\s*\(([^)]*)\)", text, re.MULTILINE):
         named += group.split()
@@ -81,9 +81,9 @@ def go_modules(project: Project) -> list[str]:
 
 
 def _c(project: Project) -> Iterator[Plain]:
-    cmake = project.text("CMakeLists.txt")
+    cmake = project.lines("CMakeLists.txt")
     if _CMAKE_TESTS.search(cmake) or _CMAKE_TESTS.search(
-        project.text("tests/CMakeLists.txt") + project.text("test/CMakeLists.txt")
+        project.lines("tests/CMakeLists.txt") + project.lines("test/CMakeLists.txt")
     ):
         built = next((one for one in ("build", "_build", "out") if project.has(f"{one}/CMakeCache.txt")), "")
         options = "".join(f" -D{name}=ON" for name in dict.fromkeys(_TEST_OPTION.findall(cmake)))
@@ -127,9 +127,9 @@ def _ruby(project: Project) -> Iterator[Plain]:
         yield Plain("ruby tests", "rspec", f"{before}rspec")
     elif project.has("bin/rails") and project.has_folder("test"):
         yield Plain("ruby tests", "rails", "bin/rails test")
-    elif re.search(r"\bTestTask\b|\btask\s+:?['\"]?test\b|Minitest::TestTask", project.text("Rakefile")):
+    elif re.search(r"\bTestTask\b|\btask\s+:?['\"]?test\b|Minitest::TestTask", project.lines("Rakefile")):
         yield Plain("ruby tests", "rake", f"{before}rake test")
-    elif re.search(r"RSpec::Core::RakeTask", project.text("Rakefile")):
+    elif re.search(r"RSpec::Core::RakeTask", project.lines("Rakefile")):
         yield Plain("ruby tests", "rake", f"{before}rake spec")
     if project.has(".rubocop.yml"):
         yield Plain(

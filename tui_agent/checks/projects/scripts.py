@@ -48,7 +48,7 @@ def ci_lines(project: Project) -> Iterator[ScriptLine]:
     ]
     names.sort(key=lambda name: not _FIRST.search(name.rpartition("/")[2].lower().replace("_", "-")))
     for name in [*names, *_OTHERS][:MOST_FILES]:
-        for line in _lines(project.text(name)):
+        for line in _lines(project.lines(name)):
             yield from joined(line)
 
 

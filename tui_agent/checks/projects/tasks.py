@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tui_agent.checks.projects.files import Project, table, words
+from tui_agent.checks.projects.files import MOST_READ, Project, table, words
 from tui_agent.checks.projects.plain import Plain, plain
 from tui_agent.checks.projects.scripts import ScriptLine, joined
 from tui_agent.files.late_expressions import late
@@ -18,8 +18,10 @@ TESTS = ("test", "tests", "check", "unittest", "test-unit", "unit")
 LINTS = ("lint", "typecheck", "type-check", "types", "mypy", "static", "style")
 #: Targets that one needs, rules and lines of a file that are read.
 MOST_DEEP, MOST_RULES, MOST_LINES = 6, 300, 200
+#: Words of a command.
+MOST_WORDS = 100
 
-_RULE = late(r"^([\w./ -]{1,200}?)\s*::?(?!=)\s*([^=#]*)(?:#.*)?$")
+_RULE = late(r"^([\w./ -]{1,200}?)::?(?!=)([^=#]*)(?:#.*)?$")
 _RECIPE = late(r"^@?([A-Za-z][\w-]*)((?: +[*+$]?[\w-]+(?:=\S*)?)*)\s*:(?!=)\s*([^#]*)")
 _VARIABLE = late(r"^(?:export )?([A-Za-z_]\w*)\s*(?:::?|\?)?=\s*(.*)$")
 _USE = late(r"\$[({]([A-Za-z_]\w*)[)}]")
@@ -76,8 +78,6 @@ class RecipeFile:
             if line[:1] in ("\t", " ") and line.strip():
                 if len(body) < MOST_LINES:
                     body.append(line.strip())
-            elif len(line) > 2_000:
-                continue
             elif variable := _VARIABLE.match(line):
                 self._variables.setdefault(variable[1], variable[2].partition("#")[0].strip())
             elif (rule := head.match(line)) and len(self._rules) < MOST_RULES:
@@ -143,7 +143,7 @@ _DEFAULTS = {"PYTHON": "python", "ARGS": "", "TESTFLAGS": "", "PYTEST_ARGS": "",
 def rules(project: Project) -> Iterator[RecipeFile]:
     for names, program in ((MAKEFILES, "make"), (JUSTFILES, "just")):
         for name in names:
-            if text := project.text(name):
+            if text := project.lines(name):
                 yield RecipeFile(project, program, text)
                 break
 
@@ -156,7 +156,7 @@ _SCRIPT = late(
 )
 
 
-_HOOK = late(r"^\s*-?\s*(id|entry):\s*['\"]?([^'\"#\n]+)", re.MULTILINE)
+_HOOK = late(r"^ {0,40}-? {0,40}(id|entry): {0,40}['\"]?([^'\"#\n]+)", re.MULTILINE)
 #: What a known hook of pre-commit comes to on the whole folder.
 _HOOKS = {
     "ruff": "ruff check .",
@@ -176,12 +176,12 @@ _HOOKS = {
 def hooks(project: Project) -> set[str]:
     """The names of the hooks of pre-commit."""
     return {
-        value.strip() for key, value in _HOOK.findall(project.text(".pre-commit-config.yaml")) if key == "id"
+        value.strip() for key, value in _HOOK.findall(project.lines(".pre-commit-config.yaml")) if key == "id"
     }
 
 
 def _hook_lines(project: Project) -> Iterator[str]:
-    for key, value in _HOOK.findall(project.text(".pre-commit-config.yaml")):
+    for key, value in _HOOK.findall(project.lines(".pre-commit-config.yaml")):
         yield _HOOKS.get(value.strip(), "") if key == "id" else value.strip()
 
 
@@ -191,7 +191,7 @@ def task_lines(project: Project) -> Iterator[str]:
     yield from _hook_lines(project)
     python = project.toml("pyproject.toml")
     tools = table(python.get("tool"))
-    yield from _nox(project.text("noxfile.py"))
+    yield from _nox(project.lines("noxfile.py"))
     for environment in table(table(tools.get("hatch")).get("envs")).values():
         yield from _named_scripts(table(environment).get("scripts"))
     for names in (
@@ -247,7 +247,7 @@ def _tox(project: Project) -> Iterator[str]:
 def sections_of(text: str) -> dict[str, dict[str, str]]:
     """As `Project.sections`, of a text."""
     inner = Project.__new__(Project)
-    inner._texts = {"": text}
+    inner._texts = {"": text[:MOST_READ]}
     return inner.sections("")
 
 
@@ -257,14 +257,14 @@ def _without_braces(line: str) -> str:
     line = re.sub(r"\{(?:pos)?args\}|\$@|\"\$@\"", "", line)
     line = re.sub(r"\{envpython\}|\{env_python\}", "python", line)
     line = re.sub(r"\{(?:toxinidir|tox_root|root)\}/?", "", line)
-    return re.sub(r"\s*--?[\w-]+[= ]\{[^{}]*\}\S*", "", line).strip()
+    return re.sub(r" ?--?[\w-]+[= ]\{[^{}]*\}\S*", "", line).strip()
 
 
 def _nox(text: str) -> Iterator[str]:
     """The words of each `session.run("…", "…")` that are all literal; what the person adds is left out."""
     for call in re.finditer(r"\bsession\.run(?:_always)?\(", text):
         at, said = call.end(), list[str]()
-        while at < len(text):
+        while at < len(text) and len(said) < MOST_WORDS:
             if space := re.compile(r"[\s,]+").match(text, at):
                 at = space.end()
             elif word := re.compile(r"'([^'\\\n]*)'|\"([^\"\\\n]*)\"").match(text, at):

@@ -130,11 +130,11 @@ def _cargo(command: str, packages: list[Package]) -> str:
 def _go_packages(project: Project) -> list[Package]:
     found = []
     for folder in go_modules(project)[:MOST_PACKAGES]:
-        text = re.sub(r"//[^\n]*", "", project.text(f"{folder}/go.mod"))
+        text = re.sub(r"//[^\n]*", "", project.lines(f"{folder}/go.mod"))
         name = re.search(r"^module\s+(\S+)", text, re.MULTILINE)
         if name is None:
             return []
-        needs = re.findall(r"^(?:require\s+)?\s*([\w.~/-]+)\s+v\S+", text, re.MULTILINE)
+        needs = re.findall(r"^(?:require)?[ \t]{0,40}([\w.~/-]+)\s+v\S+", text, re.MULTILINE)
         found.append(Package(name[1].strip('"'), folder, frozenset(needs)))
     return found
 
