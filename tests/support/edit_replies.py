@@ -232,6 +232,9 @@ def _indented(it: Written, change: Callable[[str, str], str]) -> None:
 
 def _wider(draw: Random, it: Written) -> None:
     """Four blanks a level for two, or two for four."""
+    lines = [line for block in it.blocks for _, line in block.marked if line.strip()]
+    if _level(it.case.lines) == 4 and any((len(line) - len(line.lstrip(" "))) % 4 > 1 for line in lines):
+        return  # two depths would become one
     if _level(it.case.lines) == 2:
         _indented(it, lambda _, line: re.sub(r"^ +", lambda found: found[0] * 2, line))
     else:

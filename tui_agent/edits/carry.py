@@ -98,7 +98,7 @@ def _indented(
     if bare and pairs[1:] and 0 in worded:
         found_ways = [way for way in found_ways if not indent.jumps(way, level)]
     ways = [way for number, way in enumerate(found_ways) if way not in found_ways[:number]]
-    if len(ways) > 1:
+    if len(ways) > 1 or list(replaced) in ways:
         there = {number: line for number, _, line in tied}
         kept = {number: there[old] for number, old in _kept(stretches, len(replaced)).items() if old in there}
         ways = [

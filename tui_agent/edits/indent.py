@@ -101,7 +101,10 @@ def _as_written(pairs: Sequence[Pair]) -> list[_Rule]:
     strays = {wanted: there for wanted, there in pairs if wanted != there}
     if any(abs(len(wanted) - len(there)) != 1 for wanted, there in strays.items()):
         return []
-    return [lambda _, wanted: None if wanted in strays else wanted]
+    few = sum(wanted != there for wanted, there in pairs) == 1
+    if few or any(wanted and wanted == there for wanted, there in pairs):
+        return [lambda _, wanted: None if wanted in strays else wanted]
+    return [lambda _, wanted: "" if not wanted else None]
 
 
 def _shifts(known: dict[str, str]) -> list[_Rule]:
@@ -167,7 +170,8 @@ def _possible(lines: Sequence[str], result: Sequence[str], pairs: Sequence[Pair]
             return False
         if "\t" in after:
             continue
-        if len(after) % level and (len(after) - len(before)) % level:
+        aside = new.lstrip().startswith("*") and (len(after) - 1) % level == 0  # a line of a comment in stars
+        if len(after) % level and (len(after) - len(before)) % level and not aside:
             return False
     return True
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace as with_
 
-from tui_agent.edits import indent, locate, preconditions
+from tui_agent.edits import indent, locate, near, preconditions
 from tui_agent.edits.file_edit import EditHunk
 from tui_agent.edits.lines import ended_like
 from tui_agent.edits.locate import Replacement, lower
@@ -272,7 +272,8 @@ def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Fits:
     else:
         unmarked = [] if matches[0].rung in ("exact", "line-endings") else _unmarked(source, hunk)
         told = [one.first for one in matches if one.first == hunk.line]
-        if unmarked and (not told or any(one.first == hunk.line for one in unmarked)):
+        vague = hunk.line is None and sum(map(str.isalnum, hunk.old)) < near.FEWEST
+        if unmarked and not vague and (not told or any(one.first == hunk.line for one in unmarked)):
             matches = unmarked
     preconditions.check_told(source, hunk, matches)
     if hunk.ends_file:

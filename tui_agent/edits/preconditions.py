@@ -41,7 +41,7 @@ def _check_doubled(source: SourceText, match: Match) -> None:
     search, new = (
         [line.rstrip()[-1:] for line in text.split("\n")] for text in (match.hunk.old, match.hunk.new)
     )
-    if follows in new and follows not in search:
+    if (new[-1] == follows != search[-1]) or (follows in new and follows not in search):
         raise EditFailed(
             f"{match.hunk.name} ends before a `{follows}` in line {match.end}, and what replaces it has one too",
             "take it into the search text, or leave it out of the replacement",
