@@ -194,7 +194,6 @@ REFUSED = [
     Sample("binary files differ", fence("diff --git a/x.png b/x.png\nindex 1..2 100644\nBinary files a/x.png and b/x.png differ\n", "diff"), said="binary"),
     Sample("a combined diff", fence("diff --cc src/app.py\nindex 1,2..3\n--- a/src/app.py\n+++ b/src/app.py\n@@@ -1,1 -1,1 +1,1 @@@\n- import os\n -import sys\n++import re\n", "diff"), said="combined"),
     Sample("a copy", "diff --git a/old.txt b/new.txt\nsimilarity index 100%\ncopy from old.txt\ncopy to new.txt\n", said="copy"),
-    Sample("a change of mode", "diff --git a/old.txt b/old.txt\nold mode 100644\nnew mode 100755\n", said="mode"),
     Sample("a link", "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+old.txt\n\\ No newline at end of file\n", said="link"),
     Sample("a diff in prose with too few lines, and words", DIFF.replace("-2,5 +2,5", "-2,9 +2,9") + "def more():\n-    x\n", said="fewer lines"),
     Sample("a diff of two names", fence(DIFF.replace("a/src/app.py", "a/old.txt"), "diff"), said="two files"),

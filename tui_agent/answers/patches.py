@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from tui_agent.answers import names, unified
 from tui_agent.answers.lines import MOST_LINES
 from tui_agent.answers.markers import Block
@@ -59,12 +61,8 @@ def requests(text: str, like: ChangeRequest) -> list[Item]:
             return [like]
         if only.path and only.kind != "update" and not names.same_file(only.path, like.path):
             return [Refusal(like.path, f"its patch is about another file, {only.path}")]
-        return items([Section(like.path, *_parts(only))], like)
+        return items([replace(only, path=like.path)], like)
     return items(found, like) or [_with(like, like.path, diff=text)]
-
-
-def _parts(section: Section) -> tuple[SectionKind, tuple[str, ...], str | None, str, str]:
-    return section.kind, section.body, section.rename_to, section.fault, section.note
 
 
 def items(found: Sequence[Section], like: ChangeRequest) -> list[Item]:
@@ -92,10 +90,10 @@ def _item(section: Section, like: ChangeRequest) -> Item:
             if content is None:
                 why = "the file that its patch adds has lines without a `+` in front"
                 return Refusal(path, why)
-            return _with(like, path, content=content, rename_to=rename)
+            return _with(like, path, content=content, rename_to=rename, executable=section.executable)
         case _:
             body = "\n".join(section.body) if section.body else None
-            return _with(like, path, diff=body, rename_to=rename)
+            return _with(like, path, diff=body, rename_to=rename, executable=section.executable)
 
 
 def _added(body: tuple[str, ...]) -> str | None:
@@ -132,6 +130,7 @@ def _with(
     diff: str | None = None,
     delete: bool = False,
     rename_to: str | None = None,
+    executable: bool | None = None,
 ) -> ChangeRequest:
     return ChangeRequest(
         path=path,
@@ -141,6 +140,7 @@ def _with(
         rename_to=rename_to,
         todo_index=like.todo_index,
         base_hash=like.base_hash,
+        executable=executable,
     )
 
 
@@ -223,10 +223,7 @@ class Findings:
             if section.path or section.fault:
                 self.items.extend(items([section], ChangeRequest("")))
             elif path:
-                named = Section(
-                    path, section.kind, section.body, section.rename_to, section.fault, section.note
-                )
-                self.items.extend(items([named], ChangeRequest("")))
+                self.items.extend(items([replace(section, path=path)], ChangeRequest("")))
             else:
                 self.refuse("", "a diff does not name its file")
 

@@ -64,7 +64,7 @@ def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
         return "the same reply changes two versions of it"
     seen: set[ChangeRequest] = set()
     for change in several:
-        bare = replace(change, todo_index=None, base_hash="", rename_to=None)
+        bare = replace(change, todo_index=None, base_hash="", rename_to=None, executable=None)
         if change.rename_to:
             if rename and rename != change.rename_to:
                 return f"the same reply moves it to {rename} and to {change.rename_to}"
@@ -107,6 +107,7 @@ def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
         todo_index=next((one.todo_index for one in several if one.todo_index is not None), None),
         base_hash=max(hashes, key=len, default=""),
         then=tuple(steps[1:]),
+        executable=next((one.executable for one in reversed(several) if one.executable is not None), None),
     )
 
 

@@ -27,11 +27,15 @@ _NEAR_BELOW = 100
 _VERSION = late(r"\d+\.\d[\w.() -]{0,40}$")
 
 
+#: The modes that git has for files, and whether such a file is executable.
+_MODES = {"100755": True, "100644": False}
+
+
 class Section(Struct, frozen=True):
     """One file of a patch: its hunks as lines in `body`, in the form that `edits.file_edit` reads.
 
     `fault` says why it cannot be taken, `note` what of it is left out although the rest is taken; `short` that
-    its last hunk has fewer lines than its header says.
+    its last hunk has fewer lines than its header says; `executable` is None where the mode stays as it is.
     """
 
     path: str
@@ -41,6 +45,7 @@ class Section(Struct, frozen=True):
     fault: str = ""
     note: str = ""
     short: bool = False
+    executable: bool | None = None
 
 
 class _File:
@@ -89,13 +94,14 @@ class _File:
         elif self.lacks and not self.body and kind != "delete":
             fault = fault or "the lines that its diff changes are missing"
         elif kind == "update" and not self.body and not move:
-            fault = fault or (
-                f"only its mode would change, to {self.mode}" if self.mode else "its diff has no hunks"
-            )
-        elif self.mode and kind != "delete" and self.mode != "100644":
+            fault = fault or ("" if self.mode in _MODES else "its diff has no hunks")
+        executable = _MODES.get(self.mode) if kind != "delete" else None
+        if self.mode and kind != "delete" and self.mode not in _MODES:
             note = f"the mode {self.mode} that its diff asks for is left out"
+        if kind == "add" and not executable:
+            executable = None
         body, move = tuple(self.body), move and names.plain(move)
-        return Section(names.plain(path), kind, body, move, fault, note, self.short)
+        return Section(names.plain(path), kind, body, move, fault, note, self.short, executable)
 
 
 class _Reader:

@@ -41,7 +41,8 @@ class ChangeRequest(Struct, frozen=True, gc=False):
     `fenced` says that it was in prose: `content` may be an excerpt and not the whole, `edits` are whole lines;
     `labelled` that the fence itself does not name the path, only the line above it does. `then` holds what else
     the same reply does to this file, in order: each is read against the file as it was, else against what the
-    ones before it made. `offered` says why nobody but the person may take it, empty where it is proposed.
+    ones before it made. `executable` says whether the file becomes executable, or ceases to be; None keeps what it
+    is. `offered` says why nobody but the person may take it, empty where it is proposed.
     """
 
     path: str
@@ -55,6 +56,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
     fenced: bool = False
     labelled: bool = False
     then: tuple[ChangeRequest, ...] = ()
+    executable: bool | None = None
     offered: str = ""
 
 

@@ -66,6 +66,8 @@ class Change(Struct, frozen=True):
     asked: int = 0
     #: How many lines it drops of a long file, where that is why it is asked about; else 0.
     drops: int = 0
+    #: Whether its file becomes executable, or ceases to be; None where that stays as it is.
+    executable: bool | None = None
 
     @property
     def called(self) -> str:
@@ -139,11 +141,21 @@ class Checkpoint(Struct, frozen=True):
 
 
 class FileStep(Struct, frozen=True):
-    """One file of a checkpoint: its content hash before and after; an empty hash means that it is not there."""
+    """One file of a checkpoint: its content hash before and after; an empty hash means that it is not there.
+
+    `mode` are its permission bits before, `mode_after` those afterwards; None where there is no file, and where they
+    are those that any new file has.
+    """
 
     path: str
     before: str
     after: str
+    mode: int | None = None
+    mode_after: int | None = None
+
+    @property
+    def reversed(self) -> FileStep:
+        return FileStep(self.path, self.after, self.before, self.mode_after, self.mode)
 
 
 def text_under(blobs: Blobs, key: str) -> str | None:

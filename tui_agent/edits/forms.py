@@ -103,6 +103,8 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
         return Proposal("delete")
     text, rung = _text(edit, base, near_threshold)
     text, rung = _further(edit, base, text, rung)
+    if text is None and request.executable is not None:
+        text = base
     if text is None and not edit.move:
         raise EditFailed(f"the change of {edit.path} is empty", "say what should become of the file")
     if text is not None:

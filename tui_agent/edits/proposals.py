@@ -65,7 +65,7 @@ def propose(
         _check_text(request.path, base_text, proposal.new_text)
     except EditFailed as error:
         return _moved(change, "failed", str(error))
-    if _changes_nothing(proposal, base_text):
+    if request.executable is None and _changes_nothing(proposal, base_text):
         return _moved(change, "failed", CHANGES_NOTHING)
     return _ready(change, request, proposal, base_text, put_text, seen)
 
@@ -141,6 +141,7 @@ def _ready(
         ask=ask,
         todo=change.todo,
         drops=dropped_lines(request, base, new) if ask and only_drops else 0,
+        executable=request.executable if proposal.kind != "delete" else None,
     )
 
 

@@ -39,7 +39,7 @@ def rebased(
     merged = merge_by(base, now, new)
     if merged.conflicts:
         return replace(change, state="conflict", reason="the same lines have changed since the model saw it")
-    if merged.text == now and change.kind == "edit":
+    if merged.text == now and change.kind == "edit" and change.executable is None:
         return replace(change, state="applied", reason=THERE_ALREADY, hunks=("applied",) * len(change.hunks))
     return reworked(change, now, now_hash, merged.text, put_text, MERGED)
 
@@ -49,7 +49,11 @@ def followed(change: Change, path: str) -> Change:
     if change.rename_to != path:
         return replace(change, path=path)
     rest = replace(change, path=path, kind="edit", rename_to="")
-    return rest if rest.hunks else replace(rest, state="applied", reason=THERE_ALREADY)
+    return (
+        rest
+        if rest.hunks or rest.executable is not None
+        else replace(rest, state="applied", reason=THERE_ALREADY)
+    )
 
 
 def reworked(
@@ -169,6 +173,7 @@ def _both(before: Change, change: Change) -> Change:
         ask=before.ask or change.ask,
         rung=change.rung if change.rung == before.rung else "",
         by_hand=before.by_hand or change.by_hand,
+        executable=before.executable if change.executable is None else change.executable,
         checks=tuple(dict.fromkeys((*before.checks, *change.checks))),
         comments=(*before.comments, *change.comments),
     )

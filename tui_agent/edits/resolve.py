@@ -141,7 +141,7 @@ def _edit(
         merged.text,
         rename_to=moves,
         merged=disk.text != before,
-        needed=bool(moves) or merged.text != disk.text,
+        needed=bool(moves) or merged.text != disk.text or change.executable is not None,
         state=settled(states, change.state),
         hunks=states,
     )
@@ -243,7 +243,7 @@ def _without(
         merged.text,
         rename_to=back,
         merged=disk.text != before,
-        needed=bool(back) or merged.text != disk.text,
+        needed=bool(back) or merged.text != disk.text or change.executable is not None,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from msgspec import Struct
@@ -43,7 +44,8 @@ class Step(Struct, frozen=True):
     """One file of a batch: its new content (None: it goes) and the hash that must be there (see `replace`).
 
     `merged` makes another new content of what another program wrote meanwhile, None where both do not go together;
-    without it such a file is `Outdated`.
+    without it such a file is `Outdated`. A new file takes owner, attributes and permissions of the one at `like`, if
+    that is given; `mode` (permission bits) overrides, and `executable` changes them.
     """
 
     path: str
@@ -51,6 +53,8 @@ class Step(Struct, frozen=True):
     expected: str | None
     mode: int | None = None
     merged: Callable[[bytes], bytes | None] | None = None
+    like: str = ""
+    executable: bool | None = None
 
 
 class BatchResult(Struct, frozen=True):
@@ -222,7 +226,7 @@ class _Batch:
             data = step.merged(there)
             if data is None or md5(there) != found.md5:
                 raise
-        self.steps[at] = Step(step.path, data, found.md5, step.mode, step.merged)
+        self.steps[at] = replace(step, data=data, expected=found.md5)
         return found
 
     def _stage(self, at: int, sync: bool = True) -> None:
@@ -231,7 +235,17 @@ class _Batch:
             with self.gate.find(entry.path, "write") as spot:
                 spot.make_parents()
                 like = staging.look(spot).status
-                staging.stage(spot, entry.temporary, step.data or b"", like, step.mode, sync=sync)
+                with self.gate.find(step.like, "write") if step.like else nullcontext() as source:
+                    staging.stage(
+                        spot,
+                        entry.temporary,
+                        step.data or b"",
+                        like,
+                        step.mode,
+                        sync=sync,
+                        source=source,
+                        executable=step.executable,
+                    )
         except OSError as error:
             raise file_error(error, entry.path, "written") from error
 
@@ -320,7 +334,7 @@ class _Batch:
         staging.stage(spot, entry.temporary, data, ours.status, step.mode)
         staging.land(spot, entry.temporary, ours, sync=False)
         self.blobs.put_soon(there)
-        self.steps[at] = Step(step.path, data, md5(there), step.mode, step.merged)
+        self.steps[at] = replace(step, data=data, expected=md5(there))
 
     def _fit(self, at: int) -> None:
         """Merge a step with what is there by now; the journal knows of both contents before the next try."""

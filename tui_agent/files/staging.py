@@ -71,20 +71,28 @@ def stage(
     mode: int | None,
     *,
     sync: bool = True,
+    source: Spot | None = None,
+    executable: bool | None = None,
 ) -> None:
     """Write `data` under `temporary` in the spot's folder, durably with `sync`; nothing stays of it on failure.
 
     Permissions, owner and extended attributes are taken from the file at the spot, whose status is `like`;
-    `mode` (permission bits) overrides. Raises OSError.
+    `source` is another file that they are taken from, for one that moves. `mode` (permission bits) overrides;
+    `executable` then sets or clears the bits of those who may read it. Raises OSError.
     """
-    descriptor = os.open(temporary, _WRITE, 0o666 if like is None else 0o600, dir_fd=spot.folder)
+    known = like is not None or mode is not None or (source is not None and source.status is not None)
+    descriptor = os.open(temporary, _WRITE, 0o600 if known else 0o666, dir_fd=spot.folder)
     try:
         try:
             _write_all(descriptor, data)
             if like is not None:
                 _take_after(spot, descriptor, like)
+            elif source is not None and source.status is not None:
+                _take_after(source, descriptor, source.status)
             if mode is not None:
                 os.fchmod(descriptor, mode)
+            if executable is not None:
+                os.fchmod(descriptor, with_execution(stat.S_IMODE(os.fstat(descriptor).st_mode), executable))
             if sync:
                 systems.sync(descriptor)
         finally:
@@ -92,6 +100,11 @@ def stage(
     except BaseException:
         discard(spot.folder, temporary)
         raise
+
+
+def with_execution(mode: int, executable: bool) -> int:
+    """Permission bits with execution for everybody who may read, or for nobody."""
+    return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
 
 
 def land(spot: Spot, temporary: str, seen: FileFound, *, sync: bool = True) -> None:

@@ -189,6 +189,7 @@ def change_line(change: Change) -> Line:
         "added": change.added,
         "removed": change.removed,
         "reason": change.reason or None,
+        **({} if change.executable is None else {"executable": change.executable}),
     }
 
 

@@ -141,12 +141,16 @@ class Applier:
             raise EditFailed(
                 f"{decided.path}: {decided.reason}", "look at both, then skip the change or ask again"
             )
-        targets = [Target(now, None if decided.rename_to else decided.text)]
+        targets = [Target(now, None)]
+        if not decided.rename_to:
+            targets = [Target(now, decided.text, executable=change.executable)]
         if decided.rename_to:
             there = await self._writer.current(decided.rename_to)
             if there.text is not None:
                 raise EditFailed(f"{decided.rename_to} exists already", "choose another name")
-            targets.append(Target(replace(there, stored=now.stored), decided.text))
+            there = replace(there, stored=now.stored)
+            moved = Target(there, decided.text, mode=now.mode, like=now.path, executable=change.executable)
+            targets.append(moved)
         return Resolved(change, picked(change, picks), decided, tuple(targets))
 
     async def _refuse(self, refused: Sequence[tuple[Change, TuiAgentError]]) -> None:

@@ -116,12 +116,24 @@ class UndoHistory:
             now = replace(now, stored=await asyncio.to_thread(self._stored, change.base))
         if not decided.needed:
             return decided, []
+        mode = self._mode_before(change, path) if now.text is None or decided.state == "undone" else None
         if not decided.rename_to:
-            return decided, [Target(now, decided.text)]
+            return decided, [Target(now, decided.text, mode=mode)]
         there = await self._writer.current(decided.rename_to)
         if there.text is not None:
             raise EditFailed(f"{decided.rename_to} exists again", "move one of the two away first")
-        return decided, [Target(now, None), Target(replace(there, stored=now.stored), decided.text)]
+        back = replace(there, stored=now.stored)
+        mode = now.mode if change.executable is None else self._mode_before(change, decided.rename_to)
+        return decided, [Target(now, None), Target(back, decided.text, mode=mode, like=now.path)]
+
+    def _mode_before(self, change: Change, path: str) -> int | None:
+        """The permission bits that a file had before the last apply of a change removed it, or changed them."""
+        for point in reversed(self._review.checkpoints):
+            if not point.takes_back and any(pick.change == change.id for pick in point.picks):
+                for step in point.files:
+                    if step.path == path and (not step.after or change.executable is not None):
+                        return step.mode
+        return None
 
     async def _move(self, point: Checkpoint, undone: bool) -> None:
         steps = _steps(point, undone)
@@ -136,7 +148,11 @@ class UndoHistory:
             paths = ", ".join(step.path for step in steps)
             return [
                 e.CheckpointUndone(
-                    point.id, undone, {step.path: step.after for step in done.steps}, done.folders
+                    point.id,
+                    undone,
+                    {step.path: step.after for step in done.steps},
+                    done.folders,
+                    {step.path: step.mode for step in done.steps if step.mode is not None},
                 ),
                 *self._changes(point, undone != point.takes_back),
                 *self._news(done, undone=undone != point.takes_back),
@@ -162,6 +178,8 @@ class UndoHistory:
             told += outside(known, target, turn)
             versions = {touch.md5 for touch in known.touches if touch.path == entry.path}
             entry = as_written(entry, target, self._writer.root)
+            if undone:
+                entry = replace(entry, freshness="undone", written=target.after)
             told.append(e.KnownFileEdited(entry, target.after in versions, now, undone))
         return told
 
@@ -178,8 +196,6 @@ class UndoHistory:
             name = f"{point.id}.{step.path}"
             if name in waiting and waiting[name].state == "conflict":
                 continue
-            if undone:
-                entry = replace(entry, freshness="undone", written=target.after)
             parts = await asyncio.to_thread(self._hunks, step)
             change = _conflicting(name, self._journal.store.state.turn.number, step, conflict.reason, parts)
             await self._journal.record(e.ChangeProposed(change))
@@ -194,11 +210,13 @@ class UndoHistory:
         now = await self._now(step)
         before, after_text = await asyncio.to_thread(self._texts, step)
         decided = await asyncio.to_thread(undo, step, before, after_text, OnDisk(now.text, now.md5))
-        if isinstance(decided, Conflict) or not decided.needed:
+        changed = None not in (step.mode, step.mode_after) and step.mode != step.mode_after
+        mode = step.mode if now.text is None or (changed and now.mode == step.mode_after) else None
+        if isinstance(decided, Conflict) or (not decided.needed and mode in (None, now.mode)):
             return decided, None
-        if now.text is None:
+        if now.text is None and decided.text is not None:
             now = replace(now, stored=await asyncio.to_thread(self._stored, step.before))
-        return decided, Target(now, decided.text)
+        return decided, Target(now, decided.text, mode=mode)
 
     async def _now(self, step: FileStep) -> Current:
         """The file of a step as it is now; one that was edited may have been renamed since."""
@@ -233,7 +251,7 @@ def _steps(point: Checkpoint, undone: bool) -> tuple[FileStep, ...]:
     """The steps to go back over; doing it again goes over them the other way."""
     if undone:
         return point.files
-    return tuple(FileStep(step.path, step.after, step.before) for step in point.files)
+    return tuple(step.reversed for step in point.files)
 
 
 def _conflicting(name: str, turn: int, step: FileStep, reason: str, parts: tuple[Hunk, ...]) -> Change:

@@ -19,6 +19,8 @@ from tui_agent.errors import FileError, Outdated, SessionError
 from tui_agent.files.batch import BatchResult, Step, heal, write_batch
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import read_for_person
+from tui_agent.files.replace import mode_on_disk
+from tui_agent.files.staging import with_execution
 from tui_agent.files.systems import inode_of
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.log.journal import Journal
@@ -33,6 +35,7 @@ class Current(Struct, frozen=True):
     """A file as it is now: its newest text (None: there is no such file), its hash, and how it is stored.
 
     `unsaved` says that the text is that of an open buffer, which the disk does not have; `disk` is the hash there.
+    `mode` are its permission bits.
     """
 
     path: str
@@ -41,20 +44,38 @@ class Current(Struct, frozen=True):
     stored: TextFile
     unsaved: bool = False
     disk: str = ""
+    mode: int | None = None
 
 
 class Target(Struct, frozen=True):
     """What a file is to become: a text, or None where it goes. `merged` says that another program wrote the file
-    meanwhile, and that `now` and `text` have what it wrote."""
+    meanwhile, and that `now` and `text` have what it wrote. `mode` are the permission bits that it gets, None where it
+    keeps its own or is new; `executable` changes them. `like` is the file that moves there."""
 
     now: Current
     text: str | None
     merged: bool = False
+    mode: int | None = None
+    executable: bool | None = None
+    like: str = ""
 
     @property
     def after(self) -> str:
         """The hash that it will have; empty where it goes."""
         return "" if self.text is None else md5(encode(self.now.stored, self.text))
+
+    @property
+    def step(self) -> FileStep:
+        mode = self.now.mode if self.mode is None else self.mode
+        if self.text is None:
+            mode = None
+        elif mode is not None and self.executable is not None:
+            mode = with_execution(mode, self.executable)
+        return FileStep(self.now.path, self.now.md5, self.after, self.now.mode, mode)
+
+    @property
+    def changes_mode(self) -> bool:
+        return self.executable is not None or self.mode not in (None, self.now.mode)
 
     @property
     def in_buffer(self) -> bool:
@@ -70,7 +91,7 @@ class WriteOutcome(Struct, frozen=True):
 
     @property
     def steps(self) -> tuple[FileStep, ...]:
-        return tuple(FileStep(target.now.path, target.now.md5, target.after) for target in self.targets)
+        return tuple(target.step for target in self.targets)
 
     @property
     def merged(self) -> frozenset[str]:
@@ -130,13 +151,14 @@ class Writer:
         if not place.exists:
             return Current(path, None, "", TextFile(""))
         data = await asyncio.to_thread(read_for_person, self._workspace.gate, path, MAX_BYTES)
+        mode = await asyncio.to_thread(mode_on_disk, self._workspace.gate, path)
         stored = decode(data, path)
         buffer = self._journal.store.state.buffers.get(path)
         if buffer is None or not buffer.unsaved:
-            return Current(path, stored.text, md5(data), stored, disk=md5(data))
+            return Current(path, stored.text, md5(data), stored, disk=md5(data), mode=mode)
         newer = encode(stored, buffer.text)
         await asyncio.to_thread(self._blobs.put_soon, newer)
-        return Current(path, buffer.text, md5(newer), stored, unsaved=True, disk=md5(data))
+        return Current(path, buffer.text, md5(newer), stored, unsaved=True, disk=md5(data), mode=mode)
 
     async def on_disk(self, path: str) -> str:
         """The text of a file on disk, "" where it is not there. Raises as `current` does."""
@@ -179,14 +201,21 @@ class Writer:
         done = []
         for target in targets:
             step = written.get(target.now.path)
-            if step is None or step.data is None or step.expected == target.now.disk:
+            if (
+                step is not None
+                and step.data is not None
+                and target.executable
+                and target.step.mode_after is None
+            ):
+                target = replace(target, mode=mode_on_disk(self._workspace.gate, step.path))
+            if step is None or step.data is None or target.in_buffer or step.expected == target.now.disk:
                 done.append(target)
                 continue
             stored = decode(step.data, step.path)
             before = str(step.expected)
             now = replace(target.now, md5=before, disk=before, stored=stored)
             self._blobs.put_soon(step.data)
-            done.append(Target(now, stored.text, merged=True))
+            done.append(replace(target, now=now, text=stored.text, merged=True))
         return WriteOutcome(tuple(done), batch.folders)
 
     async def _record(self, done: WriteOutcome, events: Events) -> None:
@@ -238,7 +267,11 @@ class Writer:
         record: Callable[[], None],
         leaves: Iterable[str],
     ) -> None:
-        on_disk = [_step(target) for target in targets if not target.in_buffer]
+        on_disk = [
+            _step(replace(target, text=target.now.stored.text) if target.in_buffer else target)
+            for target in targets
+            if not target.in_buffer or target.changes_mode
+        ]
         if not on_disk:
             record()
             return
@@ -250,14 +283,22 @@ def _step(target: Target) -> Step:
     now, text = target.now, target.text
     if text is None:
         return Step(now.path, None, now.disk)
-    base = now.text
+    base = now.stored.text if now.unsaved else now.text
 
     def merged(there: bytes) -> bytes | None:
         stored = decode(there, now.path)
         both = _both(base or "", stored.text, text)
         return None if both is None else encode(stored, both)
 
-    return Step(now.path, encode(now.stored, text), now.disk, merged=None if base is None else merged)
+    return Step(
+        now.path,
+        encode(now.stored, text),
+        now.disk,
+        target.mode,
+        None if base is None else merged,
+        target.like,
+        target.executable,
+    )
 
 
 def _both(base: str, one: str, other: str) -> str | None:

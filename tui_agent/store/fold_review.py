@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, ChangeState
+from tui_agent.edits.change import Change, ChangeState, FileStep
 from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage, ReviewSlice, State, Todo
 
@@ -130,12 +130,24 @@ def _committed(state: State, event: e.CheckpointCommitted) -> State:
 
 def _undone(state: State, event: e.CheckpointUndone) -> State:
     checkpoints = tuple(
-        replace(point, undone=event.undone, folders=event.folders or point.folders)
+        replace(
+            point,
+            undone=event.undone,
+            folders=event.folders or point.folders,
+            files=tuple(_with_mode(step, event) for step in point.files),
+        )
         if point.id == event.id
         else point
         for point in state.review.checkpoints
     )
     return replace(state, review=replace(state.review, checkpoints=checkpoints))
+
+
+def _with_mode(step: FileStep, event: e.CheckpointUndone) -> FileStep:
+    """The step with the permission bits that its file had when the event took it away, or put it back."""
+    if (mode := event.modes.get(step.path)) is None:
+        return step
+    return replace(step, mode_after=mode) if event.undone else replace(step, mode=mode)
 
 
 FOLDS = {

@@ -47,9 +47,10 @@ class CheckpointCommitted(Lasting, frozen=True):
 
 class CheckpointUndone(Lasting, frozen=True):
     """A checkpoint was taken back, or (with `undone` false) done again. The hashes are those left on disk; `folders`
-    were made for its files."""
+    were made for its files; `modes` are the permission bits that they had until then."""
 
     id: str
     undone: bool
     written: dict[str, str] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
+    modes: dict[str, int] = field(default_factory=dict)

@@ -117,6 +117,9 @@ class ResultMerger:
                 ask=next((change.ask for change in mine if change.ask), ""),
                 tasks=(task,),
                 checks=ended.checks,
+                executable=next(
+                    (change.executable for change in mine if change.executable is not None), None
+                ),
             ),
             base or "",
             new or "",

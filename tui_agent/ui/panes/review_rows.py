@@ -163,6 +163,8 @@ def without_diff(change: Change) -> str:
     """What a change does that changes no line, or why it does nothing."""
     if change.state == "failed":
         return change.reason or f"The change to {change.path} could not be placed with certainty."
+    if change.executable is not None and change.kind == "edit":
+        return f"{change.path} {'becomes' if change.executable else 'is no longer'} executable; its text stays."
     match change.kind:
         case "rename":
             return f"{change.path} becomes {change.rename_to}; its content stays as it is."
@@ -194,6 +196,8 @@ def _row(change: Change, newest: int | None) -> Row:
         pieces += [Piece(" → ", "muted"), Piece(change.rename_to, "", "start")]
     count = f"+{change.added} −{change.removed}"
     words = [{"create": "new", "delete": "deleted", "rename": "renamed"}.get(change.kind, "")]
+    words[0] += {True: " executable", False: " not executable", None: ""}[change.executable]
+    words[0] = words[0].strip()
     words.append(partly)
     words.append(f"new in turn {newest}" if change.turn == newest and change.is_open else "")
     words.append(f"by {', '.join(change.tasks)}" if change.tasks else "")
