@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncGenerator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from support.sessions import Reply, ScriptedModel, calls, model_of, open_session
 from support.trees import make_tree
 
 from tui_agent.errors import ContextTooLong, RateLimited
-from tui_agent.model.client import Abilities, EndChunk, ModelRequest, TextChunk, UsageChunk
+from tui_agent.model.client import Abilities, Chunk, EndChunk, ModelRequest, TextChunk, UsageChunk
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
@@ -278,6 +279,31 @@ async def test_where_no_summary_comes_three_quarters_are_kept_and_it_is_asked_fo
         there = len(before)  # with the answer to that request, and without the system prompt
         kept = len(after) - 3  # beside the system prompt, the note, and the new request
         assert after[2:-2] == before[there - kept + 1 :] and 0.65 <= kept / there <= 0.85
+
+
+async def test_a_summary_that_fails_is_asked_for_twice_and_what_fits_is_kept(workspace: Path) -> None:
+    words = "word " * 600
+    replies: list[Reply] = [reply(f"Answer {number}.", message=words) for number in range(30)]
+    async with open_session(workspace, replies, overrides=SMALL) as session:
+        model = model_of(session)
+        answer = model.stream
+
+        async def stream(request: ModelRequest) -> AsyncGenerator[Chunk]:
+            if request.purpose == "condense":
+                model.requests.append(request)
+                raise RateLimited("No more today", "wait")
+            async for chunk in answer(request):
+                yield chunk
+
+        model.stream = stream  # type: ignore[method-assign]
+        shares: list[float] = []
+        for number in range(12):
+            before = session.state.conversation.messages[1:]
+            await turn(session, f"Question {number}")
+            after = {message.blob for message in session.state.conversation.messages}
+            shares.append(sum(m.blob in after for m in before) / len(before) if before else 1)
+        assert [request.purpose for request in model.requests].count("condense") == 2
+        assert 0.6 <= min(shares) < 1, "the first cut; later only what has no room goes"
 
 
 async def test_a_call_that_was_stopped_gets_a_result_that_says_so(workspace: Path) -> None:

@@ -83,6 +83,15 @@ def newest_share(messages: Sequence[Message], share: float) -> int:
     return min(starts, key=lambda place: (abs(place - wanted), place), default=len(messages))
 
 
+def newest_within(messages: Sequence[Message], tokens: Sequence[int], most: int, start: int = 0) -> int:
+    """Where the newest messages begin that have at most so many tokens, at `start` at the earliest; a call and its
+    result stay together."""
+    for place in range(start, len(messages)):
+        if sum(tokens[place:]) <= most and (place == start or messages[place]["role"] != "tool"):
+            return place
+    return len(messages)
+
+
 def _starts(messages: Sequence[Message]) -> list[int]:
     return [place for place, message in enumerate(messages) if message["role"] == "user"]
 

@@ -9,6 +9,7 @@ import asyncio
 import difflib
 import json
 import platform
+import sys
 from collections.abc import Sequence
 from hashlib import md5
 from typing import Any, Literal, cast
@@ -53,6 +54,8 @@ CHARACTERS_A_TOKEN = 3
 SOURCE_SHARE = 0.6
 #: How much of the window a summary takes at the most, and the changes that are told beside it.
 SUMMARY_SHARE, PENDING_SHARE, UNKNOWN_WINDOW = 0.15, 0.1, 8_000
+#: A model that gave no summary so often in a row is not asked for one again.
+MOST_FAILED_SUMMARIES = 2
 Why = Literal["first", "model", "files", "condensed", "edited"]
 
 
@@ -241,13 +244,16 @@ async def condense(
     room: int = 0,
     all_of_them: bool = False,
     summarise: bool = True,
+    again: bool = False,
+    most_kept: int = sys.maxsize,
 ) -> bool:
     """The conversation begins again with a summary of what is older and the newest messages as they were; False where
     a summary was asked for and none came.
 
     Those may have `room` tokens, and no more than `KEPT_SHARE` of the window; the last exchange is kept at any size.
     With `all_of_them` no message is kept, but for one whose calls still wait for their results. Without `summarise`
-    none is asked for.
+    none is asked for. If none comes, the newest messages are kept: `keep_on_failure` of them, or all if that was done
+    before (`again`), in both cases no more than have `most_kept` tokens.
     """
     state = context.state()
     sent = state.conversation.messages[1:]
@@ -260,14 +266,21 @@ async def condense(
         start = budget.newest(messages, [message.tokens for message in sent], most)
     if not start or (all_of_them and all(message.kind == "summary" for message in sent[:start])):
         return True
+    failed = context.sent.no_summary
     asks = summarise and not state.model.small  # whose summary would fill its own window
+    asks = asks and failed.get(state.model.name, 0) < MOST_FAILED_SUMMARIES
     words = await _summarise(context, messages[:start], shares, emit) if asks else ""
+    if asks:
+        failed[state.model.name] = 0 if words else failed.get(state.model.name, 0) + 1
     if words:
         await emit(e.SummaryMade(context.turn, words))
         text = f"{SUMMARY}\n\n{inert(words)}"
     else:
         first = int(sent[0].kind == "summary")  # an earlier summary goes together with more messages
-        start = first + budget.newest_share(messages[first:], shares.keep_on_failure)
+        start = 0 if again else first + budget.newest_share(messages[first:], shares.keep_on_failure)
+        start = budget.newest_within(messages, [message.tokens for message in sent], most_kept, start)
+        if not start:
+            return False
         await emit(e.SummaryMade(context.turn, "", kept=len(messages) - start, of=len(messages)))
         text = LEFT_OUT
     summary = await _summary_message(context, text)

@@ -30,6 +30,8 @@ class ConversationCache:
         self._kept: dict[str, Kept] = {}
         self._clock = clock
         self._sent = -LONG_PAUSE
+        #: How often in a row a model gave no summary, by its name.
+        self.no_summary: dict[str, int] = {}
 
     @property
     def paused(self) -> bool:

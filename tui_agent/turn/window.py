@@ -188,7 +188,9 @@ class _Room:
         older = self._state.conversation.messages[1:]
         while True:
             before = len(self._state.conversation.messages)
-            await self._summarise(all_of_them=True)
+            over = (await self.composed()).size - ceiling
+            tokens = sum(message.tokens for message in self._state.conversation.messages[1:])
+            await self._summarise(all_of_them=True, most_kept=max(tokens - over, 0))
             if len(self._state.conversation.messages) >= before or not self._earlier.no_summary:
                 break
             if (await self.composed()).size <= ceiling:
@@ -257,8 +259,13 @@ class _Room:
             await self._say_removed("everything that was said before")
             await let_go(self._context, self._emit)
 
-    async def _summarise(self, *, room: int = 0, all_of_them: bool = False) -> None:
-        """A summary that fails is not asked for again in the same turn."""
+    async def _summarise(
+        self, *, room: int = 0, all_of_them: bool = False, most_kept: int = sys.maxsize
+    ) -> None:
+        """A summary that fails is not asked for again in the same turn, and what is kept then is not cut again but for
+        want of room."""
+        state = self._state
+        failed = self._earlier.no_summary or self._context.sent.no_summary.get(state.model.name, 0) > 0
         came = await condense(
             self._context,
             self._draft.contexts,
@@ -267,6 +274,8 @@ class _Room:
             room=room,
             all_of_them=all_of_them,
             summarise=not self._earlier.no_summary,
+            again=failed and not state.model.small,
+            most_kept=most_kept,
         )
         self._earlier.no_summary = not came
 
