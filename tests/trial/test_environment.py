@@ -78,10 +78,11 @@ OFFLINE = {
 }
 
 
-@pytest.mark.parametrize("tool", OFFLINE)
+MISSING = {tool for tool in OFFLINE if tool != "pip" and shutil.which(tool) is None}
+
+
+@pytest.mark.parametrize("tool", sorted(OFFLINE.keys() - MISSING))
 async def test_package_managers_fail_at_once(tmp_path: Path, tool: str) -> None:
-    if tool != "pip" and shutil.which(tool) is None:
-        pytest.skip(reason=f"{tool} is not installed")
     (tmp_path / "package.json").write_text("{}")
     (tmp_path / "go.mod").write_text("module example.org/y\n\ngo 1.20\n")
     (tmp_path / "Cargo.toml").write_text('[package]\nname = "y"\nversion = "0.1.0"\nedition = "2021"\n')

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: How many of a kind a sentence names, and how many paths of an output are looked for.
 MOST_NAMED, MOST_PATHS = 8, 100
 _PATH = late(r"(?<![\w/.:-])(/[\w.@+,=-]{1,100}(?:/[\w.@+,=-]{1,100}){0,30})")
-_NOT_THERE = late(r"[Nn]o such file|ENOENT|(?:N|n)ot found|[Cc]annot find|[Dd]oes not exist")
+_NOT_THERE = late(r"[Nn]o such file|ENOENT|not found|Not found|[Cc]annot find|[Dd]oes not exist")
 #: Folders of the view itself, empty at its start.
 _OF_ITS_OWN = ("/tmp", "/var/tmp", "/dev", "/proc")
 _WIDEST = 2_000
