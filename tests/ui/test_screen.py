@@ -317,9 +317,17 @@ async def test_the_same_key_copies_what_is_selected(workspace: Path, monkeypatch
         await it.press(*"copy me")
         await it.press("shift+home", "ctrl+c")
         assert it.app.clipboard == "copy me"
+        await it.shows("Handed to tmux")  # there is no such server
         assert "\x1bPtmux;\x1b\x1b]52;c;Y29weSBtZQ==\x07\x1b\\" in written
-        await it.shows("7 characters copied")
-        assert "again to quit" not in it.text
+        assert "again to quit" not in it.text and "copied" not in it.text
+
+
+async def test_a_notice_is_shown_once_and_two_at_most(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        for said in ("first", "second", "second", "third", "third"):
+            it.app.notify(said)
+        await it.pilot.pause()
+        assert [notice.message for notice in it.app._notifications] == ["second", "third"]
 
 
 async def test_errors_become_notices(workspace: Path) -> None:

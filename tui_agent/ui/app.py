@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from textual import events, on
 from textual.driver import Driver
+from textual.notifications import Notify
 from textual.screen import Screen
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError, UsageError
@@ -27,7 +28,7 @@ from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.layout.areas import WIDE_FROM
 from tui_agent.ui.screen import WorkspaceScreen, keys_wait
-from tui_agent.ui.signals import passed_on
+from tui_agent.ui.signals import given_to_tmux, passed_on
 from tui_agent.ui.sink import counted
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
 from tui_agent.ui.terminal_input import PasteWaits
@@ -62,6 +63,8 @@ SETTLE = 10.0
 SETTLE_AT_SIGNAL = 0.5
 #: Seconds that a notice is shown whatever is typed; after them a key takes it away.
 NOTICE_SECONDS = 1.0
+#: So many notices lie over the screen at once: the newest.
+MOST_NOTICES = 2
 #: What is said of a paste whose end the terminal has not sent; it stays until that is over.
 PASTE_WAITS, A_DAY = "paste not finished · Ctrl+C ends it", 86_400
 
@@ -175,6 +178,13 @@ class WorkspaceApp(Host, inherit_bindings=False):
             in_chat = self.workspace_screen.arrangement.layout.focus == "chat"
             self.workspace_screen.set_class(self.size.width < WIDE_FROM and not in_chat, "-low-notices")
             super().notify(message, **how)
+
+    def on_notify(self, event: Notify) -> None:
+        """Before a notice is shown, those go that say the same, or are too many."""
+        shown = [it for it in self._notifications if it.message != PASTE_WAITS]
+        same = [it for it in shown if it.message == event.notification.message]
+        for notice in same or shown[: 1 - MOST_NOTICES]:
+            self._unnotify(notice)
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:
         if self.plain_screen is None:
@@ -304,11 +314,29 @@ class WorkspaceApp(Host, inherit_bindings=False):
         await self.leave(0)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Hand text to the terminal's clipboard, inside tmux to the terminal around it too."""
+        """Hand text to the terminal's clipboard; inside tmux to tmux, which by default ignores the sequence for it."""
+        if os.environ.get("TMUX"):
+            self._clipboard = text
+            self.run_worker(self._copy_in_tmux(text), group="clipboard")
+        else:
+            self._hand_to_terminal(text)
+            self._tell_copied(text)
+
+    async def _copy_in_tmux(self, text: str) -> None:
+        if await given_to_tmux(text):
+            self._tell_copied(text)
+            return
+        self._hand_to_terminal(text)
+        said = "Handed to tmux, which may drop it; `set -g set-clipboard on` in tmux.conf lets it through"
+        self.notify(said, severity="warning", markup=False)
+
+    def _hand_to_terminal(self, text: str) -> None:
         super().copy_to_clipboard(text)
         if (os.environ.get("TMUX") or os.environ.get("STY")) and self._driver is not None:
             encoded = b64encode(text.encode(errors="replace")).decode()
             self._driver.write(passed_on(f"\x1b]52;c;{encoded}\a"))
+
+    def _tell_copied(self, text: str) -> None:
         self.notify(f"{counted(len(text), 'character')} copied", timeout=2, markup=False)
 
     @property

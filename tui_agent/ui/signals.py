@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from asyncio.subprocess import DEVNULL, PIPE
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Seconds without a key after which nobody looks.
 AWAY = 20.0
+#: Seconds in which tmux takes a text that is copied.
+TMUX_WITHIN = 3.0
 
 
 class Signals:
@@ -54,6 +58,22 @@ class Signals:
     def _write(self, sequence: str) -> None:
         if self._app._driver is not None:
             self._app._driver.write(sequence)
+
+
+async def given_to_tmux(text: str) -> bool:
+    """Whether tmux, in which the program runs, took the text: into its buffer, and for the terminal around it."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "tmux", "load-buffer", "-w", "-", stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL
+        )
+    except OSError:
+        return False
+    try:
+        async with asyncio.timeout(TMUX_WITHIN):
+            await process.communicate(text.encode(errors="replace"))
+    except TimeoutError:
+        process.kill()
+    return await process.wait() == 0
 
 
 def passed_on(sequence: str) -> str:
