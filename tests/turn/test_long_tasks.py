@@ -155,3 +155,25 @@ def test_a_run_that_comes_to_its_end_names_no_limit(work: Path, tmp_path: Path) 
     recording = recorded(tmp_path / "recording.jsonl", ("Hello", '{"summary": "Good day."}'))
     done = run("run", "--json", "--replay", str(recording), "Hello", folder=work)
     assert (done.returncode, json_lines(done)[-1]["limit"]) == (0, None)
+
+
+async def test_of_many_commands_the_newest_is_shown_and_the_others_are_calls(work: Path) -> None:
+    def command(number: int) -> Reply:
+        return calls(
+            ("run_command", {"command": f"echo {number}; exit {number % 2}"}), ("search_text", LOOK[1])
+        )
+
+    replies = [*map(command, range(3)), calls(text="Done.")]
+    async with open_session(work, replies, protocol="tools") as session:
+        await send(session)
+        _, agent, shown, end = session.state.chat.messages
+        assert [use.shown for use in agent.calls if use.name == "run_command"] == [
+            "echo 0; exit 0",
+            "echo 1; exit 1",
+        ]
+        assert sum(use.name == "search_text" for use in agent.calls) == 3
+        assert shown.command is not None and shown.command.output == "2\n"
+        assert (shown.number, end.number, end.text) == (3, 4, "Done.")
+        assert [m.text for m in await session.chat.earlier(5)] == [
+            m.text for m in session.state.chat.messages
+        ]

@@ -9,10 +9,11 @@ from support.screens import on_screen
 from support.sessions import calls, model_of, reply
 from support.trees import make_tree
 
+from tui_agent.model.client import CallChunk, EndChunk, UsageChunk
 from tui_agent.store.state import ToolUse
 from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.widgets.messages import CallLine, grouped
-from tui_agent.ui.widgets.prompt_lines import PermissionLine
+from tui_agent.ui.widgets.prompt_lines import PermissionLine, ProgressLine
 from tui_agent.ui.widgets.session_calls import GROUP
 
 HOSTILE = "[red]x[/]\x1b[31m"
@@ -79,3 +80,33 @@ async def test_a_question_shows_exactly_what_would_be_done_and_takes_a_reason(wo
         assert told == "Error: not done: the person did not allow it: later."
         assert not it.one(PermissionLine).display
         assert it.session.state.permissions[-1].reason == "later"
+
+
+def test_all_but_the_newest_of_very_many_calls_are_one_line() -> None:
+    uses = [ToolUse(str(n), "run_command" if n % 2 else "propose_changes", ok=n % 5 > 0) for n in range(60)]
+    groups = grouped(uses)
+    assert [len(group) for group in groups] == [56, 1, 1, 1, 1]
+    assert [use for group in groups for use in group] == uses
+    assert all(len(group) == 1 for group in grouped(uses[:8]))
+
+
+async def test_a_turn_that_costs_much_says_how_far_it_is_and_asks_on_the_screen(workspace: Path) -> None:
+    asks = [
+        CallChunk(0, "c", "search_text", '{"pattern": "x"}'),
+        UsageChunk(900, 100, 0, 0.7),
+        EndChunk("tool_calls"),
+    ]
+    over = ["limits.ask_at_cost=1"]
+    async with on_screen(
+        workspace, [asks, asks, reply()], protocol="tools", interactive=True, overrides=over
+    ) as it:
+        await it.session.chat.submit("Look")
+        await it.shows("This turn has cost $1.40")
+        assert "step 2 · " in it.text and "2k tokens · $1.40" in it.text
+        it.one(PermissionLine).focus()
+        await it.press("enter")
+        await it.shows("Go on: it is not asked again in this turn")
+        await it.press("enter")
+        await it.until(lambda: not it.session.state.turn.running, "the turn goes on to its end")
+        assert it.session.state.turn.ok and len(model_of(it.session).requests) == 3
+        await it.until(lambda: not it.one(ProgressLine).display, "nothing is being done")

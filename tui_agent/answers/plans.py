@@ -181,7 +181,7 @@ def _ranges(value: Any, name: str, faults: list[str]) -> tuple[Range, ...]:
         read_range(part) for one in written for part in (one.split(",") if isinstance(one, str) else [one])
     ]
     if None in found:
-        faults.append(f"{name} has lines that are no range such as 120-180: they are left out.")
+        faults.append(f"{name} has lines that are not a range such as 120-180: they are left out.")
     return tuple(one for one in found if one is not None)
 
 

@@ -6,9 +6,13 @@ from msgspec.structs import replace
 
 from tui_agent.store import events as e
 from tui_agent.store.checks import ChecksSlice
-from tui_agent.store.commands import KEPT, RunningCommand
-from tui_agent.store.fold_turn import say
+from tui_agent.store.commands import KEPT, CommandResult, RunningCommand
+from tui_agent.store.fold_turn import answering, say
 from tui_agent.store.state import ChatMessage, State
+from tui_agent.store.tool_calls import ToolUse
+
+#: How many characters of a command and of its output are kept with the calls.
+MOST_TOLD, MOST_SHOWN = 500, 4_000
 
 
 def _started(state: State, event: e.CommandStarted) -> State:
@@ -43,7 +47,19 @@ def _ended(state: State, event: e.CommandEnded) -> State:
         return state  # it is told with what it found
     level = "info" if result.ok else "warning"
     message = ChatMessage(0, "command", state.turn.number, result.command, command=result, level=level)
-    return say(state, message)
+    at = answering(state.chat.messages, state.turn.number)
+    if result.by != "model" or at != len(state.chat.messages) - 2:
+        return say(state, message)
+    *earlier, agent, before = state.chat.messages
+    agent = replace(agent, calls=(*agent.calls, _as_call(before.command or result)))
+    messages = (*earlier, agent, replace(message, number=before.number))
+    return replace(state, chat=replace(state.chat, messages=messages))
+
+
+def _as_call(result: CommandResult) -> ToolUse:
+    """A command of the model that others followed: a line among its calls."""
+    shown, output = result.command[:MOST_TOLD], result.output[:MOST_SHOWN]
+    return ToolUse(result.id, "run_command", shown, result.ok, result.seconds, result.ending, output)
 
 
 def _round(state: State, event: e.ChecksStarted) -> State:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -238,14 +238,16 @@ def _called(state: State, event: e.CallEnded) -> State:
         state = replace(state, conversation=replace(conversation, answered=answered))
     going = {key: words for key, words in state.turn.calls.items() if key != event.id}
     state = replace(state, turn=replace(state.turn, calls=going))
-    *earlier, last = state.chat.messages or (ChatMessage(0, "note", 0, ""),)
-    if last.kind != "agent":
-        return state
+    messages = state.chat.messages
+    at = answering(messages, state.turn.number)
+    if at < 0 or (at < len(messages) - 1 and event.name == "run_command"):
+        return state  # a command has a message of its own
+    last = messages[at]
     details = event.details or event.text
     use = ToolUse(event.id, event.name, event.shown, event.ok, event.seconds, event.amount, details)
     made = {call: at for at, call in enumerate(conversation.open_calls)}
     uses = sorted((*last.calls, use), key=lambda one: made.get(one.id, -1))  # those of earlier steps first
-    messages = (*earlier, replace(last, calls=tuple(uses)))
+    messages = (*messages[:at], replace(last, calls=tuple(uses)), *messages[at + 1 :])
     return replace(state, chat=replace(state.chat, messages=messages))
 
 
@@ -300,25 +302,35 @@ def read_reply(state: State, event: e.ReplyRead) -> State:
         why=event.why,
         thinking=state.usage.last.thinking,  # it was counted just before
     )
-    last = state.chat.messages[-1] if state.chat.messages else None
-    if last is not None and _adds_calls_alone(message, last):
-        whole = replace(
-            last,
-            reasoning="\n\n".join(filter(None, (last.reasoning, message.reasoning))),
-            thinking=last.thinking + message.thinking,
-            todos=message.todos or last.todos,
-        )
-        return replace(state, chat=replace(state.chat, messages=(*state.chat.messages[:-1], whole)))
-    return say(state, message)
+    messages = state.chat.messages
+    at = answering(messages, event.turn)
+    if at < 0 or not _adds_calls_alone(message, messages[at]):
+        return say(state, message)
+    last = messages[at]
+    whole = replace(
+        last,
+        reasoning="\n\n".join(filter(None, (last.reasoning, message.reasoning))),
+        thinking=last.thinking + message.thinking,
+        todos=message.todos or last.todos,
+    )
+    return replace(state, chat=replace(state.chat, messages=(*messages[:at], whole, *messages[at + 1 :])))
+
+
+def answering(messages: Sequence[ChatMessage], turn: int) -> int:
+    """The place of the message that the model is saying in this turn: the newest, or before the newest command of the
+    model; -1 where there is none."""
+    for at in range(len(messages) - 1, max(-1, len(messages) - 3), -1):
+        one = messages[at]
+        if one.kind == "agent":
+            return at if one.turn == turn else -1
+        if one.kind != "command" or one.check is not None or one.command is None or one.command.by != "model":
+            return -1
+    return -1
 
 
 def _adds_calls_alone(message: ChatMessage, last: ChatMessage) -> bool:
     """Whether a reply says nothing: its calls are then shown with the message of the same turn before it."""
-    return (
-        last.kind == "agent"
-        and last.turn == message.turn
-        and not (message.text.strip() or message.summary or message.cut or last.cut)
-    )
+    return not (message.text.strip() or message.summary or message.cut or last.cut)
 
 
 def _ended(state: State, event: e.TurnEnded) -> State:

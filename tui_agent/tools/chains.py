@@ -129,7 +129,7 @@ class _Search:
             await self._emit(e.AttemptEnded(missed[-1]))
 
     async def _carry_on(self, action: FileAction, loaded_by: LoadedBy) -> None:
-        """Load the next files of a batch; those that went meanwhile are no part of it any more."""
+        """Load the next files of a batch; those that went meanwhile are left out of it."""
         state, root = self._context.state(), self._context.workspace.root
         batch = next((one for one in state.batches if one.id == action.batch), None)
         if batch is None:

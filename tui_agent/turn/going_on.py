@@ -23,7 +23,7 @@ LOOP = 3
 #: The limit, by the name of its setting.
 ASK_AT_COST = "limits.ask_at_cost"
 GO_ON = "send “continue” to let it go on, or raise it with --set limits.ask_at_cost=…"
-#: How long something took is no other result.
+#: Results that differ only in how long something took are the same.
 _SECONDS = re.compile(r"\b\d+(?:[.,]\d+)? ?(?:ms|s|sec|seconds)\b")
 
 

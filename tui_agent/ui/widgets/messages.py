@@ -100,6 +100,10 @@ class MessageBlock(Vertical):
         """The calls that it made, as they are answered one after the other, and the thinking between them; what was
         opened stays open."""
         before = self.message
+        if before is not None and message.command != before.command:  # another one followed it
+            self.message = message
+            self.refresh(recompose=True)
+            return
         if before is None or (message.calls == before.calls and message.reasoning == before.reasoning):
             return
         self.message = message
@@ -278,8 +282,9 @@ class CallLine(FoldLine):
             what = ", ".join(f"{name} {count}" for name, count in counts.items())
             seconds = f"{sum(use.seconds for use in uses):.1f} s"
             failed = sum(not use.ok for use in uses)
-            mark = (f"✗ {failed} of ", "$error") if failed else ("✓ ", "$success")
-            lines = [parts(fold, mark, f"{len(uses)} calls  ", (f"{what} · {seconds}", "$muted"))]
+            mark = ("✗ ", "$error") if failed else ("✓ ", "$success")
+            count = f"{len(uses)} calls, {failed} failed  " if failed else f"{len(uses)} calls  "
+            lines = [parts(fold, mark, count, (f"{what} · {seconds}", "$muted"))]
         if self._unfolded:
             for use in uses:
                 lines += [parts("  ", *_use(use))] if len(uses) > 1 else []
@@ -314,6 +319,7 @@ def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
     """`2 files · 3 hunks · 1 todo · 2 applied`: what came with a message and what became of it, in words."""
     changes = [change for name in message.changes if (change := review.change(name))]
+    changes = [change for change in changes if not change.reason.startswith("replaced by ")] or changes[-1:]
     counts = [
         _count(len(changes), "file"),
         _count(sum(len(change.hunks) for change in changes), "hunk"),
