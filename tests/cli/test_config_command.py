@@ -109,3 +109,27 @@ def test_trust_that_cannot_be_kept_is_one_sentence(run, workspace, home, monkeyp
     outcome = run("trust", "--yes")
     assert outcome.status == 2
     assert "cannot be written" in outcome.sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("system-prompt.json", '{"sections": [{"id": "mine"}]}', "a section needs `id` and `text`"),
+        ("system-prompt.json", '{"section": []}', "there is no `section` in it"),
+        ("planning-prompt.json", "[", "not valid JSON"),
+        ("response-schema.json", '{"properties": 1}', "`properties` is not an object"),
+        ("keys.toml", '[review]\napplly = "z"\n', "line 2: there is no action review.applly"),
+        ("settings.toml", 'theme = "darc"\n', "there is no theme darc: did you mean dark?"),
+        ("settings.toml", "[context]\ncondense_at = 0.3\n", "context.reset_to is 0.5"),
+    ],
+)
+def test_check_reads_prompts_keys_the_theme_and_what_belongs_together(
+    run, tmp_path, monkeypatch, name, text, says
+):
+    monkeypatch.chdir(tmp_path)
+    assert run("config", "check").status == 0
+    file = user_folders().config / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    outcome = run("config", "check")
+    assert outcome.status == 2 and says in outcome.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from tui_agent.files.visible import escaped, json_escaped
 from tui_agent.headless.output import error, row
 from tui_agent.settings import trust
 from tui_agent.settings.catalog import entries
-from tui_agent.settings.faults import ConfigFault
+from tui_agent.settings.faults import ConfigFault, line_of, nearest
 from tui_agent.settings.folders import config_folder, themes_folder, user_folders
 from tui_agent.settings.layers import broken_file
 from tui_agent.settings.loading import FILE, WORKSPACE_FOLDER, LoadedSettings, load, workspace_layer
+from tui_agent.settings.prompts import read_prompts
 from tui_agent.settings.schema import Settings
 
 
@@ -82,6 +84,46 @@ def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
         fault = broken_file(path)
         if fault is not None:
             yield fault
+    yield from read_prompts(folders.config, workspace).faults
+    yield from _unknown_actions(folders.config / "keys.toml")
+    settings = _loaded(workspace).settings
+    places = (themes_folder(), folders.config / "themes", workspace / WORKSPACE_FOLDER / "themes")
+    names = sorted({file.stem for place in places for file in place.glob("*.toml")})
+    if settings.theme not in names:
+        near = nearest(settings.theme, names)
+        remedy = f"did you mean {near}?" if near else f"choose one of {', '.join(names)}"
+        yield ConfigFault("theme", f"there is no theme {escaped(settings.theme)}", remedy)
+    shares = settings.context
+    for name, share in (("reset_at", shares.reset_at), ("condense_at", shares.condense_at)):
+        if shares.reset_to >= share:
+            yield ConfigFault(
+                f"context.{name}",
+                f"it is {share:g}, and context.reset_to is {shares.reset_to:g}: nothing would be freed",
+                "make reset_to the smaller one",
+            )
+
+
+def _unknown_actions(keys: Path) -> Iterator[ConfigFault]:
+    """Actions of the person's keys that none of the shipped ones has."""
+    try:
+        text = keys.read_text(encoding="utf-8")
+        own = tomllib.loads(text)
+    except (OSError, ValueError):
+        return  # said already, or not there
+    shipped = tomllib.loads((config_folder() / "keys.toml").read_text(encoding="utf-8"))
+    known = {
+        f"{group}.{name}"
+        for group, actions in shipped.items()
+        if isinstance(actions, dict)
+        for name in actions
+    }
+    for group, actions in own.items():
+        for name in actions if isinstance(actions, dict) else ():
+            if f"{group}.{name}" not in known:
+                near = nearest(f"{group}.{name}", known)
+                remedy = f"did you mean {near}?" if near else "the palette lists them all"
+                what = f"there is no action {escaped(f'{group}.{name}')}"
+                yield ConfigFault(str(keys), what, remedy, line_of(text, f"{group}.{name}"))
 
 
 def _remark(path: Path, workspace: Path) -> str:

@@ -90,6 +90,7 @@ async def open_session(
         model_name=name,
         interactive=opening.interactive,
         follows=opening.read_only,
+        trusted=found.trusted,
         open_child=_open_child,
     )
     if opening.interactive:
@@ -178,6 +179,7 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
     said = (
         *found.storage.lost,
         *map(str, found.loaded.faults),
+        *session.prompt_faults,
         found.not_kept,
         found.not_in_force,
         found.elsewhere,

@@ -6,7 +6,6 @@ Front ends read `state`, `subscribe`, and call the methods below; a method that 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace as with_fields
@@ -14,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tui_agent.answers import schema
 from tui_agent.edits.change import Change
 from tui_agent.errors import FileError, TuiAgentError
 from tui_agent.files.known_secrets import KnownSecrets
@@ -40,8 +38,9 @@ from tui_agent.session.preparation import Preparation
 from tui_agent.session.running import interrupted
 from tui_agent.session.todos import Todos
 from tui_agent.session.turns import Turns, left_off
-from tui_agent.settings.folders import Folders, config_folder
+from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import LoadedSettings
+from tui_agent.settings.prompts import PLANNING, PLANNING_SCHEMA, RESPONSE_SCHEMA, SYSTEM, read_prompts
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
@@ -55,15 +54,12 @@ if TYPE_CHECKING:
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
     from tui_agent.turn.context import TurnContext
 
-SYSTEM_PROMPT = "system-prompt.json"
-PLANNING_PROMPT = "planning-prompt.json"
-
 
 class Session:
     """One session of one workspace. Belongs to the loop that made it.
 
     With `part` it is that of a sub-task's run; `open_child` opens such a one, for a copy and a hand-over. With
-    `follows` another process writes it, and it is only looked at.
+    `follows` another process writes it, and it is only looked at. What the workspace brings counts if it is `trusted`.
     """
 
     def __init__(
@@ -81,6 +77,7 @@ class Session:
         open_child: Callable[..., Awaitable[RunSession]],
         part: SubTaskPart | None = None,
         follows: bool = False,
+        trusted: bool = False,
     ) -> None:
         self.journal = journal
         self.storage = storage
@@ -98,10 +95,11 @@ class Session:
         self._saying: set[asyncio.Task[None]] = set()
         self._look_later = False
         self._cleaning: asyncio.Task[None] | None = None
-        shapes = schema.load(config_folder())
-        self._schema, self._planning_schema = shapes.response, shapes.planning
-        self._planning_words = json.loads((config_folder() / PLANNING_PROMPT).read_text(encoding="utf-8"))
-        self._words = json.loads((config_folder() / SYSTEM_PROMPT).read_text(encoding="utf-8"))
+        prompts = read_prompts(folders.config, workspace.root if trusted else None)
+        self._schema, self._planning_schema = prompts.words[RESPONSE_SCHEMA], prompts.words[PLANNING_SCHEMA]
+        self._planning_words, self._words = prompts.words[PLANNING], prompts.words[SYSTEM]
+        #: Sentences on the person's own prompts and schemas that cannot be used.
+        self.prompt_faults = tuple(map(str, prompts.faults))
         self._texts, self._sent = Texts(), ConversationCache()
         #: The values that no model is sent, of the folder and of the one that it is a copy of.
         self.secrets = KnownSecrets(
