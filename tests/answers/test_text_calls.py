@@ -116,3 +116,10 @@ def test_more_calls_than_anybody_writes_are_not_all_read(dialect: str) -> None:
     reply = read(text, dialect, size=4_000)
     assert len(reply.todos or ()) == 1_000
     assert any("more than 1,000 calls" in fault for fault in reply.faults)
+
+
+@pytest.mark.parametrize("dialect", ["tools", "structured"])
+def test_of_very_many_values_the_rest_is_told(dialect: str) -> None:
+    reply = read('{"a": 1}\n' * 5_100, dialect, size=100_000)
+    assert not reply.changes
+    assert "more than 5,000 JSON values" in " ".join(reply.faults)

@@ -11,6 +11,7 @@ import ast
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -27,6 +28,8 @@ from tui_agent.files.late_expressions import late
 _MOST_TRIES, _LONGEST_CODE = 10, 40_000
 #: Calls of one answer that are read.
 _MOST_CALLS = 1_000
+#: JSON values in a text beyond these are not looked at: each may be a call, a reply, or changes.
+_MOST_VALUES = 5_000
 #: After a value of more letters that cannot be read no other is tried: that would keep everybody waiting.
 _LONG = 200_000
 #: The signs of calls, one of which is in every text that `_OPENING` is looked for in.
@@ -247,7 +250,11 @@ def _implicit(
     taken: list[tuple[int, int]],
 ) -> InText:
     """With all JSON of the text, outside of what is `taken`, that is a call, a reply, or changes."""
-    values = list(_values(text, fences, taken)) if "{" in text else []
+    values = list(islice(_values(text, fences, taken), _MOST_VALUES + 1)) if "{" in text else []
+    fault = ""
+    if len(values) > _MOST_VALUES:
+        fault = f"it holds more than {_MOST_VALUES:,} JSON values, and only those are read"
+        values.pop()
     edges = [0, *(edge for begin, end, _ in sorted((*values, *((*place, 0) for place in taken)), key=_begin)
                   for edge in (begin, end)), len(text)]  # fmt: skip
     between = "".join(
@@ -266,7 +273,7 @@ def _implicit(
         if reply is not None:
             replies.append(TextReply(reply, shown))
         taken.append((begin, end))
-    return InText(tuple(calls), tuple(replies), tuple(taken))
+    return InText(tuple(calls), tuple(replies), tuple(taken), fault)
 
 
 def _begin(value: tuple[int, int, Any]) -> int:
@@ -296,7 +303,10 @@ def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iter
             continue
         group = [(max(match.start(), floor), read[1], read[0])]
         # several values of one line, or of one fence, follow each other
-        while (more := _value(text, _after_space(text, group[-1][1]))) is not None:
+        while (
+            len(group) <= _MOST_VALUES
+            and (more := _value(text, _after_space(text, group[-1][1]))) is not None
+        ):
             group.append((group[-1][1], more[1], more[0]))
         begin, end, value = group.pop()
         closing = _FENCE_END.match(text, end) if match["fence"] else None
