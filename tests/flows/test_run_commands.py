@@ -48,7 +48,7 @@ def test_it_runs_in_a_view_or_is_denied_where_nobody_can_be_asked(
 
 
 WRONG = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(3)"}]}
-CHECKS = json.dumps([{"name": "prints", "command": "python3 a.py | grep 2", "files": ["*.py"]}])
+CHECKS = json.dumps([{"name": "prints", "command": "python3 a.py | grep '[12]'", "files": ["*.py"]}])
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,6 @@ def test_what_is_proposed_is_checked_and_written_as_was_asked(
     assert all(line["name"] == "prints" and line["passed"] is None and line["seconds"] > 0 for line in checks)
     assert (work / "a.py").read_text() == written
     assert sorted(path.name for path in work.iterdir()) == ["a.py", "test_a.py"]
-    assert len(of_type(lines, "command_result")) == len(states)
+    assert bool(of_type(lines, "command_result")) == bool(states)  # beside them runs on the folder as it is
     if status:
         assert any(word in lines[-1]["error"] for word in ("prints: failed", "there are no checks"))
