@@ -7,8 +7,12 @@ from support.repositories import git, repository
 from support.sessions import reply
 from support.subtasks import GoalModel, states, working
 
+from tui_agent.edits.change import Change
 from tui_agent.errors import SessionError
 from tui_agent.store.graph import SubTask
+from tui_agent.store.state import ChatMessage, ChatSlice, ReviewSlice, State
+from tui_agent.subtasks.run import work_of
+from tui_agent.ui.panes.subtasks_rows import title
 
 API, UI, TESTS = "Give the client timeouts", "Show the timeouts", "Test both"
 TASKS = (
@@ -66,3 +70,40 @@ async def test_one_that_waits_does_not_begin_and_is_refused_with_autonomy_manual
     async with working(folder, GoalModel({}), TASKS, overrides=("autonomy=manual",)) as session:
         with pytest.raises(SessionError, match="waits for others"):
             await session.subtasks.run("tests")
+
+
+async def test_files_that_are_missing_or_outside_are_told_and_the_summary_is_of_the_work(folder: Path):
+    task = SubTask("api", API, ("api.py", "gone.py", "../other.py"))
+    model = GoalModel({API: [reply("Adds the timeout.", fileChanges=[edit("api.py", "a = 1", "a = 2")])]})
+    async with working(folder, model, (task,)) as session:
+        await session.subtasks.run("api")
+        await session.subtasks.settled()
+        told = "gone.py is not there; ../other.py lies outside the workspace"
+        assert any(told in notice.text for notice in session.state.notices.items)
+        api = session.state.subtasks.get("api")
+        assert api and api.summary == f"Adds the timeout. ({told})"
+
+
+def test_the_work_is_what_was_said_with_the_changes_and_not_the_last_word():
+    changes = (Change("c1", 1, "a.py", "edit", "applied"),)
+
+    def work(*said: tuple[str, tuple[str, ...]]) -> str:
+        messages = tuple(ChatMessage(n, "agent", 1, text, changes=ids) for n, (text, ids) in enumerate(said))
+        return work_of(State(chat=ChatSlice(messages), review=ReviewSlice(changes)))
+
+    assert work(("Adds a timeout to a.py.", ("c1",)), ("ok", ())) == "Adds a timeout to a.py."
+    assert work(("", ("c1",)), ("The client gives up after 5 s.", ()), ("All done.", ())) == (
+        "The client gives up after 5 s."
+    )
+    assert work(("", ("c1",)), ("ok.", ())) == "Changed a.py."
+
+
+def test_the_title_counts_conflicts_and_what_is_stalled():
+    tasks = (
+        SubTask("a", "A", state="failed"),
+        SubTask("b", "B", dependencies=("a",)),
+        SubTask("c", "C", dependencies=("b",)),
+        SubTask("d", "D", state="completed"),
+    )
+    changes = (Change("c1", 1, "a.py", "edit", "conflict", tasks=("d",)),)
+    assert title("Sub-tasks", tasks, 4, changes=changes) == "Sub-tasks 1/4 ✗1 ⚠1 · 2 stalled"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import time
-from collections.abc import Awaitable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Collection, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -73,13 +74,21 @@ class SubTaskRun:
         self._task = task
         name = f"{task.id}.{task.run}"
         self._brought: set[str] = set()
+        #: Why those of its files that its copy lacks are not in it, by path.
+        self._lost: dict[str, str] = {}
         self._folder = copies.folder_of_run(parent.data, parent.storage.folder, name)
 
     async def __call__(self, snapshot: Awaitable[str]) -> RunOutcome:
         """Do the work. Raises what kept it from beginning. However it ends, the copy is there until `remove`."""
         copy = await self._parent.workspace.copies.make(self._folder, await snapshot)
         missing, paths = await self._prepare(copy)
-        return await self._work(copy, missing, paths)
+        if self._lost:
+            said = f"Sub-task {self._task.id}: {_in_words(self._lost)}"
+            await self._parent.journal.record(e.NoticeGiven("warning", said))
+        done = await self._work(copy, missing, paths)
+        made = {step.path for step in done.changed}
+        lost = {path: why for path, why in self._lost.items() if plain(path) not in made}
+        return replace(done, summary=f"{done.summary} ({_in_words(lost)})".lstrip()) if lost else done
 
     async def remove(self) -> None:
         """Leave nothing of the copy. Raises `FileError` or `ChildFailed`."""
@@ -91,6 +100,8 @@ class SubTaskRun:
         there = await asyncio.to_thread(_there, parent.workspace.gate, task.files)
         missing = await parent.workspace.copies.bring(copy, there)
         self._brought = set(there) - set(missing)
+        gone = [path for path in (*task.files,) if path not in self._brought]
+        self._lost = await asyncio.to_thread(_why_lost, parent.workspace.gate, gone)
         paths = await asyncio.to_thread(self._lay_over, copy)
         return (*copy.missing, *missing), paths
 
@@ -194,6 +205,24 @@ def _there(gate: Gate, paths: Sequence[str]) -> list[str]:
             if place.exists and not place.secret:
                 found.append(path)
     return found
+
+
+def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
+    """Why files were not brought into a copy, by path."""
+    found: dict[str, str] = {}
+    for path in paths:
+        try:
+            place = gate.place(path, "read")
+        except PathRefused as error:
+            outside = os.path.isabs(path) or os.path.normpath(path).startswith("..")
+            found[path] = "lies outside the workspace" if outside else error.what
+            continue
+        found[path] = "looks like a secret" if place.secret else "is not there" if not place.exists else ""
+    return {path: why for path, why in found.items() if why}
+
+
+def _in_words(lost: Mapping[str, str]) -> str:
+    return "; ".join(f"{path} {why}" if path not in why else why for path, why in lost.items())
 
 
 def goes_on(state: State) -> bool:

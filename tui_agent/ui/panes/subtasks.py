@@ -133,7 +133,9 @@ class SubTasksPane(Pane):
         }
         self._facts = facts_of(tasks, self._slice.running, time.time(), silent_after, blocked)
         silent = sum(bool(fact.silent) for fact in self._facts.values())
-        self.title_text = label(title(self.TITLE, tasks, len(self.shown), silent))
+        self.title_text = label(
+            title(self.TITLE, tasks, len(self.shown), silent, self.session.state.review.changes)
+        )
         shown = {task.id: self._facts[task.id] for task in self.shown}
         self._graph.show_tasks(self.shown, self.look.cursor, shown)
         self._choose_view()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tui_agent.edits.change import Change
 from tui_agent.settings.schema import Settings
 from tui_agent.store.graph import DONE_STATES, OPEN_STATES, SubTask, layers
 from tui_agent.store.state import SubTaskProgress
 from tui_agent.store.usage import Usage
+from tui_agent.turn.task_report import sides
 from tui_agent.ui.panes.subtasks_look import Look
 from tui_agent.ui.widgets.graph_facts import Fact, clock, dollars, short_count
 from tui_agent.ui.widgets.hints import Hint
@@ -26,8 +28,11 @@ _PHASES = {
 }
 
 
-def title(name: str, tasks: Sequence[SubTask], shown: int, silent: int = 0) -> str:
-    """`Sub-tasks 12/60 ●3 ✗1 ◌1 · 9 hidden`: only what there is; `silent` run and have said nothing for long."""
+def title(
+    name: str, tasks: Sequence[SubTask], shown: int, silent: int = 0, changes: Sequence[Change] = ()
+) -> str:
+    """`Sub-tasks 12/60 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`: only what there is. `silent` run and have said nothing for
+    long; ⚠ are those whose `changes` are in conflict; what is stalled waits for one that failed."""
     if not tasks:
         return name
     states = [task.state for task in tasks]
@@ -36,9 +41,32 @@ def title(name: str, tasks: Sequence[SubTask], shown: int, silent: int = 0) -> s
         f"{name} {sum(state in DONE_STATES for state in states)}/{len(tasks)}",
         f"●{running}" if running else "",
         f"✗{failed}" if failed else "",
+        f"⚠{len(disputed)}" if (disputed := _disputed(tasks, changes)) else "",
         f"◌{silent}" if silent else "",
+        f"· {stalled} stalled" if (stalled := _stalled(tasks)) else "",
     ]
     return " ".join(count for count in counts if count) + (f" · {hidden} hidden" if hidden else "")
+
+
+def _disputed(tasks: Sequence[SubTask], changes: Sequence[Change]) -> set[str]:
+    """The ids of the tasks that have a part in a conflict."""
+    names = {
+        name for one in changes if one.state == "conflict" for side in sides(one, changes) for name in side
+    }
+    return names & {task.id for task in tasks}
+
+
+def _stalled(tasks: Sequence[SubTask]) -> int:
+    """How many cannot begin, since one that they need, however far back, failed or was stopped."""
+    broken = {task.id for task in tasks if task.state in ("failed", "cancelled")}
+    stalled: set[str] = set()
+    while more := {
+        task.id
+        for task in tasks
+        if task.state == "pending" and task.id not in stalled and (broken | stalled) & set(task.dependencies)
+    }:
+        stalled |= more
+    return len(stalled)
 
 
 def unapproved(tasks: Sequence[SubTask]) -> list[str]:
