@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,15 +64,16 @@ async def _never(choice: Choice) -> Session:
     raise AssertionError(choice)
 
 
-def _identify(folder: Path) -> None:
-    for name in ("name", "email"):
-        subprocess.run(["git", "config", f"user.{name}", "me@example.com"], cwd=folder, check=True)
-
-
 async def test_all_fifteen_jobs_by_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUI_AGENT_REPLAY_SPEED", "8")
+    for name in ("HOME", "XDG_CONFIG_HOME"):  # in which git knows nobody
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    for role in ("AUTHOR", "COMMITTER"):
+        for part in ("NAME", "EMAIL"):
+            monkeypatch.delenv(f"GIT_{role}_{part}", raising=False)
     walk = Walk(copy_project(tmp_path / "shop"))
-    _identify(walk.folder)
     async with walk.screen().run_test(size=(80, 24)) as walk.pilot:
         press = walk.pilot.press
         await walk.ready()
@@ -135,7 +136,15 @@ async def test_all_fifteen_jobs_by_keys(tmp_path: Path, monkeypatch: pytest.Monk
             await walk.ready()
             await walk.done(left)
             assert walk.app.session
-            if not left:
+            if left:
+                words = walk.guide.words(walk.app.keys)
+                assert words == "15 of 15  Resume the one before: Ctrl+O g, Enter"
+                await walk.pilot.press("ctrl+o", "g")
+                await walk.until(lambda: "of this workspace" in walk.text, "the sessions")
+                await walk.pilot.press("enter")
+                await walk.until(lambda: walk.app.next, "the one before")
+                assert walk.app.next and walk.app.next.session == first
+            else:
                 await walk.until(lambda: "All 15 are done" in walk.text, "the end")
             await walk.app.session.close()
 

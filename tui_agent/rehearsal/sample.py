@@ -58,6 +58,12 @@ def _commit(folder: Path) -> None:
     }
     try:
         done = all(run_git(str(folder), step, who, seconds=10).ok for step in steps)
+        for key, value in (
+            ("user.name", AUTHOR),
+            ("user.email", ADDRESS),
+        ):  # the person may have told git none
+            if done and not run_git(str(folder), ("config", "--get", key), {}, seconds=10).ok:
+                run_git(str(folder), ("config", key, value), {}, seconds=10)
     except ChildFailed:
         done = False
     if not done:

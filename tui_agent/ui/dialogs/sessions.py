@@ -136,7 +136,10 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
         before = self.entry
         self._entries = entries
         self.options.set_options([_row(entry, self._everywhere, self._current) for entry in entries])
-        at = next((n for n, entry in enumerate(entries) if before and entry.id == before.id), 0)
+        # to open the one that is open would do nothing
+        others = (n for n, entry in enumerate(entries) if entry.id != self._current)
+        stays = (n for n, entry in enumerate(entries) if before and entry.id == before.id)
+        at = next(stays, next(others, 0))
         self.options.highlighted = at if entries else None
         where = "everywhere" if self._everywhere else "of this workspace"
         title = (
