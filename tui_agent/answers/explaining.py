@@ -65,6 +65,11 @@ class Fences:
         self.quoted = False
         self._begins: list[int] = []
         self._ends: list[tuple[int, int]] = []
+        self._known = False
+
+    def _find(self) -> None:
+        """Go through the text, when the first place is asked about."""
+        self._known, text = True, self._text
         opened = None
         for found in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
             if opened is None:
@@ -87,6 +92,8 @@ class Fences:
         return quoted
 
     def _quotes(self, at: int) -> bool:
+        if not self._known:
+            self._find()
         number = bisect_right(self._begins, at) - 1
         if number >= 0 and self._begins[number] < at < self._ends[number][1]:
             return bool(self._text[self._ends[number][0] : at].strip(" \t\r\n["))
