@@ -164,7 +164,9 @@ def without_diff(change: Change) -> str:
     if change.state == "failed":
         return change.reason or f"The change to {change.path} could not be placed with certainty."
     if change.executable is not None and change.kind == "edit":
-        return f"{change.path} {'becomes' if change.executable else 'is no longer'} executable; its text stays."
+        return (
+            f"{change.path} {'becomes' if change.executable else 'is no longer'} executable; its text stays."
+        )
     match change.kind:
         case "rename":
             return f"{change.path} becomes {change.rename_to}; its content stays as it is."
