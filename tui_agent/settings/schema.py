@@ -212,16 +212,16 @@ class TrialSettings(Struct, frozen=True):
     reveal: Globs = ()
     """Secret-looking files of the workspace that commands may read."""
 
-
-class ToolSettings(Struct, frozen=True):
-    off: tuple[str, ...] = ()
-    """Tools that the model does not get, by their names."""
-
     memory: Annotated[int, Meta(ge=67_108_864)] = 4_294_967_296
     """Bytes of memory that the programs of a command may take together; what they share counts once."""
 
     processes: Annotated[int, Meta(ge=8)] = 512
     """Programs that a command may run at the same time."""
+
+
+class ToolSettings(Struct, frozen=True):
+    off: tuple[str, ...] = ()
+    """Tools that the model does not get, by their names."""
 
 
 class PermissionSettings(Struct, frozen=True):
