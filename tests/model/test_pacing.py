@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
+import pytest
 from support.asking import answer, request
 from support.sessions import ScriptedModel
 
+from tui_agent.errors import LimitReached
 from tui_agent.model.client import Chunk, EndChunk, ModelRequest, RetryChunk, TextChunk
-from tui_agent.model.pacing import Pace, PacedModel
+from tui_agent.model.pacing import Allowance, Pace, PacedModel
 
 
 class Busy(ScriptedModel):
@@ -53,3 +55,14 @@ async def test_those_who_wait_go_on_one_after_the_other() -> None:
 async def test_without_a_wait_nothing_is_between_the_two() -> None:
     model = Busy()
     assert await answer(PacedModel(model, Pace())) == [TextChunk("Yes."), EndChunk("stop")]
+
+
+async def test_what_is_reserved_is_made_and_the_next_is_refused_before_it_is_announced() -> None:
+    model, allowance = Busy(), Allowance(1)
+    allowance.reserve()
+    with pytest.raises(LimitReached):
+        allowance.reserve()
+    assert await answer(PacedModel(model, Pace(), allowance)) == [TextChunk("Yes."), EndChunk("stop")]
+    with pytest.raises(LimitReached):
+        await answer(PacedModel(model, Pace(), allowance))
+    assert len(model.requests) == 1

@@ -46,6 +46,8 @@ class Allowance:
     def __init__(self, most: int = 0) -> None:
         self._most = most
         self._made = 0
+        #: Counted already, and about to be made.
+        self._reserved = 0
         #: Whether the person has been told that it is used up.
         self.told = False
 
@@ -65,8 +67,19 @@ class Allowance:
         """The person has asked for something: count from the beginning."""
         self._made, self.told = 0, False
 
+    def reserve(self) -> None:
+        """Count a request before it is announced. Raises `LimitReached` where there may be none."""
+        self._count()
+        self._reserved += 1
+
     def take(self) -> None:
-        """Count a request that is about to be made. Raises `LimitReached` where there may be none."""
+        """A request is about to be made: it is counted, unless it was. Raises `LimitReached` if there may be none."""
+        if self._reserved:
+            self._reserved -= 1
+        else:
+            self._count()
+
+    def _count(self) -> None:
         if why := self.why:
             raise LimitReached(why, RAISE_REQUESTS, "limits.requests")
         self._made += 1

@@ -100,11 +100,16 @@ def cut_off(why: str) -> str:
 
 
 async def open_request(context: TurnContext, model: str, tokens: int, purpose: Purpose) -> OpenRequest:
-    """What a request to `model` may cost before anybody has counted; `tokens` is its own size."""
+    """What a request to `model` may cost before anybody has counted; `tokens` is its own size.
+
+    It is counted for `limits.requests`, before it is announced: sub-tasks may use up the rest at the same time. Raises
+    `LimitReached` where they did.
+    """
     try:
         prices = (await context.model.abilities(model)).prices
     except ModelError:
         prices = None
+    context.requests.reserve()
     return OpenRequest(purpose, tokens, prices)
 
 
