@@ -10,8 +10,9 @@ from support.sessions import calls, model_of, reply
 from support.trees import make_tree
 
 from tui_agent.model.client import CallChunk, EndChunk, UsageChunk
-from tui_agent.store.state import ToolUse
+from tui_agent.store.state import ReplySlice, State, ToolUse, TurnSlice
 from tui_agent.ui.dialogs.chooser import Chooser
+from tui_agent.ui.widgets import prompt_lines
 from tui_agent.ui.widgets.messages import CallLine, grouped
 from tui_agent.ui.widgets.prompt_lines import PermissionLine, ProgressLine
 from tui_agent.ui.widgets.session_calls import GROUP
@@ -110,3 +111,35 @@ async def test_a_turn_that_costs_much_says_how_far_it_is_and_asks_on_the_screen(
         await it.until(lambda: not it.session.state.turn.running, "the turn goes on to its end")
         assert it.session.state.turn.ok and len(model_of(it.session).requests) == 3
         await it.until(lambda: not it.one(ProgressLine).display, "nothing is being done")
+
+
+@pytest.mark.parametrize(
+    ("reply", "heard", "said"),
+    [
+        (ReplySlice(1, message="Hi", letters=7_200), 3, "answering · 5s · ~1.8k tokens · Esc stops"),
+        (ReplySlice(1, reasoning="Well", letters=400), 3, "thinking · 5s · ~100 tokens · Esc stops"),
+        (ReplySlice(1), 12, "answering · nothing heard for 12s · Esc stops"),
+    ],
+)
+async def test_a_model_that_thinks_and_one_that_is_silent_look_different(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: ReplySlice, heard: int, said: str
+) -> None:
+    async with on_screen(tmp_path, size=(80, 24)) as it:
+        line, now = it.one(ProgressLine), [100.0]
+        monkeypatch.setattr(prompt_lines.time, "monotonic", lambda: now[0])
+        turn = TurnSlice(1, "streaming")
+        line.show(State(turn=turn))
+        now[0] += 5 - heard if heard < 5 else 0
+        line.show(State(turn=turn, reply=reply))
+        now[0] += heard
+        line.show(State(turn=turn, reply=reply))
+        assert said in str(line.content)
+
+
+async def test_a_wait_says_how_long_and_what_ends_it_and_its_reason_is_whole(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, size=(80, 24)) as it:
+        why = "The provider's rate limit for requests of this model is reached, which is 50 in a minute"
+        it.one(ProgressLine).show(State(turn=TurnSlice(1, "retrying", retry_seconds=8, retry_why=why)))
+        await it.pilot.pause()
+        text = " ".join(it.text.replace("▎", " ").split())
+        assert f"asks again in 8 s · Esc gives up {why}" in text

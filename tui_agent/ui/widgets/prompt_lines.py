@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -12,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.answers.values import NextStep
@@ -20,6 +22,7 @@ from tui_agent.store.commands import RunningCommand
 from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
+from tui_agent.store.usage import estimated_tokens
 from tui_agent.ui.sink import label, parts, plain
 from tui_agent.ui.widgets.graph_facts import clock, dollars, short_count
 from tui_agent.ui.widgets.pane import Pane
@@ -180,6 +183,8 @@ _PHASES = {
 
 #: Seconds after which the first step of a turn says how far it is, too.
 _LONG = 10
+#: Seconds from which they are told, and those without a word of the model after which that is told.
+SHOWN_FROM, SILENT = 2, 10
 
 
 class ProgressLine(PromptLine):
@@ -193,6 +198,9 @@ class ProgressLine(PromptLine):
         #: The number of the turn that runs and when it was first seen, by the clock of `time.monotonic`.
         self._turn, self._since = 0, 0.0
         self._rows = 0
+        #: What came of the answer last, and when.
+        self._heard: tuple[object, ...] = ()
+        self._heard_at = 0.0
 
     def show(self, state: State) -> None:
         self._state = state
@@ -206,13 +214,48 @@ class ProgressLine(PromptLine):
         if state.turn.running:
             if state.turn.number != self._turn:
                 self._turn, self._since = state.turn.number, time.monotonic()
-            lines = lines or [_progress(state.turn, state.model.name)]
-            lines += so_far(state, time.monotonic() - self._since)
+            seconds = time.monotonic() - self._since
+            below = so_far(state, seconds)
+            lines = lines or self._live(state, 0 if below else seconds)
+            lines += below
         else:
             self._turn = 0
         layout = len(lines) != self._rows
         self._rows = len(lines)
         self.say(_joined(lines) if lines else "", layout=layout)
+
+    def _live(self, state: State, seconds: float) -> list[Content]:
+        """What the turn does, for how long unless that is told below, what came of the answer, the key that ends it."""
+        turn, reply = state.turn, state.reply
+        keys = getattr(self.app, "keys", None)
+        stop = keys.shown("app.close") if keys is not None else ""
+        if turn.phase == "retrying":
+            across = self.parent.size.width if isinstance(self.parent, Widget) else 0
+            gives_up = f" · {stop} gives up" if stop else ""
+            rows = wrap(turn.retry_why, max(across - 6, 20), max_lines=3, placeholder=" …")
+            first = parts(("● ", "$warning"), (f"asks again in {turn.retry_seconds} s{gives_up}", "$muted"))
+            return [first, *(parts((f"  {row}", "$muted")) for row in rows)]
+        heard = (turn.number, turn.phase, reply.letters, len(reply.reasoning))
+        if heard != self._heard:
+            self._heard, self._heard_at = heard, time.monotonic()
+        quiet = time.monotonic() - self._heard_at
+        files = sum(change.turn == turn.number for change in state.review.changes)
+        asks = turn.phase in ("asking", "streaming") and not turn.reading and not turn.calls
+        letters = max(reply.letters, len(reply.reasoning)) if turn.phase == "streaming" else 0
+        facts = [
+            f"nothing heard for {clock(quiet)}" if asks and quiet >= SILENT else "",
+            f"{files} file{'' if files == 1 else 's'}" if files and turn.phase == "streaming" else "",
+            clock(seconds) if seconds >= SHOWN_FROM else "",
+            f"~{short_count(estimated_tokens(letters))} tokens" if letters else "",
+            f"{stop} stops" if stop else "",
+        ]
+        thinks = turn.phase == "streaming" and reply.reasoning and not (reply.message or reply.summary)
+        doing = (
+            parts(("● ", "$running"), ("thinking", "$muted"))
+            if thinks
+            else _progress(state.turn, state.model.name)
+        )
+        return [doing + parts(("".join(f" · {fact}" for fact in facts if fact), "$muted"))]
 
     def _count(self) -> None:
         if self._state is not None:
@@ -230,9 +273,6 @@ def _command(running: Sequence[RunningCommand]) -> Content:
 
 
 def _progress(turn: TurnSlice, model: str) -> Content:
-    if turn.phase == "retrying":
-        why = f" ({turn.retry_why})" if turn.retry_why else ""
-        return parts(("● ", "$warning"), (f"asks again in {turn.retry_seconds} s{why}", "$muted"))
     if turn.phase == "asking" and turn.reading:
         so_far = f" · {turn.read:,} of {turn.read_of:,} tokens" if turn.read_of else ""
         doing = turn.read_waits or "reading the prompt"
