@@ -31,7 +31,13 @@ def _text(state: State) -> str:
     return _file(state) or ("not open as text" if front and front.note else "")
 
 
-_waits = _unless(lambda state: state.review.open, "nothing waits")
+def _waits(state: State) -> str:
+    if state.review.open:
+        return ""
+    broken = any(change.state in ("failed", "conflict") for change in state.review.changes)
+    return "every change failed or conflicts" if broken else "nothing waits"
+
+
 _applied = _unless(lambda state: any(not p.undone for p in state.review.checkpoints), "nothing was applied")
 _repository = _unless(lambda state: state.workspace.is_repository, "no git repository")
 _undone = _unless(lambda state: any(p.undone for p in state.review.checkpoints), "nothing was undone")
