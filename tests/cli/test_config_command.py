@@ -118,7 +118,7 @@ def test_trust_that_cannot_be_kept_is_one_sentence(run, workspace, home, monkeyp
         ("system-prompt.json", '{"section": []}', "there is no `section` in it"),
         ("planning-prompt.json", "[", "not valid JSON"),
         ("response-schema.json", '{"properties": 1}', "`properties` is not an object"),
-        ("keys.toml", '[review]\napplly = "z"\n', "line 2: there is no action review.applly"),
+        ("keys.toml", '[review]\nbanana = "z"\n', "line 2: there is no action review.banana"),
         ("settings.toml", 'theme = "darc"\n', "there is no theme darc: did you mean dark?"),
         ("settings.toml", "[context]\ncondense_at = 0.3\n", "context.reset_to is 0.5"),
     ],

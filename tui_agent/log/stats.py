@@ -230,7 +230,7 @@ class _Counts:
         self.session = session
         self.tokens_in: Counter[Where] = Counter()
         self.tokens_out: Counter[Where] = Counter()
-        self.cost: Counter[Where] = Counter()  # ty: ignore[invalid-assignment]
+        self.cost: dict[Where, float] = {}
         self.unpriced: Counter[Where] = Counter()
         self._model, self._asked_model = "", {}
         self._before = 0  # the turns of the session that this one was copied from
@@ -314,7 +314,7 @@ class _Counts:
         if usage.cost is None:
             self.unpriced[where] += usage.input + usage.output
         else:
-            self.cost[where] += usage.cost
+            self.cost[where] = self.cost.get(where, 0.0) + usage.cost
 
     def _judge(self, change: str, state: str) -> None:
         """Only the newest proposal for a path counts: what was mended within the turn did not reach the person."""

@@ -407,7 +407,8 @@ PROSE = Scene(
             "Then read one client, `shop/clients/payments.py` say. Each takes the function that sends a request, so "
             "that the tests run without a network; that function is in `shop/transport.py`.\n"
             "\n"
-            "`shop/models.py` and `shop/errors.py` are short. You need them once a name from them comes up, and the tests show each in use: `tests/test_clients.py` is the "
+            "`shop/models.py` and `shop/errors.py` are short. You need them once a name from them comes up, "
+            "and the tests show each in use: `tests/test_clients.py` is the "
             "one to keep beside them."
         )
     },

@@ -17,7 +17,7 @@ from tui_agent.settings.folders import config_folder
 SYSTEM, PLANNING = "system-prompt.json", "planning-prompt.json"
 RESPONSE_SCHEMA, PLANNING_SCHEMA = "response-schema.json", "planning-schema.json"
 FILES = (SYSTEM, PLANNING, RESPONSE_SCHEMA, PLANNING_SCHEMA)
-#: What stands in the list of a prompt, and in the table of a schema.
+#: The list of a prompt, and the table of a schema.
 _PARTS = {
     SYSTEM: "sections",
     PLANNING: "sections",
