@@ -176,10 +176,10 @@ def _fair(wanted: Sequence[int], width: int) -> list[float]:
     """Shares for cells side by side: where they cannot all have what they want, the least is given first, up to the
     same for each."""
     if sum(wanted) <= width:
-        return list(map(float, wanted))
-    shares, left = [0.0] * len(wanted), float(width)
+        return [1.0 * want for want in wanted]
+    shares, left = [0.0] * len(wanted), 1.0 * width
     for place, at in enumerate(sorted(range(len(wanted)), key=lambda at: wanted[at])):
-        shares[at] = min(float(wanted[at]), left / (len(wanted) - place))
+        shares[at] = min(1.0 * wanted[at], left / (len(wanted) - place))
         left -= shares[at]
     return shares
 
