@@ -160,7 +160,9 @@ def test_every_scene_in_order_with_no_screen_and_everything_applied(
         applied = {line["path"] for line in of_type(lines, "change") if line["state"] == "applied"}
         assert applied == {change["path"] for change in changes}
         response = of_type(lines, "response")[-1]
-        assert response["summary"] == scene.answer.get("summary", ""), "none is made where the model gave none"
+        assert response["summary"] == scene.answer.get("summary", ""), (
+            "none is made where the model gave none"
+        )
         assert response["message"].strip() == scene.answer.get("message", "").strip()
     assert [action["all"] for action in of_type(told[BATCH_REQUEST], "plan")[0]["actions"]] == [True]
     assert [line["path"] for line in of_type(told[STALE_REQUEST], "file_loaded")] == ["shop/retry.py"]
