@@ -96,7 +96,7 @@ async def test_another_is_opened_from_the_middle_of_one(workspace: Path) -> None
         await driven.until(lambda: driven.screen.ready, "the panes")
         await driven.press("ctrl+o", "g")
         await driven.shows("2 sessions")
-        await driven.press("down", "enter")
+        await driven.press("enter")
         await driven.until(lambda: driven.app.next is not None, "the choice")
         assert driven.app.next == Choice(first)
 
