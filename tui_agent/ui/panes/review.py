@@ -69,6 +69,7 @@ class ReviewPane(Pane):
         self._turn = 0
         self._drawn: tuple[ReviewSlice, object, list[CheckMark], Sequence[str]] | None = None
         self._decisions = ReviewDecisions(self)
+        self.lead = self._lead
         #: The conflicts and failed changes that the person has seen.
         self._looked_at: set[str] = set()
         #: What a comment that is being written is about.
@@ -157,7 +158,7 @@ class ReviewPane(Pane):
         self.session.set_layout(replace(layout, place={**layout.place, self.ID: position.saved()}))
         self.show(self.session.state)
 
-    def lead(self) -> None:
+    def _lead(self) -> None:
         """What is told with the key that leads here comes first, unless it was looked at: a conflict, or a change that
         failed where none waits."""
         current = change_at(self.changes, self.position)

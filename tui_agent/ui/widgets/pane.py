@@ -92,6 +92,8 @@ class Pane(Container):
 
     def __init__(self, session: Session) -> None:
         super().__init__(id=f"pane-{self.ID}")
+        #: The person is about to come: go to what the line over the prompt says waits here.
+        self.lead: Callable[[], object] = lambda: None
         self.session = session
         #: What is being done and decides what the next keys mean, and which of them have to wait for it.
         self._doing: dict[asyncio.Future[None], Waiting] = {}
@@ -112,9 +114,6 @@ class Pane(Container):
     def enter(self) -> None:
         """Take the focus, at once: as a message it would come after what hides the pane that had it."""
         self.screen.set_focus(self.entry)
-
-    def lead(self) -> None:
-        """The person is about to come: go to what the line over the prompt says waits here."""
 
     def go_to(self, name: str, *, focus: bool = True) -> None:
         """Bring another pane to the front and give it the focus; see `GoneTo`."""
