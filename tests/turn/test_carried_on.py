@@ -97,7 +97,7 @@ async def test_it_is_carried_on_by_continue_and_survives_the_end_of_the_program(
 
 async def test_it_goes_on_by_itself_where_the_person_said_so(work: Path) -> None:
     worker = Worker()
-    auto = {**use(worker), "overrides": (*SETTINGS, "autonomy=auto", "auto_apply=true")}
+    auto: dict[str, Any] = {**use(worker), "overrides": (*SETTINGS, "autonomy=auto", "auto_apply=true")}
     async with open_session(work, **auto) as session:
         await send(session, ASK)
         assert session.state.turn.ok, session.state.turn.error
@@ -108,7 +108,7 @@ async def test_it_goes_on_by_itself_where_the_person_said_so(work: Path) -> None
 
 async def test_limits_stop_it_with_the_rest_still_listed(work: Path) -> None:
     worker = Worker()
-    auto = {**use(worker), "overrides": (*SETTINGS, "autonomy=auto", "limits.requests=2")}
+    auto: dict[str, Any] = {**use(worker), "overrides": (*SETTINGS, "autonomy=auto", "limits.requests=2")}
     async with open_session(work, **auto) as session:
         await send(session, ASK)
         assert session.state.turn.limit in ("limits.requests", "limits.ask_at_cost")

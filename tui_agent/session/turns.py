@@ -51,7 +51,7 @@ class Turns:
         self._after = after
         #: A turn from its first record to its last; only `_work`, the part between them, is ever cancelled.
         self._task: asyncio.Task[None] | None = None
-        self._work: asyncio.Task[None] | None = None
+        self._work: asyncio.Task[str] | None = None
         self._stopped = False
         self._batch_awaited = False
         self._question: tuple[str, asyncio.Future[Decision]] | None = None
