@@ -13,7 +13,8 @@ from tui_agent.context.known import KnownFile
 from tui_agent.edits.change import Change, Checkpoint, Pick, text_under
 from tui_agent.edits.rebase import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
-from tui_agent.errors import EditFailed, TuiAgentError
+from tui_agent.errors import EditFailed, FileError, Outdated, PathRefused, TuiAgentError
+from tui_agent.files.batch import StillWritten
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.files.systems import has_other_names
@@ -75,10 +76,25 @@ class Applier:
                 resolved.append(await self._resolve(change, picks))
             except EditFailed as error:
                 refused.append((change, error))
+            except (FileError, PathRefused) as error:
+                await self._say_why([change], error)
+                raise
         if refused:
             await self._refuse(refused)
         if resolved:
-            await self._write(resolved)
+            try:
+                await self._write(resolved)
+            except (FileError, PathRefused) as error:
+                await self._say_why([item.change for item in resolved], error)
+                raise
+
+    async def _say_why(self, changes: Sequence[Change], error: TuiAgentError) -> None:
+        """Give changes that wait on, since a file cannot be written, that as their reason. What moved meanwhile is
+        looked at again instead."""
+        why = f"not written, {error}"
+        said = [change for change in changes if change.state == "pending" and change.reason != why]
+        if said and (isinstance(error, StillWritten) or not isinstance(error, Outdated)):
+            await self._journal.record(*(e.ChangeMoved(one.id, "pending", reason=why) for one in said))
 
     async def would_write(self, changes: Sequence[Change]) -> tuple[list[Target], list[str]]:
         """What the files would be with these changes, and a sentence on each change that has no place now.
