@@ -64,6 +64,18 @@ def test_strict_requires_everything_and_lets_what_is_optional_be_null() -> None:
     assert "minLength" not in json.dumps(strict)
 
 
+def test_what_carries_changes_and_commands_allows_no_other_properties_and_remarks_refuse_no_entry() -> None:
+    called = {one["function"]["name"]: one["function"]["parameters"] for one in registry.functions(TOOLS)}
+    changes = called["propose_changes"]
+    entry = changes["properties"]["changes"]["items"]
+    edit = entry["properties"]["edits"]["items"]
+    files = (schema.load(CONFIG).response, schema.load(CONFIG).planning)
+    for closed in (changes, entry, edit, called["run_command"], *files):
+        assert closed["additionalProperties"] is False
+    assert "additionalProperties" not in called["read_files"]
+    assert schema.check(entry, {"path": "a.py", "content": "a", "explanation": "why"}) == []
+
+
 def test_the_reader_knows_the_keys_of_the_schema() -> None:
     assert set(RESPONSE["properties"]) >= set(KEYS)
 

@@ -81,11 +81,15 @@ def _nullable(part: Schema) -> Schema:
 
 
 def check(part: Schema, value: Any, at: str = "") -> list[str]:
-    """What is wrong with `value`, a sentence each with the path to it (`at` is the path of `value` itself)."""
+    """What is wrong with `value`, a sentence each with the path to it (`at` is the path of `value` itself).
+
+    What other properties it has is nothing of this: `properties` says which of them refuse it.
+    """
     try:
         return [
             f"{_place(at, error.instance_path)}: {_words(error.message)}."
             for error in _validator(msgspec.json.encode(part)).iter_errors(value)
+            if error.schema_path[-1] != "additionalProperties"
         ]
     except (ValueError, RecursionError) as error:
         return [f"{at or 'the reply'}: cannot be checked ({error})."]

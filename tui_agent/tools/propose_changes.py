@@ -376,6 +376,7 @@ TOOL = Tool(
                         },
                     },
                     "required": ["search", "replace"],
+                    "additionalProperties": False,
                 },
             },
             "content": {
@@ -387,6 +388,7 @@ TOOL = Tool(
             "renameTo": {"type": "string"},
         },
         "required": ["path"],
+        "additionalProperties": False,
     },
     example={
         "path": "api.py",

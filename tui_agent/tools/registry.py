@@ -55,7 +55,8 @@ def _parameters(tool: Tool) -> Schema:
     if not tool.parameter:
         return tool.entry
     entries = {key: value for key, value in tool.schema.items() if key != "description"}
-    return {"type": "object", "properties": {tool.parameter: entries}, "required": [tool.parameter]}
+    closed = {key: value for key, value in tool.entry.items() if key == "additionalProperties"}
+    return {"type": "object", "properties": {tool.parameter: entries}, "required": [tool.parameter], **closed}
 
 
 def prompt_sections(on: Sequence[Tool], dialect: Dialect, *, example: bool = True) -> list[str]:

@@ -124,6 +124,7 @@ _ENTRY: dict[str, Any] = {
         "background": {"type": "boolean", "description": "For a server: your next commands run beside it."},
     },
     "required": ["command"],
+    "additionalProperties": False,
 }
 
 TOOL = Tool(
