@@ -58,9 +58,13 @@ async def test_a_command_in_the_real_folder_is_asked_about_and_then_writes(work:
         assert not (work / "b.txt").exists()
         await it.press("enter")
         await it.shows("Run in the real folder")
-        await it.press("down", "down", "enter")
-        await it.shows("✓ echo x > b.txt")
+        await it.press("y")
+        await it.until(lambda: it.session.state.commands.results, "the end of the first run")
         assert (work / "b.txt").read_text() == "x\n"
+        await it.press(*"!!echo z > b.txt", "enter")
+        await it.shows("Run in the real folder")  # yes was for one run
+        await it.press("down", "down", "enter")
+        await it.shows("✓ echo z > b.txt")
         await it.press(*"!!echo y > b.txt", "enter")
         await it.shows("✓ echo y > b.txt")
         assert (work / "b.txt").read_text() == "y\n"
@@ -153,3 +157,18 @@ async def test_the_first_lines_of_an_output_are_seen_or_the_last_if_it_failed(wo
         at = rows.index("12")
         assert rows[at - 7 : at + 1] == [str(number) for number in range(5, 13)]
         assert "exit 1" in rows[at - 8]
+
+
+async def test_a_question_about_a_weaker_view_is_said_once_and_y_answers_it(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(WITHOUT, "overlay,bubblewrap")
+    async with on_screen(work) as it:
+        await it.press(*"!cat a.txt", "enter")
+        await it.shows("y runs it, Enter chooses")
+        assert "there is no full trial view here" in " ".join(it.text.split())
+        assert not it.app._notifications, "a toast would say the same"
+        await it.press("y")
+        await it.until(lambda: it.session.state.commands.results, "the end of the run")
+        assert it.session.state.commands.results[-1].isolated == "landlock"
+        assert not [one for one in it.app._notifications if "full trial view" in one.message]

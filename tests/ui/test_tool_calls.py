@@ -83,6 +83,25 @@ async def test_a_question_shows_exactly_what_would_be_done_and_takes_a_reason(wo
         assert it.session.state.permissions[-1].reason == "later"
 
 
+async def test_y_allows_a_call_once_and_is_a_letter_of_a_reason_that_was_begun(workspace: Path) -> None:
+    answers = [calls(search("x = 1")), reply("Done.")]
+    async with on_screen(
+        workspace, answers, protocol="tools", interactive=True, overrides=("permissions.ask=search_text",)
+    ) as it:
+        await it.press(*"look", "enter")
+        await it.until(lambda: it.one(PermissionLine).display, "the question")
+        assert not it.app._notifications, "the question is said once"
+        it.one(PermissionLine).focus()
+        await it.press("enter")
+        await it.shows("y allows it once")
+        await it.press(*"my", "backspace", "backspace")
+        assert it.session.state.asked is not None
+        await it.press("y")
+        await it.until(lambda: not it.session.state.turn.running, "the turn's end")
+        (decided,) = it.session.state.permissions
+        assert (decided.answer, decided.reason) == ("once", "")
+
+
 def test_all_but_the_newest_of_very_many_calls_are_one_line() -> None:
     uses = [ToolUse(str(n), "run_command" if n % 2 else "propose_changes", ok=n % 5 > 0) for n in range(60)]
     groups = grouped(uses)

@@ -97,7 +97,13 @@ class TrialViews:
         journal.store.subscribe(self._on_event)
 
     async def rung(self) -> Rung:
-        """What commands of this workspace run in."""
+        """What commands of this workspace run in; why that is less than it could be is said once."""
+        rung = await self._found()
+        if rung.isolated not in FULL_VIEWS:
+            await self.say_once(f"There is no full trial view here: {rung.why}", "warning")
+        return rung
+
+    async def _found(self) -> Rung:
         from tui_agent.trial.on_copy import sweep
         from tui_agent.trial.plan import unfit
         from tui_agent.trial.rungs import probe
@@ -109,8 +115,6 @@ class TrialViews:
                     await self.say_once(f"{left} folder{'s' * (left > 1)} of interrupted commands removed")
                 self._rung = rung = await probe(unfit=await asyncio.to_thread(unfit, self._root))
                 await self._compare(rung)
-                if rung.isolated not in FULL_VIEWS:
-                    await self.say_once(f"There is no full trial view here: {rung.why}", "warning")
             return self._rung
 
     async def _compare(self, rung: Rung) -> None:
@@ -130,10 +134,10 @@ class TrialViews:
             self._before.keep(rung.isolated)
 
     async def check_allowed(self, command: str, *, network: bool, allowed: bool) -> Rung:
-        """What the command would run in. Raises `AnswerNeeded` where the person has not said yes to that."""
+        """What the command would run in. Raises `AnswerNeeded`, which says why, where the person has not said yes."""
         from tui_agent.trial.rungs import WORDS
 
-        rung = await self.rung()
+        rung = await self._found()
         if allowed:
             if not network and rung.isolated != "none":
                 self._allowed.add(rung.isolated)
@@ -143,7 +147,8 @@ class TrialViews:
         if network:
             raise AnswerNeeded("with the network of this machine, its own services included", command)
         if rung.isolated not in FULL_VIEWS and rung.isolated not in self._allowed:
-            raise AnswerNeeded(WORDS[rung.isolated], command, once=True)
+            how = f"{WORDS[rung.isolated]}; there is no full trial view here: {rung.why}"
+            raise AnswerNeeded(how, command, once=True)
         return rung
 
     async def prepare(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from textual import events
@@ -28,6 +29,20 @@ class ChooserRow(NamedTuple):
 
     value: str
     words: Content
+
+
+class _Typed(Input):
+    """What is typed. As long as that is nothing, a key of `answers` chooses its value at once."""
+
+    def __init__(self, placeholder: str, answers: Mapping[str, str]) -> None:
+        super().__init__(placeholder=placeholder, compact=True)
+        self._answers = answers
+
+    def on_key(self, event: events.Key) -> None:
+        if not self.value and event.key in self._answers:
+            event.stop()
+            event.prevent_default()
+            self.screen.dismiss(self._answers[event.key])
 
 
 class Chooser(Dialog[str | None], inherit_bindings=False):
@@ -64,10 +79,12 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         first: Callable[[], str] | None = None,
         most: int = MOST,
         hint: Callable[[str], Content] | None = None,
+        answers: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """`getting` gets what `rows` needs: they are made again when it is done. `seen` is told the value that the
         cursor is on. `first` gives the value that it begins on, where that is not the first; `most` rows are made at
-        once. `hint` gives the line above the rows for the value that the cursor is on ("" if there is none).
+        once. `hint` gives the line above the rows for the value that the cursor is on ("" if there is none). A key of
+        `answers` chooses its value as long as nothing is typed.
 
         Rows beyond the `most` first are made when the cursor gets there.
 
@@ -84,13 +101,14 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         self._title = title
         self._make = rows
         self._to_type = to_type
+        self._answers = answers
         self._all: Sequence[ChooserRow] = ()
         self._rows: list[ChooserRow] = []
 
     def compose(self) -> Iterable[Widget]:
         with Vertical():
             yield Static(label(self._title), markup=False)
-            yield Input(placeholder=self._to_type, compact=True)
+            yield _Typed(self._to_type, self._answers)
             if self._hint is not None:
                 yield Static("", classes="hint", markup=False)
             yield OptionList(markup=False, compact=True)

@@ -41,10 +41,10 @@ async def answer_permission(app: App[object], session: Session) -> None:
 
     while True:
         title = f"{question.tool} {question.shown}".strip() + ": allow it?"
-        hint = "type a reason for the model, where you say no"
+        hint = "y allows it once; or type a reason for the model, where you say no"
         if not question.tool:
-            title, hint = question.words, ""
-        chosen = await app.push_screen_wait(Chooser(title, rows, hint))
+            title, hint = question.words, "y goes on, Enter chooses"
+        chosen = await app.push_screen_wait(Chooser(title, rows, hint, answers={"y": "once"}))
         if chosen == _ALL:
             await app.push_screen_wait(
                 TextDialog("Exactly this would be done", question.preview, keep="back")

@@ -31,9 +31,8 @@ async def may_run_here(app: App[object], session: Session, command: str) -> bool
         ChooserRow("once", label("Run it once")),
         ChooserRow("always", label(f"Run it, and do not ask again in {session.workspace.root.name}")),
     ]
-    question = Chooser(
-        f"Run in the real folder, where what it writes stays: {command}", lambda _: rows, "Enter chooses"
-    )
+    title = f"Run in the real folder, where what it writes stays: {command}"
+    question = Chooser(title, lambda _: rows, "y runs it once, Enter chooses", answers={"y": "once"})
     chosen = await app.push_screen_wait(question)
     if chosen == "always":
         try:
@@ -54,7 +53,10 @@ async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> boo
         yes = "Run it, and do not ask about others like it in this session" if needed.once else "Run it once"
         rows = [ChooserRow("", label("No, leave it")), ChooserRow("yes", label(yes))]
         rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in wrap(needed.how, 68)]
-        if not await app.push_screen_wait(Chooser(f"Run {needed.command}", lambda _: rows, "Enter chooses")):
+        question = Chooser(
+            f"Run {needed.command}", lambda _: rows, "y runs it, Enter chooses", answers={"y": "yes"}
+        )
+        if not await app.push_screen_wait(question):
             return False
         await run(allowed=True)
     return True
