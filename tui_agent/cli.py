@@ -42,6 +42,9 @@ _EPILOG = "`tui-agent COMMAND --help` says more. --debug, anywhere, shows where 
 def open_screen(options: ScreenOptions) -> int:
     """Open the workspace full screen and return the exit status."""
     _needs_a_terminal()
+    if not options.named and not _wanted(options.workspace):
+        output.error("nothing was opened: start tui-agent in the folder of a project, or name one")
+        return 1
     gc.disable()  # a third of the start would go into it; the screen switches it on when it is complete
     import asyncio
 
@@ -74,6 +77,12 @@ def open_screen(options: ScreenOptions) -> int:
             loop=loop,
             at_last=ahead.process.close,
         )
+
+
+def _wanted(folder: Path) -> bool:
+    """Ask before a folder in which the program was started by accident is listed and watched."""
+    why = arguments.why_ask_first(folder)
+    return not why or click.confirm(f"{why}: all of it would be listed and watched. Open it?")
 
 
 async def _open(
@@ -267,6 +276,7 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
     return open_screen(
         ScreenOptions(
             workspace=_workspace("." if path is None else path),
+            named=path is not None or resume is not None or options["continue_newest"],
             resume=resume,
             continue_newest=options["continue_newest"],
             overrides=arguments.overrides(options["settings"], named),

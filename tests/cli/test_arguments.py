@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 from types import ModuleType
 from unittest.mock import Mock, call, create_autospec
@@ -13,7 +14,7 @@ from support.privileges import unprivileged
 
 from tui_agent import cli
 from tui_agent.errors import Unreachable
-from tui_agent.headless import review, sessions
+from tui_agent.headless import arguments, review, sessions
 from tui_agent.headless import run as run_module
 from tui_agent.headless.arguments import (
     DecideOptions,
@@ -179,10 +180,38 @@ def test_importing_says_that_it_cannot(run, workspace):
     assert "a.py was not imported" in outcome.sentence
 
 
+@pytest.mark.parametrize("why", ["your home folder", "the root of the file system", "more than 0 files"])
+def test_a_run_in_a_folder_that_is_hardly_a_project_needs_its_name(run, ran, workspace, monkeypatch, why):
+    monkeypatch.setattr(arguments, "MOST_FILES", 0)
+    if why == "your home folder":
+        monkeypatch.setenv("HOME", str(workspace))
+    elif "root" in why:
+        monkeypatch.chdir("/")
+    outcome = run("run", "change it")
+    assert outcome.status == 2
+    assert why in outcome.sentence and "name a folder with --workspace" in outcome.sentence
+    assert not ran.called
+    run("run", "change it", "--workspace", ".")
+    run("run", "change it", "--session", "last")
+    assert ran.call_count == 2
+
+
+def test_of_a_repository_the_files_that_git_tracks_are_counted(workspace, monkeypatch):
+    monkeypatch.setattr(arguments, "MOST_FILES", 1)
+    for args in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *args], check=True)
+    assert "more than 1 files" in arguments.why_ask_first(workspace)
+    monkeypatch.setattr(arguments, "MOST_FILES", 2)
+    (workspace / "untracked").touch()
+    assert not arguments.why_ask_first(workspace)
+    (workspace / ".git/index").unlink()
+    assert not arguments.why_ask_first(workspace)
+
+
 class TestOpening:
     def test_nothing_opens_this_folder(self, run, opened, workspace):
         assert run().status == 0
-        assert handed(opened) == [ScreenOptions(workspace)]
+        assert handed(opened) == [ScreenOptions(workspace, named=False)]
 
     def test_takes_every_option_of_the_contract(self, run, opened, workspace, tmp_path):
         run(

@@ -171,3 +171,16 @@ def test_a_terminal_that_does_not_read_holds_up_nothing(program: Program, home: 
         os.close(program.master)
     ends(program)
     kept(home, "kept words")
+
+
+def test_the_home_folder_opened_by_accident_is_asked_about_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    question = "is your home folder: all of it would be listed and watched. Open it? [y/N]:"
+    for answer, then in ((b"\r", "nothing was opened"), (b"y\r", "Chat")):
+        with running(Program(folder=tmp_path, home=tmp_path / "own"), sign="]:") as program:
+            assert question in program.text.replace("\n", "")
+            assert not (tmp_path / "own" / "data").exists()
+            program.type(answer)
+            program.shows(then)

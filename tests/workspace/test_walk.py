@@ -15,7 +15,7 @@ from support.trees import make_repository, make_tree, run_git
 from tui_agent.git import process as git_process
 from tui_agent.workspace.git_listing import list_without_repository
 from tui_agent.workspace.ignore_files import IgnoreFiles, rules_for
-from tui_agent.workspace.walk import walk
+from tui_agent.workspace.walk import holds_more, walk
 
 
 def walked(root: Path) -> list[str]:
@@ -175,3 +175,9 @@ def test_repositories_inside_a_plain_folder_keep_their_own_rules(tmp_path: Path)
     assert list_without_repository(str(tmp_path)).paths == [
         *(".gitignore", "a.py", "inner/.gitignore", "inner/i.py", "inner/y.log")
     ]
+
+
+def test_files_are_counted_without_what_is_bulky_until_there_are_more(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"a/b.py": "", "c.py": "", "node_modules/d.js": "", ".git/config": ""})
+    assert holds_more(str(tmp_path), 1, 60.0)
+    assert not holds_more(str(tmp_path), 2, 60.0)

@@ -21,6 +21,9 @@ from tui_agent.settings.files import reason_of
 
 #: More words are not a request; a file is named instead.
 MOST_PROMPT_BYTES = 16 * 1024 * 1024
+#: A folder of more files is opened after a question; it takes at most so many seconds to find that out.
+MOST_FILES = 200_000
+COUNT_WITHIN = 1.0
 _COMMAND = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
 _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 
@@ -46,6 +49,32 @@ def workspace_folder(path: str) -> Path:
     except (OSError, RuntimeError) as error:
         why = reason_of(error) if isinstance(error, OSError) else "its links go in a circle"
         raise UsageError(f"the folder {shown} cannot be opened ({why})", "name another") from None
+
+
+def why_ask_first(folder: Path) -> str:
+    """What speaks against opening a folder that nobody named, such as "… is your home folder"; else ""."""
+    from tui_agent.workspace.walk import holds_more
+
+    shown = escaped(str(folder))
+    if folder == folder.parent:
+        return f"{shown} is the root of the file system"
+    if str(folder) == os.path.realpath(os.path.expanduser("~")):
+        return f"{shown} is your home folder"
+    if os.path.exists(folder / ".git"):
+        many = _tracked(folder) > MOST_FILES
+    else:
+        many = holds_more(str(folder), MOST_FILES, COUNT_WITHIN)
+    return f"{shown} holds more than {MOST_FILES:,} files" if many else ""
+
+
+def _tracked(folder: Path) -> int:
+    """How many files git tracks, by the header of the repository's index; 0 where that is not known."""
+    try:
+        with open(folder / ".git" / "index", "rb") as index:
+            header = index.read(12)
+    except OSError:
+        return 0
+    return int.from_bytes(header[8:]) if header.startswith(b"DIRC") else 0
 
 
 def file_below(workspace: Path, name: str) -> str:
@@ -179,9 +208,13 @@ class DecideOptions(Struct, frozen=True):
 
 
 class ScreenOptions(Struct, frozen=True):
-    """`tui-agent [PATH]`. `resume` is an id, "" to pick one, None not to; `overrides` hold `--theme` and so on."""
+    """`tui-agent [PATH]`. `resume` is an id, "" to pick one, None not to; `overrides` hold `--theme` and so on.
+
+    `named` says that the person gave the folder, and did not just start the program in it.
+    """
 
     workspace: Path
+    named: bool = True
     resume: str | None = None
     continue_newest: bool = False
     overrides: tuple[str, ...] = ()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from tui_agent.errors import UsageError
 from tui_agent.headless import arguments
@@ -78,6 +80,8 @@ def run(
 ) -> int:
     """Run one turn without a screen. PROMPT is the request; - reads it from standard input."""
     folder = arguments.workspace_folder(workspace)
+    if not session and (why := _why_not_here(folder)):
+        raise UsageError(why, "name a folder with --workspace, also if it is to be this one")
     if checks == "none" and flags["apply"] == "checked":
         raise UsageError("--apply checked and --checks none were both given", "use one of them")
     named = (
@@ -103,6 +107,13 @@ def run(
         from tui_agent.headless import run as body
 
         return body.run(options, ahead)
+
+
+def _why_not_here(folder: Path) -> str:
+    """Why nothing is run in the folder that the program was started in, unless it is named; else ""."""
+    context = click.get_current_context()
+    given = context.get_parameter_source("workspace") is not ParameterSource.DEFAULT
+    return "" if given else arguments.why_ask_first(folder)
 
 
 def _decision(name: Any, words: str) -> click.Command:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from typing import Final, Protocol
 
@@ -65,6 +66,17 @@ def walk(root: str, ignores: Ignores | None = None, folder: str = "", limit: int
             return _named(found, cut=True)
         found.append(path)
     return _named(found)
+
+
+def holds_more(root: str, most: int, within: float) -> bool:
+    """Whether a walk of at most `within` seconds finds more than `most` files."""
+    end = time.monotonic() + within
+    for count, _ in enumerate(_files(root, "", BulkyIgnores()), 1):
+        if count > most:
+            return True
+        if count % 1_000 == 0 and time.monotonic() > end:
+            return False
+    return False
 
 
 def as_texts(names: bytes) -> FileListing:
