@@ -35,6 +35,8 @@ _SLICE = 50_000
 _ENDS = ("]},", "},", ",")
 _SPACE = late(r"[ \t\n\r]*+")
 _TAIL = late(r"[\s\]})]*(?:`{3,}|~{3,})?[\s\]})]*")
+#: A line that opens a fence is no longer.
+_LONGEST_FENCE = 1_000
 _FENCE_BEFORE = late(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
 
 
@@ -81,7 +83,7 @@ def _opens(text: str, start: int, keys: Sequence[str]) -> bool:
 def read_at(text: str, start: int) -> ReadObject:
     """The object that begins at `start`, strictly first, then with the mistakes that are certain."""
     head = text[:start].rstrip(" \t\r\n[")
-    fence = _FENCE_BEFORE.search(head)
+    fence = _FENCE_BEFORE.search(head, max(0, len(head) - _LONGEST_FENCE))
     begin = fence.start() if fence else len(head)
     before = head[:begin].strip(" \t\r\n[")
     try:

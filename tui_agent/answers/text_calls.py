@@ -64,8 +64,8 @@ _PARAMETER = late(r"\s*<parameter=([\w.-]{1,80})>\n?")
 _NAMED = late(r"\s*([\w.-]{1,80})(?:\[CALL_ID\]\w{1,40})?(?:\[ARGS\])?\s*(?=\{)")
 _CLOSING = late(r"\s*(?:</function>\s*)?(?:</tool_call>|<\|call\|>|<\|eot_id\|>|<\|eom_id\|>|</s>)")
 _JSON = late(
-    r"(?:^[ \t]*|(?<=[\w)]: )|^[ \t]*(?:\d{1,2}[.)]|[-*+])[ \t]+)"
-    r"(?:(?P<fence>`{3,}|~{3,})[ \t]*\w*[ \t]*\r?\n\s*)?(?P<sign>[\[{])",
+    r"(?:^[ \t]*+|(?<=[\w)]: )|^[ \t]*+(?:\d{1,2}[.)]|[-*+])[ \t]++)"
+    r"(?:(?P<fence>`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+\r?\n\s*+)?(?P<sign>[\[{])",
     re.MULTILINE,
 )
 _FENCE_END = late(r"\s*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
@@ -416,10 +416,13 @@ _HIDDEN = late(
     re.MULTILINE,
 )
 _OPENED = late(
-    r"^[ \t]{0,40}+(?:(?P<fence>`{3,}|~{3,})\w*[ \t]{0,40}\n\s{0,40})?(?:[\[{]\s{0,40}){1,40}(?:\"|\Z)",
+    r"^[ \t]{0,40}+(?:(?P<fence>`{3,}+|~{3,}+)\w*+[ \t]{0,40}+\n\s{0,40}+)?(?:[\[{]\s{0,40}+){1,8}+(?:\"|\Z)",
     re.MULTILINE,
 )
-#: The end of what came, where it may be the beginning of either.
+#: The signs that `_HIDDEN` begins with: one is in every text that it is looked for in.
+_HIDING = ("<tool_call>", "<function", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
+#: The end of what came, where it may be the beginning of either; it is within so many letters.
+_LONGEST_TAIL = 400
 _PERHAPS = late(
     r"(?:^[ \t]{0,40}(?:[`~]{1,4}\w*[ \t]{0,40}(?:\n\s{0,40})?)?|[<\[][\w|<>=/]{0,40}(?:commentary[^<\n]{0,40})?)\Z",
     re.MULTILINE,
@@ -445,11 +448,13 @@ class CallFilter:
         if self._off or self._hides:
             return "" if self._hides else piece
         self._held += piece
-        if (sign := _HIDDEN.search(self._held)) is not None:
+        held = self._held
+        sign = _HIDDEN.search(held) if any(it in held for it in _HIDING) else None
+        if sign is not None:
             return self._hide(sign.start())
-        opened = _OPENED.search(self._held)
+        opened = _OPENED.search(held) if "{" in held or "[" in held else None
         if opened is None:
-            tail = _PERHAPS.search(self._held)
+            tail = _PERHAPS.search(held, max(0, len(held) - _LONGEST_TAIL))
             return self._pass(tail.start() if tail else len(self._held))
         block = self._held[opened.start() :]
         if _HINT.search(block):

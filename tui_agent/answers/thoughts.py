@@ -26,7 +26,7 @@ _SHOWN_NAMES = "details|example|examples|sample|blockquote|aside"
 _LONGEST_TAG = 120
 _ATTRIBUTES = r"(?:[ \t][^<>\n]{0,80})?"
 _OPENS = (
-    rf"<(?P<angle>(?:[a-z]{{1,12}}:)?(?:{_NAMES})){_ATTRIBUTES}>"
+    rf"<(?P<angle>(?:[a-z]{{1,12}}+:)?(?:{_NAMES})){_ATTRIBUTES}>"
     rf"|\[(?P<square>think|thinking|thought|reasoning)\]|◁(?P<triangle>{_NAMES})▷"
     rf"|<\|(?P<start>start|begin)_(?:of_)?(?P<bar>{_NAMES})\|>|<\|(?P<plain>{_NAMES})\|>"
     r"|(?P<harmony>(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>)"
@@ -44,7 +44,7 @@ _MAY_OPEN = late(
 )
 _HARMONY_END = late(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
 _LONGEST_END = 40
-_UNOPENED_END = late(rf"(?:</(?:[a-z]{{1,12}}:)?(?:{_NAMES})>|\[/THINK\]|◁/think▷)[ \t]*(?:\r?\n|\Z)", re.I)
+_UNOPENED_END = late(rf"(?:</(?:[a-z]{{1,12}}+:)?(?:{_NAMES})>|\[/THINK\]|◁/think▷)[ \t]*(?:\r?\n|\Z)", re.I)
 
 
 def _end_of(opening: re.Match[str]) -> re.Pattern[str]:
@@ -141,7 +141,21 @@ _BEGINNING = late(
 )
 #: Without one of these there is nothing to be found, and behind so many lines that could be it nobody looks.
 _ANY = late(
-    rf"<(?:!--|(?:[a-z]{{1,12}}:)?(?:{_NAMES}|{_SHOWN_NAMES})\b|\|)|\[(?:{_NAMES})\]|◁", re.IGNORECASE
+    rf"<(?:!--|(?:[a-z]{{1,12}}+:)?(?:{_NAMES}|{_SHOWN_NAMES})\b|\|)|\[(?:{_NAMES})\]|◁", re.IGNORECASE
+)
+#: What is in each of these, so that no text without it is searched by them.
+_STEMS = ("think", "thought", "reason", "analysis", "scratch", "reflect", "monologue", "cot", "deliberation")
+_STEMS += (
+    "rationale",
+    "brainstorm",
+    "details",
+    "example",
+    "sample",
+    "blockquote",
+    "aside",
+    "<!--",
+    "<|",
+    "◁",
 )
 _MOST_TRIES = 50_000
 _DIFF_LINE = late(r"(?:[ +\-\\@][^\n]*|(?:diff --git |index |--- |\+\+\+ )[^\n]*)?(?:\n|\Z)")
@@ -166,7 +180,8 @@ def asides(text: str) -> Iterator[Aside]:
     """The thoughts and comments that begin on a line of their own outside of all that has a text of its own."""
     at = tries = 0
     missing: set[str] = set()
-    if not _ANY.search(text):
+    low = text.lower()
+    if not any(stem in low for stem in _STEMS) or not _ANY.search(text):
         return
     while at < len(text) and tries < _MOST_TRIES and (found := _BEGINNING.search(text, at)):
         tries += 1
