@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from support.repositories import repository
-from support.sessions import reply
+from support.sessions import open_session, reply
 from support.subtasks import GoalModel, states, working
 from support.trees import until
 
 from tui_agent.errors import FileError, SessionError
+from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
 from tui_agent.store.usage import Usage
@@ -103,3 +104,18 @@ async def test_what_may_cost_nothing_more_is_refused_once(folder: Path):
         await session.subtasks.settled()
         refused = [item for item in session.state.notices.items if "No sub-task is started" in item.text]
         assert len(refused) == 1 and not any(task.wanted for task in session.state.subtasks.tasks)
+        assert notes(session) == [refused[0].text]
+
+
+@pytest.mark.parametrize("needs", [[], ["nobody"]])
+async def test_sub_tasks_that_are_refused_are_told_in_the_chat_for_good(folder: Path, needs: list[str]):
+    tasks = [{"id": f"p{n}", "goal": f"Part {n}", "dependencies": needs} for n in range(20)]
+    async with open_session(folder, [reply("Twenty parts.", subTasks=tasks)]) as session:
+        await session.chat.submit("Split it")
+        await session.chat.finished()
+        (note,) = notes(session)
+        assert ("nobody" if needs else "were refused: p8, p9") in note
+
+
+def notes(session: Session) -> list[str]:
+    return [message.text for message in session.state.chat.messages if message.kind == "note"]

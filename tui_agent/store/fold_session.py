@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tui_agent.store import events as e
-from tui_agent.store.state import Notice, NoticesSlice, SessionSlice, State
+from tui_agent.store.fold_turn import say
+from tui_agent.store.state import ChatMessage, Notice, NoticesSlice, SessionSlice, State
 
 NOTICES_KEPT = 50
 
@@ -66,7 +67,10 @@ def _model_status(state: State, event: e.ModelStatusChanged) -> State:
 def _notice(state: State, event: e.NoticeGiven) -> State:
     total = state.notices.total + 1
     items = (*state.notices.items, Notice(total, event.level, event.text))[-NOTICES_KEPT:]
-    return replace(state, notices=NoticesSlice(items, total))
+    state = replace(state, notices=NoticesSlice(items, total))
+    if not event.in_chat:
+        return state
+    return say(state, ChatMessage(0, "note", state.turn.number, event.text, level=event.level))
 
 
 def _layout(state: State, event: e.LayoutChanged) -> State:

@@ -85,10 +85,12 @@ class ModelStatusChanged(Passing, frozen=True):
 
 
 class NoticeGiven(Lasting, frozen=True):
-    """The program has something to say that does not belong to the conversation."""
+    """The program has something to say that does not belong to the conversation. `in_chat`: it stays there as a note,
+    since it is told nowhere else."""
 
     level: Literal["info", "warning", "error"]
     text: str
+    in_chat: bool = False
 
 
 class LayoutChanged(Growing, frozen=True):

@@ -189,7 +189,8 @@ class Scheduler:
     async def _refuse(self, why: str) -> None:
         wanted = tuple(task.id for task in self.state.subtasks.tasks if task.wanted)
         self._parent.requests.told = True
-        notice = e.NoticeGiven("warning", f"No sub-task is started. {why}: raise it, then run them again")
+        said = f"No sub-task is started. {why}: raise it, then run them again"
+        notice = e.NoticeGiven("warning", said, in_chat=True)
         await self._parent.journal.record(notice, e.SubTasksWanted(wanted, wanted=False))
 
     async def _tell_limit(self) -> None:

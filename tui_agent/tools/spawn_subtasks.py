@@ -47,7 +47,7 @@ async def propose_sub_tasks(
         return ()
     wrong = faults(together(graph, tasks)) if settings.max_depth else [TOO_DEEP]
     for fault in wrong:
-        await emit(e.NoticeGiven("warning", f"The sub-tasks were refused: {fault}"))
+        await emit(e.NoticeGiven("warning", f"The sub-tasks were refused: {fault}", in_chat=True))
     if wrong:
         return tuple(f"Your sub-tasks were refused: {fault}" for fault in wrong)
     told: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ async def propose_sub_tasks(
         names = ", ".join(task.id for task in refused)
         most = settings.max_per_turn
         why = f"a turn may have {most} sub-tasks (subtasks.max_per_turn), these were refused: {names}"
-        await emit(e.NoticeGiven("warning", f"Not all sub-tasks were taken: {why}"))
+        await emit(e.NoticeGiven("warning", f"Not all sub-tasks were taken: {why}", in_chat=True))
         told = (f"Not all of your sub-tasks were taken: {why}. Do not propose them again in this turn.",)
     if not tasks:
         return told
