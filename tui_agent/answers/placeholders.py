@@ -101,13 +101,16 @@ def placeholder(path: str, base: str | None, new: str) -> str:
     """
     own = Counter(line.strip() for line in (base or "").splitlines())
     lines = new.splitlines()
+    now: Counter[str] | None = None
     for number in _suspects(lines):
         bare = lines[number].strip()
         if own[bare] and not _ONLY_DOTS.fullmatch(bare):
             continue
         if _stands_for_more(path, lines, number, base is None or not base.strip()):
-            if own[bare] and own[bare] >= sum(line.strip() == bare for line in lines):
-                continue
+            if own[bare]:
+                now = now or Counter(line.strip() for line in lines)
+                if own[bare] >= now[bare]:
+                    continue
             return bare
     return ""
 
@@ -123,10 +126,49 @@ _SUSPECT = late(
 )
 
 
+#: What `_SUSPECT` finds holds one of these, in small letters; finding them is quicker, in many lines together.
+_STEMS = ("...", ". . .", "unchanged", "no change", "same as", "as before", "as above", "like before", "rest")
+_STEMS += (
+    "remain",
+    "existing",
+    "previous",
+    "original",
+    "other",
+    "snip",
+    "cut",
+    "etc",
+    "and so on",
+    "truncated",
+)
+_STEMS += (
+    "omitted",
+    "keep",
+    "lines",
+    "stay",
+    "goes here",
+    "wie ",
+    "usw",
+    "ausgelassen",
+    "bestehend",
+    "comme",
+)
+_STEMS += ("existant", "sans ch", "sin cambios", "igual", "existente", "sem alt", "inchang")
+_OTHER_STEMS = ("…", "unverändert", "gekürzt", "остальн", "без изм", "как ", *"其剩以上原现已之省保不同残既")
+_TOGETHER = 500
+
+
 def _suspects(lines: Sequence[str]) -> Iterator[int]:
-    for number, line in enumerate(lines):
-        if len(line) <= _LONGEST and _SUSPECT.search(line):
-            yield number
+    for begin in range(0, len(lines), _TOGETHER):
+        text = "\n".join(lines[begin : begin + _TOGETHER]).lower()
+        stems = _STEMS if text.isascii() else (*_STEMS, *_OTHER_STEMS)
+        there = [stem for stem in stems if stem in text]
+        for number in range(begin, min(begin + _TOGETHER, len(lines))) if there else ():
+            line = lines[number]
+            if len(line) > _LONGEST:
+                continue
+            low = line.lower()
+            if any(stem in low for stem in there) and _SUSPECT.search(line):
+                yield number
 
 
 def _stands_for_more(path: str, lines: Sequence[str], number: int, fresh: bool) -> bool:
@@ -163,8 +205,8 @@ def _is_code(path: str, lines: Sequence[str], number: int) -> bool:
     if not low.endswith(_PYTHON):
         return False
     depth = _depth(lines[number])
-    before = next((line for line in reversed(lines[:number]) if line.strip()), "")
-    after = next((line for line in lines[number + 1 :] if line.strip()), "")
+    before = next((lines[at] for at in range(number - 1, -1, -1) if lines[at].strip()), "")
+    after = next((lines[at] for at in range(number + 1, len(lines)) if lines[at].strip()), "")
     head = before.split("#", 1)[0].rstrip()
     if before.lstrip().startswith((">>>", "...")) or head.endswith(("(", "[", ",")):
         return True
