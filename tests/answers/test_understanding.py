@@ -10,6 +10,8 @@ import pytest
 from support.local_replies import CALL, READ, REPLY, J
 from support.shapes import FUNCTIONS, RESPONSE
 
+from tui_agent.answers import thoughts
+from tui_agent.answers.explaining import Fences
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import ChangeRequest, Reply
@@ -372,3 +374,17 @@ def test_arguments_keep_json(size: int) -> None:
 def test_a_section_of_an_envelope_may_have_padding_or_another_verb(line: str) -> None:
     reply = read(f"*** Begin Patch\n*** Add File: a\n+x\n{line}\n@@\n-a\n+b\n*** End Patch\n")
     assert [(change.path, change.diff) for change in reply.changes] == [("a", None), ("m.py", "@@\n-a\n+b")]
+
+
+def test_every_tag_of_the_table_is_found_by_the_quick_look() -> None:
+    for name in f"{thoughts._NAMES}|{thoughts._SHOWN_NAMES}".split("|"):
+        [aside] = thoughts.asides(f"Words.\n<{name.upper()}>\nno\n</{name}>\nMore.\n")
+        assert aside.text == "\nno\n", name
+
+
+def test_fences_are_found_as_far_as_they_are_asked_about_in_any_order() -> None:
+    text = "a\n```\nx {1}\n```\n{2} b\n```\ny {3}\n```\n{4}"
+    places = [text.index(f"{{{number}}}") for number in (1, 2, 3, 4)]
+    forwards, backwards = Fences(text), Fences(text)
+    assert [forwards.quotes(at) for at in places] == [True, False, True, False]
+    assert [backwards.quotes(at) for at in reversed(places)] == [False, True, False, True]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 
 from tui_agent.files.late_expressions import late
 
@@ -65,25 +66,25 @@ class Fences:
         self.quoted = False
         self._begins: list[int] = []
         self._ends: list[tuple[int, int]] = []
-        self._known = False
+        self._more = self._found()
 
-    def _find(self) -> None:
-        """Go through the text, when the first place is asked about."""
-        self._known, text = True, self._text
-        opened = None
+    def _found(self) -> Iterator[int]:
+        """Go through the text as far as it is asked about: the end of each fence that was added."""
+        text, opened = self._text, None
         for found in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
             if opened is None:
                 if "`" not in found[2]:
                     opened = found
             elif found[1][0] == opened[1][0] and len(found[1]) >= len(opened[1]) and not found[2].strip():
-                self._add(opened, found.end())
+                yield self._add(opened, found.end())
                 opened = None
         if opened is not None:
-            self._add(opened, len(text))
+            yield self._add(opened, len(text))
 
-    def _add(self, opened: re.Match[str], end: int) -> None:
+    def _add(self, opened: re.Match[str], end: int) -> int:
         self._begins.append(opened.start())
         self._ends.append((opened.end(), end))
+        return end
 
     def quotes(self, at: int) -> bool:
         """Whether a place is inside a fence among other text, or in a code span of its line."""
@@ -92,8 +93,8 @@ class Fences:
         return quoted
 
     def _quotes(self, at: int) -> bool:
-        if not self._known:
-            self._find()
+        if not self._ends or self._ends[-1][1] <= at:
+            next((end for end in self._more if end > at), None)
         number = bisect_right(self._begins, at) - 1
         if number >= 0 and self._begins[number] < at < self._ends[number][1]:
             return bool(self._text[self._ends[number][0] : at].strip(" \t\r\n["))

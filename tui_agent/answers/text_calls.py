@@ -416,7 +416,7 @@ _HIDDEN = late(
     re.MULTILINE,
 )
 _OPENED = late(
-    r"^[ \t]{0,40}+(?:(?P<fence>`{3,}+|~{3,}+)\w*+[ \t]{0,40}+\n\s{0,40}+)?(?:[\[{]\s{0,40}+){1,8}+(?:\"|\Z)",
+    r"^[ \t]{0,40}+(?:(?P<fence>`{3,}+|~{3,}+)\w*+[ \t]{0,40}+\n\s{0,40}+)?(?:[\[{]\s{0,40}+){1,4}+(?:\"|\Z)",
     re.MULTILINE,
 )
 #: The signs that `_HIDDEN` begins with: one is in every text that it is looked for in.

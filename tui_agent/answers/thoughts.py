@@ -180,8 +180,7 @@ def asides(text: str) -> Iterator[Aside]:
     """The thoughts and comments that begin on a line of their own outside of all that has a text of its own."""
     at = tries = 0
     missing: set[str] = set()
-    low = text.lower()
-    if not any(stem in low for stem in _STEMS) or not _ANY.search(text):
+    if not _may_hold_tags(text) or not _ANY.search(text):
         return
     while at < len(text) and tries < _MOST_TRIES and (found := _BEGINNING.search(text, at)):
         tries += 1
@@ -205,6 +204,11 @@ def asides(text: str) -> Iterator[Aside]:
         close = _harmony_close(text, end) if found["harmony"] else end.end()
         yield Aside(begin, close, thought, text[found.end() : end.start()])
         at = close
+
+
+def _may_hold_tags(text: str) -> bool:
+    low = text.lower()
+    return any(stem in low for stem in _STEMS)
 
 
 def _closing(found: re.Match[str]) -> re.Pattern[str]:
@@ -279,7 +283,7 @@ def _json_end(text: str, at: int, missing: set[str]) -> int:
 
 def unopened(text: str) -> int:
     """The place after a thought whose beginning is not in the answer; 0 where there is none."""
-    signs = any(sign in text for sign in ("</", "[/", "◁/"))
+    signs = any(sign in text for sign in ("</", "[/", "◁/")) and _may_hold_tags(text)
     end = _UNOPENED_END.search(text) if signs else None
     if end is None:
         return 0
