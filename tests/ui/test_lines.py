@@ -63,3 +63,14 @@ def test_control_characters_and_markup_become_visible_text():
     text = drawn(Line((Piece(HOSTILE),)), 80)
     assert "\x1b" not in text and "\n" not in text and "\u202e" not in text
     assert text.startswith("[red]x[/red] [@click=app.quit]␛[31m␇␤␉日本語")
+
+
+def test_what_is_shown_only_in_free_cells_takes_none_from_the_others():
+    line = Line(
+        (Piece("name", gives="end"), Piece("  all of the goal", gives="all")),
+        (Piece("a long word"), Piece("x")),
+    )
+    assert drawn(line, 40) == "name  all of the goal        a long word"
+    assert drawn(line, 28) == "name  all of th… a long word"
+    assert drawn(line, 20) == "name     a long word"
+    assert drawn(line, 8) == "name   x"

@@ -151,6 +151,21 @@ async def test_with_room_a_node_tells_time_tokens_and_cost():
         assert "tests ◉ waits for api" in app.text
 
 
+async def test_a_row_tells_the_goal_in_the_cells_that_are_free():
+    tasks = [SubTask("api", "Give the client timeouts everywhere"), SubTask("ui", f"Show {HOSTILE}")]
+    app = drawn(*tasks)
+    async with app.run_test(size=(110, 8)) as pilot:
+        await pilot.pause()
+        assert app.line_with("▎ api ○").rstrip().endswith("Give the client timeouts everywhere")
+        assert "\x1b" not in app.text
+        await pilot.resize_terminal(44, 8)
+        await pilot.pause()
+        assert "Give the client…" in app.text or "Give the clie" in app.text
+        await pilot.resize_terminal(16, 8)
+        await pilot.pause()
+        assert "Give" not in app.text
+
+
 async def test_one_without_a_word_is_shown_as_silent_by_its_mark_and_in_words():
     app = drawn(*TASKS)
     async with app.run_test(size=(110, 20)) as pilot:

@@ -105,12 +105,14 @@ def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row
 
 
 def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:
-    """A row for each task, what it waits for or what it takes at its right end; its mark can be pressed."""
+    """A row for each task, its goal where there is room, what it waits for or what it takes at its right end; its mark
+    can be pressed."""
     rows = []
     for depth, layer in enumerate(layers(tasks)):
         for task in layer:
             fact = facts[task.id]
-            pieces = (fact.mark, Piece(" "), Piece("  " * min(depth, 3)), Piece(task.id, "", "end"))
+            name, goal = Piece(task.id, "", "end"), Piece(f"  {task.goal}", "muted", "all")
+            pieces = (fact.mark, Piece(" "), Piece("  " * min(depth, 3)), name, goal)
             right = tuple(piece for piece in (fact.long, fact.short) if piece.text)
             rows.append(Row(task.id, Line(pieces, right), marked=True))
     return rows

@@ -24,6 +24,8 @@ from tui_agent.ui.widgets.lines import Lined, Piece, column, fit
 _LONGEST = 16
 #: Cells for what is told beside a name: the most of these that the whole graph has room for.
 _ROOMS = (20, 7, 0)
+#: A goal is told behind the last name of a row where so many cells are free.
+_GOAL_FROM = 12
 
 
 class GraphView(Lined):
@@ -160,6 +162,11 @@ class GraphView(Lined):
                 segments.append(Segment(" " * (x - at)))
             segments += piece
             at = x + sum(segment.cell_length for segment in piece)
+        last = next((node for node in canvas.rows[y] if node.x + node.width == at), None)
+        room = self.across - at
+        if last is not None and room >= _GOAL_FROM:
+            goal = one_line(self._tasks[last.name].goal)
+            segments.append(Segment(fit(goal, room), self.ink("muted")))
         return segments
 
     def _node(self, node: Node) -> list[Segment]:

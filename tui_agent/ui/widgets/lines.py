@@ -25,11 +25,12 @@ _SPACES = re.compile(r"( +)")
 
 
 class Piece(NamedTuple):
-    """Text and its meaning. `gives` says which end of it is left out first where the line is too narrow."""
+    """Text and its meaning. `gives` says which end of it is left out first where the line is too narrow; `all` of it
+    is shown only in cells that nothing else takes."""
 
     text: str
     ink: str = ""
-    gives: Literal["", "start", "end"] = ""
+    gives: Literal["", "start", "end", "all"] = ""
 
 
 class Line(NamedTuple):
@@ -66,8 +67,13 @@ def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip
     """The line in exactly `width` cells; `base` lies under every piece, such as the mark of the cursor."""
     base = base or Style.null()
     left = [piece._replace(text=one_line(piece.text)) for piece in line.left]
-    right = _right(line.right, width, sum(cell_len(piece.text) for piece in left))
+    needed = sum(cell_len(piece.text) for piece in left if piece.gives != "all")
+    right = _right(line.right, width, needed)
     room = width - cell_len(right.text) - 1 if right.text else width
+    left = [
+        piece._replace(text=_in_free(piece.text, room - needed)) if piece.gives == "all" else piece
+        for piece in left
+    ]
     segments = [Segment(piece.text, inks(piece.ink) + base) for piece in _fitted(left, room)]
     used = sum(segment.cell_length for segment in segments)
     segments.append(Segment(" " * max(width - used - cell_len(right.text), 0), base))
@@ -100,6 +106,11 @@ def _words(text: str, width: int) -> list[str]:
     return [
         piece for part in parts for piece in (chop_cells(part, width) if len(part) * 2 > width else [part])
     ]
+
+
+def _in_free(text: str, room: int) -> str:
+    """As much of it as `room` cells hold; nothing where that would hardly be a word."""
+    return fit(text, room) if room >= _SHORTEST * 2 else ""
 
 
 def _right(choices: Sequence[Piece], width: int, left: int) -> Piece:
