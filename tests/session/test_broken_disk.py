@@ -121,7 +121,7 @@ async def test_a_file_that_is_protected_from_writing_stops_the_whole_batch(root:
         with pytest.raises(TuiAgentError, match=r"b\.txt is write-protected.*chmod u\+w b\.txt"):
             await session.review.apply()
         assert tree(root) == old
-        why = "not written, b.txt is write-protected: allow it with `chmod u+w b.txt`"
+        why = "b.txt is write-protected: allow it with `chmod u+w b.txt`"
         assert {(one.state, one.reason) for one in session.state.review.open} == {("pending", why)}
         (root / "b.txt").chmod(0o644)
         await session.review.apply()

@@ -91,7 +91,7 @@ class Applier:
     async def _say_why(self, changes: Sequence[Change], error: TuiAgentError) -> None:
         """Give changes that wait on, since a file cannot be written, that as their reason. What moved meanwhile is
         looked at again instead."""
-        why = f"not written, {error}"
+        why = str(error)
         said = [change for change in changes if change.state == "pending" and change.reason != why]
         if said and (isinstance(error, StillWritten) or not isinstance(error, Outdated)):
             await self._journal.record(*(e.ChangeMoved(one.id, "pending", reason=why) for one in said))
