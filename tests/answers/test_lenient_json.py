@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tui_agent.answers import lenient_json
@@ -57,6 +57,7 @@ def test_an_uncertain_mistake_ends_the_reading_before_its_entry(text: str) -> No
     assert read.opened in ("a", "")
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(VALUES)
 def test_what_json_writes_is_read_as_json_reads_it(value: Any) -> None:
     text = json.dumps({"value": value})

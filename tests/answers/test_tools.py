@@ -202,3 +202,10 @@ def test_an_id_of_an_earlier_reply_is_given_to_one_call_only() -> None:
     for index in range(2):
         reader.call(CallChunk(index, f"call_{index}", "search_text", '{"pattern": "x"}'))
     assert [call.id for call in reader.finish(cut=False).calls] == ["call_2_1_1", "call_1"]
+
+
+def test_the_words_of_a_reply_in_our_form_are_said_where_calls_are_native() -> None:
+    reader = ToolsReader(RESPONSE, FUNCTIONS, calls_as_text=False)
+    reader.text('{"summary": "It fetches pages.", "message": "From two hosts."}')
+    reply = reader.finish(False)
+    assert (reply.summary, reply.message) == ("It fetches pages.", "From two hosts.")

@@ -82,7 +82,7 @@ def test_wrong_arguments_too(words, run):
 
 
 def test_what_a_command_that_goes_on_logs_is_shown_too(run, monkeypatch):
-    def told() -> int:
+    def told(**_: object) -> int:
         try:
             raise ZeroDivisionError("by zero")
         except ZeroDivisionError as error:

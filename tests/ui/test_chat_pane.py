@@ -120,7 +120,7 @@ async def test_text_from_outside_is_never_markup(workspace: Path) -> None:
     async with on_screen(workspace, [reply(HOSTILE, message=HOSTILE + " **b** `c`", nextSteps=steps)]) as it:
         await say(it, "[b]hi[/b]")
         assert "[b]hi[/b]" in it.text
-        assert it.text.count("[red]x[/]") >= 3
+        assert it.text.count("[red]x[/]") >= 2  # the message and the step; the summary is in the message
         assert "\x1b" not in it.text and "\u202e" not in it.text
 
 

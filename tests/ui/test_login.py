@@ -106,8 +106,10 @@ async def test_a_login_that_is_denied_can_be_tried_again(
 async def test_a_home_that_cannot_be_written_is_a_sentence_before_anything_is_approved(
     server: LoginServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    server.decisions = ["authorization_pending"] * 10_000
     async with on_screen(tmp_path, overrides=["model="]) as it:  # where it is imported from nobody may read
         await opened(it, monkeypatch, COPILOT.title)
+        server.decisions.clear()
         await it.until(lambda: it.session.state.model.name == COPILOT.suggestion)
     server.asked.clear()
     with unprivileged() as public:

@@ -95,7 +95,7 @@ async def main():
         seen["globs"] = [len(globs) > 5, *("match" in vars(each) for each in globs)]
         ours = [vars(module) for name, module in sys.modules.items() if name.startswith("tui_agent.")]
         late = [value for names in ours for value in names.values() if type(value).__name__ == "_Late"]
-        seen["late"] = [len(late) > 20, *(str(each._source) for each in late if len(vars(each)) > 1)]
+        seen["late"] = [len(late) > 20, *(str(each._source) for each in late if each._compiled)]
         await pilot.press("i")
         while not (told[-1] == "ready" and set(sys.argv[2:]) <= set(sys.modules)):
             await pilot.pause(0.01)
@@ -207,11 +207,11 @@ def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, se
 
 def test_of_turns_and_tools_the_first_key_needs_what_is_small(seen: dict[str, set[str]]) -> None:
     small = {"conversation_cache", "model_choice", "pastes", "texts"}
-    for moment in ("first key", "panes"):
+    for moment, more in (("first key", set()), ("panes", {"task_report"})):
         found = {name for name in seen[moment] if name.startswith(("tui_agent.turn.", "tui_agent.tools."))}
-        assert found == {f"tui_agent.turn.{name}" for name in small}, moment
+        assert found == {f"tui_agent.turn.{name}" for name in small | more}, moment
         packages = {name.split(".")[1] for name in seen[moment] if name.startswith("tui_agent.")}
-        assert packages == set(OURS.split()), moment
+        assert packages - {"trial"} == set(OURS.split()), moment  # the search for secrets may have begun
 
 
 def test_what_a_turn_needs_waits_for_a_message(seen: dict[str, set[str]]) -> None:

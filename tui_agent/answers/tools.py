@@ -118,9 +118,11 @@ class ToolsReader:
         last = self._native.calls[-1] if self._native.calls else None
         calls = tuple(self._read(call, builder, cut and call is last) for call in made)
         said = [builder.take_reply(reply.value) for reply in found.replies if not self._only_offered(reply)]
-        for other in (*found.calls, *found.replies):
-            if self._only_offered(other):
-                offer(other, self._functions, self._response, builder)
+        said += [
+            offer(other, self._functions, self._response, builder)
+            for other in (*found.calls, *found.replies)
+            if self._only_offered(other)
+        ]
         message = "\n\n".join(
             part.strip() for part in (message_of(ledger), *(words for _, words in said)) if part.strip()
         )
@@ -180,17 +182,21 @@ def offer(
     functions: Mapping[str, Function],
     response: Schema | None,
     builder: ReplyBuilder,
-) -> None:
-    """Let the person decide about what a call or a reply in the text asks for; what cannot be offered is told."""
-    own = ReplyBuilder(response)
+) -> tuple[str, str]:
+    """Let the person decide about what a call or a reply in the text asks for; what cannot be offered is told.
+
+    Returns the summary and the message of a reply, which are said in any case.
+    """
+    own, said = ReplyBuilder(response), ("", "")
     if isinstance(found, TextReply):
-        own.take_reply(found.value)
+        said = own.take_reply(found.value)
         name = "a reply"
     else:
         take_call(found, functions, own)
         name = f"a call of {found.name[:60]}"
     why = "is shown as an example" if found.shown else "is written as text"
     builder.offer(own, f"{name} {why} in the answer")
+    return ("", "") if found.shown else said
 
 
 def take_call(call: TextCall, functions: Mapping[str, Function], builder: ReplyBuilder) -> None:

@@ -99,8 +99,8 @@ def _become(module: str, variables: Mapping[str, str], streams: tuple[int, int, 
         serve.run(importlib.import_module(module).build)
     except BaseException as error:
         os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
-    finally:
         os._exit(1)
+    os._exit(1)
 
 
 def _set_environment(variables: Mapping[str, str]) -> None:

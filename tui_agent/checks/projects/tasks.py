@@ -175,13 +175,17 @@ _HOOKS = {
 
 def hooks(project: Project) -> set[str]:
     """The names of the hooks of pre-commit."""
-    return {
-        value.strip() for key, value in _HOOK.findall(project.lines(".pre-commit-config.yaml")) if key == "id"
-    }
+    return {value.strip() for key, value in _hook_entries(project) if key == "id"}
+
+
+def _hook_entries(project: Project) -> list[tuple[str, str]]:
+    """`id` and `entry` of each hook, in order."""
+    text = project.lines(".pre-commit-config.yaml")
+    return _HOOK.findall(text) if text else []  # most folders have none, and a start waits for no expression
 
 
 def _hook_lines(project: Project) -> Iterator[str]:
-    for key, value in _HOOK.findall(project.lines(".pre-commit-config.yaml")):
+    for key, value in _hook_entries(project):
         yield _HOOKS.get(value.strip(), "") if key == "id" else value.strip()
 
 
