@@ -28,7 +28,7 @@ NO_WORK = {
 }
 #: The prompt and the editor, which are kept as the draft and the buffer; and what the others are made of.
 KEPT = {"KeptInput", "KeptArea", "Prompt", "Editor"}
-BARE = {"Input", "TextArea", "WritingArea", "MaskedInput"}
+BARE = {"Input", "TextArea", "WritingArea", "MaskedInput", "_Typed"}
 
 
 def made(source: str) -> list[str]:

@@ -83,14 +83,14 @@ class SubTaskRun:
         """Do the work. Raises what kept it from beginning. However it ends, the copy is there until `remove`."""
         copy = await self._parent.workspace.copies.make(self._folder, await snapshot)
         missing, paths = await self._prepare(copy)
-        refused = {path: why for path, why in self._lost.items() if why != NOT_THERE}
-        if refused:  # one that is not there may be what it is to make
-            said = f"Sub-task {self._task.id}: {_in_words(refused)}"
-            await self._parent.journal.record(e.NoticeGiven("warning", said))
         done = await self._work(copy, missing, paths)
         made = {step.path for step in done.changed} | {it.rename_to or it.path for it in done.changes}
         lost = {path: why for path, why in self._lost.items() if posixpath.normpath(path) not in made}
-        return replace(done, summary=f"{done.summary} ({_in_words(lost)})".lstrip()) if lost else done
+        if not lost:
+            return done  # one that was not there may be what it was to make
+        told = _in_words(lost)
+        await self._parent.journal.record(e.NoticeGiven("warning", f"Sub-task {self._task.id}: {told}"))
+        return replace(done, summary=f"{done.summary} ({told})".lstrip())
 
     async def remove(self) -> None:
         """Leave nothing of the copy. Raises `FileError` or `ChildFailed`."""
@@ -198,10 +198,6 @@ async def _to_the_end(work: Coroutine[None, None, None]) -> None:
         raise
 
 
-#: Why a file was not brought into a copy.
-NOT_THERE = "is not there"
-
-
 def _there(gate: Gate, paths: Sequence[str]) -> list[str]:
     """Those of the paths that are there and may be copied: what git ignores too, but nothing that looks secret."""
     found = []
@@ -223,7 +219,7 @@ def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
             outside = os.path.isabs(path) or os.path.normpath(path).startswith("..")
             found[path] = "lies outside the workspace" if outside else error.what
             continue
-        found[path] = "looks like a secret" if place.secret else NOT_THERE if not place.exists else ""
+        found[path] = "looks like a secret" if place.secret else "is not there" if not place.exists else ""
     return {path: why for path, why in found.items() if why}
 
 
