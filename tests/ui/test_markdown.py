@@ -179,7 +179,9 @@ def test_what_is_open_at_the_end_grows_by_what_has_come(more: str) -> None:
 
 def test_code_gets_its_colours_when_it_is_complete() -> None:
     text, reading = "```python\nx = 1\n", Reading()
-    assert draw(text).lines[0].content.spans  # it loads the words of the language, which a growing text waits for
+    assert (
+        draw(text).lines[0].content.spans
+    )  # this loads the language, for which a growing text does not wait
     assert not reading.read(text, growing=True).lines[0].content.spans
     assert reading.read(text + "```\n\nnext", growing=True).lines[0].content.spans
 
