@@ -79,5 +79,5 @@ def test_killed_while_healing_it_is_healed_the_next_time(tmp_path: Path, remaind
             healings += 1
             here.heal()
             assert here.settled(), f"killed before calls {number} and {inner}: {tree(here.root)}"
-            inner += 6
+            inner += 11
         number += 4
