@@ -340,10 +340,13 @@ def test_pipes_and_links_out_of_the_folder_are_not_waited_for(tmp_path: Path) ->
         "pom.xml",
     )
     for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        os.mkfifo(tmp_path / name)
-    (tmp_path / "tests").symlink_to("/")
-    assert found_in(tmp_path) == []
+        (tmp_path / "project" / name).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(tmp_path / "project" / name)
+    elsewhere = tmp_path / "elsewhere"
+    write(elsewhere, {"test_a.py": "import pytest\n", "conftest.py": ""})
+    project = tmp_path / "project"
+    (project / "tests").symlink_to(elsewhere)
+    assert found_in(project) == []
 
 
 def test_a_suite_concerns_everything_but_what_only_people_read(tmp_path: Path) -> None:

@@ -22,10 +22,12 @@ _SECTION = re.compile(r"^\[([^\]\n]+)\]\s*$")
 
 
 class Project:
-    """Every look is blocking; what is not a regular file, is too large or cannot be read counts as empty."""
+    """Every look is blocking; what is not a regular file, is too large, cannot be read or lies outside of the folder,
+    where a link leads to, counts as empty."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._real = os.path.realpath(root)
         self._texts: dict[str, str] = {}
         self._left = MOST_TOGETHER
 
@@ -33,9 +35,7 @@ class Project:
         """The content of a file, "" without it."""
         if name not in self._texts:
             try:
-                content = read_regular(
-                    str(self.root / name), min(MOST_READ, self._left)
-                )  # never waits at a pipe
+                content = read_regular(self._at(name), min(MOST_READ, self._left))  # never waits at a pipe
             except (OSError, ValueError):
                 content = b""
             self._left -= len(content)
@@ -86,9 +86,16 @@ class Project:
 
     def _mode(self, name: str) -> int:
         try:
-            return os.stat(self.root / name).st_mode
+            return os.stat(self._at(name)).st_mode
         except (OSError, ValueError):
             return 0
+
+    def _at(self, name: str) -> str:
+        """The real place of a path. Raises `ValueError` if it is outside of the folder."""
+        at = os.path.realpath(self.root / name)
+        if at != self._real and not at.startswith(self._real.rstrip("/") + "/"):
+            raise ValueError(f"{name} leads out of the folder")
+        return at
 
     def holds(self, path: str) -> bool:
         """Whether a relative path leads to something in the project."""
@@ -97,7 +104,7 @@ class Project:
     def matching(self, folder: str, glob: str) -> list[str]:
         """Names in one folder, sorted."""
         try:
-            with os.scandir(self.root / folder) as entries:
+            with os.scandir(self._at(folder)) as entries:
                 names = [entry.name for entry, _ in zip(entries, range(MOST_NAMES), strict=False)]
         except (OSError, ValueError):
             return []
@@ -106,6 +113,8 @@ class Project:
     def below(self, folder: str, *globs: str) -> Iterator[str]:
         """Relative paths of the files in a folder, and in those below it, that fit a glob."""
         top = self.root / folder
+        if not self.has_folder(folder):
+            return
         for count, (at, folders, names) in enumerate(os.walk(top)):
             if count >= MOST_FOLDERS:
                 return

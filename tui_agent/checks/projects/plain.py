@@ -113,8 +113,8 @@ def _unwrapped(words: list[str], project: Project) -> tuple[str, list[str]]:
 
 
 def has_environment(project: Project) -> bool:
-    """Whether a virtual environment is in the folder: what runs there uses its programs."""
-    return any(project.has_folder(name) for name in (".venv/bin", "venv/bin"))
+    """Whether a virtual environment is in the folder, or a link to one: what runs there uses its programs."""
+    return any((project.root / name).is_dir() for name in (".venv/bin", "venv/bin"))
 
 
 def _run(words: list[str], project: Project, folder: str) -> Plain | None:
