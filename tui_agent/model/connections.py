@@ -21,8 +21,9 @@ _log = logging.getLogger(__name__)
 IDLE_SECONDS = 300.0
 #: After the last event of a reply so many seconds and bytes are read until the end of its body.
 END_SECONDS, MOST_END_BYTES = 0.5, 16_384
-#: A request waits so many seconds for a body of the same server that is being read to its end.
-SHORTLY_SECONDS = 0.05
+#: A request waits so many seconds for a body of the same server that is being read to its end: a new connection through
+#: TLS would take as long.
+SHORTLY_SECONDS = 0.25
 #: A server that was heard within so many seconds has a connection open.
 WARM_SECONDS = 60.0
 #: A connection that was closed while nobody used it breaks within so many seconds of the next request.
