@@ -86,6 +86,7 @@ async def open_child(
         interactive=False,
         part=SubTaskPart(part, parent.workspace.root, capacity, parent.models.requests),
         open_child=open_child,
+        prompts=parent.prompts,
     )
     await journal.record(e.SessionStarted(folder.name, copy.root))
     for digest, choice in parent.state.secrets.items():

@@ -179,7 +179,7 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
     said = (
         *found.storage.lost,
         *map(str, found.loaded.faults),
-        *session.prompt_faults,
+        *map(str, session.prompts.faults),
         found.not_kept,
         found.not_in_force,
         found.elsewhere,

@@ -40,7 +40,14 @@ from tui_agent.session.todos import Todos
 from tui_agent.session.turns import Turns, left_off
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import LoadedSettings
-from tui_agent.settings.prompts import PLANNING, PLANNING_SCHEMA, RESPONSE_SCHEMA, SYSTEM, read_prompts
+from tui_agent.settings.prompts import (
+    PLANNING,
+    PLANNING_SCHEMA,
+    RESPONSE_SCHEMA,
+    SYSTEM,
+    Prompts,
+    read_prompts,
+)
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
@@ -59,7 +66,8 @@ class Session:
     """One session of one workspace. Belongs to the loop that made it.
 
     With `part` it is that of a sub-task's run; `open_child` opens such a one, for a copy and a hand-over. With
-    `follows` another process writes it, and it is only looked at. What the workspace brings counts if it is `trusted`.
+    `follows` another process writes it, and it is only looked at. What the workspace brings counts if it is `trusted`;
+    a sub-task has the `prompts` of its parent.
     """
 
     def __init__(
@@ -78,6 +86,7 @@ class Session:
         part: SubTaskPart | None = None,
         follows: bool = False,
         trusted: bool = False,
+        prompts: Prompts | None = None,
     ) -> None:
         self.journal = journal
         self.storage = storage
@@ -95,11 +104,8 @@ class Session:
         self._saying: set[asyncio.Task[None]] = set()
         self._look_later = False
         self._cleaning: asyncio.Task[None] | None = None
-        prompts = read_prompts(folders.config, workspace.root if trusted else None)
-        self._schema, self._planning_schema = prompts.words[RESPONSE_SCHEMA], prompts.words[PLANNING_SCHEMA]
-        self._planning_words, self._words = prompts.words[PLANNING], prompts.words[SYSTEM]
-        #: Sentences on the person's own prompts and schemas that cannot be used.
-        self.prompt_faults = tuple(map(str, prompts.faults))
+        #: The person's words and shapes for the model, with what the workspace adds, and what is wrong with them.
+        self.prompts = prompts or read_prompts(folders.config, workspace.root if trusted else None)
         self._texts, self._sent = Texts(), ConversationCache()
         #: The values that no model is sent, of the folder and of the one that it is a copy of.
         self.secrets = KnownSecrets(
@@ -383,8 +389,8 @@ class Session:
             workspace=self.workspace,
             model=self.models.paced(),
             blobs=self.storage.blobs,
-            prompt_words=self._words,
-            reply_schema=self._schema,
+            prompt_words=self.prompts.words[SYSTEM],
+            reply_schema=self.prompts.words[RESPONSE_SCHEMA],
             start_folder=self.start_folder,
             requests=self.models.requests,
             ask=self._turns.ask if self._interactive else None,
@@ -399,8 +405,8 @@ class Session:
             run_command=self.commands.for_model,
             isolation=self.commands.isolation,
             run_checks=self.checks.run,
-            planning_words=self._planning_words,
-            planning_schema=self._planning_schema,
+            planning_words=self.prompts.words[PLANNING],
+            planning_schema=self.prompts.words[PLANNING_SCHEMA],
             part=self._part.handover if self._part else "",
         )
 
