@@ -48,6 +48,26 @@ CASES = {
         ["if z:", "            y"],
         None,
     ),
+    "white space in place of an empty line": (
+        ["   a", "", "    b", "    c"],
+        ["    a", "", "    b", "    c"],
+        ["    z", "    ", "    b", "    c"],
+        ["    z", "    ", "    b", "    c"],
+    ),
+    "white space, wider": (
+        ["  a", "    b"],
+        ["    a", "        b"],
+        ["  a", "  ", "    c"],
+        ["    a", "    ", "        c"],
+    ),
+    "white space, less deep": (["  a", "  b"], ["a", "b"], ["  a", "    ", "  c"], ["a", "  ", "c"]),
+    "white space, less deep than empty lines": (
+        ["  a", "", "  b"],
+        ["a", "", "b"],
+        ["  z", "  ", "  b"],
+        ["z", "  ", "b"],
+    ),
+    "in place of a closing bracket": (["]", "        b"], ["    ]", "        b"], ["z", "        b"], None),
     "one became two": (["a", "b"], ["  a", "    b"], ["z"], None),
 }
 

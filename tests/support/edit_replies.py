@@ -224,9 +224,9 @@ def _level(lines: Sequence[str]) -> int:
 
 
 def _indented(it: Written, change: Callable[[str, str], str]) -> None:
-    """Every line of the blocks in which a line that is searched for is indented, so that the two can be compared."""
+    """Every line of the blocks in which a line that is searched for changes too, so that the two can be compared."""
     for block in it.blocks:
-        if any(line[:1] in (" ", "\t") and line.strip() for line in block.old):
+        if any(change(" ", line) != line for line in block.old if line.strip()):
             block.marked = [(mark, change(mark, line)) for mark, line in block.marked]
 
 

@@ -13,6 +13,7 @@ from tui_agent.edits.alignment import matches
 from tui_agent.edits.source import LOOK_ALIKES, Part
 
 _FANCY = frozenset(map(chr, LOOK_ALIKES))
+_CLOSING = (")", "]", "}")
 
 
 def one_by_one(count: int) -> tuple[Part, ...]:
@@ -74,8 +75,9 @@ def _indented(
     stretches = list(changes(search, replaced))
     numbers = [number for *_, new, until in stretches for number in range(new, until)]
     worded = [number for number in numbers if replaced[number].strip()]
+    blanks = "" not in search  # nothing was put in front of the empty ones
     if not worded:
-        only = indent.readings(replaced, pairs, level, numbers)
+        only = indent.readings(replaced, pairs, level, numbers, blanks)
         return only[0] if only else list(replaced)  # by a shift, if there is one
     if pairs[0][1] and not pairs[0][0] and _moves_beside_first(search, replaced, stretches):
         return None
@@ -88,13 +90,15 @@ def _indented(
         or any(indent.of(replaced[number]) in moved - depths for number in worded)
         or any(wanted != there for number, wanted, there in tied if number not in touched)
     )
-    found_ways = indent.readings(replaced, pairs, level, numbers)
+    found_ways = indent.readings(replaced, pairs, level, numbers, blanks)
     as_in_file = {*first} <= {char for depth in depths for char in depth} or not any(depths)
     if as_in_file and (not written_alike or (first in depths and first not in wanted_depths)):
         if not found_ways and first not in depths:
             return None
         found_ways.append(list(replaced))  # it may have been written for the file, unlike the search text
     bare = pairs[0][1] and not pairs[0][0] and all(wanted == there for wanted, there in pairs[1:])
+    if bare and 0 in worded and search[0][:1] in _CLOSING and replaced[0][:1] not in _CLOSING:
+        return None  # what takes the place of a closing bracket is rarely as deep as it
     if bare and pairs[1:] and 0 in worded:
         found_ways = [way for way in found_ways if not indent.jumps(way, level)]
     ways = [way for number, way in enumerate(found_ways) if way not in found_ways[:number]]
@@ -133,9 +137,8 @@ def _kept(stretches: Sequence[Part], count: int) -> dict[int, int]:
 
 def changes(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
     """What differs: lines (from, to) of the search and the lines (from, to) that take their place."""
-    old, new = ([line.rstrip() for line in lines] for lines in (search, replaced))
     start = at = 0
-    for i, j, length in [*matches(old, new), (len(old), len(new), 0)]:
+    for i, j, length in [*matches(search, replaced), (len(search), len(replaced), 0)]:
         if start < i or at < j:
             yield start, i, at, j
         start, at = i + length, j + length

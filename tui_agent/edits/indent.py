@@ -39,18 +39,19 @@ def unit(lines: Iterable[str]) -> int:
 
 
 def readings(
-    lines: Sequence[str], pairs: Sequence[Pair], level: int, changed: Sequence[int]
+    lines: Sequence[str], pairs: Sequence[Pair], level: int, changed: Sequence[int], blanks: bool = True
 ) -> list[list[str]]:
     """Every way in which the file may indent the lines with the numbers in `changed`; the others stay.
 
     Each way of reading the pairs (all lines deeper by as much, tabs for spaces, levels of another width, a stray
     blank in few of them, a first line without its indentation) that explains them and gives indentations that the
-    file could have counts. `level` is the width of one level in the file, in spaces.
+    file could have counts. `level` is the width of one level in the file, in spaces; `blanks` says whether lines of
+    white space alone lose what the others lose.
     """
     new = [lines[number] for number in changed]
     found: list[list[str]] = []
     for rule in _rules(pairs):
-        depths = [_by(rule, number, line) for number, line in zip(changed, new, strict=True)]
+        depths = [_by(rule, number, line, blanks) for number, line in zip(changed, new, strict=True)]
         moved = [
             depth + line[len(of(line)) :]
             for depth, line in zip(depths, new, strict=True)
@@ -64,13 +65,15 @@ def readings(
     return found
 
 
-def _by(rule: _Rule, number: int, line: str) -> str | None:
-    """The indentation of a new line; one of white space alone loses what the others lose, and gets no more."""
+def _by(rule: _Rule, number: int, line: str, blanks: bool) -> str | None:
+    """The indentation of a new line; one of white space alone is as wide as before where all others are moved by as
+    much, unless `blanks`: then it loses what they lose."""
     own = of(line)
-    found = rule(number, own) if own or line.strip() else own
     if line.strip():
-        return found
-    return own if found is None or len(found) > len(own) else found
+        return rule(number, own)
+    found = rule(number, own) if own else own
+    follows = rule(number, "") == "" or (blanks and found is not None and len(found) < len(own))
+    return found if follows and found is not None else own
 
 
 def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
