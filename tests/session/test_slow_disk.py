@@ -15,6 +15,7 @@ from support.trees import until
 
 from tui_agent.files import systems
 from tui_agent.log.database import LogWriter
+from tui_agent.log.journal import SLOW
 from tui_agent.session.session import Session
 
 PATIENCE = 20.0
@@ -123,12 +124,23 @@ async def test_a_request_waits_for_two_syncs_and_an_apply_for_three(
 
 
 async def test_what_is_waited_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.log.journal.SAY_AFTER", 0.0)
-    async with open_session(tmp_path, [reply("Hello.")]) as session:
-        with slow(session.folders.data, monkeypatch) as disk:
-            begun = asyncio.create_task(said(session))
-            await until(lambda: session.state.session.waits_for)
-            await through(disk, begun)
-            await through(disk, asyncio.create_task(session.chat.finished()))
+    """Of an apply that is its note, the files, their names and the log; of a save the file."""
+    monkeypatch.setattr("tui_agent.log.waits.SAY_AFTER", 0.0)
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text("one\n")
+    said: list[str] = []
+    async with open_session(tmp_path, [reply("All.", fileChanges=CHANGES)]) as session:
+        await session.chat.submit("Change a.txt, b.txt and c.txt")
+        await session.chat.finished()
+        await session.files.open("a.txt")
+        session.subscribe(lambda event, _: said.append(getattr(event, "waits_for", "")))
+        with slow(Path("/"), monkeypatch) as disk:
+            await through(disk, asyncio.create_task(session.review.apply()))
+            session.files.edit("a.txt", "three\n", (0, 0), (0, 0))
+            await through(disk, asyncio.create_task(session.files.save("a.txt")))
             await through(disk, asyncio.create_task(session.close()))
         assert not session.state.session.waits_for
+    words = list(filter(None, said))
+    ends = ("write files", "what will be written", "what the files will hold", "files in their places")
+    assert [word.endswith(end) for word, end in zip(words, (*ends, SLOW), strict=False)] == [True] * 5
+    assert "waiting for the disk to save a.txt" in words[5:]

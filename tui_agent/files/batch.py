@@ -74,23 +74,25 @@ def write_batch(
     leaves: Iterable[str] = (),
     written: Callable[[BatchResult], None] | None = None,
     record: Callable[[], None] | None = None,
+    waits: Callable[[str], None] = lambda words: None,
 ) -> list[str]:
     """Write every step or none, and return the hash that each file has now, in order (empty: gone).
 
     Old contents are in `blobs`, and the journal (a path in our own data folder) is on disk, before the first byte
     is written. When all is written `written` is told what, and `record` is called before the journal goes: what it
     makes durable under `name` tells `heal` that the batch was finished. If either raises, all is taken back.
-    `leaves` are folders that go too, where they are empty then. Raises as `replace` does; FileError too where taking
-    back failed: then the journal stays, for `heal`.
+    `leaves` are folders that go too, where they are empty then. `waits` is told what the disk is waited for. Raises
+    as `replace` does; FileError too where taking back failed: then the journal stays, for `heal`.
     """
     if journal.exists():
         raise FileError(
             "an earlier batch was not finished", "free some space or give permission, then try again"
         )
+    waits("waiting for the disk to take a note of what will be written")
     batch = _Batch(gate, journal, blobs, name, steps, innermost_first(leaves))
     batch.begin()
     try:
-        batch.write()
+        batch.write(waits)
         if written is not None:
             written(BatchResult(tuple(batch.steps), batch.plan.made))
         if record is None:
@@ -168,7 +170,7 @@ class _Batch:
         except OSError as error:
             raise file_error(error, self.journal, "written") from error
 
-    def write(self) -> None:
+    def write(self, waits: Callable[[str], None]) -> None:
         """Stage everything, so that a full disk shows before the first file changes; then contents, then removals.
 
         The disk is waited for once when all is staged, and once when all is in its place.
@@ -177,13 +179,13 @@ class _Batch:
         staged = [at for at in order if self.steps[at].data is not None]
         for at in staged:
             self._stage(at, sync=False)
+        waits("waiting for the disk to take what the files will hold")
         several_at_once(self._sync_staged, staged)
         for at in order:
             self._land(at)
-        several_at_once(
-            self._sync_folder,
-            list({os.path.dirname(self.plan.entries[at].path): at for at in order}.values()),
-        )
+        folders = list({os.path.dirname(self.plan.entries[at].path): at for at in order}.values())
+        waits("waiting for the disk to keep the files in their places")
+        several_at_once(self._sync_folder, folders)
 
     def _entry(self, at: int, in_journal: bool = False) -> BatchEntry:
         """What the journal says of a step. What is there now is kept in the blobs, or with `in_journal` there, which

@@ -12,6 +12,7 @@ from tui_agent.errors import RecordRefused, SessionError
 from tui_agent.log import late
 from tui_agent.log.log import Log
 from tui_agent.log.records import body_of
+from tui_agent.log.waits import Waits
 from tui_agent.store import events as e
 from tui_agent.store.events import Event, Growing, Lasting
 from tui_agent.store.fold_files import holds
@@ -26,8 +27,7 @@ KEEP_WITHIN = 0.15
 LONG_TEXT, KEEP_LONG_WITHIN = 200_000, 0.4
 #: How soon what the log refused is tried again, in seconds.
 AGAIN_AFTER = 2.0
-#: After so many seconds of waiting for the disk the screen says what is waited for.
-SAY_AFTER = 1.0
+#: What is waited for where nothing else is named.
 SLOW = "waiting for the disk to keep this session"
 
 
@@ -56,9 +56,8 @@ class Journal:
         self._joined: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
         self._trying: asyncio.Task[None] | None = None
-        #: How many records wait for the disk, and what says so when it takes long.
-        self._waiting = 0
-        self._slow: asyncio.TimerHandle | None = None
+        #: What the screen says is waited for, also by those who write files.
+        self.waits = Waits(lambda words: store.emit(e.WaitingChanged(words)))
         self._closed = False
         if log is not None:
             log.on_error = self._growing_refused
@@ -205,21 +204,8 @@ class Journal:
         held, self._unwritten = self._unwritten, []
         durable: asyncio.Future[None] = self._loop.create_future()
         self._put(held, events, durable, joined)
-        self._waiting += 1
-        if self._slow is None:
-            self._slow = self._loop.call_later(SAY_AFTER, self._say_slow)
-        try:
+        with self.waits.on(SLOW):
             await asyncio.shield(durable)
-        finally:
-            self._waiting -= 1
-            if not self._waiting and self._slow is not None:
-                self._slow.cancel()
-                self._slow = None
-                if self.store.state.session.waits_for:
-                    self.store.emit(e.WaitingChanged(""))
-
-    def _say_slow(self) -> None:
-        self.store.emit(e.WaitingChanged(SLOW))
 
     def _put(
         self,

@@ -12,6 +12,7 @@ from tui_agent.edits.lines import split
 from tui_agent.edits.merge import ConflictView, Region, Side, regions, settled
 from tui_agent.errors import FileError, Outdated, SessionError, TooLarge, TuiAgentError, Undecodable
 from tui_agent.files.gate import read_for_person
+from tui_agent.files.names import shown
 from tui_agent.files.replace import replace as replace_file
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.log.journal import Journal
@@ -157,9 +158,10 @@ class OpenFiles:
         expected = None if overwrite else buffer.disk
         try:
             async with self._one_save:
-                written = await asyncio.to_thread(
-                    replace_file, self._workspace.gate, path, data, expected, note=self._note_of_save
-                )
+                with self._journal.waits.on(f"waiting for the disk to save {shown(path)}"):
+                    written = await asyncio.to_thread(
+                        replace_file, self._workspace.gate, path, data, expected, note=self._note_of_save
+                    )
         except Outdated as error:
             self._journal.tell(e.BufferClashed(path, True))
             raise Outdated(error.what, "merge it, reload it, or save over it") from error

@@ -24,6 +24,7 @@ from tui_agent.files.staging import with_execution
 from tui_agent.files.systems import inode_of
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.log.journal import Journal
+from tui_agent.log.waits import Wait
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.unfinished import BATCH, clear_save
 from tui_agent.store.events import FileTouched, FreshnessChanged, Lasting
@@ -176,6 +177,15 @@ class Writer:
         `leaves` are folders that go too, where they are empty then. Raises `Outdated` where a file, or the text of
         an open buffer, moved since it was looked at, `FileError` where it cannot be written.
         """
+        with self._journal.waits.on("waiting for the disk to write files") as wait:
+            await self._write_and_say(wait, name, targets, events, leaves)
+        for target in targets:
+            if not target.in_buffer:
+                await self._open_files.look_again(target.now.path)
+
+    async def _write_and_say(
+        self, wait: Wait, name: str, targets: Sequence[Target], events: Events, leaves: Iterable[str]
+    ) -> None:
         for target in targets:
             if target.text is not None:
                 await asyncio.to_thread(self._blobs.put_soon, encode(target.now.stored, target.text))
@@ -189,11 +199,11 @@ class Writer:
         def record() -> None:
             asyncio.run_coroutine_threadsafe(self._record(done, events), loop).result()
 
+        def waits(words: str) -> None:
+            loop.call_soon_threadsafe(wait.is_now, words)
+
         async with self._open_files.files_at_rest:
-            await asyncio.to_thread(self._write, name, targets, written, record, leaves)
-        for target in targets:
-            if not target.in_buffer:
-                await self._open_files.look_again(target.now.path)
+            await asyncio.to_thread(self._write, name, targets, written, record, leaves, waits)
 
     def _outcome(self, targets: Sequence[Target], batch: BatchResult) -> WriteOutcome:
         """What came of the targets: what another program wrote meanwhile was merged in. Blocking."""
@@ -266,6 +276,7 @@ class Writer:
         written: Callable[[BatchResult], None],
         record: Callable[[], None],
         leaves: Iterable[str],
+        waits: Callable[[str], None],
     ) -> None:
         on_disk = [
             _step(replace(target, text=target.now.stored.text) if target.in_buffer else target)
@@ -276,7 +287,7 @@ class Writer:
             record()
             return
         where = (self._workspace.gate, self._batch, self._blobs)
-        write_batch(*where, on_disk, name=name, leaves=leaves, written=written, record=record)
+        write_batch(*where, on_disk, name=name, leaves=leaves, written=written, record=record, waits=waits)
 
 
 def _step(target: Target) -> Step:
