@@ -8,6 +8,7 @@ from pathlib import Path
 from support.sessions import open_session, reply
 
 from tui_agent.edits.change import Pick
+from tui_agent.files.systems import OTHER_NAMES
 
 CHANGES = [{"path": name, "edits": [{"search": "one", "replace": "two"}]} for name in ("a.txt", "b.txt")]
 
@@ -19,6 +20,8 @@ async def test_a_hard_link_is_left_out_with_a_sentence_and_applied_by_name(tmp_p
     async with open_session(tmp_path, [reply("Both.", fileChanges=CHANGES)]) as session:
         await session.chat.submit("Change a.txt and b.txt")
         await session.chat.finished()
+        shown = {change.path: change.reason for change in session.state.review.open}
+        assert shown == {"a.txt": OTHER_NAMES, "b.txt": ""}
         await session.review.apply()
         assert [(tmp_path / name).read_text() for name in ("a.txt", "b.txt")] == ["one\n", "two\n"]
         assert "the other names of the file would keep the old text" in session.state.notices.items[-1].text

@@ -166,6 +166,10 @@ def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> No
             pass
 
 
+#: Why such a file is asked about.
+OTHER_NAMES = "it is a hard link: the other names of the file would keep the old text"
+
+
 def has_other_names(path: Path) -> bool:
     """Whether it is a file that other names lead to as well (hard links): to replace it cuts this one off."""
     try:

@@ -17,7 +17,7 @@ from tui_agent.errors import EditFailed, FileError, Outdated, PathRefused, TuiAg
 from tui_agent.files.batch import StillWritten
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET
-from tui_agent.files.systems import has_other_names
+from tui_agent.files.systems import OTHER_NAMES, has_other_names
 from tui_agent.log.journal import Journal
 from tui_agent.review.writer import Target, WriteOutcome, Writer, as_written, outside
 from tui_agent.store import events as e
@@ -115,7 +115,7 @@ class Applier:
     async def _without_guarded(self, changes: Sequence[Change]) -> list[Change]:
         """What looks like a secret, governs what programs do, is ignored by git, or was written unseen is applied
         by name only."""
-        free = []
+        free, left = [], []
         ignored = await self._ignored(changes)
         guarded = await asyncio.to_thread(lambda: [self._why_guarded(change) for change in changes])
         for change, rule in zip(changes, guarded, strict=True):
@@ -126,7 +126,8 @@ class Applier:
                 free.append(change)
                 continue
             sentence = f"{change.path} was not applied with the rest ({why}): apply it by itself"
-            await self._journal.record(e.NoticeGiven("warning", sentence))
+            left.append(e.NoticeGiven("warning", sentence))
+        await self._journal.record(*left)
         return free
 
     def _why_guarded(self, change: Change) -> str:
@@ -138,7 +139,7 @@ class Applier:
             if place.governing:
                 return "it governs what programs do"
             if has_other_names(self._workspace.root / place.path):
-                return "it is a hard link: the other names of the file would keep the old text"
+                return OTHER_NAMES
         return ""
 
     async def _ignored(self, changes: Sequence[Change]) -> set[str]:

@@ -20,6 +20,7 @@ from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.files.key_formats import MASK
 from tui_agent.files.names import without_case
+from tui_agent.files.systems import OTHER_NAMES, has_other_names
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
@@ -137,7 +138,7 @@ async def _change(
             )
         else:
             change = await on_newest(context, change)
-        return await asyncio.to_thread(_without_secrets, context, change), may_come_back
+        return await asyncio.to_thread(_as_shown, context, change), may_come_back
     except TuiAgentError as error:
         failed = Change(
             f"c{turn}.{number}", turn, request.path, "edit", "failed", reason=str(error), todo=todo
@@ -213,6 +214,15 @@ def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | N
     if new.count(MASK) > base[0].count(MASK):
         why = f"{MASK} stands for a secret in {change.path} that was not shown to you"
         raise EditFailed(why, "leave those places as they are, and edit around them")
+
+
+def _as_shown(context: ToolContext, change: Change) -> Change:
+    """The change with what is said of it before anybody applies it. Blocking."""
+    change = _without_secrets(context, change)
+    place = context.workspace.root / context.workspace.gate.place(change.path, "write").path
+    if change.ask or change.state == "failed" or not has_other_names(place):
+        return change
+    return replace(change, ask=OTHER_NAMES, reason=change.reason or OTHER_NAMES)
 
 
 def _without_secrets(context: ToolContext, change: Change) -> Change:
