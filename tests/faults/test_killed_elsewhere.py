@@ -13,9 +13,11 @@ from support.command_line import run_here
 from support.faults import before_each_call, tree
 from support.sessions import open_session, reply
 
+from tui_agent.files.staging import sweep
 from tui_agent.log import directory
 from tui_agent.log.fork import write
 from tui_agent.log.lock import SessionLock
+from tui_agent.review.unfinished import SAVE
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.store import events as e
@@ -145,6 +147,35 @@ def test_a_session_of_another_folder_leaves_it_alone(folder: Path, half_done: st
 
 @pytest.mark.parametrize("call", ["fchmod", "fsync", "rename"])
 def test_the_temporary_file_of_a_killed_save_is_removed(folder: Path, call: str) -> None:
+    sentences = said(folder) if killed_save(folder, call) else []
+    assert tree(folder) == OLD
+    assert any("A save of a.txt was cut off" in line for line in sentences), sentences
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_it_is_removed_after_a_power_cut_that_left_the_note_empty(
+    folder: Path, home: Path, same: bool
+) -> None:
+    name = killed_save(folder, "rename")
+    (home / "data" / "sessions" / name / SAVE).write_bytes(b"")
+    said(folder, name if same else "")
+    assert tree(folder) == OLD
+
+
+def test_a_number_that_another_process_has_since_the_machine_was_started_keeps_none(tmp_path: Path) -> None:
+    (left, kept) = (tmp_path / f".tui-agent-{os.getpid()}-{digit * 16}.tmp" for digit in "ab")
+    for path in (left, kept):
+        path.touch()
+    os.utime(left, (1, 1))
+    folder = os.open(tmp_path, os.O_RDONLY)
+    sweep(folder)
+    os.close(folder)
+    assert os.listdir(tmp_path) == [kept.name]
+
+
+def killed_save(folder: Path, call: str) -> str:
+    """A session that was killed in the middle of a save; its id."""
+
     async def save(session: Session) -> None:
         await session.files.open("a.txt")
         session.files.edit("a.txt", "typed\n", (0, 0), (0, 0))
@@ -159,6 +190,4 @@ def test_the_temporary_file_of_a_killed_save_is_removed(folder: Path, call: str)
     )
     left = [path.name for path in folder.iterdir() if path.name.startswith(".tui-agent-")]
     assert left, "the kill must leave a temporary file"
-    sentences = said(folder)
-    assert tree(folder) == OLD
-    assert any("A save of a.txt was cut off" in line for line in sentences), sentences
+    return next(path.parent.name for path in (user_folders().data / "sessions").glob(f"*/{SAVE}"))

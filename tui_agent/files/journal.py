@@ -119,13 +119,17 @@ def forget(path: Path) -> None:
         pass  # only a power cut could bring it back now, and then hashes decide
 
 
-def clear(gate: Gate, path: Path) -> list[str]:
+def clear(gate: Gate, path: Path, among: Iterable[str] = ()) -> list[str]:
     """Remove the temporary file of a replacement that was cut off, and the folders made for it; a sentence if there
-    was one. The file itself is as it was, or whole as it was to be. Raises OSError."""
+    was one. The file itself is as it was, or whole as it was to be. Where a power cut left nothing of the note, the
+    file is looked for beside those `among` which it was. Raises OSError."""
     try:
         note = BatchJournal.decode(path.read_bytes())
     except ValueError:
-        note = BatchJournal("", ())  # cut off itself: nothing was written yet
+        note = BatchJournal("", ())
+        for one in among:
+            with suppress(PathRefused, OSError), gate.find(one, "write") as spot:
+                staging.sweep(spot.folder)
     said = []
     for entry in note.entries:
         with suppress(PathRefused), gate.find(entry.path, "write") as spot:

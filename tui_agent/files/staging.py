@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -23,6 +24,8 @@ from tui_agent.files.walk import Spot
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 20
+#: By how much the clock may have been set since the machine was started, in seconds.
+_CLOCK_SET = 60.0
 
 
 class FileFound(Struct, frozen=True):
@@ -176,11 +179,23 @@ def discard(folder: int, temporary: str) -> bool:
 
 
 def sweep(folder: int) -> None:
-    """Remove the temporaries in a folder whose process died before it could."""
+    """Remove the temporaries in a folder whose process died before it could, or was ended by a power cut."""
     for name in os.listdir(folder):
         match = _TEMPORARY.fullmatch(name)
-        if match and not runs(match[1]):
+        if match and (not runs(match[1]) or _is_from_before_the_start(folder, name)):
             discard(folder, name)
+
+
+def _is_from_before_the_start(folder: int, name: str) -> bool:
+    """Whether a file is older than the machine is up: the number of its process is another's by now."""
+    uptime = getattr(time, "CLOCK_BOOTTIME", None)
+    if uptime is None:
+        return False
+    try:
+        written = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
+    except OSError:
+        return False
+    return written < time.time() - time.clock_gettime(uptime) - _CLOCK_SET
 
 
 def sync_folder(folder: int) -> None:

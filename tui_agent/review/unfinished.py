@@ -17,6 +17,7 @@ from tui_agent.log import directory
 from tui_agent.log.lock import SessionLock
 from tui_agent.log.log import events_of
 from tui_agent.log.snapshot import read_state
+from tui_agent.store.files import BuffersSlice
 from tui_agent.store.fold import fold_all
 from tui_agent.store.state import ReviewSlice, State
 
@@ -52,10 +53,12 @@ def settle_others(data: Path, root: Path, own: Path) -> list[str]:
     return said
 
 
-def clear_save(gate: Gate, folder: Path) -> list[str]:
-    """Remove the temporary file of a save that was cut off; a sentence if there was one. Blocking."""
+def clear_save(gate: Gate, folder: Path, buffers: BuffersSlice) -> list[str]:
+    """Remove the temporary file of a save that was cut off, of one of the open files; a sentence if there was one.
+    Blocking."""
+    among = [buffer.path for buffer in buffers.open]
     try:
-        return clear(gate, folder / SAVE) if (folder / SAVE).exists() else []
+        return clear(gate, folder / SAVE, among) if (folder / SAVE).exists() else []
     except OSError as error:
         return [f"What a save left behind could not be removed, {sentence(error)[0]}"]
 
@@ -69,21 +72,21 @@ def _settle(folder: Path, data: Path, root: Path) -> list[str]:
         gate = Gate(place)
         try:
             if name == SAVE:
-                said += clear_save(gate, folder)
+                said += clear_save(gate, folder, _state(folder / directory.LOG).buffers)
             else:
-                names = recorded_names(_review(folder / directory.LOG))
+                names = recorded_names(_state(folder / directory.LOG).review)
                 said += heal(gate, folder / name, Blobs(data / "blobs"), recorded=names)
         except (TuiAgentError, sqlite3.Error) as error:
             said.append(f"An unfinished batch could not be settled: {error}")
     return said
 
 
-def _review(log: Path) -> ReviewSlice:
-    """What was recorded of changes; of a damaged log what its pages still hold."""
+def _state(log: Path) -> State:
+    """What was recorded of changes and open files; of a damaged log what its pages still hold."""
     try:
-        return read_state(log).state.review
+        return read_state(log).state
     except Damaged:
-        return fold_all(events_of(log), State()).review
+        return fold_all(events_of(log), State())
 
 
 def _root_of(folder: Path, name: str) -> Path | None:

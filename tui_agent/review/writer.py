@@ -262,8 +262,8 @@ class Writer:
 
     async def heal(self, recorded: Sequence[str]) -> list[str]:
         """Settle a batch and a save that broke off; sentences on what was done."""
-        gate = self._workspace.gate
-        said = await asyncio.to_thread(clear_save, gate, self._folder)
+        gate, buffers = self._workspace.gate, self._journal.store.state.buffers
+        said = await asyncio.to_thread(clear_save, gate, self._folder, buffers)
         try:
             return said + await asyncio.to_thread(heal, gate, self._batch, self._blobs, recorded=recorded)
         except FileError as error:
