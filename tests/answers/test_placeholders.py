@@ -69,6 +69,10 @@ WORDS = [
     "print('...')",
     "const {a, ...rest} = b;",
     "...rest,",
+    "...this.other)",
+    "...existing.map((one) => one),",
+    "# Keep the rest of the list sorted, as before.",
+    "# other callers rely on the same lock",
     "# etcd is used here",
     "# previous version was 2",
     "# The original author is Bob",
@@ -102,7 +106,9 @@ def test_a_line_that_stands_for_more_is_refused(line: str) -> None:
 
 @pytest.mark.parametrize("line", WORDS)
 def test_other_lines_are_text(line: str) -> None:
-    assert not placeholder("m.py", BASE, f"{BASE}{line}\nx = 1\n")
+    new = f"{BASE}{line}\nx = 1\n"
+    assert not placeholder("m.py", BASE, new)
+    assert propose(ChangeRequest("m.py", content=new), BASE).new_text == new
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from tui_agent.edits.proposals import propose
 LONG = "".join(f"line {number}\n" for number in range(60))
 
 
-def proposed(content: str, base: str = LONG, offered: str = "", labelled: bool = False) -> Change:
-    request = ChangeRequest("m.txt", content=content, fenced=labelled, labelled=labelled, offered=offered)
+def proposed(
+    content: str, base: str = LONG, offered: str = "", labelled: bool = False, path: str = "m.txt"
+) -> Change:
+    request = ChangeRequest(path, content=content, fenced=labelled, labelled=labelled, offered=offered)
     return propose(request, 1, 1, base, "h", lambda text: "new")
 
 
@@ -38,3 +40,20 @@ def test_a_labelled_fence_is_a_change_where_it_resembles_its_file() -> None:
         "does not name the file"
         in proposed("def f():\n    pass\n", "".join(LONG.splitlines(True)[:20]), labelled=True).ask
     )
+
+
+CODE = "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(12))
+KEPT, REST = CODE[: CODE.index("def f9")], CODE[CODE.index("def f9") :]
+
+
+@pytest.mark.parametrize(
+    "remark", ["# continued below", "# 나머지 코드는 동일", "// nothing new here", "<three more>", "/* v */"]
+)
+def test_a_remark_alone_in_place_of_lines_is_asked_about(remark: str) -> None:
+    change = proposed(f"{KEPT}{remark}\n", CODE, path="m.py")
+    assert change.state == "pending" and f"`{remark}` takes the place of 6 lines" in change.ask
+
+
+@pytest.mark.parametrize("new", [KEPT, f"{KEPT}# a\nf8()\n", f"{CODE}# more to come\n", f"# v2\n{KEPT}"])
+def test_other_remarks_are_not(new: str) -> None:
+    assert not proposed(new, CODE, path="m.py").ask

@@ -102,6 +102,12 @@ def test_part_of_a_line_may_end_before_a_comma(base: str, search: str, replace: 
     assert edited(base, (search, replace)) == base.replace(search, replace)
 
 
+@pytest.mark.parametrize(("search", "replace"), [("})()", "};\n"), ("})()", "}\n"), ("})()", "};")])
+def test_a_semicolon_of_the_file_is_neither_doubled_nor_left_alone(search: str, replace: str) -> None:
+    with pytest.raises(EditFailed, match="ends before a `;`"):
+        edited("x = (() => {\n})();\ny()\n", (search, replace))
+
+
 @pytest.mark.parametrize(
     "at", ["...", "-XX,7 +XX,8", "-?,? +?,?", "-N +N", "-5,2 +5,2", "...  @@ def f(x):", ""], ids=repr
 )

@@ -28,7 +28,7 @@ _WORDS = (
     rf"|previous\w*|existing)",
     rf"(?:as|like) (?:before|above|in the original)|{_THING} (?:stays?|remains?|is|are|goes)(?: the)? "
     r"(?:same|unchanged|as before|here|as is|omitted)",
-    rf"(?:keep |and |with )?(?:the )?(?:rest|remainder)(?: of)? {_THING}(?: .{{0,60}})?"
+    rf"(?:keep |and |with )?(?:the )?(?:rest|remainder)(?: of)? {_THING}(?: {_TAIL}|(?: [^ ,]{{1,20}}){{0,2}})?"
     rf"|(?:the )?rest (?:is |remains |stays )?"
     r"(?:unchanged|omitted|as before|the same|here|follows|goes here)|rest of .{1,60} (?:unchanged"
     r"|as before|the same|here)",
@@ -191,6 +191,14 @@ def _stands_for_more(path: str, lines: Sequence[str], number: int, fresh: bool) 
         return False
     text = body["text"].strip(_SIGNS)
     return says.fullmatch(text) is not None or (not text and "..." in bare)
+
+
+def is_remark(path: str, line: str) -> bool:
+    """Whether a line is only a comment, or words in brackets or between dots, and no code."""
+    bare = line.strip()
+    if _is_prose(path) and bare.startswith("#"):
+        return False  # a heading
+    return any(form.fullmatch(bare) for form in (_COMMENT, _BRACKETS, _RULED, _DOTTED, _ONLY_DOTS))
 
 
 def _is_prose(path: str) -> bool:

@@ -26,12 +26,15 @@ _DOTS = r"(?:\.{3,}|…)"
 _REMARK = re.compile(
     rf"{_LEADER}\s*\W*(?:{_DOTS}.*\b{_LEFT_OUT}\b.*|.*\b{_LEFT_OUT}\b.*{_DOTS}.*"
     rf"|(?:the\s+)?(?:rest|remaining|remainder|other|existing|previous)\b.*\b"
-    rf"(?:unchanged|same|as before|omitted|stays?|here|goes here|remains?)\b.*|{_DOTS}\s*(?:\*/|-->|\*/\}}|\*\))?)",
+    rf"(?:unchanged|same|as before|omitted|stays?|here|goes here|remains?)\b(?:\W+(?:as|for|below|above|here)\b.*)?\W*"
+    rf"|{_DOTS}\s*(?:\*/|-->|\*/\}}|\*\))?)",
     re.IGNORECASE,
 )
 _BARE = re.compile(
     rf"[\[(<{{]?\s*{_DOTS}\s*.*\b{_LEFT_OUT}\b.*|{_DOTS}\s*(?:rest|existing)\b.*", re.IGNORECASE
 )
+#: What some languages unpack: `...rest,`, `...this.other)`.
+_SPREAD = re.compile(r"\.{3}[\w$]+(?:[.(\[].*|[,;)}\]\s]*)")
 _LONGEST = 200
 _MARKER = re.compile(
     r"(?:<{5,9} ?(?:SEARCH|ORIGINAL)|>{5,9} ?(?:REPLACE|UPDATED)|-{5,9} ?SEARCH|\+{5,9} ?REPLACE"
@@ -51,7 +54,9 @@ def elision(base: str, new: str) -> str:
 
 
 def _leaves_out(bare: str) -> bool:
-    return 3 <= len(bare) <= _LONGEST and bool(_REMARK.fullmatch(bare) or _BARE.fullmatch(bare))
+    if not 3 <= len(bare) <= _LONGEST or _SPREAD.fullmatch(bare):
+        return False
+    return bool(_REMARK.fullmatch(bare) or _BARE.fullmatch(bare))
 
 
 def leftover(base: str, new: str) -> str:

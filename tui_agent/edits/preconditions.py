@@ -32,7 +32,8 @@ def _check_open_end(source: SourceText, match: Match) -> None:
 
 
 def _check_doubled(source: SourceText, match: Match) -> None:
-    """A comma or semicolon that only the replacement ends with is not put before the one that the line has."""
+    """A comma or semicolon that only the replacement ends with is not put before the one that the line has, and that
+    is not left alone on a line."""
     if match.span is None:
         return
     follows = source.text[match.span.end : match.span.end + 1]
@@ -41,9 +42,11 @@ def _check_doubled(source: SourceText, match: Match) -> None:
     search, new = (
         [line.rstrip()[-1:] for line in text.split("\n")] for text in (match.hunk.old, match.hunk.new)
     )
-    if (new[-1] == follows != search[-1]) or (follows in new and follows not in search):
+    alone = new[-1] == "" != search[-1]
+    if alone or (new[-1] == follows != search[-1]) or (follows in new and follows not in search):
         raise EditFailed(
-            f"{match.hunk.name} ends before a `{follows}` in line {match.end}, and what replaces it has one too",
+            f"{match.hunk.name} ends before a `{follows}` in line {match.end}, and what replaces it has "
+            + ("a line break there" if alone else "one too"),
             "take it into the search text, or leave it out of the replacement",
         )
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
 
 from tui_agent.answers import markers
+from tui_agent.answers.placeholders import is_remark
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits import forms
-from tui_agent.edits.change import Change, ChangeKind
+from tui_agent.edits.change import Change, ChangeKind, Hunk
 from tui_agent.edits.escapes import escaped
 from tui_agent.edits.forms import leftover
 from tui_agent.edits.hunks import counts, hunks
@@ -30,6 +31,8 @@ _EXCERPT_SHARE = 0.5
 _MOST_DROPPED = 3
 #: Of a file of so many lines whole content may drop half of them without being asked about.
 _LONG = 40
+#: So many lines of the file, and a remark alone in their place, look as if it stood for them.
+_FEWEST_STOOD_FOR = 3
 
 
 def propose(
@@ -123,7 +126,9 @@ def _ready(
     new = "" if proposal.kind == "delete" else base if proposal.new_text is None else proposal.new_text
     parts = hunks(base, new)
     added, removed = counts(parts)
-    ask = _why_ask(request, base_text, new, seen) if proposal.kind != "delete" else request.offered
+    ask = request.offered
+    if proposal.kind != "delete":
+        ask = _why_ask(request, base_text, new, seen) or _stands_for_more(request, parts)
     only_drops = bool(new.strip()) and not request.offered and seen == "whole"
     return Change(
         id=change.id,
@@ -165,6 +170,19 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
         return drops
     if request.labelled and _is_part(base_text, new):
         return "most lines of the file are not in it, and its fence does not name the file itself"
+    return ""
+
+
+def _stands_for_more(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
+    """Why whole content may leave something out: a remark alone is where several lines of the file were."""
+    if request.content is None:
+        return ""
+    for part in parts:
+        new = [line for line in part.added if line.strip()]
+        if new and all(is_remark(request.path, line) for line in new):
+            dropped = sum(bool(line.strip()) and not is_remark(request.path, line) for line in part.removed)
+            if dropped >= _FEWEST_STOOD_FOR:
+                return f"`{new[0].strip()[:80]}` takes the place of {dropped} lines of the file"
     return ""
 
 
