@@ -75,15 +75,15 @@ async def test_a_question_shows_exactly_what_would_be_done_and_takes_a_reason(wo
         assert not [one for one in it.app.workers if one.group == GROUP], (
             "leaving the program would wait for it"
         )
-        await it.press(*"later", "down", "down", "down", "enter")
+        await it.press(*"yet to be seen", "enter")
         await it.until(lambda: not it.session.state.turn.running, "the turn's end")
         told = str(model_of(it.session).requests[-1].messages[-1]["content"])
-        assert told == "Error: not done: the person did not allow it: later."
+        assert told == "Error: not done: the person did not allow it: yet to be seen."
         assert not it.one(PermissionLine).display
-        assert it.session.state.permissions[-1].reason == "later"
+        assert it.session.state.permissions[-1].reason == "yet to be seen"
 
 
-async def test_y_allows_a_call_once_and_is_a_letter_of_a_reason_that_was_begun(workspace: Path) -> None:
+async def test_only_a_whole_yes_allows_a_call(workspace: Path) -> None:
     answers = [calls(search("x = 1")), reply("Done.")]
     async with on_screen(
         workspace, answers, protocol="tools", interactive=True, overrides=("permissions.ask=search_text",)
@@ -93,10 +93,11 @@ async def test_y_allows_a_call_once_and_is_a_letter_of_a_reason_that_was_begun(w
         assert not it.app._notifications, "the question is said once"
         it.one(PermissionLine).focus()
         await it.press("enter")
-        await it.shows("y allows it once")
-        await it.press(*"my", "backspace", "backspace")
-        assert it.session.state.asked is not None
-        await it.press("y")
+        await it.shows("Enter allows it once")
+        await it.press("y", "e")
+        await it.shows("Do not allow it: ye")
+        assert "Allow this once" not in it.text
+        await it.press("s", "enter")
         await it.until(lambda: not it.session.state.turn.running, "the turn's end")
         (decided,) = it.session.state.permissions
         assert (decided.answer, decided.reason) == ("once", "")

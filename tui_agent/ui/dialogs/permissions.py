@@ -41,10 +41,11 @@ async def answer_permission(app: App[object], session: Session) -> None:
 
     while True:
         title = f"{question.tool} {question.shown}".strip() + ": allow it?"
-        hint = "y allows it once; or type a reason for the model, where you say no"
-        if not question.tool:
-            title, hint = question.words, "y goes on, Enter chooses"
-        chosen = await app.push_screen_wait(Chooser(title, rows, hint, answers={"y": "once"}))
+        hint = "Enter allows it once; or type why not, and it is not allowed"
+        keys: dict[str, str] = {}
+        if not question.tool:  # no reason is asked for, so that a letter is an answer
+            title, hint, keys = question.words, "y goes on, Enter chooses", {"y": "once"}
+        chosen = await app.push_screen_wait(Chooser(title, rows, hint, answers=keys))
         if chosen == _ALL:
             await app.push_screen_wait(
                 TextDialog("Exactly this would be done", question.preview, keep="back")
@@ -54,15 +55,20 @@ async def answer_permission(app: App[object], session: Session) -> None:
         elif chosen:
             break
     try:
-        await session.chat.permit(question.call, chosen, typed.strip())
+        await session.chat.permit(question.call, chosen, typed.strip() if chosen == "no" else "")
     except TuiAgentError as error:
         await session.notice(str(error), "warning")
 
 
-def question_rows(question: PermissionQuestion, reason: str) -> list[ChooserRow]:
-    """The answers, and below them exactly what would be done."""
-    words = {**ANSWERS, "no": f"{ANSWERS['no']}: {reason.strip()}" if reason.strip() else ANSWERS["no"]}
-    words = words if question.tool else GO_ON_ANSWERS
+def question_rows(question: PermissionQuestion, typed: str) -> list[ChooserRow]:
+    """The answers, and below them exactly what would be done. What is typed is a no with its reason, unless it is
+    `y` or `yes` and nothing else."""
+    reason = typed.strip()
+    words = ANSWERS
+    if not question.tool:
+        words = GO_ON_ANSWERS
+    elif reason and reason.lower() not in ("y", "yes"):
+        words = {"no": f"{ANSWERS['no']}: {reason}"}
     rows = [ChooserRow(answer, label(text)) for answer, text in words.items()]
     lines = question.preview.splitlines()
     shown = lines[: MOST - len(rows) - 1]
