@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from tui_agent.answers.hunks import parse
 from tui_agent.answers.patches import is_envelope, requests, sections
 from tui_agent.answers.unified import Section
 from tui_agent.answers.values import ChangeRequest
 
 HUNK = ("@@ -1 +1 @@", "-a", "+b")
+HUNKS = parse(HUNK)
 
 
 def text(*lines: str) -> str:
@@ -20,12 +23,12 @@ def text(*lines: str) -> str:
 @pytest.mark.parametrize(
     ("patch", "found"),
     [
-        (text("--- a/x.py", "+++ b/x.py", *HUNK), Section("x.py", "update", HUNK)),
-        (text("--- x.py\t2024-01-01", "+++ x.py\t2024-01-02", *HUNK), Section("x.py", "update", HUNK)),
-        (text("--- x.py.orig", "+++ x.py", *HUNK), Section("x.py", "update", HUNK)),
+        (text("--- a/x.py", "+++ b/x.py", *HUNK), Section("x.py", "update", HUNKS)),
+        (text("--- x.py\t2024-01-01", "+++ x.py\t2024-01-02", *HUNK), Section("x.py", "update", HUNKS)),
+        (text("--- x.py.orig", "+++ x.py", *HUNK), Section("x.py", "update", HUNKS)),
         (
             text("diff --git a/x.py b/x.py", "--- a/x.py", "+++ b/x.py", *HUNK),
-            Section("x.py", "update", HUNK),
+            Section("x.py", "update", HUNKS),
         ),
         (
             text(
@@ -37,34 +40,33 @@ def text(*lines: str) -> str:
                 "+++ b/y.py",
                 *HUNK,
             ),
-            Section("x.py", "update", HUNK, "y.py"),
+            Section("x.py", "update", HUNKS, rename_to="y.py"),
         ),
-        (text("diff --git a/x b/y", "rename from x", "rename to y"), Section("x", "update", (), "y")),
+        (text("diff --git a/x b/y", "rename from x", "rename to y"), Section("x", "update", rename_to="y")),
         (text("diff --git a/x b/x", "deleted file mode 100644"), Section("x", "delete")),
         (
             text("--- /dev/null", "+++ b/x", "@@ -0,0 +1 @@", "+b"),
-            Section("x", "add", ("@@ -0,0 +1 @@", "+b")),
+            Section("x", "add", content="b\n"),
         ),
         (
             text("--- a/x", "+++ /dev/null", "@@ -1 +0,0 @@", "-b"),
-            Section("x", "delete", ("@@ -1 +0,0 @@", "-b")),
+            Section("x", "delete"),
         ),
-        (text('--- "a/\\303\\251 x"', '+++ "b/\\303\\251 x"', *HUNK), Section("é x", "update", HUNK)),
-        (text("--- a/my file.py", "+++ b/my file.py", *HUNK), Section("my file.py", "update", HUNK)),
-        (text(*HUNK), Section("", "update", HUNK)),
-        (text("*** Update File: x.py", *HUNK), Section("x.py", "update", HUNK)),
+        (text('--- "a/\\303\\251 x"', '+++ "b/\\303\\251 x"', *HUNK), Section("é x", "update", HUNKS)),
+        (text("--- a/my file.py", "+++ b/my file.py", *HUNK), Section("my file.py", "update", HUNKS)),
+        (text(*HUNK), Section("", "update", HUNKS)),
+        (text("*** Update File: x.py", *HUNK), Section("x.py", "update", HUNKS)),
     ],
 )
 def test_one_file(patch: str, found: Section) -> None:
     [section] = sections(patch)
-    body = section.body[:-1] if section.body[-1:] == ("",) else section.body
-    assert Section(section.path, section.kind, body, section.rename_to) == found
+    assert replace(section, short=False) == found
 
 
 def test_a_removed_line_of_dashes_is_no_header() -> None:
     patch = text("--- a/x.sql", "+++ b/x.sql", "@@ -1,3 +1,2 @@", " a", "--- a comment", "+++ plus", " b")
     [section] = sections(patch)
-    assert section.body[2:4] == ("--- a comment", "+++ plus")
+    assert [(hunk.old, hunk.new) for hunk in section.hunks] == [("a\n-- a comment\nb\n", "a\n++ plus\nb\n")]
 
 
 def test_many_files_in_one() -> None:

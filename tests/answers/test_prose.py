@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.edit_requests import hunks
 
 from tui_agent.answers import prose
-from tui_agent.answers.values import ChangeRequest, SearchReplace, ShownText
+from tui_agent.answers.values import ChangeRequest, EditHunk, ShownText
 
 DIFF = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,2 @@\n x\n-a\n+b\n"
 ENVELOPE = """*** Begin Patch
@@ -72,13 +73,13 @@ def test_other_fences_are_no_changes(text: str) -> None:
 def test_a_diff_fence_is_a_change_for_each_file() -> None:
     text = "```diff\n" + DIFF + DIFF.replace("src/a", "src/c") + "```"
     assert [change.path for change in prose.changes(text).changes] == ["src/a.py", "src/c.py"]
-    assert prose.changes(text).changes[0].diff == "@@ -1,2 +1,2 @@\n x\n-a\n+b"
+    assert prose.changes(text).changes[0].diff == hunks("@@ -1,2 +1,2 @@\n x\n-a\n+b")
 
 
 def test_a_bare_diff_in_prose_is_a_change() -> None:
     found = prose.changes(f"This does it:\n\n{DIFF}\nThat is all.")
     assert [(change.path, change.diff) for change in found.changes] == [
-        ("src/a.py", "@@ -1,2 +1,2 @@\n x\n-a\n+b")
+        ("src/a.py", hunks("@@ -1,2 +1,2 @@\n x\n-a\n+b"))
     ]
 
 
@@ -86,7 +87,7 @@ def test_a_diff_without_a_name_is_shown() -> None:
     diff = "@@ -1,2 +1,2 @@\n x\n-a\n+b\n"
     found = prose.changes(f"What changes is this:\n\n```diff\n{diff}```")
     assert (found.changes, found.refused, found.faults) == ((), (), ())
-    assert found.shown == (ShownText(diff, diff=True),)
+    assert found.shown == (ShownText(diff, hunks(diff)),)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,11 @@ def test_a_diff_without_a_name_is_shown() -> None:
 def test_an_envelope_is_a_change_for_each_file(text: str) -> None:
     added, updated, deleted = prose.changes(text).changes
     assert added == ChangeRequest("new.py", content="one\ntwo\n")
-    assert (updated.path, updated.rename_to, updated.diff) == ("src/a.py", "src/b.py", "@@ def f():\n-a\n+b")
+    assert (updated.path, updated.rename_to, updated.diff) == (
+        "src/a.py",
+        "src/b.py",
+        hunks("@@ def f():\n-a\n+b"),
+    )
     assert deleted == ChangeRequest("old.py", delete=True)
 
 
@@ -111,7 +116,7 @@ def test_search_blocks_are_edits() -> None:
         for old, new in (("old\n", "new\n"), ("gone\n", ""))
     ]
     text = "src/a.py\n```python\n" + "\n".join(blocks) + "```"
-    edits = (SearchReplace("old\n", "new\n"), SearchReplace("gone\n", ""))
+    edits = (EditHunk("old\n", "new\n", whole=True), EditHunk("gone\n", "", whole=True))
     assert prose.changes(text).changes == (ChangeRequest("src/a.py", edits=edits, fenced=True),)
 
 

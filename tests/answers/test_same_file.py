@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from support.edit_requests import hunks
 
 from tui_agent.answers.same_file import joined
-from tui_agent.answers.values import ChangeRequest, Refusal, SearchReplace
+from tui_agent.answers.values import ChangeRequest, EditHunk, Refusal
 
-A, B = SearchReplace("a", "b"), SearchReplace("c", "d")
+A, B = EditHunk("a", "b"), EditHunk("c", "d")
 
 
 def test_edits_of_one_file_in_several_entries_are_one_change_at_the_first_place() -> None:
@@ -23,12 +24,12 @@ def test_edits_of_one_file_in_several_entries_are_one_change_at_the_first_place(
 
 
 def test_other_forms_are_further_steps_and_a_move_goes_with_them() -> None:
-    diff = ChangeRequest("x.py", diff="@@\n-a\n+b\n")
-    other = ChangeRequest("x.py", diff="@@\n-c\n+d\n")
+    diff = ChangeRequest("x.py", diff=hunks("@@\n-a\n+b\n"))
+    other = ChangeRequest("x.py", diff=hunks("@@\n-c\n+d\n"))
     edits = ChangeRequest("z.py", edits=(A,))
     [one], refused = joined([diff, ChangeRequest("x.py", rename_to="z.py"), other, edits, other])
     assert (one.path, one.diff, one.rename_to, refused) == ("x.py", diff.diff, "z.py", [])
-    assert [(step.diff, step.edits) for step in one.then] == [(other.diff, ()), (None, (A,))]
+    assert [(step.diff, step.edits) for step in one.then] == [(other.diff, ()), ((), (A,))]
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,16 @@ from itertools import count
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.edit_requests import hunks
 from support.shapes import FUNCTIONS, RESPONSE
 
 from tui_agent.answers.gist import gist_of, holds
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.values import (
     ChangeRequest,
+    EditHunk,
     NextStep,
     Reply,
-    SearchReplace,
     SearchRequest,
     SubTaskRequest,
     TodoItem,
@@ -60,9 +61,9 @@ def test_every_part_of_the_contract_is_read() -> None:
     assert reply.message == said["message"] == SAMPLE["message"]
     assert reply.todos == (TodoItem("One", "details"), TodoItem("Two", "", True))
     assert reply.changes == (
-        ChangeRequest("a.py", edits=(SearchReplace("{", "}"),), todo_index=0, base_hash="9a906f"),
+        ChangeRequest("a.py", edits=(EditHunk("{", "}"),), todo_index=0, base_hash="9a906f"),
         ChangeRequest("new.py", content="x = '\\'\n"),
-        ChangeRequest("b.py", diff="@@ -1 +1 @@\n-a\n+b\n"),
+        ChangeRequest("b.py", diff=hunks("@@ -1 +1 @@\n-a\n+b\n")),
         ChangeRequest("old.py", delete=True),
         ChangeRequest("c.py", rename_to="d.py"),
     )
@@ -213,7 +214,7 @@ def test_empty_properties_beside_the_form_that_is_meant_are_nothing() -> None:
     reply, _ = read(
         json.dumps({"summary": "S", "fileChanges": [change | {"edits": [{"search": "a", "replace": ""}]}]})
     )
-    assert reply.changes == (ChangeRequest("a", edits=(SearchReplace("a", ""),)),)
+    assert reply.changes == (ChangeRequest("a", edits=(EditHunk("a", ""),)),)
 
 
 def test_a_diff_of_several_files_becomes_several_changes() -> None:

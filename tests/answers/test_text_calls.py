@@ -13,7 +13,7 @@ from tui_agent.answers.change_signs import looks_like_a_change
 from tui_agent.answers.ledger import Ledger
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
-from tui_agent.answers.values import ChangeRequest, Reply, SearchReplace
+from tui_agent.answers.values import ChangeRequest, EditHunk, Reply
 
 
 def read(text: str, dialect: str, cut: bool = False, size: int = 7, seen: bool = False) -> Reply:
@@ -36,7 +36,7 @@ def read(text: str, dialect: str, cut: bool = False, size: int = 7, seen: bool =
 @pytest.mark.parametrize("form", READ)
 def test_one_unmistakable_edit_is_read(form: str, dialect: str) -> None:
     reply = read(READ[form], dialect)
-    assert reply.changes == (ChangeRequest("api.py", edits=(SearchReplace("get(url)", "get(url, 5)"),)),)
+    assert reply.changes == (ChangeRequest("api.py", edits=(EditHunk("get(url)", "get(url, 5)"),)),)
     assert (reply.faults, reply.refused) == ((), ())
     assert not any(call.fault for call in reply.calls)
     assert "get(url" not in reply.message and "think" not in reply.message

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.shapes import FUNCTIONS, RESPONSE
 
 from tui_agent.answers.tools import ToolsReader
-from tui_agent.answers.values import ChangeRequest, Reply, SearchReplace, SearchRequest, TodoItem
+from tui_agent.answers.values import ChangeRequest, EditHunk, Reply, SearchRequest, TodoItem
 from tui_agent.model.client import CallChunk
 
 CHANGES = {
@@ -53,7 +53,7 @@ def test_every_function_is_read() -> None:
     assert [folder.path for folder in reply.directories] == ["src"]
     assert reply.searches == (SearchRequest("fetch", "*.py"),)
     assert reply.changes == (
-        ChangeRequest("a.py", edits=(SearchReplace("x", "y"),)),
+        ChangeRequest("a.py", edits=(EditHunk("x", "y"),)),
         ChangeRequest("b.py", content="new\n"),
     )
     assert reply.todos == (TodoItem("One"),)

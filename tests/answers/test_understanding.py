@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from support.edit_requests import hunks
 from support.local_replies import CALL, READ, REPLY, J
 from support.shapes import FUNCTIONS, RESPONSE
 
@@ -282,9 +283,7 @@ def test_content_to_be_written_keeps_every_character(content: str) -> None:
     added = "".join(f"+{line}\n" for line in content.splitlines())
     patch = read(f"*** Begin Patch\n*** Add File: site/index.html\n{added}*** End Patch\n").changes
     field = asked([{"path": "site/index.html", "content": content}], "structured").changes
-    assert [fenced[0].content, blocks[0].edits[0].replace, patch[0].content, field[0].content] == [
-        content
-    ] * 4
+    assert [fenced[0].content, blocks[0].edits[0].new, patch[0].content, field[0].content] == [content] * 4
 
 
 # ── shown, not meant ─────────────────────────────────────────────────────────────────────────────────────
@@ -373,7 +372,10 @@ def test_arguments_keep_json(size: int) -> None:
 )
 def test_a_section_of_an_envelope_may_have_padding_or_another_verb(line: str) -> None:
     reply = read(f"*** Begin Patch\n*** Add File: a\n+x\n{line}\n@@\n-a\n+b\n*** End Patch\n")
-    assert [(change.path, change.diff) for change in reply.changes] == [("a", None), ("m.py", "@@\n-a\n+b")]
+    assert [(change.path, change.diff) for change in reply.changes] == [
+        ("a", ()),
+        ("m.py", hunks("@@\n-a\n+b")),
+    ]
 
 
 def test_every_tag_of_the_table_is_found_by_the_quick_look() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from figures import Figure, show
 from support.sessions import open_session, reply
 
-from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import forms
 from tui_agent.edits.hunks import compose, hunks
 from tui_agent.edits.merge import merge
@@ -36,7 +36,7 @@ def request(near: int = 0) -> ChangeRequest:
         at = number * (LINES // EDITS) + 3
         search = "".join(base[at : at + 4])
         written = search.replace(", other", ",  other", 1) if number < near else search
-        edits.append(SearchReplace(written, written.replace("other=", "another=")))
+        edits.append(EditHunk(written, written.replace("other=", "another=")))
     return ChangeRequest("long.py", edits=tuple(edits))
 
 
@@ -47,7 +47,7 @@ def left_out(count: int) -> ChangeRequest:
     for number in range(count):
         block = base[number * 200 + 3 : number * 200 + 33]
         search = "".join(block[:15] + block[16:])
-        edits.append(SearchReplace(search, search.replace("other=", "another=", 1)))
+        edits.append(EditHunk(search, search.replace("other=", "another=", 1)))
     return ChangeRequest("long.py", edits=tuple(edits))
 
 

@@ -14,12 +14,13 @@ from random import Random
 
 from figures import Figure, show
 from support.edit_replies import DISTURBANCES, FORMS, PLACED, tried
+from support.edit_requests import by_diff
 from support.shapes import FUNCTIONS as TOOL_FUNCTIONS
 from support.shapes import RESPONSE
 
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
-from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits.forms import propose
 from tui_agent.edits.hunks import compose, hunks
 
@@ -43,9 +44,9 @@ def function(number: int, new: str = "") -> list[str]:
     ]
 
 
-def edit(number: int, form: Callable[[str], str] = str) -> SearchReplace:
+def edit(number: int, form: Callable[[str], str] = str) -> EditHunk:
     old, new = ("".join(form(line) + "\n" for line in function(number, added)[:6]) for added in ("", " + 1"))
-    return SearchReplace(old, new)
+    return EditHunk(old, new)
 
 
 TEXT = "\n".join(line for number in range(FUNCTIONS) for line in function(number)) + "\n"
@@ -60,12 +61,12 @@ DIFF = "".join(
     for number in PLACES
 )
 WORDS = "Some words of a line as long as those that models write, with `code` in it.\n\n- a bullet\n\n"
-BLOCKS = "".join(f"<<<<<<< SEARCH\n{one.search}=======\n{one.replace}>>>>>>> REPLACE\n" for one in EDITS)
+BLOCKS = "".join(f"<<<<<<< SEARCH\n{one.old}=======\n{one.new}>>>>>>> REPLACE\n" for one in EDITS)
 JSON = json.dumps(
     {
         "summary": "S",
         "fileChanges": [
-            {"path": "a.py", "edits": [{"search": one.search, "replace": one.replace} for one in EDITS]}
+            {"path": "a.py", "edits": [{"search": one.old, "replace": one.new} for one in EDITS]}
         ],
     }
 )
@@ -102,7 +103,7 @@ STEPS: dict[str, tuple[Callable[[], object], float]] = {
     "60 edits placed in 5,000 lines": (place(), 0.8),
     "60 edits placed, indented otherwise": (place(lambda line: f"  {line}"), 1.9),
     "60 edits placed, blanks at line ends": (place(lambda line: f"{line} "), 1.4),
-    "a diff of 60 hunks placed": (lambda: propose(ChangeRequest("a.py", diff=DIFF), TEXT), 0.9),
+    "a diff of 60 hunks placed": (lambda: propose(by_diff(DIFF), TEXT), 0.9),
     "hunks of 5,000 lines": (lambda: hunks(TEXT, NEW), 1.2),
     "half of the hunks composed": (lambda: compose(TEXT, PARTS, range(0, len(PARTS), 2)), 0.12),
 }

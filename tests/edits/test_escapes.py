@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits.change import Change
 from tui_agent.edits.proposals import propose
 
@@ -28,7 +28,7 @@ def change(path: str = "a.py", base: str | None = BASE, **form: Any) -> Change:
     ],
 )
 def test_what_is_escaped_twice_is_refused_with_a_sentence(search: str, replace: str) -> None:
-    failed = change(edits=(SearchReplace(search, replace),))
+    failed = change(edits=(EditHunk(search, replace),))
     assert failed.state == "failed" and "escaped once too often" in failed.reason
 
 
@@ -48,4 +48,4 @@ def test_a_file_that_is_escaped_twice_is_refused() -> None:
     ],
 )
 def test_ordinary_text_is_not(path: str, new: str) -> None:
-    assert change(path, edits=(SearchReplace("    show(a)\n", new),)).state == "pending"
+    assert change(path, edits=(EditHunk("    show(a)\n", new),)).state == "pending"

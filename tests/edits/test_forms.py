@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.edit_requests import by_diff
 
 from tui_agent.answers import patches, prose
-from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import forms, place
 from tui_agent.edits.hunks import diff_of, unified
 from tui_agent.edits.source import SourceText, every
@@ -20,11 +22,12 @@ NEW = BASE.replace("def g(x):\n    return get(x)", "def g(x):\n    return put(x)
 
 
 def propose(base: str | None, **form: Any) -> forms.Proposal:
-    return forms.propose(ChangeRequest("a.py", **form), base)
+    request = by_diff(form["diff"]) if "diff" in form else ChangeRequest("a.py", **form)
+    return forms.propose(request, base)
 
 
-def edits(*pairs: tuple[str, str]) -> tuple[SearchReplace, ...]:
-    return tuple(SearchReplace(search, replace) for search, replace in pairs)
+def edits(*pairs: tuple[str, str]) -> tuple[EditHunk, ...]:
+    return tuple(EditHunk(search, replace) for search, replace in pairs)
 
 
 SWAP = "-    return get(x)\n+    return put(x)\n"
@@ -245,10 +248,10 @@ def test_a_remark_that_the_file_has_may_stay() -> None:
 @given(st.text(max_size=80), st.text(max_size=120))
 def test_no_diff_raises_anything_but_an_edit_error(base: str, diff: str) -> None:
     for text in (diff, "@@\n" + diff, "*** Begin Patch\n*** Update File: a\n" + diff):
-        try:
-            propose(base, diff=text)
-        except EditFailed:
-            pass
+        for request in patches.requests(text, ChangeRequest("a.py")):
+            if isinstance(request, ChangeRequest):
+                with suppress(EditFailed):
+                    forms.propose(request, base)
 
 
 def test_many_edits_in_a_long_file() -> None:

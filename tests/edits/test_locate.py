@@ -6,9 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import forms
-from tui_agent.edits.file_edit import EditHunk
 from tui_agent.edits.locate import RUNGS, locate, lower
 from tui_agent.edits.source import SourceText, cuts
 from tui_agent.errors import Ambiguous, EditFailed
@@ -25,7 +24,7 @@ class A:
 
 
 def edit(base: str, search: str, replace: str, threshold: float = 0.9) -> tuple[str, str]:
-    request = ChangeRequest("a.py", edits=(SearchReplace(search, replace),))
+    request = ChangeRequest("a.py", edits=(EditHunk(search, replace),))
     proposal = forms.propose(request, base, threshold)
     assert proposal.new_text is not None
     return proposal.new_text, proposal.rung

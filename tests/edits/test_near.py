@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.edit_requests import by_diff
 
-from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import forms
 from tui_agent.edits.carry import carried, one_by_one
 from tui_agent.errors import Ambiguous, EditFailed
@@ -30,7 +31,7 @@ WITHOUT_REMARK = BLOCK.replace("    # the file may be large\n", "")
 
 
 def edit(base: str, search: str, replace: str, threshold: float = 0.9) -> tuple[str, str]:
-    request = ChangeRequest("a.py", edits=(SearchReplace(search, replace),))
+    request = ChangeRequest("a.py", edits=(EditHunk(search, replace),))
     proposal = forms.propose(request, base, threshold)
     assert proposal.new_text is not None
     return proposal.new_text, proposal.rung
@@ -136,7 +137,7 @@ def test_what_lies_between_must_not_begin_something_else() -> None:
 
 def test_where_either_of_two_equal_lines_may_go_and_the_file_has_more_between_them_it_is_refused() -> None:
     base = "event:\n  index: 184\nevent:\n  index: 184\n\n"
-    request = ChangeRequest("a.yaml", diff="@@\n-event:\n event:\n   index: 184\n")
+    request = by_diff("@@\n-event:\n event:\n   index: 184\n", "a.yaml")
     with pytest.raises(EditFailed):
         forms.propose(request, base, 0.9)
     assert carried(["a", "a"], ["a", "b", "a"], ["a"], [(0, 1, 0, 1), (1, 2, 2, 3)]) is None

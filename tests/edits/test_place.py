@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from support.edit_requests import by_diff
 
-from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import forms, place
 from tui_agent.errors import EditFailed
 
@@ -13,11 +14,11 @@ BLOCKS = "def f(x):\n    return get(x)\n\n\ndef g(x):\n    return get(x)\n"
 
 
 def diffed(base: str, diff: str) -> str:
-    return forms.propose(ChangeRequest("a.py", diff=diff), base).new_text or ""
+    return forms.propose(by_diff(diff), base).new_text or ""
 
 
 def edited(base: str, *pairs: tuple[str, str]) -> str:
-    edits = tuple(SearchReplace(*pair) for pair in pairs)
+    edits = tuple(EditHunk(*pair) for pair in pairs)
     return forms.propose(ChangeRequest("a.py", edits=edits), base).new_text or ""
 
 

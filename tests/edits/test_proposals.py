@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tui_agent.answers.values import ChangeRequest, SearchReplace
+from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits.change import Change
 from tui_agent.edits.proposals import Seen, is_excerpt, propose
 
@@ -29,7 +29,7 @@ def ask(base: str | None, seen: Seen = "whole", **form: Any) -> tuple[Change, Bl
 
 
 def test_an_edit_waits_with_its_hunks() -> None:
-    change, blobs = ask(BASE, edits=(SearchReplace("one", "1"), SearchReplace("three", "3\n4")))
+    change, blobs = ask(BASE, edits=(EditHunk("one", "1"), EditHunk("three", "3\n4")))
     assert (change.id, change.turn, change.kind, change.state, change.rung) == (
         "c4.2",
         4,
@@ -60,17 +60,17 @@ def test_create_delete_rename() -> None:
         renamed.base,
         (),
     )
-    both, blobs = ask(BASE, rename_to="b.py", edits=(SearchReplace("one", "1"),))
+    both, blobs = ask(BASE, rename_to="b.py", edits=(EditHunk("one", "1"),))
     assert (both.kind, blobs[both.new], len(both.hunks)) == ("rename", "1\ntwo\nthree\n", 1)
 
 
 @pytest.mark.parametrize(
     ("base", "form", "reason"),
     [
-        (BASE, {"edits": (SearchReplace("nowhere", "x"),)}, "not in the file"),
-        ("x\nx\n", {"edits": (SearchReplace("x", "y"),)}, "lines 1 and 2"),
+        (BASE, {"edits": (EditHunk("nowhere", "x"),)}, "not in the file"),
+        ("x\nx\n", {"edits": (EditHunk("x", "y"),)}, "lines 1 and 2"),
         (BASE, {"content": BASE}, "changes nothing"),
-        (BASE, {"edits": (SearchReplace("one", "one"),)}, "changes nothing"),
+        (BASE, {"edits": (EditHunk("one", "one"),)}, "changes nothing"),
         (None, {"delete": True}, "does not exist"),
         (BASE, {"content": "a\0b"}, "NUL"),
         (BASE, {"content": "one\n# ... rest unchanged ...\n"}, "leaves something out"),
@@ -88,7 +88,7 @@ def test_what_cannot_be_done_is_a_failed_change_with_its_reason(
 
 def test_a_file_that_was_never_seen_takes_no_near_match() -> None:
     base = "def function(alpha, beta):\n    return alpha + beta\n"
-    near = (SearchReplace("def function(alpha, beta):\n    return alpha+beta\n", "gone\n"),)
+    near = (EditHunk("def function(alpha, beta):\n    return alpha+beta\n", "gone\n"),)
     assert ask(base, "whole", edits=near)[0].rung == "near"
     assert ask(base, "never", edits=near)[0].state == "failed"
 
@@ -109,5 +109,5 @@ def test_an_excerpt_is_told_from_a_whole_file() -> None:
 
 
 def test_the_same_reply_gives_the_same_changes() -> None:
-    edits = (SearchReplace("one", "1"),)
+    edits = (EditHunk("one", "1"),)
     assert ask(BASE, edits=edits)[0] == ask(BASE, edits=edits)[0]

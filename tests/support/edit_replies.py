@@ -552,10 +552,10 @@ def tried(
 def _as_written(read: Reply, base: str) -> str | None:
     """The file after edits whose search text is in it, exactly once, even if by accident: then that is asked for."""
     for edit in (edit for change in read.changes for edit in change.edits):
-        if base.count(edit.search) != 1:
+        if base.count(edit.old) != 1:
             return None
-        ended = edit.search.endswith("\n") and edit.replace and not edit.replace.endswith("\n")
-        base = base.replace(edit.search, edit.replace + ("\n" if ended else ""))
+        ended = edit.old.endswith("\n") and edit.new and not edit.new.endswith("\n")
+        base = base.replace(edit.old, edit.new + ("\n" if ended else ""))
     return base
 
 
@@ -661,9 +661,8 @@ def foreign_lines(one: Tried) -> list[str]:
 def _texts(reply: Reply) -> Iterator[str]:
     for change in reply.changes:
         for request in (change, *change.then):
-            yield request.content or ""
-            yield from (edit.replace for edit in request.edits)
-            yield from (line[1:] for line in (request.diff or "").split("\n") if line.startswith("+"))
+            yield from (request.content or "", *(edit.new for edit in request.edits))
+            yield from (line for hunk in request.diff for line in hunk.added)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from tui_agent.answers import unified
-from tui_agent.answers.values import SearchReplace
+from tui_agent.answers.values import EditHunk
 from tui_agent.files.late_expressions import late
 
 _OPEN = late(r"(<{5,9}|-{5,9}) ?SEARCH>?[ \t]*$")
@@ -31,7 +31,7 @@ class Block(Struct, frozen=True):
     """
 
     end: int
-    edit: SearchReplace | None = None
+    edit: EditHunk | None = None
     fault: str = ""
     open: bool = False
 
@@ -91,7 +91,7 @@ def _closed(lines: Sequence[str], at: int, dividers: list[int], end: int, fault:
         begin += 1
     if begin > at + 1 and begin < divider and lines[begin].rstrip() == _RULE:
         begin += 1
-    return Block(end + 1, SearchReplace(_text(lines, begin, divider), _text(lines, divider + 1, end)))
+    return Block(end + 1, EditHunk(_text(lines, begin, divider), _text(lines, divider + 1, end), whole=True))
 
 
 def _text(lines: Sequence[str], begin: int, end: int) -> str:

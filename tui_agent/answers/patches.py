@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tui_agent.answers import names, unified
+from tui_agent.answers import hunks, names, unified
 from tui_agent.answers.lines import MOST_LINES
 from tui_agent.answers.markers import Block
 from tui_agent.answers.unified import Closes, Section, SectionKind
@@ -21,13 +21,10 @@ _FILE_LINE = re.compile(
     r"(?i)\*\*\*[ \t]+(Add|Create|New|Update|Modify|Edit|Change|Delete|Remove)[ \t]+File[ \t]*:[ \t]*(\S.*)"
 )
 _MOVE_LINE = re.compile(r"\*\*\* Move to:[ \t]*(\S.*)")
-_END_OF_FILE = "*** End of File"
 _KINDS: dict[str, SectionKind] = {
     "add": "add", "create": "add", "new": "add", "update": "update", "modify": "update", "edit": "update",
     "change": "update", "delete": "delete", "remove": "delete",
 }  # fmt: skip
-
-_NO_NEWLINE = "\\ No newline"
 
 
 def begins_envelope(line: str) -> bool:
@@ -57,12 +54,10 @@ def requests(text: str, like: ChangeRequest) -> list[Item]:
     found = sections(text)
     if len(found) == 1 and like.path:
         [only] = found
-        if not only.path and only.kind == "update" and not only.fault:
-            return [like]
         if only.path and only.kind != "update" and not names.same_file(only.path, like.path):
             return [Refusal(like.path, f"its patch is about another file, {only.path}")]
         return items([replace(only, path=like.path)], like)
-    return items(found, like) or [_with(like, like.path, diff=text)]
+    return items(found, like) or [Refusal(like.path, "its diff has no hunks")]
 
 
 def items(found: Sequence[Section], like: ChangeRequest) -> list[Item]:
@@ -77,71 +72,20 @@ def items(found: Sequence[Section], like: ChangeRequest) -> list[Item]:
 
 def _item(section: Section, like: ChangeRequest) -> Item:
     path = section.path
-    rename = section.rename_to if section.rename_to != path else None
-    rename = like.rename_to or rename
-    fault = section.fault
-    if fault:
-        return Refusal(path, fault)
+    rename = like.rename_to or (section.rename_to if section.rename_to != path else None)
+    if section.fault:
+        return Refusal(path, section.fault)
     match section.kind:
         case "delete":
-            return _with(like, path, delete=True)
+            return replace(like, path=path, delete=True, rename_to=None)
         case "add":
-            content = _added(section.body)
-            if content is None:
-                why = "the file that its patch adds has lines without a `+` in front"
-                return Refusal(path, why)
-            return _with(like, path, content=content, rename_to=rename, executable=section.executable)
+            content, executable = section.content, section.executable
+            return replace(like, path=path, content=content, rename_to=rename, executable=executable)
         case _:
-            body = "\n".join(section.body) if section.body else None
-            return _with(like, path, diff=body, rename_to=rename, executable=section.executable)
-
-
-def _added(body: tuple[str, ...]) -> str | None:
-    """The text of a file that is added; None where some line is neither added nor empty.
-
-    An empty line between added ones lost its mark; one at the end is none of the file.
-    """
-    lines: list[str] = []
-    empty = added = 0
-    promised = -1
-    end = "\n"
-    for line in body:
-        if line.startswith("+"):
-            lines.extend([""] * empty)
-            empty, added = 0, added + 1
-            lines.append(line[1:])
-        elif not line.strip():
-            empty += bool(lines)
-        elif line.startswith(_NO_NEWLINE):
-            end = ""
-        elif line.startswith("@@") and promised < 0 and not lines:
-            promised = unified.lines_after(line)
-        elif line.strip() != _END_OF_FILE:
-            return None
-    if added == promised and added < len(lines):
-        return None  # its header says that the empty lines are none of its lines
-    return "\n".join(lines) + end if lines else ""
-
-
-def _with(
-    like: ChangeRequest,
-    path: str,
-    content: str | None = None,
-    diff: str | None = None,
-    delete: bool = False,
-    rename_to: str | None = None,
-    executable: bool | None = None,
-) -> ChangeRequest:
-    return ChangeRequest(
-        path=path,
-        content=content,
-        diff=diff,
-        delete=delete,
-        rename_to=rename_to,
-        todo_index=like.todo_index,
-        base_hash=like.base_hash,
-        executable=executable,
-    )
+            if not (section.hunks or rename) and section.executable is None:
+                return Refusal(path, "its diff has no hunks")
+            found, executable = section.hunks, section.executable
+            return replace(like, path=path, diff=found, rename_to=rename, executable=executable)
 
 
 # ── the envelope ─────────────────────────────────────────────────────────────────────────────────────────
@@ -162,7 +106,7 @@ def envelope(
         if kind:
             empty = kind == "update" and not body and not move
             why = fault or ("its patch changes nothing" if empty else "")
-            found.append(Section(path, kind, tuple(body), move, why))
+            found.append(unified.section(path, kind, body, move, why))
         kind, move, body, fault = "", None, [], ""
 
     while at < end:
@@ -183,7 +127,7 @@ def envelope(
             move = names.plain(names.unquoted(moved[1].rstrip().strip("`")))
         elif line.rstrip() == BEGIN:
             break
-        elif line.strip() == _END_OF_FILE and kind:
+        elif line.strip() == hunks.END_OF_FILE and kind:
             body.append(line)
         else:
             fault = fault or f"its patch holds an unknown line, `{line.strip()[:60]}`"

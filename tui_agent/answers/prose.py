@@ -17,7 +17,7 @@ from tui_agent.answers import explaining, markers, names, patches, unified
 from tui_agent.answers.ledger import Use
 from tui_agent.answers.lines import Inside, Lines
 from tui_agent.answers.patches import Findings
-from tui_agent.answers.values import ChangeRequest, Refusal, ShownText
+from tui_agent.answers.values import ChangeRequest, EditHunk, Refusal, ShownText
 from tui_agent.files.late_expressions import late
 
 _QUOTED = late(r"[ \t]*>[ \t>]*")
@@ -147,7 +147,7 @@ class _Fence:
             if named or any(section.path or section.fault for section in found):
                 self.findings.sections(found, named)
             else:
-                self._show(end, diff=True)
+                self._show(end, tuple(hunk for section in found for hunk in section.hunks))
             return end + 1
         self.findings.sections(found[:-1], named)
         return end + 1
@@ -212,7 +212,7 @@ class _Fence:
         size = len(self.prefix)
         return "".join(self.text.all[number][size:] + "\n" for number in range(self.at + 1, end))
 
-    def _show(self, end: int, diff: bool = False) -> None:
+    def _show(self, end: int, diff: tuple[EditHunk, ...] | None = None) -> None:
         """Keep what names no file: it may be seen of which file it is."""
         if end - self.at > _FEWEST_SHOWN and len(self.shown) < _FEW:
             self.shown.append(ShownText(self._text(end), diff))

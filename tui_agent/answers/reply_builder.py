@@ -14,10 +14,10 @@ from tui_agent.answers.schema import by_path, coerced, near_names, written_out
 from tui_agent.answers.text_calls import InText
 from tui_agent.answers.values import (
     ChangeRequest,
+    EditHunk,
     NextStep,
     Refusal,
     Reply,
-    SearchReplace,
     SearchRequest,
     ShownText,
     SubTaskRequest,
@@ -245,8 +245,8 @@ class ReplyBuilder:
         same = [change for change in self.changes if names.same_file(change.path, shown.path)]
         if not same:
             return True  # its file is refused, which is said
-        proposed = {line.strip() for change in same for line in _lines_of(change, "", edits=True)}
-        return all(line.strip() in proposed for line in _lines_of(shown, "+"))
+        proposed = {line.strip() for change in same for text in change.texts for line in text.split("\n")}
+        return all(line.strip() in proposed for line in shown.added if line.strip())
 
     def take_found(self, found: InText, ledger: Ledger, cut: bool, unfinished_thought: bool) -> None:
         """Read the changes in the prose beside what a text holds as calls, and say what of those cannot be read."""
@@ -389,11 +389,12 @@ def _search(item: Item) -> SearchRequest:
 def _changes(item: Item) -> list[patches.Item]:
     """One entry as changes: several where its diff is about several files."""
     change = _change(item)
-    if has_half("".join(_written(change))):
+    diff = _text(item, "diff")
+    if has_half("\n".join((change.path, diff, *change.texts))):
         raise _Bad("the text holds half of a surrogate pair, which no file can hold; send it again")
     if change.content is not None and (form := markers.edit_form(change.path, change.content)):
         raise _Bad(f"`content` begins like an edit (`{form[:60]}`), and takes only the text of the file")
-    found = patches.requests(change.diff, change) if change.diff is not None else [change]
+    found = patches.requests(diff, change) if diff else [change]
     if not all(request.path for request in found if isinstance(request, ChangeRequest)):
         raise _Bad("a change needs `path`")
     return found
@@ -403,7 +404,7 @@ def _change(item: Item) -> ChangeRequest:
     edits = _edits(item)
     delete = item.get("delete") is True
     content = _text(item, "content") if "content" in item else None
-    diff = _text(item, "diff") or None
+    diff = _text(item, "diff")
     rename = _text(item, "renameTo").strip() or None
     if rename and names.plain(rename) == names.plain(_text(item, "path").strip()):
         rename = None
@@ -421,7 +422,6 @@ def _change(item: Item) -> ChangeRequest:
         path=names.plain(_text(item, "path").strip()),
         content=content,
         edits=edits,
-        diff=diff,
         delete=delete,
         rename_to=rename and names.plain(rename),
         todo_index=index if isinstance(index, int) and not isinstance(index, bool) else None,
@@ -433,30 +433,11 @@ def _change(item: Item) -> ChangeRequest:
 _FORMS = ("edits", "diff", "delete", "renameTo")
 
 
-def _edits(item: Item) -> tuple[SearchReplace, ...]:
+def _edits(item: Item) -> tuple[EditHunk, ...]:
     value = item.get("edits", [])
     if not isinstance(value, list) or not all(isinstance(edit, dict) for edit in value):
         raise _Bad("`edits` is not a list of objects")
     if any("search" not in edit or "replace" not in edit for edit in value):
         raise _Bad("each edit needs `search` and `replace`")
-    edits = [SearchReplace(_text(edit, "search"), _text(edit, "replace")) for edit in value]
-    return tuple(edit for edit in edits if edit.search or edit.replace)
-
-
-def _lines_of(change: ChangeRequest, mark: str, edits: bool = False) -> Iterator[str]:
-    """The lines that a change would write, and with `edits` those that it searches for too, blank ones aside."""
-    lines: list[str] = [*(change.content or "").split("\n")]
-    for edit in change.edits:
-        lines += [*edit.replace.split("\n"), *(edit.search.split("\n") if edits else ())]
-    for line in (change.diff or "").split("\n"):
-        if line[:1] in ("+", " ", "-") and (not mark or line.startswith(mark)):
-            lines.append(line[1:])
-    yield from (line for line in lines if line.strip())
-    for step in change.then:
-        yield from _lines_of(step, mark, edits)
-
-
-def _written(change: ChangeRequest) -> Iterator[str]:
-    yield from (change.path, change.content or "", "\n", change.diff or "", "\n", change.rename_to or "")
-    for edit in change.edits:
-        yield from ("\n", edit.search, "\n", edit.replace)
+    edits = [EditHunk(_text(edit, "search"), _text(edit, "replace")) for edit in value]
+    return tuple(edit for edit in edits if edit.old or edit.new)

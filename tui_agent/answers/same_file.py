@@ -91,7 +91,7 @@ def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
                 steps.append(bare)
                 edits.append([])
             edits[-1].extend(change.edits)
-        elif change.diff is not None:
+        elif change.diff:
             steps.append(bare)
             edits.append([])
     if len(steps) > MOST_STEPS:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
-from tui_agent.answers import names
+from tui_agent.answers import hunks, names
+from tui_agent.answers.values import EditHunk
 from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 
@@ -15,8 +16,6 @@ SectionKind = Literal["update", "add", "delete"]
 #: A line number → whether that line closes the fence around a patch.
 Closes = Callable[[int], bool]
 
-#: The header of a hunk; the second `@@` may be missing where nothing stands behind it.
-HUNK = late(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|\s|$)")
 _COMBINED = late(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
 #: How the hash of an empty file begins.
 _EMPTY = "e69de29"
@@ -32,7 +31,7 @@ _MODES = {"100755": True, "100644": False}
 
 
 class Section(Struct, frozen=True):
-    """One file of a patch: its hunks as lines in `body`, in the form that `edits.file_edit` reads.
+    """One file of a patch: its hunks, or the text of one that is added in `content`.
 
     `fault` says why it cannot be taken, `note` what of it is left out although the rest is taken; `short` that
     its last hunk has fewer lines than its header says; `executable` is None where the mode stays as it is.
@@ -40,12 +39,24 @@ class Section(Struct, frozen=True):
 
     path: str
     kind: SectionKind
-    body: tuple[str, ...] = ()
+    hunks: tuple[EditHunk, ...] = ()
+    content: str | None = None
     rename_to: str | None = None
     fault: str = ""
     note: str = ""
     short: bool = False
     executable: bool | None = None
+
+
+def section(
+    path: str, kind: SectionKind, body: Sequence[str], move: str | None, fault: str, **more: Any
+) -> Section:
+    """The section of a file whose lines below its header are `body`."""
+    found = hunks.parse(body) if kind == "update" and not fault else ()
+    content = hunks.added(body) if kind == "add" and not fault else None
+    if kind == "add" and content is None:
+        fault = fault or "the file that its patch adds has lines without a `+` in front"
+    return Section(names.plain(path), kind, found, content, move and names.plain(move), fault, **more)
 
 
 class _File:
@@ -100,8 +111,8 @@ class _File:
             note = f"the mode {self.mode} that its diff asks for is left out"
         if kind == "add" and not executable:
             executable = None
-        body, move = tuple(self.body), move and names.plain(move)
-        return Section(names.plain(path), kind, body, move, fault, note, self.short, executable)
+        more = {"note": note, "short": self.short, "executable": executable}
+        return section(path, kind, self.body, move, fault, **more)
 
 
 class _Reader:
@@ -240,7 +251,7 @@ class _Reader:
 
     def _hunk(self) -> bool:
         """Take one hunk from its `@@` line on; False where the diff ends with it."""
-        counts = HUNK.match(self.lines[self.at])
+        counts = hunks.HEADER.match(self.lines[self.at])
         if counts is None:
             self.file.body.append(self.lines[self.at])
             return self._uncounted(self.at + 1)
@@ -413,10 +424,4 @@ def begins(lines: Sequence[str], at: int) -> bool:
 
 
 def begins_hunk(line: str) -> bool:
-    return HUNK.match(line) is not None
-
-
-def lines_after(line: str) -> int:
-    """How many lines a hunk's header promises for the new file; 0 where it does not say."""
-    counts = HUNK.match(line)
-    return whole_number(counts[4], 1) if counts else 0
+    return hunks.HEADER.match(line) is not None

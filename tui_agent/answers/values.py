@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.answers.ledger import UsedText
 from tui_agent.answers.plans import DirectoryAction, FileAction
@@ -25,30 +27,57 @@ class TodoItem(Struct, frozen=True):
     done: bool = False
 
 
-class SearchReplace(Struct, frozen=True, gc=False):
-    """Replace the one place where `search` stands with `replace`."""
+class EditHunk(Struct, frozen=True, gc=False):
+    """Text to find, and what replaces it; `name` says in errors what it is.
 
-    search: str
-    replace: str
+    With `whole` it consists of whole lines. The rest comes from a diff. `line` is where the header says that it begins
+    (from 0), None also where the header cannot be right: its counts are not those of the lines, or its two line
+    numbers do not go with the hunks before it. `anchors` are lines that stand somewhere before it. `ends_file` says
+    that it reaches the end, `final_newline` what it says of the file's last newline; `marks` has the mark of each of
+    its lines.
+    """
+
+    old: str
+    new: str
+    name: str = "the search text"
+    whole: bool = False
+    line: int | None = None
+    anchors: tuple[str, ...] = ()
+    ends_file: bool = False
+    final_newline: bool | None = None
+    marks: str = ""
+
+    @property
+    def context(self) -> tuple[int, int]:
+        """How many lines of a diff's hunk stay as they are at its beginning and at its end."""
+        marks = self.marks
+        return len(marks) - len(marks.lstrip(" ")), len(marks) - len(marks.rstrip(" "))
+
+    @property
+    def added(self) -> list[str]:
+        """The lines that it writes; of a diff those with a `+`."""
+        lines = self.new.split("\n")
+        marks = self.marks.replace("-", "")
+        return [line for line, mark in zip(lines, marks, strict=False) if mark == "+"] if marks else lines
 
 
 class ChangeRequest(Struct, frozen=True, gc=False):
     """One file's change in the form the model chose; exactly one of the forms is set.
 
-    `content` is the whole new text, `edits` are search/replace pairs, `diff` is a unified diff or a
-    `*** Begin Patch` section for this path, `delete` removes the file, `rename_to` moves it (and may stand
+    `content` is the whole new text, `edits` are searched for one by one, `diff` are the hunks of a diff or an envelope
+    and follow each other in the file, `delete` removes the file, `rename_to` moves it (and may stand
     beside `edits`, `diff` or `content`). `base_hash` names the version that was seen (its first digits).
-    `fenced` says that it was in prose: `content` may be an excerpt and not the whole, `edits` are whole lines;
-    `labelled` that the fence itself does not name the path, only the line above it does. `then` holds what else
-    the same reply does to this file, in order: each is read against the file as it was, else against what the
-    ones before it made. `executable` says whether the file becomes executable, or ceases to be; None keeps what it
-    is. `offered` says why nobody but the person may take it, empty where it is proposed.
+    `fenced` says that it was in prose: `content` may be an excerpt and not the whole; `labelled` that the fence
+    itself does not name the path, only the line above it does. `then` holds what else the same reply does to this
+    file, in order: each is read against the file as it was, else against what the ones before it made. `executable`
+    says whether the file becomes executable, or ceases to be; None keeps what it is. `offered` says why nobody but
+    the person may take it, empty where it is proposed.
     """
 
     path: str
     content: str | None = None
-    edits: tuple[SearchReplace, ...] = ()
-    diff: str | None = None
+    edits: tuple[EditHunk, ...] = ()
+    diff: tuple[EditHunk, ...] = ()
     delete: bool = False
     rename_to: str | None = None
     todo_index: int | None = None
@@ -59,12 +88,47 @@ class ChangeRequest(Struct, frozen=True, gc=False):
     executable: bool | None = None
     offered: str = ""
 
+    @property
+    def texts(self) -> Iterator[str]:
+        """All that it would write or search for, its steps too."""
+        yield from (text for text in (self.content, self.rename_to) if text)
+        for edit in (*self.edits, *self.diff):
+            yield from (edit.old, edit.new)
+        for step in self.then:
+            yield from step.texts
+
+    @property
+    def added(self) -> Iterator[str]:
+        """The lines that it would write, its steps too."""
+        yield from (self.content or "").split("\n")
+        for edit in (*self.edits, *self.diff):
+            yield from edit.added
+        for step in self.then:
+            yield from step.added
+
+    def with_texts(self, form: Callable[[str], str]) -> ChangeRequest:
+        """The same with what is to be written or searched for in another form."""
+
+        def formed(edits: tuple[EditHunk, ...]) -> tuple[EditHunk, ...]:
+            return tuple(
+                replace(edit, old=form(edit.old), new=form(edit.new), anchors=tuple(map(form, edit.anchors)))
+                for edit in edits
+            )
+
+        return replace(
+            self,
+            content=self.content and form(self.content),
+            edits=formed(self.edits),
+            diff=formed(self.diff),
+            then=tuple(step.with_texts(form) for step in self.then),
+        )
+
 
 class ShownText(Struct, frozen=True, gc=False):
-    """A fence that names no file: only its text is known, or that it is a diff."""
+    """A fence that names no file: its text, and the hunks of one that is a diff."""
 
     text: str
-    diff: bool = False
+    diff: tuple[EditHunk, ...] | None = None
 
 
 class Refusal(Struct, frozen=True):

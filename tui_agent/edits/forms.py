@@ -8,9 +8,7 @@ from msgspec import Struct
 
 from tui_agent.answers.placeholders import placeholder
 from tui_agent.answers.values import ChangeRequest
-from tui_agent.edits import file_edit
 from tui_agent.edits.change import ChangeKind
-from tui_agent.edits.file_edit import FileEdit
 from tui_agent.edits.lines import BOM, ended_like, plain
 from tui_agent.edits.locate import lower
 from tui_agent.edits.merge import merge
@@ -101,57 +99,50 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
 
     The file's line endings, byte-order mark and final newline stay. Raises `EditFailed`, or `Ambiguous`.
     """
-    edit = file_edit.of_request(request)
-    if base is None and (edit.delete or edit.move):
-        raise EditFailed(f"{edit.path} does not exist", "name a file that does")
-    if edit.delete:
+    if base is None and (request.delete or request.rename_to):
+        raise EditFailed(f"{request.path} does not exist", "name a file that does")
+    if request.delete:
         return Proposal("delete")
-    text, rung = _text(edit, base, near_threshold)
-    text, rung = _further(edit, base, text, rung)
+    text, rung = _text(request, base, near_threshold)
+    text, rung = _further(request, base, text, rung)
     if text is None and request.executable is not None:
         text = base
-    if text is None and not edit.move:
-        raise EditFailed(f"the change of {edit.path} is empty", "say what should become of the file")
+    if text is None and not request.rename_to:
+        raise EditFailed(f"the change of {request.path} is empty", "say what should become of the file")
     if text is not None:
-        _refuse_elision(edit, base, text)
-    kind: ChangeKind = "create" if base is None else "rename" if edit.move else "edit"
-    return Proposal(kind, text, edit.move, rung)
+        _refuse_elision(request, base, text)
+    kind: ChangeKind = "create" if base is None else "rename" if request.rename_to else "edit"
+    return Proposal(kind, text, request.rename_to or "", rung)
 
 
-def _text(edit: FileEdit, base: str | None, threshold: float) -> tuple[str | None, str]:
+def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[str | None, str]:
     """The text after one step, and the lowest rung that it needed."""
-    if edit.whole is not None:
-        return whole(edit.whole, base), ""
-    if edit.in_order and not edit.hunks:
-        raise EditFailed(f"the diff of {edit.path} has no hunks", "send the lines that change, with context")
-    if not edit.hunks:
+    if request.content is not None:
+        return whole(request.content, base), ""
+    diff, edits = request.diff, request.edits
+    if not diff and not edits:
         return None, ""
-    if edit.in_order and base is None and not any(hunk.old for hunk in edit.hunks):
-        text = "".join(hunk.new for hunk in edit.hunks)
-        return (text[:-1] if edit.hunks[-1].final_newline is False else text), ""
-    if (
-        not (base or "").strip()
-        and not edit.in_order
-        and len(edit.hunks) == 1
-        and not edit.hunks[0].old.strip()
-    ):
-        return whole(edit.hunks[0].new, base), ""
+    if base is None and diff and not any(hunk.old for hunk in diff):
+        text = "".join(hunk.new for hunk in diff)
+        return (text[:-1] if diff[-1].final_newline is False else text), ""
+    if not (base or "").strip() and len(edits) == 1 and not edits[0].old.strip():
+        return whole(edits[0].new, base), ""
     if base is None:
         raise EditFailed(
-            f"{edit.path} does not exist, so there is nothing to search in", "send its whole content"
+            f"{request.path} does not exist, so there is nothing to search in", "send its whole content"
         )
-    return place(base, edit.hunks, edit.in_order, threshold)
+    return place(base, diff or edits, bool(diff), threshold)
 
 
-def _further(edit: FileEdit, base: str | None, text: str | None, rung: str) -> tuple[str | None, str]:
+def _further(request: ChangeRequest, base: str | None, text: str | None, rung: str) -> tuple[str | None, str]:
     """The text after the further steps of a change, and the lowest rung that was needed.
 
     Each is looked for in the file as it was and merged with what the steps before it made; one that is not
     there, in what they made. A place that is only near is none here.
     """
-    if edit.whole is not None:
+    if request.content is not None:
         base = text
-    for step in edit.then:
+    for step in request.then:
         try:
             own, needed = _text(step, base, NEVER_NEAR)
         except Ambiguous:
@@ -159,7 +150,7 @@ def _further(edit: FileEdit, base: str | None, text: str | None, rung: str) -> t
         except EditFailed:
             text, needed = _text(step, text, NEVER_NEAR)
         else:
-            text = _merged(edit.path, base, text, own)
+            text = _merged(request.path, base, text, own)
         rung = lower(rung, needed)
     return text, rung
 
@@ -174,13 +165,13 @@ def _merged(path: str, base: str | None, one: str | None, other: str | None) -> 
     return merged.text
 
 
-def _refuse_elision(edit: FileEdit, base: str | None, text: str) -> None:
+def _refuse_elision(request: ChangeRequest, base: str | None, text: str) -> None:
     remark = elision(base or "", text)
-    if edit.whole is not None:
-        remark = remark or placeholder(edit.path, base, text)
+    if request.content is not None:
+        remark = remark or placeholder(request.path, base, text)
     if remark:
         raise EditFailed(
-            f"the new text of {edit.path} leaves something out (`{remark}`)",
+            f"the new text of {request.path} leaves something out (`{remark}`)",
             "send the whole text, or edits of the places that change",
         )
 

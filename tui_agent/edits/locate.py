@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace as with_
 
+from tui_agent.answers.values import EditHunk
 from tui_agent.edits import near, preconditions
 from tui_agent.edits.carry import carried, one_by_one
-from tui_agent.edits.file_edit import EditHunk
 from tui_agent.edits.lines import plain
 from tui_agent.edits.source import Match, SourceText, Span, bare_end, cuts, look_alike
 from tui_agent.errors import Ambiguous, EditFailed

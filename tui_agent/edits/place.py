@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace as with_
 
+from tui_agent.answers.values import EditHunk
 from tui_agent.edits import indent, locate, near, preconditions
-from tui_agent.edits.file_edit import EditHunk
 from tui_agent.edits.lines import ended_like
 from tui_agent.edits.locate import Replacement, lower
 from tui_agent.edits.source import Match, SourceText
@@ -36,6 +36,8 @@ def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float
         raise EditFailed(
             f"{len(hunks):,} edits are too many for so long a file", "send a diff, or the whole file"
         )
+    name = "hunk {} of the diff" if in_order else "the search text of edit {}"
+    hunks = [with_(hunk, name=name.format(number)) for number, hunk in enumerate(hunks, 1)]
     source = SourceText(base)
     final_newline = None
     if in_order:

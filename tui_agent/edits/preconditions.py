@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tui_agent.answers.values import EditHunk
 from tui_agent.edits import near
 from tui_agent.edits.escapes import unescaped
-from tui_agent.edits.file_edit import EditHunk
 from tui_agent.edits.source import Match, SourceText, Span, cuts, key
 from tui_agent.errors import EditFailed
 

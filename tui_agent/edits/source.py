@@ -11,8 +11,8 @@ from operator import add
 
 from msgspec import Struct
 
+from tui_agent.answers.values import EditHunk
 from tui_agent.edits import indent
-from tui_agent.edits.file_edit import EditHunk
 from tui_agent.edits.lines import BOM, plain
 
 #: Letters that look like the ones on a keyboard, one for one.

@@ -122,7 +122,7 @@ async def _change(
     context: ToolContext, turn: int, number: int, request: ChangeRequest, todo: str, spelled: dict[str, str]
 ) -> tuple[Change, bool]:
     """The change on the newest version of its file, and whether asking the model again could help it."""
-    request = _as_in_the_file(request)
+    request = request.with_texts(restored)  # without the marks that kept text from closing its block
     try:
         if context.workspace.gate.ignore_case:
             request = _as_on_disk(context, request, spelled)
@@ -164,20 +164,6 @@ async def _under_its_name_now(context: ToolContext, request: ChangeRequest) -> C
     return replace(request, path=path, then=tuple(replace(step, path=path) for step in request.then))
 
 
-def _as_in_the_file(request: ChangeRequest) -> ChangeRequest:
-    """The request without the marks that kept text from closing its block, where the model copied them."""
-    return replace(
-        request,
-        content=request.content and restored(request.content),
-        diff=request.diff and restored(request.diff),
-        edits=tuple(
-            replace(edit, search=restored(edit.search), replace=restored(edit.replace))
-            for edit in request.edits
-        ),
-        then=tuple(_as_in_the_file(step) for step in request.then),
-    )
-
-
 def _check_sight(context: ToolContext, request: ChangeRequest, base: tuple[str, str] | None) -> None:
     """Raise EditFailed for a change that could only be right by chance: the model was not shown what it changes."""
     if base is None:
@@ -196,13 +182,9 @@ def _check_no_mask(request: ChangeRequest, base: tuple[str, str] | None) -> None
     in the file as it is: it stands for what the model does not know."""
     if base is not None and MASK in base[0]:
         return
-    texts = [request.content, request.diff, request.rename_to]
-    texts += [text for edit in request.edits for text in (edit.search, edit.replace)]
-    if any(text and MASK in text for text in texts):
+    if any(MASK in text for text in request.texts):
         why = f"{MASK} stands for a secret that was not shown to you, and is never written to a file"
         raise EditFailed(why, "leave those places as they are, and edit around them")
-    for step in request.then:
-        _check_no_mask(step, base)
 
 
 def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | None) -> None:

@@ -48,8 +48,8 @@ def _request(shown: ShownText, files: Mapping[str, str]) -> ChangeRequest | None
     """The change of the one file that a fence resembles, or whose lines a diff has."""
     if len(shown.text) > MOST_LETTERS:
         return None
-    if shown.diff:
-        requests = [ChangeRequest(path, diff=shown.text, offered=WHY) for path in files]
+    if shown.diff is not None:
+        requests = [ChangeRequest(path, diff=shown.diff, offered=WHY) for path in files]
         fitting = [request for request in requests if _fits(request, files[request.path])]
     else:
         lines = _lines(shown.text)

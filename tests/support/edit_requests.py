@@ -1,0 +1,20 @@
+"""Changes as a reply asks for them."""
+
+from __future__ import annotations
+
+from tui_agent.answers import patches
+from tui_agent.answers.hunks import parse
+from tui_agent.answers.values import ChangeRequest, EditHunk
+from tui_agent.errors import EditFailed
+
+
+def hunks(diff: str) -> tuple[EditHunk, ...]:
+    return parse(diff.splitlines())
+
+
+def by_diff(diff: str, path: str = "a.py") -> ChangeRequest:
+    """The change of one file by a diff. Raises EditFailed where the diff is refused as it is read."""
+    [request] = patches.requests(diff, ChangeRequest(path))
+    if not isinstance(request, ChangeRequest):
+        raise EditFailed(str(request), "send another diff")
+    return request
