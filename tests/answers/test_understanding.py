@@ -111,9 +111,12 @@ def test_a_key_that_asks_for_what_is_done_anyway_refuses_nothing(entry: Any, dia
 
 
 @DIALECTS
-def test_a_setting_beside_the_list_holds_all_of_it_back(dialect: str) -> None:
-    reply = asked([WHOLE], dialect, dryRun=True)
-    assert not reply.changes and "dryRun" in told(reply)
+@pytest.mark.parametrize(
+    "setting", [{"dryRun": True}, {"preview": True}, {"apply": False}, {"mode": "dry-run"}]
+)
+def test_a_setting_beside_the_list_holds_all_of_it_back(setting: dict[str, Any], dialect: str) -> None:
+    reply = asked([WHOLE], dialect, **setting)
+    assert not reply.changes and next(iter(setting)) in told(reply)
 
 
 # ── nothing is lost in silence ───────────────────────────────────────────────────────────────────────────

@@ -27,6 +27,10 @@ _OFF = (False, None, "", 0, "false", "no", "none")
 #: Names of settings of other tools, in small letters, and the values that ask for what is done anyway.
 _SETTINGS: dict[str, tuple[Any, ...]] = {
     "dryrun": _OFF,
+    "preview": _OFF,
+    "simulate": _OFF,
+    "noop": _OFF,
+    "apply": (True, "true"),
     "isregex": _OFF,
     "regex": _OFF,
     "useregex": _OFF,
@@ -48,6 +52,8 @@ _SETTINGS: dict[str, tuple[Any, ...]] = {
     "casesensitive": (True, "true"),
     "createifmissing": (True, False, "true", "false"),
 }
+#: Kinds of a list of entries that are no way to propose them.
+_OTHER_KINDS = frozenset({"append", "prepend", "insert", "preview", "dryrun", "simulate", "partial", "test"})
 #: What the kind of an entry may be called beside each of its forms.
 _FORM_WORDS: dict[str, frozenset[str]] = {
     "content": frozenset({"create", "write", "overwrite", "rewrite", "new", "full", "whole", "content"}),
@@ -72,7 +78,8 @@ def commanding(entry: Mapping[str, Any], ours: Collection[str]) -> Iterator[str]
     """The keys beside a list of entries that would change what becomes of them."""
     for key, value in entry.items():
         low = _low(key)
-        if key not in ours and low in _SETTINGS and not _is_one_of(value, _SETTINGS[low]):
+        other = low in _KINDS and isinstance(value, str) and _low(value) in _OTHER_KINDS
+        if key not in ours and (other or (low in _SETTINGS and not _is_one_of(value, _SETTINGS[low]))):
             yield key
 
 
