@@ -142,6 +142,21 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
         },
         ["cargo test --quiet --workspace", "cargo clippy --quiet -- -D warnings"],
     ),
+    "Taskfile": (
+        {
+            "Taskfile.yml": "version: '3'\n\nvars:\n  PKG: ./...\n\ntasks:\n  default: task test\n"
+            "  build:\n    cmds: [mkdir -p out]\n"
+            "  test:\n    deps: [build]\n    cmds:\n      - task: test:unit\n      - |\n        go test ./...\n"
+            "  test:unit:\n    dir: sub\n    cmds:\n    - cmd: pytest {{.CLI_ARGS}}\n      silent: true\n"
+            "  lint:\n    - golangci-lint run {{.PKG}}\n",
+            "sub/a.py": "",
+        },
+        ["cd sub && pytest -q", "go test ./...", "golangci-lint run ./..."],
+    ),
+    "a Taskfile of its own": (
+        {"Taskfile.yaml": "tasks:\n  test:\n    cmds:\n      - ./run-tests --all\n"},
+        ["task test"],
+    ),
     # ── tasks ──
     "tox": (
         {
@@ -255,12 +270,39 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
             "cmake -S . -B build -DBUILD_TESTS=ON && cmake --build build && ctest --test-dir build --output-on-failure"
         ],
     ),
+    "CMake, options that are not to build its tests": (
+        {
+            "CMakeLists.txt": 'option(A_WITHOUT_TESTS "none" OFF)\noption(A_TEST_WITH_VALGRIND "slow" OFF)\n'
+            'option(NO_TESTS "none" OFF)\noption(A_BuildTests "x" OFF)\nenable_testing()\n'
+        },
+        [
+            "cmake -S . -B build -DA_BuildTests=ON && cmake --build build "
+            "&& ctest --test-dir build --output-on-failure"
+        ],
+    ),
     "CMake, built": (
         {"CMakeLists.txt": "include(CTest)\n", "build/CMakeCache.txt": ""},
         ["cmake --build build && ctest --test-dir build --output-on-failure"],
     ),
     "Maven": ({"pom.xml": ""}, ["mvn -q -o test"]),
     "Gradle with its wrapper": ({"build.gradle.kts": "", "gradlew": ""}, ["./gradlew --offline test"]),
+    "Perl": ({"Makefile.PL": "", "t/a.t": ""}, ["prove -lr t"]),
+    "Perl as its CI says": (
+        {**workflow("perl Makefile.PL", "prove -l -j4 t"), "cpanfile": "", "t/a.t": ""},
+        ["prove -l t"],
+    ),
+    "Perl with C": (
+        {"Build.PL": "", "lib/A.xs": "", "t/a.t": ""},
+        ["perl Build.PL && ./Build && prove -br t"],
+    ),
+    "npm, with an audit behind the tests": (
+        package("npm run tests-only", **{"tests-only": "tape test", "posttest": "aud --production"}),
+        ["npm run tests-only"],
+    ),
+    "npm, with an audit behind the tests and a build before": (
+        package("tape test", pretest="tsc -p .", posttest="npm audit"),
+        ["npm run pretest && npm test --ignore-scripts"],
+    ),
     "Elixir": ({"mix.exs": "", ".credo.exs": ""}, ["mix test", "mix credo"]),
     "RSpec": (
         {".rspec": "", "Gemfile": "", ".rubocop.yml": ""},
@@ -318,6 +360,7 @@ def test_files_that_nobody_writes_are_read_in_a_moment(tmp_path: Path, text: str
     names = (
         "Makefile",
         "justfile",
+        "Taskfile.yml",
         ".pre-commit-config.yaml",
         "tox.ini",
         "noxfile.py",

@@ -42,6 +42,12 @@ _ESLINT = ("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint
            ".eslintrc.json", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.yml", ".eslintrc.yaml")  # fmt: skip
 #: A script that never ends by itself, and what makes it end.
 _WATCHES = re.compile(r"--watch(?!=false|All=false)|\b(?:ng|react-scripts|vue-cli-service) test\b|\bwatch\b")
+#: What a script before or behind another one does that no view has: it asks a registry or a service.
+_AWAY = re.compile(
+    r"\baud\b|\baudit\b|\bsnyk\b|\bcodecov\b|\bcoveralls\b|\bncu\b|\b(?:npm|pnpm|yarn) (?:ci|i|install|publish)\b"
+)
+_BUILDS = re.compile(r"\b(?:build|compile|tsc|babel|rollup|webpack|esbuild|tsup|swc|generate|codegen)\b")
+_OTHER_SCRIPT = re.compile(r"npm run (?:-s |--silent )?([\w:.-]{1,60})")
 #: Lines that name packages.
 MOST_GLOBS = 200
 _NONE = re.compile(r"no test specified|^\s*(?:exit|true|:)(?:\s+\d+)?\s*$|^\s*echo [^&|;]*$")
@@ -76,17 +82,17 @@ def node_checks(project: Project) -> Iterator[Plain]:
     tests = _script(scripts, "node tests")
     covered = scripts.get(tests, "")
     if tests:
-        yield Plain("node tests", "test", _run(manager, tests, covered))
+        yield Plain("node tests", "test", _run(manager, tests, scripts))
     elif is_workspace(project):
         yield Plain("node tests", "test", everywhere(manager, "test", project))
     lint = _script(scripts, "node lint")
     if lint and not _calls(covered, lint, ("eslint", "xo", "standard", "biome")):
-        yield Plain("node lint", lint, _run(manager, lint, scripts[lint]), _SCRIPTS)
+        yield Plain("node lint", lint, _run(manager, lint, scripts), _SCRIPTS)
     elif not lint and project.has(*_ESLINT) and not re.search(r"\beslint\b", covered):
         yield Plain("node lint", "eslint", f"{executes(manager)} eslint .", _SCRIPTS)
     types = _script(scripts, "node types")
     if types and not _calls(covered, types, ("tsc",)):
-        yield Plain("node types", types, _run(manager, types, scripts[types]), _TYPED)
+        yield Plain("node types", types, _run(manager, types, scripts), _TYPED)
     elif not types and project.has("tsconfig.json") and not re.search(r"\btsc\b", covered):
         yield Plain("node types", "tsc", f"{executes(manager)} tsc --noEmit", _TYPED)
 
@@ -99,8 +105,15 @@ def _script(scripts: dict[str, str], kind: str) -> str:
     return next((name for name in names if not _WATCHES.search(scripts[name])), names[0] if names else "")
 
 
-def _run(manager: str, name: str, script: str) -> str:
+def _run(manager: str, name: str, scripts: dict[str, str]) -> str:
+    script = scripts[name]
     run = f"{manager} test" if name == "test" and manager != "bun" else f"{manager} run {name}"
+    before, behind = scripts.get(f"pre{name}", ""), scripts.get(f"post{name}", "")
+    if manager == "npm" and _AWAY.search(f"{before} {behind}"):
+        other = _OTHER_SCRIPT.fullmatch(script.strip())
+        alone = f"npm run {other[1]}" if other and other[1] in scripts else f"{run} --ignore-scripts"
+        built = _BUILDS.search(before) and not _AWAY.search(before)
+        return f"npm run pre{name} && {alone}" if built else alone
     between = " --" if manager == "npm" else ""
     if "react-scripts test" in script:
         return f"CI=true {run}"

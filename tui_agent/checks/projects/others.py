@@ -13,9 +13,10 @@ _CMAKE_TESTS = re.compile(
     r"^\s*(?:enable_testing|include\s*\(\s*CTest|add_test|gtest_discover_tests)\b",
     re.MULTILINE | re.IGNORECASE,
 )
-#: Options of a project that build its tests.
+#: Options of a project that build its tests: not those that leave them out, or run them in another way.
 _TEST_OPTION = re.compile(
-    r"^\s*option\s*\(\s*(\w*(?:BUILD_TEST|TESTS?|TESTING)\w*)\s+\"[^\"\n]*\"\s+OFF",
+    r"^\s*option\s*\(\s*(?!\w*(?:WITHOUT|DISABLE|SKIP|EXCLUDE|(?<![A-Z])NO_))"
+    r"(\w*(?:(?:BUILD|ENABLE)\w*TEST(?:S|ING)?|(?<![A-Z])TESTS?|TESTING))\s+\"[^\"\n]*\"\s+OFF",
     re.MULTILINE | re.IGNORECASE,
 )
 
@@ -29,6 +30,7 @@ def other_checks(project: Project) -> Iterator[Plain]:
     yield from _elixir(project)
     yield from _ruby(project)
     yield from _php(project)
+    yield from _perl(project)
     if project.matching(".", "*.sln*") or project.matching(".", "*.csproj"):
         yield Plain("dotnet tests", "dotnet", "dotnet test --no-restore")
     for manifest, kind, name, command in (
@@ -135,6 +137,20 @@ def _ruby(project: Project) -> Iterator[Plain]:
         yield Plain(
             "rubocop", "rubocop", f"{before}rubocop", ("*.rb", "*.gemspec", "Gemfile", ".rubocop.yml")
         )
+
+
+def _perl(project: Project) -> Iterator[Plain]:
+    """The tests of a distribution; those of one with code in C are built first."""
+    if not project.matching("t", "*.t") or not project.has(
+        "Makefile.PL", "Build.PL", "dist.ini", "minil.toml", "cpanfile"
+    ):
+        return
+    build = next((one for one in ("Build", "Makefile") if project.has(f"{one}.PL")), "")
+    if build and (project.matching(".", "*.xs") or next(project.below("lib", "*.xs"), "")):
+        steps = "perl Build.PL && ./Build" if build == "Build" else "perl Makefile.PL && make -s"
+        yield Plain("perl tests", "prove", f"{steps} && prove -br t")
+    else:
+        yield Plain("perl tests", "prove", "prove -lr t")
 
 
 def _php(project: Project) -> Iterator[Plain]:

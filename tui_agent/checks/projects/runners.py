@@ -321,6 +321,14 @@ RUNNERS = (
         valued="--config --format -f",
     ),
     KnownRunner(
+        "prove",
+        "perl tests",
+        "prove",
+        keep="-l -r -b -I -lr -rl -br -rb -blr -lv -vl -lvr -lrv -vlr -rlv -bv -brv",
+        drop="-v -q -Q -f -s -w -W --color --nocolor --verbose --timer -j -j2 -j4 -j8 -j9",
+        valued="-I",
+    ),
+    KnownRunner(
         "vendor/bin/phpunit",
         "php tests",
         "phpunit",

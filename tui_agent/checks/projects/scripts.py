@@ -74,7 +74,7 @@ def _lines(text: str) -> Iterator[ScriptLine]:
             continue
         indent, name, value = len(key[1]), key[3], (key[4] or "").strip()
         if name == "working-directory" and indent <= 6:
-            default = _unquoted(value) if "$" not in value else default
+            default = unquoted(value) if "$" not in value else default
         if name not in _SCRIPTS:
             continue
         column = line.index(key[3])
@@ -82,10 +82,10 @@ def _lines(text: str) -> Iterator[ScriptLine]:
         if _BLOCK.match(value):
             block, at = _block(lines, at, column)
             script = " ".join(block) if value[0] == ">" else "\n".join(block)
-            for one in _continued(script):
+            for one in continued(script):
                 yield ScriptLine(one, folder)
         elif value:
-            yield ScriptLine(_unquoted(value), folder)
+            yield ScriptLine(unquoted(value), folder)
         else:
             while at < len(lines) and (
                 (item := _ITEM.match(lines[at])) or not lines[at].strip() or lines[at].lstrip()[0] == "#"
@@ -98,10 +98,10 @@ def _lines(text: str) -> Iterator[ScriptLine]:
                     break
                 if _BLOCK.match(item[2].strip()):
                     block, at = _block(lines, at, len(item[1]))
-                    for one in _continued("\n".join(block)):
+                    for one in continued("\n".join(block)):
                         yield ScriptLine(one, folder)
                 else:
-                    yield ScriptLine(_unquoted(item[2].strip()), folder)
+                    yield ScriptLine(unquoted(item[2].strip()), folder)
 
 
 def _block(lines: list[str], at: int, indent: int) -> tuple[list[str], int]:
@@ -125,14 +125,14 @@ def _folder_of_step(lines: list[str], at: int, column: int) -> str:
                 break
             name, _, value = line.strip().removeprefix("- ").partition(":")
             if name == "working-directory" and depth + 2 * begins == column and "$" not in value:
-                return _unquoted(value.strip())
+                return unquoted(value.strip())
             if step == -1 and begins and depth == column - 2:
                 break
             here += step
     return ""
 
 
-def _continued(script: str) -> Iterator[str]:
+def continued(script: str) -> Iterator[str]:
     """Lines, those that end with a backslash with the next; nothing of loops and conditions."""
     depth = 0
     for line in re.sub(r"\\\n\s*", " ", script).splitlines():
@@ -145,7 +145,7 @@ def _continued(script: str) -> Iterator[str]:
             depth = max(0, depth - 1)
 
 
-def _unquoted(value: str) -> str:
+def unquoted(value: str) -> str:
     if len(value) >= 2 and value[0] == value[-1] and value[0] in "'\"":
         return value[1:-1]
     return value

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tui_agent.checks.projects import task_file
 from tui_agent.checks.projects.files import MOST_READ, Project, table, words
 from tui_agent.checks.projects.plain import Plain, plain
 from tui_agent.checks.projects.scripts import ScriptLine, joined
@@ -25,7 +26,7 @@ _RULE = late(r"^([\w./ -]{1,200}?)::?(?!=)([^=#]*)(?:#.*)?$")
 _RECIPE = late(r"^@?([A-Za-z][\w-]*)((?: +[*+$]?[\w-]+(?:=\S*)?)*)\s*:(?!=)\s*([^#]*)")
 _VARIABLE = late(r"^(?:export )?([A-Za-z_]\w*)\s*(?:::?|\?)?=\s*(.*)$")
 _USE = late(r"\$[({]([A-Za-z_]\w*)[)}]")
-_MAKE = late(r"^(?:\$[({]MAKE[)}]|make|just)(?: -s| --no-print-directory)*((?: +[A-Za-z][\w.-]*)+)$")
+_MAKE = late(r"^(?:\$[({]MAKE[)}]|make|just|task)(?: -s| --no-print-directory)*((?: +[A-Za-z][\w./-]*)+)$")
 #: What needs a network, a service or another machine: nothing of it works in a view.
 _AWAY = late(
     r"\b(?:pip3? install|uv (?:sync|pip)|poetry install|pdm install|npm (?:ci|install|i)\b|pnpm (?:i|install)\b"
@@ -59,7 +60,7 @@ class RecipeTarget(NamedTuple):
 
 
 class RecipeFile:
-    """The rules of a Makefile or a justfile."""
+    """The rules of a Makefile, a justfile or a Taskfile."""
 
     def __init__(self, project: Project, program: str, text: str) -> None:
         self._project = project
@@ -73,7 +74,7 @@ class RecipeFile:
 
     def _read(self, text: str) -> None:
         body: list[str] = []
-        head = _RULE if self.program == "make" else _RECIPE
+        head = _RECIPE if self.program == "just" else _RULE
         for line in re.sub(r"\\\n", " ", text).splitlines():
             if line[:1] in ("\t", " ") and line.strip():
                 if len(body) < MOST_LINES:
@@ -81,7 +82,7 @@ class RecipeFile:
             elif variable := _VARIABLE.match(line):
                 self._variables.setdefault(variable[1], variable[2].partition("#")[0].strip())
             elif (rule := head.match(line)) and len(self._rules) < MOST_RULES:
-                needs = rule[2 if self.program == "make" else 3].split()
+                needs = rule[3 if self.program == "just" else 2].split()
                 body = []
                 names = rule[1].split()
                 for name in names:
@@ -141,9 +142,10 @@ _DEFAULTS = {"PYTHON": "python", "ARGS": "", "TESTFLAGS": "", "PYTEST_ARGS": "",
 
 
 def rules(project: Project) -> Iterator[RecipeFile]:
-    for names, program in ((MAKEFILES, "make"), (JUSTFILES, "just")):
+    for names, program in ((MAKEFILES, "make"), (JUSTFILES, "just"), (task_file.NAMES, "task")):
         for name in names:
             if text := project.lines(name):
+                text = task_file.as_recipes(text) if program == "task" else text
                 yield RecipeFile(project, program, text)
                 break
 
