@@ -180,6 +180,21 @@ def test_edits_in_the_text_for_another_place_are_told() -> None:
     assert not told(said(block.format("b = 2", "b = 3"))), "what is proposed may be shown as well"
 
 
+@DIALECTS
+def test_edits_above_a_reply_are_told_and_their_fence_is_not_taken_for_that_of_the_reply(
+    dialect: str,
+) -> None:
+    reply = read(f"m.py\n```\n{BLOCK.partition(chr(10))[2]}```\n{J({'fileChanges': [EDITS]})}", dialect)
+    assert [change.path for change in reply.changes] == ["m.py"]
+    assert "another change to m.py" in told(reply)
+    assert [span.use for span in reply.spans] == ["shown", "change", "call"]
+
+
+def test_replies_in_a_list_are_all_read() -> None:
+    reply = read(J([{"fileChanges": [A]}, {"fileChanges": [B]}]), "structured")
+    assert [change.path for change in reply.changes] == ["a.py", "b.py"]
+
+
 def test_a_call_in_the_text_beside_one_of_the_provider_is_read_or_offered() -> None:
     for as_text in (True, False):
         reader = ToolsReader(RESPONSE, FUNCTIONS, calls_as_text=as_text)

@@ -88,11 +88,12 @@ class Fences:
 
     def quotes(self, at: int) -> bool:
         """Whether a place is inside a fence among other text, or in a code span of its line."""
-        quoted = self._quotes(at)
+        quoted = self.holds(at)
         self.quoted = self.quoted or quoted
         return quoted
 
-    def _quotes(self, at: int) -> bool:
+    def holds(self, at: int) -> bool:
+        """The same, about a place at which nothing begins that could be carried out."""
         if not self._ends or self._ends[-1][1] <= at:
             next((end for end in self._more if end > at), None)
         number = bisect_right(self._begins, at) - 1

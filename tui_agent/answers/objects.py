@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from tui_agent.answers import lenient_json
+from tui_agent.answers.explaining import Fences
 from tui_agent.files.late_expressions import late
 
 #: How many places of a text are tried for the beginning of an object.
@@ -84,6 +85,8 @@ def read_at(text: str, start: int) -> ReadObject:
     """The object that begins at `start`, strictly first, then with the mistakes that are certain."""
     head = text[:start].rstrip(" \t\r\n[")
     fence = _FENCE_BEFORE.search(head, max(0, len(head) - _LONGEST_FENCE))
+    if fence is not None and Fences(head).holds(len(head) - 1):
+        fence = None  # it closes another one
     begin = fence.start() if fence else len(head)
     before = head[:begin].strip(" \t\r\n[")
     try:

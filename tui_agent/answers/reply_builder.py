@@ -230,7 +230,7 @@ class ReplyBuilder:
         said: dict[str, bool] = {}
         for item in (*found.changes, *found.refused):
             path = names.plain(item.path)
-            if isinstance(item, ChangeRequest) and path in told and not self._has(item):
+            if path in told and not (isinstance(item, ChangeRequest) and self._has(item)):
                 said[path] = True
             elif path and path not in told:
                 said.setdefault(path, False)

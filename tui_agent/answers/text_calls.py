@@ -64,7 +64,7 @@ _PARAMETER = late(r"\s*<parameter=([\w.-]{1,80})>\n?")
 _NAMED = late(r"\s*([\w.-]{1,80})(?:\[CALL_ID\]\w{1,40})?(?:\[ARGS\])?\s*(?=\{)")
 _CLOSING = late(r"\s*(?:</function>\s*)?(?:</tool_call>|<\|call\|>|<\|eot_id\|>|<\|eom_id\|>|</s>)")
 _JSON = late(
-    r"(?:^[ \t]*+|(?<=[\w)]: )|^[ \t]*+(?:\d{1,2}[.)]|[-*+])[ \t]++)"
+    r"(?:^[ \t,;]*+|(?<=[\w)]: )|^[ \t]*+(?:\d{1,2}[.)]|[-*+])[ \t]++)"
     r"(?:(?P<fence>`{3,}+|~{3,}+)[ \t]*+\w*+[ \t]*+\r?\n\s*+)?(?P<sign>[\[{])",
     re.MULTILINE,
 )
@@ -301,7 +301,9 @@ def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iter
             if len(text) - match.start() > _LONG:
                 return
             continue
-        group = [(max(match.start(), floor), read[1], read[0])]
+        closes = match["fence"] and fences.holds(match.start("fence") + 1)  # the fence of what is above
+        fence = "" if closes else match["fence"]
+        group = [(max(match.start("sign") if closes else match.start(), floor), read[1], read[0])]
         # several values of one line, or of one fence, follow each other
         while (
             len(group) <= _MOST_VALUES
@@ -309,7 +311,7 @@ def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iter
         ):
             group.append((group[-1][1], more[1], more[0]))
         begin, end, value = group.pop()
-        closing = _FENCE_END.match(text, end) if match["fence"] else None
+        closing = _FENCE_END.match(text, end) if fence else None
         at = floor = closing.end() if closing else end
         yield from group
         yield begin, floor, value
@@ -452,17 +454,17 @@ class CallFilter:
         sign = _HIDDEN.search(held) if any(it in held for it in _HIDING) else None
         if sign is not None:
             return self._hide(sign.start())
-        opened = _OPENED.search(held) if "{" in held or "[" in held else None
-        if opened is None:
-            tail = _PERHAPS.search(held, max(0, len(held) - _LONGEST_TAIL))
-            return self._pass(tail.start() if tail else len(self._held))
-        block = self._held[opened.start() :]
-        if _HINT.search(block):
-            return self._hide(opened.start())
-        closed = _FENCE_END.search(block, opened.end() - opened.start()) if opened["fence"] else None
-        if closed is not None:
-            return self._pass(opened.start() + closed.end())
-        return self._pass(len(self._held) if len(block) > _TELLING else opened.start())
+        at = 0
+        while opened := _OPENED.search(held, at) if "{" in held or "[" in held else None:
+            closed = _FENCE_END.search(held, opened.end()) if opened["fence"] else None
+            if _HINT.search(held, opened.start(), closed.start() if closed else len(held)):
+                return self._hide(opened.start())
+            if closed is None:
+                long = len(held) - opened.start() > _TELLING
+                return self._pass(len(held) if long else opened.start())
+            at = closed.end()
+        tail = _PERHAPS.search(held, max(at, len(held) - _LONGEST_TAIL))
+        return self._pass(tail.start() if tail else len(held))
 
     def _hide(self, at: int) -> str:
         self._hides = True
