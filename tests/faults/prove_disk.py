@@ -25,6 +25,8 @@ from tui_agent.session.session import Session
 #: Applies that meet a full disk, and logs that are damaged, at full scale.
 FULL, DAMAGED = 200, 300
 TURNS = 12
+#: What breaks the promise that these cases try; each is noticed.
+SABOTAGES = ("halves of failed batches left", "missing records not told")
 #: Calls that a full disk fails; opening what is there is none of them.
 NEEDS_ROOM = ("write", "fsync", "mkdir", "link", "rename", "replace")
 

@@ -22,6 +22,7 @@ from support import power
 from tests.faults import prove_kills as kills
 from tests.proofs.sabotage import sabotaged
 from tests.proofs.tally import Tally
+from tui_agent.files.numbers import whole_number
 
 ROOT = Path(__file__).parents[2]
 #: What is done when the power goes, and what the disk is like meanwhile; how often at full scale.
@@ -29,13 +30,16 @@ DISKS: dict[str, dict[str, str]] = {
     "power cut": {},
     "power cut, slow disk": {"POWER_DELAY": "150"},
     "power cut, disk full for a while before": {"POWER_FULL_AFTER": "1000000", "POWER_FULL_FOR": "3"},
+    "power cut, log locked for a while before": {"POWER_LOCKED_AFTER": "12", "POWER_LOCKED_FOR": "6000"},
 }
+#: What makes a disk refuse for a while, which is tried with what is typed.
+REFUSES = ("POWER_FULL_FOR", "POWER_LOCKED_FOR")
 KINDS = ("saving", "applying", "undoing", "typing", "streaming")
 EACH = 20
 #: Seconds in which a program must have said what it is told for.
 PATIENCE = 60.0
-#: Seconds after which what is typed counts where the disk had refused it: it is tried again each second.
-AFTER_FULL = 4.0
+#: Seconds after which what is typed counts where the disk had refused it: it is tried again every other second.
+AFTER_REFUSAL = 4.0
 #: What breaks the promise that these cases try; each is noticed.
 SABOTAGES = ("log not synced", "files not synced")
 
@@ -47,8 +51,7 @@ def prove(tally: Tally, scale: float) -> None:
             sys.stderr.write("power cuts are left out: there is no C compiler to make the disk with\n")
             return
         for disk, environment in DISKS.items():
-            full = "POWER_FULL_FOR" in environment
-            for kind in ("typing",) if full else KINDS:
+            for kind in ("typing",) if environment.keys() & REFUSES else KINDS:
                 for number in range(max(1, round(EACH * scale))):
                     what = _case(Path(folder) / f"{disk} {kind} {number}", kind, library, environment, number)
                     tally.case(f"{disk}, while {kind}", not what, what=what)
@@ -70,7 +73,8 @@ def _case(folder: Path, kind: str, library: Path, disk: dict[str, str], seed: in
         str(work),
         os.environ.get("PROOF_SABOTAGE", ""),
     ]
-    on_its_way = AFTER_FULL if "POWER_FULL_FOR" in disk else kills.WITHIN
+    on_its_way = AFTER_REFUSAL if disk.keys() & REFUSES else kills.WITHIN
+    locked = whole_number(disk.get("POWER_LOCKED_FOR", "0"), 0) / 1000
     with subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         late = threading.Timer(PATIENCE, child.kill)  # it does nothing any more
@@ -79,7 +83,9 @@ def _case(folder: Path, kind: str, library: Path, disk: dict[str, str], seed: in
         told = chance.randrange(2, 8) if kind not in kills.STEADY else 1
         facts += [json.loads(child.stdout.readline() or "{}") for _ in range(told)]
         # the moment itself is what is tried
-        time.sleep(chance.random() * 0.1 if kind not in kills.STEADY else on_its_way + chance.random())
+        time.sleep(
+            chance.random() * 0.1 if kind not in kills.STEADY else locked + on_its_way + chance.random()
+        )
         killed_at = time.monotonic()
         child.send_signal(signal.SIGKILL)
         late.cancel()

@@ -40,6 +40,8 @@ CHANGES = 3
 DIALECTS = ("tools", "structured")
 SEED = 12
 PATIENCE = 120.0
+#: What breaks the promise that these cases try; each is noticed.
+SABOTAGES = ("changes before a cut dropped", "cause of a cut not told")
 #: What a model says that was told what of its calls could not be read.
 NOTHING_MORE = Answer("That is all.")
 #: Endings that may take the last events with them: bytes that nobody has read, or that cannot be unpacked.

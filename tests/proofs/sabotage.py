@@ -11,15 +11,30 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
+from msgspec.structs import replace
+
 #: By name: what is replaced, as module and attribute, and how what takes its place is made of it.
 BREAKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "log not synced": ("tui_agent.log.database.connect", lambda real: lambda path: _unsynced(real(path))),
+    "log not synced": (
+        "tui_agent.log.database.LogWriter.begin",
+        lambda real: lambda self: _unsynced(self, real),
+    ),
     "files not synced": ("tui_agent.files.systems.sync", lambda real: lambda descriptor: None),
     "half batches of other sessions left": (
         "tui_agent.session.session.settle_others",
         lambda real: lambda *given: [],
     ),
     "own half batches left": ("tui_agent.files.batch.heal", lambda real: lambda *given, **named: []),
+    "halves of failed batches left": ("tui_agent.files.batch._undo", lambda real: lambda *given: None),
+    "missing records not told": ("tui_agent.log.records.gap", lambda real: lambda before, number: []),
+    "changes before a cut dropped": (
+        "tui_agent.turn.reply._ReplyAnswer.is_worth_keeping",
+        lambda real: lambda self: False,
+    ),
+    "cause of a cut not told": (
+        "tui_agent.turn.reply._ReplyAnswer.finish",
+        lambda real: lambda self, model: replace(real(self, model), why=""),
+    ),
     "draft not kept": ("tui_agent.session.chat.Chat.set_draft", lambda real: lambda self, text: None),
     "keys wait for nothing": (
         "tui_agent.ui.keys.keyboard.Keyboard._busy",
@@ -32,9 +47,9 @@ BREAKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
-def _unsynced(connection: Any) -> Any:
-    connection.execute("PRAGMA synchronous = OFF")
-    return connection
+def _unsynced(writer: Any, begin: Any) -> None:
+    writer.connection.execute("PRAGMA synchronous = OFF")
+    begin(writer)
 
 
 @contextmanager

@@ -1,17 +1,21 @@
 /* A disk below everything that writes: loaded before libc, so that SQLite and Python go through it alike.
 
    What a file holds when it is synced is kept in POWER_SHADOW under its device and inode: after a power cut that is
-   what is left of it. POWER_DELAY milliseconds pass before each sync. After POWER_FULL_AFTER bytes, POWER_FULL_FOR
-   writes fail as on a full disk; then there is room again. */
+   what is left of it. POWER_DELAY milliseconds pass before each sync of what lies below POWER_DELAYED (without that, of
+   anything); a line for each goes to POWER_SYNCS: when it began, in milliseconds, and what was synced. After
+   POWER_FULL_AFTER bytes, POWER_FULL_FOR writes fail as on a full disk; then there is room again. From its
+   POWER_LOCKED_AFTER-th write lock on, SQLite finds each held by another program for POWER_LOCKED_FOR milliseconds. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MOST 4096
@@ -52,9 +56,33 @@ static void keep(int fd) {
     rename(made, path);
 }
 
-static void wait_for_disk(void) {
-    const char *delay = getenv("POWER_DELAY");
-    if (delay) usleep(1000 * atoi(delay));
+static long long now(void) {
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    return at.tv_sec * 1000LL + at.tv_nsec / 1000000;
+}
+
+/* The path that a descriptor leads to; "" where the system does not tell. */
+static const char *name_of(int fd, char *name, size_t size) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, name, size - 1);
+    name[n < 0 ? 0 : n] = 0;
+    return name;
+}
+
+static void wait_for_disk(int fd) {
+    const char *delay = getenv("POWER_DELAY"), *below = getenv("POWER_DELAYED"), *told = getenv("POWER_SYNCS");
+    char name[4096], line[4200];
+    if (!delay || (below && strncmp(name_of(fd, name, sizeof name), below, strlen(below)))) return;
+    if (told) {
+        ssize_t (*really)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+        int to = open(told, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        int n = snprintf(line, sizeof line, "%lld %s\n", now(), name_of(fd, name, sizeof name));
+        really(to, line, n);
+        close(to);
+    }
+    usleep(1000 * atoi(delay));
 }
 
 static int full(int fd, size_t size) {
@@ -68,13 +96,13 @@ static int full(int fd, size_t size) {
 }
 
 int fsync(int fd) {
-    wait_for_disk();
+    wait_for_disk(fd);
     keep(fd);
     return 0;
 }
 
 int fdatasync(int fd) {
-    wait_for_disk();
+    wait_for_disk(fd);
     keep(fd);
     return 0;
 }
@@ -96,3 +124,34 @@ ssize_t pwrite64(int fd, const void *data, size_t size, off64_t at) {
     if (!really) really = dlsym(RTLD_NEXT, "pwrite64");
     return full(fd, size) ? -1 : really(fd, data, size, at);
 }
+
+/* Whether this is SQLite's lock to write, in the file beside its log, while another program has it. */
+static int held(int fd, int command, const struct flock *lock) {
+    static long long asked, since;
+    const char *after = getenv("POWER_LOCKED_AFTER"), *times = getenv("POWER_LOCKED_FOR");
+    char name[4096];
+    if (!after || !times || command != F_SETLK || lock->l_type != F_WRLCK || lock->l_start != 120) return 0;
+    size_t length = strlen(name_of(fd, name, sizeof name));
+    if (length < 4 || strcmp(name + length - 4, "-shm")) return 0;
+    if (__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED) < atoll(after)) return 0;
+    if (!since) since = now();
+    return now() < since + atoll(times);
+}
+
+#define LOCKING(name)                                              \
+    int name(int fd, int command, ...) {                           \
+        static int (*really)(int, int, ...);                       \
+        if (!really) really = dlsym(RTLD_NEXT, #name);             \
+        va_list rest;                                              \
+        va_start(rest, command);                                   \
+        void *given = va_arg(rest, void *);                        \
+        va_end(rest);                                              \
+        if (given > (void *)4096 && held(fd, command, given)) {    \
+            errno = EAGAIN;                                        \
+            return -1;                                             \
+        }                                                          \
+        return really(fd, command, given);                         \
+    }
+
+LOCKING(fcntl)
+LOCKING(fcntl64)

@@ -6,13 +6,15 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from tui_agent.errors import Damaged, NotKept, SessionError, TooNew
 from tui_agent.files.names import shown
-from tui_agent.files.private import make_private, open_private
+from tui_agent.files.private import make_private, open_private, sync_new
+from tui_agent.files.systems import sentence
 from tui_agent.log.records import VERSION, Body, Record, as_json, checksum, from_json
 
 #: The form of the tables; a file with a higher one is left alone.
@@ -50,8 +52,10 @@ RANK = "rank"
 RANK_STEP, GREATEST_RANK = 0.001, 1e11
 
 
-def make(path: Path) -> None:
-    """A new, empty log, private to the user. Raises SessionError."""
+def make(path: Path, *, sync: bool = True) -> None:
+    """A new, empty log, private to the user; durable on return with `sync`. Raises SessionError.
+
+    SQLite would sync its files one after the other while it makes them, five times."""
     try:
         make_private(path.parent)
         os.close(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
@@ -63,10 +67,15 @@ def make(path: Path) -> None:
         connection = sqlite3.connect(path, isolation_level=None)
         try:
             connection.executescript(
-                f"PRAGMA journal_mode = WAL; BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT"
+                "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;"
+                f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT"
             )
         finally:
             connection.close()
+        if sync:
+            sync_new(path)
+    except OSError as error:
+        raise _not_made(path, error.strerror or str(error)) from error
     except sqlite3.Error as error:
         raise _not_made(path, str(error)) from error
 
@@ -124,6 +133,14 @@ class LogWriter:
         self._ranks = ranks
         self.number = max(last_number(connection), at_least)
         self._before = self.number
+
+    def prepare(self) -> None:
+        """Begin the write-ahead file: the first transaction in it would wait for the disk once more for its header.
+        What refuses that refuses the first transaction, too, which says so."""
+        with suppress(sqlite3.Error):
+            self.connection.execute("PRAGMA synchronous = OFF")
+            self.set_meta({"begun": True})
+        self.connection.execute("PRAGMA synchronous = FULL")
 
     def begin(self) -> None:
         self._before = self.number
@@ -238,6 +255,12 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
         case _ if any(sign in words for sign in _SIGNS_OF_DAMAGE):
             return Damaged(f"{name} is damaged", RECOVER)
     return SessionError(f"{name} cannot be used ({words})", f"look at {shown(str(path))}")
+
+
+def not_kept(path: Path, error: OSError) -> SessionError:
+    """What the system said of its disk, for the person."""
+    why, remedy = sentence(error)
+    return NotKept(f"the session {path.parent.name} cannot be kept, {why}", remedy)
 
 
 def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:

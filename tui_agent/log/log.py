@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -16,6 +17,9 @@ from typing import Any
 from msgspec import Struct
 
 from tui_agent.errors import Damaged, RecordRefused, SessionError
+from tui_agent.files import systems
+from tui_agent.files.private import sync_folder
+from tui_agent.files.systems import several_at_once
 from tui_agent.log import database, records
 from tui_agent.log.database import LogWriter, Ranks
 from tui_agent.log.raw_pages import read_raw
@@ -26,6 +30,46 @@ _log = logging.getLogger(__name__)
 Done = Callable[[int], None]
 Failed = Callable[[SessionError], None]
 _SUFFIXES = ("", "-wal", "-shm")
+
+
+class FirstSync:
+    """Makes a log that was just made durable, file and names at once, while its first transaction is written.
+
+    The file is opened before SQLite opens it and closed after SQLite has closed it: to close it drops SQLite's locks.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._folders = (path.parent, path.parent.parent)
+        self._failed: OSError | None = None
+        self._thread = threading.Thread(target=self._begin, name="new log", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until it was tried."""
+        self._thread.join()
+
+    def try_again(self) -> None:
+        """If it failed: raises OSError if it fails again."""
+        if self._failed is not None:
+            self._sync()
+            self._failed = None
+
+    def close(self) -> None:
+        self._thread.join()
+        os.close(self._file)
+
+    def _begin(self) -> None:
+        try:
+            self._sync()
+        except OSError as error:
+            self._failed = error
+
+    def _sync(self) -> None:
+        several_at_once(
+            lambda durable: durable(),
+            [partial(systems.sync, self._file), *(partial(sync_folder, folder) for folder in self._folders)],
+        )
 
 
 class LogContents(Struct, frozen=True):
@@ -55,13 +99,19 @@ class Log:
     """
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, on_error: Failed | None, at_least: int = 0
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        on_error: Failed | None,
+        at_least: int = 0,
+        first: FirstSync | None = None,
     ) -> None:
         self.path = path
         self.on_error = on_error or _ignore
         #: Called on the log's thread before each commit: it makes durable what the records speak of.
         self.before_commit: Callable[[], None] = _nothing
         self._writer = LogWriter(connection, Ranks(path.parent.parent), at_least)
+        self._first = first
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         #: Guards `_closed` and `_ended`, so that no job comes behind the last one that the thread takes.
         self._putting = threading.Lock()
@@ -73,18 +123,30 @@ class Log:
     @classmethod
     def create(cls, path: Path, on_error: Failed | None = None) -> Log:
         """A new log; its folder is made too. Raises SessionError where it exists or cannot be made."""
-        database.make(path)
-        return cls.open(path, on_error)
+        database.make(path, sync=False)
+        first = FirstSync(path)
+        try:
+            return cls.open(path, on_error, first=first)
+        except SessionError:
+            first.close()
+            raise
 
     @classmethod
-    def open(cls, path: Path, on_error: Failed | None = None, at_least: int = 0) -> Log:
-        """A log that is there; its next record gets a number over `at_least`.
+    def open(
+        cls,
+        path: Path,
+        on_error: Failed | None = None,
+        at_least: int = 0,
+        first: FirstSync | None = None,
+    ) -> Log:
+        """A log that is there; its next record gets a number over `at_least`. One that was just made is not durable
+        before its `first` sync.
 
         Raises SessionError where it is missing, damaged or written by a newer version.
         """
         connection = database.connect(path)
         try:
-            return cls(path, connection, on_error, at_least)
+            return cls(path, connection, on_error, at_least, first)
         except sqlite3.Error as error:
             connection.close()
             raise database.refusal(path, error) from error
@@ -182,6 +244,7 @@ class Log:
     def _run(self) -> None:
         taken: list[_Job | None] = []
         try:
+            self._writer.prepare()
             while None not in taken:
                 taken = self._waiting()
                 self._commit([job for job in taken if job is not None])
@@ -191,6 +254,8 @@ class Log:
         finally:
             with suppress(sqlite3.Error):
                 self._writer.connection.close()
+            if self._first is not None:
+                self._first.close()
 
     def _end(self, error: BaseException, taken: Sequence[_Job | None]) -> None:
         """The thread ends on a fault: tell those that wait now, and leave word for those that come."""
@@ -223,9 +288,17 @@ class Log:
             return
         try:
             self.before_commit()
+            if self._first is not None:
+                self._first.try_again()
             self._writer.begin()
             numbers = [job.write(self._writer) for job in jobs]
             self._writer.commit()
+            if self._first is not None:
+                self._first.wait()
+        except OSError as error:
+            refusal = database.not_kept(self.path, error)
+            for job in jobs:
+                _tell(job.failed, refusal)
         except sqlite3.OperationalError as error:
             self._roll_back()
             refusal = database.refusal(self.path, error)

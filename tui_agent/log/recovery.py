@@ -30,7 +30,7 @@ _RECOVERED = "recovered"
 def sign(path: Path) -> None:
     """Note that the log was closed in order, as it is now: it need not be looked through the next time."""
     try:
-        replace_private(path.parent / _CLOSED, _looks(path).encode("ascii"))
+        replace_private(path.parent / _CLOSED, _looks(path).encode("ascii"), sync=False)
     except OSError:
         pass  # then it is looked through
 

@@ -43,12 +43,13 @@ class Snapshot(Struct, frozen=True):
     state: State
 
 
-def save(folder: Path, snapshot: Snapshot) -> None:
-    """Keep a snapshot in place of the one before. It is only a shortcut: where it cannot be kept, none is."""
+def save(folder: Path, snapshot: Snapshot, *, sync: bool = True) -> None:
+    """Keep a snapshot in place of the one before. It is only a shortcut: where it cannot be kept, none is. Without
+    `sync` a power cut may leave none."""
     try:
         body = msgspec.msgpack.encode(lasting_part(snapshot.state))
         head = f"{_MAGIC} {fingerprint()} {snapshot.number} {snapshot.checksum} {zlib.crc32(body)}\n"
-        write_private(folder / NAME, head.encode() + body)
+        write_private(folder / NAME, head.encode() + body, sync=sync)
     except (OSError, ValueError, TypeError, OverflowError, RecursionError):
         pass  # no room, the name of a file is not text, a number is too large: the log has everything
 
@@ -188,4 +189,4 @@ def _save_at(path: Path, state: State, number: int) -> None:
     except (SessionError, Error):
         return
     if checksum is not None:
-        save(path.parent, Snapshot(number, checksum, state))
+        save(path.parent, Snapshot(number, checksum, state), sync=False)

@@ -168,7 +168,8 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
         started = e.SessionStarted(
             new_id, str(opening.workspace), str(replay or ""), opening.rehearsal, __version__
         )
-        await asyncio.gather(journal.record(started), session.settle_others())  # the disk is waited for once
+        await journal.record_soon(started)
+        await session.settle_others()
     else:
         await session.take_up()
     if opening.draft:
