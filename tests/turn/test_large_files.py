@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import regex
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree
 
 from tui_agent.answers.line_ranges import ranges_in, within
-from tui_agent.context.portions import Wanted, fitting
+from tui_agent.answers.values import SearchRequest
+from tui_agent.context.portions import Portions, Wanted
 from tui_agent.errors import ContextTooLong
+from tui_agent.files.gate import Gate
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
+from tui_agent.tools import search_text
 
 WINDOW = 16_000
 SETTINGS = (f"context.window={WINDOW}", "outline_tokens=0")
@@ -63,10 +68,13 @@ async def test_a_file_of_twenty_windows_is_worked_on_and_edited_rightly(tmp_path
     assert len(text) / 4 > 20 * window
     work = make_tree(tmp_path / "work", {"big.py": text})
     edit = {"search": "value + 5777\n", "replace": "value - 5777\n"}
+    unseen = {"search": "value + 3333\n", "replace": "value - 3333\n"}
     look = {"actions": [{"type": "file", "name": "more", "patterns": ["big.py"], "lines": ["100-110"]}]}
     replies = [
         calls(("read_files", look)),
         calls(("propose_changes", {"changes": [{"path": "big.py", "edits": [edit]}]})),
+        calls(("propose_changes", {"changes": [{"path": "big.py", "edits": [unseen]}]})),
+        calls(text="Done."),
     ]
     over = (*SETTINGS, f"context.window={window}")
     async with open_session(work, replies, protocol="tools", overrides=over) as session:
@@ -81,6 +89,17 @@ async def test_a_file_of_twenty_windows_is_worked_on_and_edited_rightly(tmp_path
         assert not session.state.known.files["big.py"].whole
         await session.review.apply()
         assert (work / "big.py").read_text() == text.replace("value + 5777\n", "value - 5777\n")
+        known = session.state.known.files["big.py"]
+        assert known.written_known and not known.whole and known.shown[0] == (1, 12)
+        await send(session, "And the other one")
+        await session.review.apply()
+        known = session.state.known.files["big.py"]
+        line = text[: text.index("value + 3333\n")].count("\n") + 1
+        assert not known.written_known and (line, line) in known.shown, (
+            "the model was not shown what it changed"
+        )
+        await send(session, "Is that right?")
+        assert f"{line}:     total = value - 3333" in shown(session)[-1]["content"]
 
 
 async def test_what_a_search_found_is_what_is_shown(tmp_path: Path) -> None:
@@ -145,10 +164,36 @@ def test_lines_that_a_request_names(words: str, ranges: tuple) -> None:
 
 def test_places_are_shown_evenly_and_never_more_than_there_is_room_for() -> None:
     lines = [f"line {number}" for number in range(1, 1_001)]
-    found = fitting(lines, Wanted(hits=(300, 700)), 3_000)
+    found = Portions("\n".join(lines), Wanted(hits=(300, 700))).fitting(3_000)
     assert found[0] == (1, 12) and len(found) == 3
     assert all(any(first <= hit <= last for first, last in found) for hit in (300, 700))
     assert sum(len(lines[n - 1]) + 8 for first, last in found for n in range(first, last + 1)) <= 3_000
-    assert fitting(lines, Wanted(), 100) == ((1, 7),)
-    assert fitting(["x" * 5_000], Wanted(), 100) == ()
+    assert Portions("\n".join(lines), Wanted()).fitting(100) == ((1, 7),)
+    assert Portions("x" * 5_000, Wanted()).fitting(100) == ()
     assert within([(5, 9), (1, 4), (20, 99)], 30) == ((1, 9), (20, 30))
+
+
+def test_a_search_shows_what_is_around_a_place_and_names_what_it_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_text, "MAX_SEARCHED_BYTES", 5_000)
+    monkeypatch.setattr(search_text, "MOST_LARGE", 6_000)
+    files = {
+        "a.min.js": "x" * 6_000 + "needle" + "y" * 4_000,
+        "b.txt": "one\r\ntwo needle\nneedle needle\n",
+        "c.log": "z\n" * 4_000 + "needle",
+    }
+    gate = Gate(make_tree(tmp_path / "work", files))
+
+    def search(*request: Any) -> tuple[list[str], list[tuple[str, int]]]:
+        one, hits = SearchRequest(*request), []
+        expression = regex.compile(one.pattern) if one.regex else None
+        return search_text.search_files(gate, sorted(files), one, expression, {}, hits), hits
+
+    places, hits = search("needle")
+    assert hits == [("b.txt", 2), ("b.txt", 3), ("a.min.js", 1)]
+    assert places[:2] == ["b.txt:2: two needle", "b.txt:3: needle needle"]
+    assert "xxneedleyy" in places[2] and len(places[2]) < 300
+    assert places[3] == "… not searched, since they are large: c.log"
+    assert search("nee?dle$", "c.*", True)[1] == [("c.log", 4_001)]
+    assert search("needle\nneedle")[1] == [("b.txt", 2)]

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from tui_agent.answers.line_ranges import Range
 from tui_agent.context.blocks import cell
 
-#: A larger file is not a source that a model could use whole; in bytes.
-MAX_BYTES = 4 * 1024 * 1024
+#: A larger file is not read for the model, and not written; in bytes.
+MAX_BYTES = 64 * 1024 * 1024
 LoadedBy = Literal["plan", "mention", "buffer", "request", "bundle", "subtask"]
 #: `fresh`: the hash is the one that was seen; `edited`: an applied change made it another, `undone`: taking one back
 #: did; else who or what did.
@@ -46,6 +46,8 @@ class KnownFile(Struct, frozen=True):
     inode: int = 0
     #: The lines that were shown last, where that was not all of it.
     ranges: tuple[Range, ...] = ()
+    #: All lines of this version that were shown so far, where that was not all of it.
+    shown: tuple[Range, ...] = ()
     #: Whether an open buffer holds text of it that is not saved; known where it is asked for, and not kept.
     unsaved: bool = False
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from tui_agent.answers.line_ranges import Range, in_words
 from tui_agent.context.blocks import inert, json_inert, name
@@ -45,10 +46,12 @@ class LoadedFile(Struct, frozen=True):
     ranges: tuple[Range, ...] = ()
     #: What is in it, by line, where only a part is shown.
     outline: tuple[str, ...] = ()
+    #: How many lines it has; counted where it is not said.
+    lines: int = -1
 
-    @property
-    def lines(self) -> int:
-        return len(self.text.splitlines())
+    def __post_init__(self) -> None:
+        if self.lines < 0:
+            force_setattr(self, "lines", len(self.text.splitlines()))
 
     @property
     def view(self) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, islice
 
 from msgspec import Struct
 
@@ -15,8 +17,10 @@ _REACH = (2, 4, 8, 15, 30, 60, 120, 250, 500, 1_000, 2_000, 5_000, 20_000, 100_0
 _MOST_LINES, _MOST_PLACES = 40, 60
 #: The first lines, which say what a file is, where others are shown.
 _HEAD = 12
-#: What a line's number takes, in bytes; a longer line is cut.
-_NUMBER, LONGEST = 8, 2_000
+#: So many names of a request are looked for, and so many occurrences of each looked at.
+_MOST_NAMES, _MOST_OCCURRENCES = 100, 5_000
+#: What a line's number takes beside the line and its end, in bytes; a longer line is cut.
+_NUMBER, LONGEST = 7, 2_000
 _WORD = re.compile(r"[^\W\d]\w{2,79}")
 _DEFINES = (
     r"\b(?:def|class|function|func|fn|struct|interface|type|enum|trait|impl|const|let|var|module|sub)\s+"
@@ -31,20 +35,33 @@ class Wanted(Struct, frozen=True):
     words: str = ""
 
 
-def fitting(lines: Sequence[str], wanted: Wanted, room: int) -> tuple[Range, ...]:
-    """The ranges of lines that are shown in `room` bytes: those asked for first, then what is around the places that
-    a search found and that the words name, else the beginning. Empty where not even a line fits."""
-    sizes = [min(len(line.encode(errors="replace")), LONGEST) + _NUMBER for line in lines]
-    if asked := within(wanted.ranges, len(lines)):
-        if len(asked) == 1 and asked[0][0] == asked[0][1]:
-            return _around(sizes, [asked[0][0]], room) or _first(sizes, asked, room)
-        return _first(sizes, asked, room)
-    places = list(dict.fromkeys([*wanted.hits, *_places(lines, wanted.words)]))[:_MOST_PLACES]
-    while places:
-        if found := _around(sizes, places, room):
-            return found
-        places = places[: len(places) // 2]
-    return _first(sizes, [(1, len(lines))], room)
+class Portions:
+    """One text, measured once: which of its lines are shown in how much room."""
+
+    def __init__(self, text: str, wanted: Wanted) -> None:
+        lines = text.splitlines(keepends=True)
+        self._sizes = [min(len(line.encode(errors="replace")), LONGEST) + _NUMBER for line in lines]
+        self._asked = within(wanted.ranges, len(lines))
+        self._places: list[int] = []
+        if not self._asked:
+            ends = list(accumulate(map(len, lines)))
+            del lines
+            named = _places(text, ends, wanted.words)
+            self._places = list(dict.fromkeys([*wanted.hits, *named]))[:_MOST_PLACES]
+
+    def fitting(self, room: int) -> tuple[Range, ...]:
+        """The ranges of lines that are shown in `room` bytes: those asked for, else what is around the places that a
+        search found and that the words name, else the beginning. None where not even a line fits."""
+        sizes, asked, places = self._sizes, self._asked, self._places
+        if asked:
+            if len(asked) == 1 and asked[0][0] == asked[0][1]:
+                return _around(sizes, [asked[0][0]], room) or _first(sizes, asked, room)
+            return _first(sizes, asked, room)
+        while places:
+            if found := _around(sizes, places, room):
+                return found
+            places = places[: len(places) // 2]
+        return _first(sizes, [(1, len(sizes))], room)
 
 
 def _first(sizes: Sequence[int], ranges: Sequence[Range], room: int) -> tuple[Range, ...]:
@@ -76,23 +93,40 @@ def _around(sizes: Sequence[int], places: Sequence[int], room: int) -> tuple[Ran
     return best
 
 
-def _places(lines: Sequence[str], words: str) -> list[int]:
-    """The lines that define what the words name, then those that name it, the rarest name first."""
-    names = list(dict.fromkeys(_WORD.findall(words)))
-    if not names:
-        return []
-    anywhere = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
-    found: dict[str, list[int]] = {}
-    for number, line in enumerate(lines, 1):
-        for name in {match[0] for match in anywhere.finditer(line[:LONGEST])}:
-            found.setdefault(name, []).append(number)
-    defined: list[int] = []
-    named: list[int] = []
-    for name, numbers in sorted(found.items(), key=lambda each: len(each[1])):
+def _places(text: str, ends: Sequence[int], words: str) -> list[int]:
+    """The lines that define what the words name, then those that name it, the rarest name first.
+
+    `ends` are the offsets at which the lines of the text end.
+    """
+    defined: list[tuple[int, list[int]]] = []
+    named: list[tuple[int, list[int]]] = []
+    for name in list(dict.fromkeys(_WORD.findall(words)))[:_MOST_NAMES]:
+        at = list(islice(_occurrences(text, name), _MOST_OCCURRENCES))
+        numbers = list(dict.fromkeys(bisect_right(ends, offset) + 1 for offset in at))
         definition = re.compile(rf"{_DEFINES}{re.escape(name)}\b|^\s*{re.escape(name)}\s*[:=(]")
-        definitions = [number for number in numbers if definition.search(lines[number - 1][:LONGEST])]
+
+        def defines(number: int, definition: re.Pattern[str] = definition) -> bool:
+            begin = ends[number - 2] if number > 1 else 0
+            return definition.search(text[begin : min(ends[number - 1], begin + LONGEST)]) is not None
+
+        definitions = [number for number in numbers if defines(number)]
         if len(definitions) <= _MOST_LINES:
-            defined += definitions
+            defined.append((len(numbers), definitions))
         if len(numbers) <= _MOST_LINES:
-            named += numbers
-    return [*defined, *named]
+            named.append((len(numbers), numbers))
+    ranked = [*sorted(defined, key=lambda each: each[0]), *sorted(named, key=lambda each: each[0])]
+    return [number for _, numbers in ranked for number in numbers]
+
+
+def _occurrences(text: str, name: str) -> Iterator[int]:
+    """Where a name stands as a word."""
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not _is_letter(text[at - 1 : at] if at else "") and not _is_letter(text[end : end + 1]):
+            yield at
+        at = text.find(name, end)
+
+
+def _is_letter(character: str) -> bool:
+    return character == "_" or character.isalnum()

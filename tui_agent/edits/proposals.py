@@ -9,9 +9,10 @@ from typing import Literal
 from msgspec.structs import replace
 
 from tui_agent.answers import markers
+from tui_agent.answers.line_ranges import Range
 from tui_agent.answers.placeholders import is_remark
 from tui_agent.answers.values import ChangeRequest
-from tui_agent.edits import forms
+from tui_agent.edits import forms, in_part
 from tui_agent.edits.change import Change, ChangeKind, Hunk
 from tui_agent.edits.escapes import escaped
 from tui_agent.edits.forms import leftover
@@ -45,14 +46,15 @@ def propose(
     *,
     near_threshold: float = 0.9,
     seen: Seen = "whole",
+    shown: Sequence[Range] = (),
     todo: str = "",
 ) -> Change:
     """The change number `index` (from 1) of a turn, as it waits for review; never raises.
 
     `base_text` is the text under `base_hash`, None (and "") for a file that does not exist. `put_text` keeps a
     text and gives its content hash. What cannot be done is a change in the state `failed`, with the reason.
-    A file that the model never saw takes no near match; whole content over a file that it did not see whole
-    is held for review (`Change.ask`).
+    A file that the model never saw takes no near match, one of which it was `shown` some lines only among those;
+    whole content over a file that it did not see whole is held for review (`Change.ask`).
     """
     change = Change(
         f"c{turn}.{index}", turn, request.path, _kind(request, base_text), base=base_hash, todo=todo
@@ -64,7 +66,10 @@ def propose(
                 f"the fenced text looks like an excerpt of {request.path}, not the whole of it",
                 "send the change as edits",
             )
-        proposal = forms.propose(request, base_text, floor)
+        if base_text is not None and seen == "part" and shown:
+            proposal = in_part.propose(request, base_text, shown, near_threshold)
+        else:
+            proposal = forms.propose(request, base_text, floor)
         _check_text(request.path, base_text, proposal.new_text)
     except EditFailed as error:
         return _moved(change, "failed", str(error))

@@ -9,8 +9,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.answers.line_ranges import within
 from tui_agent.context.known import KnownFile
-from tui_agent.edits.change import Change, Checkpoint, Pick, text_under
+from tui_agent.edits.change import Change, Checkpoint, Hunk, Pick, text_under
+from tui_agent.edits.hunks import hunks
+from tui_agent.edits.in_part import after, was_shown
 from tui_agent.edits.rebase import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
 from tui_agent.errors import EditFailed, FileError, Outdated, PathRefused, TuiAgentError
@@ -33,6 +36,8 @@ class Resolved(Struct, frozen=True):
     hunks: frozenset[int]
     write: Write
     targets: tuple[Target, ...]
+    #: What it changes in a file of which the model was shown some lines; empty for others.
+    in_part: tuple[Hunk, ...] = ()
 
     def as_written(self, done: WriteOutcome) -> Resolved:
         """The same with what came of its targets when they were written."""
@@ -168,7 +173,11 @@ class Applier:
             there = replace(there, stored=now.stored)
             moved = Target(there, decided.text, mode=now.mode, like=now.path, executable=change.executable)
             targets.append(moved)
-        return Resolved(change, picked(change, picks), decided, tuple(targets))
+        in_part: tuple[Hunk, ...] = ()
+        known = self._journal.store.state.known.files.get(change.path)
+        if known is not None and known.shown:
+            in_part = await asyncio.to_thread(hunks, now.text or "", decided.text or "")
+        return Resolved(change, picked(change, picks), decided, tuple(targets), in_part)
 
     async def _refuse(self, refused: Sequence[tuple[Change, TuiAgentError]]) -> None:
         for change, error in refused:
@@ -217,7 +226,13 @@ class Applier:
         whole = self._seen_whole(path, item)
         entry = replace(self._entry(path, written, item), whole=whole, modified_turn=turn)
         entry = as_written(entry, target, self._workspace.root)
-        knows = item.as_proposed and self._base_seen(item)
+        knows = item.as_proposed and self._base_seen(item) and was_shown(item.in_part, entry.shown)
+        if entry.shown:
+            entry = replace(
+                entry,
+                ranges=within(after(entry.ranges, item.in_part), entry.lines),
+                shown=within(after(entry.shown, item.in_part), entry.lines),
+            )
         return [*told, e.KnownFileEdited(entry, knows, time.time())]
 
     def _base_seen(self, item: Resolved) -> bool:

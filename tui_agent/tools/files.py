@@ -123,9 +123,9 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
 
 def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFile:
     """The registry's entry for a file that the model is about to see."""
-    seen_whole = (
-        before is not None and before.whole and before.md5 == file.md5 and before.freshness == "fresh"
-    )
+    same = before is not None and before.freshness == "fresh" and before.md5 == file.md5
+    seen_whole = before is not None and same and before.whole
+    shown = (*before.shown, *file.ranges) if before is not None and same else file.ranges
     return KnownFile(
         path=file.path,
         md5=file.md5,
@@ -137,6 +137,7 @@ def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFi
         loaded_by=file.loaded_by,
         whole=not file.masked and (not file.ranges or seen_whole),
         ranges=() if seen_whole else file.ranges,
+        shown=line_ranges.within(shown, file.lines) if file.ranges and not seen_whole else (),
         masked=file.masked,
         inode=file.inode,
         modified_turn=before.modified_turn if before else 0,
@@ -300,9 +301,10 @@ async def that_fit(
     Nothing is counted where all of them fit even at one token a byte.
     """
     room = files_room(context)
-    texts = await _in_requests(context, (*held, *files))
-    if sum(len(text.encode(errors="replace")) for text in texts) <= room:
-        return list(files), []
+    if sum(map(least_bytes, (*held, *files))) <= room:
+        texts = await _in_requests(context, (*held, *files))
+        if sum(len(text.encode(errors="replace")) for text in texts) <= room:
+            return list(files), []
     costs = await costs_of(context, (*held, *files))
     left = room - sum(costs[: len(held)])
     ranked = list(zip(costs[len(held) :], files, strict=True))
@@ -375,19 +377,19 @@ async def shortened(context: ToolContext, file: LoadedFile, room: int) -> Loaded
     if room < LEAST_PART:
         return None
     wanted = wanted_of(context, file)
-    lines = await asyncio.to_thread(file.text.splitlines)
+    measured = await asyncio.to_thread(portions.Portions, file.text, wanted)
     listed = () if wanted.ranges else await asyncio.to_thread(_outline, file)
     best: LoadedFile | None = None
     size = room * _BYTES_FIRST
     for _ in range(_MEASURED):
-        ranges = await asyncio.to_thread(portions.fitting, lines, wanted, int(size))
+        ranges = measured.fitting(int(size))
         if not ranges:
             break
         part = replace(file, ranges=ranges, outline=listed)
         (tokens,) = await costs_of(context, [part])
         if tokens <= room:
             best = part
-            if tokens > 0.8 * room or ranges == ((1, len(lines)),):
+            if tokens > 0.8 * room or ranges == ((1, file.lines),):
                 break
             size *= min(2.0, 0.95 * room / tokens)
         elif best is not None:
@@ -422,7 +424,12 @@ def _outline(file: LoadedFile) -> tuple[str, ...]:
 
 
 async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[int]:
-    """What each file adds to a request, in tokens: its text, path and hash, and its row in the table."""
+    """What each file adds to a request, in tokens: its text, path and hash, and its row in the table. That of a text
+    which no window like the model's could hold is estimated."""
+    most = window_of(context.state()) * MOST_BYTES_A_TOKEN
+    for file in files:
+        if least_bytes(file) > most:
+            context.costs[file.path, file.view] = cost(len(file.text), file.lines)
     fresh = [file for file in files if (file.path, file.view) not in context.costs]
     if fresh:
         texts = await _in_requests(context, fresh)
@@ -431,6 +438,11 @@ async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[in
             {(file.path, file.view): count for file, count in zip(fresh, counted.counts, strict=True)}
         )
     return [context.costs[file.path, file.view] for file in files]
+
+
+def least_bytes(file: LoadedFile) -> int:
+    """As many bytes as its text takes in a request at the least; 0 where that is only a part."""
+    return 0 if file.ranges or file.file_id else len(file.text)
 
 
 def files_room(context: ToolContext) -> int:

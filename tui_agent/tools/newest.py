@@ -10,7 +10,7 @@ from tui_agent.edits.rebase import rebased
 from tui_agent.errors import EditFailed, FileError, PathRefused, TuiAgentError
 from tui_agent.files.disclosure import Judged, judge_file
 from tui_agent.files.gate import read_for_person
-from tui_agent.files.text import decode, encode, md5
+from tui_agent.files.text import decode, encode
 from tui_agent.tools.context import ToolContext
 
 
@@ -35,10 +35,16 @@ async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | Non
         if context.workspace.gate.place(path, "read").exists:
             raise
         return None  # the disk says so; the index hears of it a moment later
-    if buffer is not None and buffer.unsaved:
-        data = encode(decode(data), buffer.text)
-    await asyncio.to_thread(context.blobs.hold, data)
-    return decode(data).text, md5(data)
+    newer = buffer.text if buffer is not None and buffer.unsaved else None
+    return await asyncio.to_thread(_held, context, data, newer)
+
+
+def _held(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, str]:
+    """The text and its hash, kept. Blocking."""
+    text = decode(data)
+    if newer is None:
+        return text.text, context.blobs.hold(data)
+    return newer, context.blobs.hold(encode(text, newer))
 
 
 async def on_newest(context: ToolContext, change: Change) -> Change:

@@ -9,6 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from tui_agent.answers.line_ranges import Range
 from tui_agent.answers.values import ChangeRequest, Refusal
 from tui_agent.context.blocks import item, name, restored
 from tui_agent.context.known import table_row
@@ -278,6 +279,7 @@ async def _proposed(
         context.blobs.hold_text,
         near_threshold=context.settings.review.near_threshold,
         seen=seen or _seen(context, request.path),
+        shown=_shown(context, request.path),
         todo=todo,
     )
 
@@ -295,6 +297,11 @@ def _seen(context: ToolContext, path: str) -> Seen:
     if entry is None:
         return "never"
     return "whole" if entry.whole else "part"
+
+
+def _shown(context: ToolContext, path: str) -> tuple[Range, ...]:
+    entry = context.state().known.entry(path)
+    return entry.shown if entry is not None else ()
 
 
 async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -13,7 +13,7 @@ from msgspec import Struct
 from tui_agent.answers.values import SearchRequest
 from tui_agent.context.blocks import inert, item, name
 from tui_agent.context.known import MAX_BYTES
-from tui_agent.errors import TuiAgentError
+from tui_agent.errors import TooLarge, TuiAgentError
 from tui_agent.files.disclosure import Decisions, judge
 from tui_agent.files.gate import Gate, is_secret, read
 from tui_agent.files.key_formats import hits_masked
@@ -24,8 +24,12 @@ from tui_agent.tools.permission import refusal_of_path
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 MAX_PLACES = 50
-MAX_SEARCHED_BYTES = MAX_BYTES
+#: A larger file is searched after all others, while those come to no more than `MOST_LARGE`; in bytes.
+MAX_SEARCHED_BYTES = 4 * 1024 * 1024
+MOST_LARGE = 128 * 1024 * 1024
 MAX_LINE = 200
+#: So many files that were not searched are named.
+NAMED = 10
 #: Seconds that an expression may take on one line: some take longer than anybody waits.
 MATCH_SECONDS = 1.0
 
@@ -59,19 +63,20 @@ class TextSearch(Struct, frozen=True):
 
 
 async def search_text(context: ToolContext, request: SearchRequest) -> TextSearch:
-    """Search every text file of the index that fits. An expression that takes too long on one line is stopped."""
+    """Search every text file of the index that fits, large ones as far as there is time. An expression that takes too
+    long on one line is stopped."""
     import regex
 
     rules = context.settings.permissions
     try:
-        expression = regex.compile(request.pattern if request.regex else re.escape(request.pattern))
+        expression = regex.compile(request.pattern) if request.regex else None
         hits: list[tuple[str, int]] = []
         places = await asyncio.to_thread(
-            _search,
+            search_files,
             context.workspace.gate,
             [path for path in context.workspace.index.paths if not refusal_of_path(rules, TOOL.name, path)],
+            request,
             expression,
-            request.glob,
             context.state().secrets,
             hits,
         )
@@ -82,38 +87,72 @@ async def search_text(context: ToolContext, request: SearchRequest) -> TextSearc
     return TextSearch(request, tuple(places), hits=tuple(hits))
 
 
-def _search(
+def search_files(
     gate: Gate,
     paths: Sequence[str],
+    request: SearchRequest,
     expression: Any,
-    glob: str,
     decisions: Decisions,
     hits: list[tuple[str, int]],
 ) -> list[str]:
-    """The places as lines; each one's path and line are added to `hits`."""
+    """The places as lines; each one's path and line are added to `hits`. Large files come last, as many as there is
+    time for; the others are named. Blocking."""
+    fitting = [
+        path
+        for path in paths
+        if not is_secret(path) and (not request.glob or fnmatch.fnmatchcase(path, request.glob))
+    ]
     places: list[str] = []
-    for path in paths:
-        if is_secret(path) or (glob and not fnmatch.fnmatchcase(path, glob)):
+    large: list[str] = []
+    missed: list[str] = []
+    left = MOST_LARGE
+    for path, is_large in chain(((path, False) for path in fitting), ((path, True) for path in large)):
+        if is_large and left <= 0:
+            missed.append(path)
             continue
         try:
-            data = read(gate, path, MAX_SEARCHED_BYTES)
+            data = read(gate, path, MAX_BYTES if is_large else MAX_SEARCHED_BYTES)
+            left -= len(data) if is_large else 0
             file = decode(data)
+        except TooLarge:
+            if not is_large:
+                large.append(path)
+            continue
         except TuiAgentError:
             continue  # what cannot be read has no places; a search names only what it found
-        if not any(_fitting(file.text, expression)):
+        if next(_found(file.text, request, expression), None) is None:
             continue
-        for number, line in _fitting(_searchable(path, data, file, decisions), expression):
-            places.append(f"{name(path)}:{number}: {inert(line.strip()[:MAX_LINE])}")
+        for number, line in _found(_searchable(path, data, file, decisions), request, expression):
+            places.append(f"{name(path)}:{number}: {inert(line)}")
             hits.append((path, number))
             if len(places) >= MAX_PLACES:
                 return [*places, f"… the first {MAX_PLACES} places"]
+    if missed:
+        places.append(f"… not searched, since they are large: {', '.join(map(name, missed[:NAMED]))}")
     return places
 
 
-def _fitting(text: str, expression: Any) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        if expression.search(line[: MAX_LINE * 10], timeout=MATCH_SECONDS, concurrent=True):
-            yield number, line
+def _found(text: str, request: SearchRequest, expression: Any) -> Iterator[tuple[int, str]]:
+    """The lines that fit, by number, as they are shown."""
+    if request.regex:
+        for number, line in enumerate(text.splitlines(), 1):
+            if found := expression.search(line[: MAX_LINE * 10], timeout=MATCH_SECONDS, concurrent=True):
+                yield number, _around(line, found.start())
+        return
+    at, number, begin = text.find(request.pattern), 1, 0
+    while at >= 0:
+        lines = text[begin : at + 1].splitlines(keepends=True)
+        number += len(lines) - 1
+        begin = at + 1 - len(lines[-1])
+        line, *_ = text[begin : at + MAX_LINE].splitlines()
+        yield number, _around(line, at - begin)
+        at = text.find(request.pattern, max(at + 1, begin + len(line)))
+
+
+def _around(line: str, at: int) -> str:
+    """The line, or of a longer one what is around a place in it."""
+    begin = max(0, at - MAX_LINE // 4) if at > MAX_LINE // 2 else 0
+    return f"{'… ' if begin else ''}{line[begin : begin + MAX_LINE].strip()}"
 
 
 def _searchable(path: str, data: bytes, file: TextFile, decisions: Decisions) -> str:

@@ -1,0 +1,99 @@
+"""Edits of a file of which the model was shown some lines: what is not exactly there is looked for only in those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from tui_agent.answers.line_ranges import Range
+from tui_agent.answers.values import ChangeRequest
+from tui_agent.edits import forms
+from tui_agent.edits.change import Hunk
+from tui_agent.edits.forms import Proposal
+from tui_agent.edits.hunks import hunks
+from tui_agent.edits.lines import plain, split
+from tui_agent.errors import Ambiguous, EditFailed
+
+#: In a text of more characters, of which an index of lines takes much memory, only exact text is looked for everywhere.
+MOST_INDEXED = 4 * 1024 * 1024
+
+
+def propose(request: ChangeRequest, base: str, shown: Sequence[Range], threshold: float) -> Proposal:
+    """The new text of a request against `base`, of which the model was shown these lines.
+
+    A place that is only near counts where it was shown. Raises `EditFailed`, or `Ambiguous`.
+    """
+    large = len(base) > MOST_INDEXED
+    failure = EditFailed(
+        f"the text to replace is not in {request.path} as it was shown",
+        "copy it from the lines you were shown",
+    )
+    if not large or _is_there(request, base):
+        try:
+            return forms.propose(request, base, forms.NEVER_NEAR)
+        except Ambiguous:
+            raise
+        except EditFailed as error:
+            failure = error
+    if large:
+        return _in_one_part(request, base, shown, threshold, failure)
+    try:
+        found = forms.propose(request, base, threshold)
+    except EditFailed:
+        raise failure from None
+    if not was_shown(hunks(base, found.new_text or ""), shown):
+        raise failure
+    return found
+
+
+def was_shown(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
+    """Whether all lines that change, or between which new ones go, are among those that were shown."""
+    return all(
+        any(first - 1 <= hunk.start and hunk.start + len(hunk.removed) <= last for first, last in shown)
+        for hunk in changed
+    )
+
+
+def after(shown: Sequence[Range], changed: Sequence[Hunk]) -> tuple[Range, ...]:
+    """Where the lines that were shown are once these hunks are applied, and the lines that the hunks put there."""
+    found: list[Range] = []
+    for first, last in shown:
+        above = sum(_growth(hunk) for hunk in changed if hunk.start < first - 1)
+        until = sum(_growth(hunk) for hunk in changed if hunk.start < last)
+        found.append((first + above, last + until))
+    grown = 0
+    for hunk in changed:
+        found.append((hunk.start + grown + 1, hunk.start + grown + len(hunk.added)))
+        grown += _growth(hunk)
+    return tuple((first, last) for first, last in found if first <= last)
+
+
+def _growth(hunk: Hunk) -> int:
+    return len(hunk.added) - len(hunk.removed)
+
+
+def _is_there(request: ChangeRequest, base: str) -> bool:
+    """Whether all that has to be found is there word for word."""
+    text = plain(base)
+    return all(plain(hunk.old) in text for hunk in (*request.edits, *request.diff))
+
+
+def _in_one_part(
+    request: ChangeRequest, base: str, shown: Sequence[Range], threshold: float, failure: EditFailed
+) -> Proposal:
+    """The request against the one part that was shown in which all of its edits have a place."""
+    if request.diff:  # its line numbers are those of the whole file
+        raise failure
+    lines = split(base)
+    found: list[Proposal] = []
+    for first, last in shown:
+        before, part = "".join(lines[: first - 1]), "".join(lines[first - 1 : last])
+        try:
+            one = forms.propose(request, part, threshold)
+        except EditFailed:
+            continue
+        found.append(replace(one, new_text=f"{before}{one.new_text}{''.join(lines[last:])}"))
+    if len(found) != 1:
+        raise failure
+    return found[0]
