@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.faults import killed_at, tree
 from support.sessions import open_session, reply
 
 from tui_agent.errors import EditFailed
 from tui_agent.files import staging
+from tui_agent.files.batch import Step, heal, write_batch
+from tui_agent.files.blobs import Blobs
+from tui_agent.files.gate import Gate
+from tui_agent.files.text import md5
 from tui_agent.files.walk import Spot
 from tui_agent.session.session import Session
 
@@ -63,3 +68,53 @@ async def test_both_are_kept_or_it_is_a_conflict(
         with pytest.raises(EditFailed):
             await raced(session, path, text, monkeypatch)
         assert path.read_text() == text
+
+
+STEP_BASE, EDITED, MODEL = BEFORE.encode(), BEFORE.replace("first", "editor"), BEFORE.replace("last", "model")
+
+
+def killed_in_place(folder: Path, number: int) -> tuple[bool, Gate, Path, Blobs]:
+    """A batch of one file that is killed before its call `number`; an editor writes into the old file as soon as it
+    was replaced. Whether it was killed, and what heals it."""
+    (folder / "work").mkdir(parents=True)
+    path = folder / "work" / "a.txt"
+    path.write_bytes(STEP_BASE)
+    where = Gate(folder / "work"), folder / "data" / "journal.json", Blobs(folder / "data" / "blobs")
+    merged = EDITED.replace("last", "model").encode()
+    step = Step(
+        "a.txt",
+        MODEL.encode(),
+        md5(STEP_BASE),
+        merged=lambda there: merged if there == EDITED.encode() else None,
+    )
+
+    def write() -> None:
+        editor, land, done = path.open("r+b"), staging.land, list[bool]()
+
+        def land_and_save(*given: Any, **named: Any) -> None:
+            land(*given, **named)
+            if not done:
+                done.append(True)
+                editor.write(EDITED.encode())
+                editor.close()
+
+        staging.land = land_and_save  # in a child that ends here
+        write_batch(*where, [step])
+
+    return killed_at(number, write), *where
+
+
+def test_killed_at_any_call_what_the_editor_wrote_is_there(tmp_path: Path) -> None:
+    """As it wrote it, or merged with the change; before the file was replaced it has not written yet."""
+    number = reached = 0
+    killed = True
+    while killed:
+        number += 2
+        killed, *where = killed_in_place(tmp_path / str(number), number)
+        heal(*where)
+        found = tree(tmp_path / str(number) / "work")
+        texts = [STEP_BASE, EDITED.encode(), EDITED.replace("last", "model").encode()]
+        assert list(found) == ["a.txt"] and found["a.txt"] in texts, (number, found)
+        assert reached == 0 or found["a.txt"] != STEP_BASE, number
+        reached += found["a.txt"] != STEP_BASE
+    assert reached > 3, "the kills must come behind the save"

@@ -298,6 +298,8 @@ class _Batch:
         entry = self.plan.entries[at]
         try:
             with self.gate.find(entry.path, "write") as spot, writing(spot.folder):
+                if entry.before:
+                    staging.keep_aside(spot, entry.aside)
                 seen = seen_as_expected(spot, entry.before)
                 old = open_checked(spot) if seen.md5 else None
                 try:
@@ -310,6 +312,7 @@ class _Batch:
                 finally:
                     if old is not None:
                         os.close(old)
+                staging.discard(spot.folder, entry.aside)
         except OSError as error:
             raise file_error(error, entry.path, "written") from error
 
@@ -325,7 +328,7 @@ class _Batch:
         step, entry = self.steps[at], self.plan.entries[at]
         data = None if step.merged is None or step.data is None else step.merged(there)
         after = entry.after if data is None else md5(data)
-        new = replace(entry, before=md5(there), after=after, content=there)
+        new = replace(entry, before=md5(there), after=after, content=there, landed=entry.after)
         self.plan = replace(self.plan, entries=(*self.plan.entries[:at], new, *self.plan.entries[at + 1 :]))
         self.keep(sync=False)
         if data is None:
@@ -341,7 +344,12 @@ class _Batch:
     def _fit(self, at: int) -> None:
         """Merge a step with what is there by now; the journal knows of both contents before the next try."""
         old = self.plan.entries[at]
-        new = replace(self._entry(at, in_journal=True), temporary=old.temporary, folders=old.folders)
+        new = replace(
+            self._entry(at, in_journal=True),
+            temporary=old.temporary,
+            aside=old.aside,
+            folders=old.folders,
+        )
         with self.gate.find(old.path, "write") as spot:
             staging.discard(spot.folder, old.temporary)
         entries = (*self.plan.entries[:at], new, *self.plan.entries[at + 1 :])

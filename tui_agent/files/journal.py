@@ -35,6 +35,10 @@ class BatchEntry(Struct, frozen=True):
     folders: tuple[str, ...] = ()
     #: What was there before, where there was no time to put it into the blobs first.
     content: bytes | None = None
+    #: The old file has this name, too, while it is replaced: an editor may write into it.
+    aside: str = ""
+    #: The hash of what lies there until `after` does: the batch's own, without what an editor wrote meanwhile.
+    landed: str = ""
 
     @property
     def path(self) -> str:
@@ -76,6 +80,7 @@ def entry_of(spot: Spot, before: str, after: str, content: bytes | None = None) 
         mode=None if spot.status is None else spot.status.st_mode & 0o7777,
         folders=tuple("/".join(spot.parts[:-up]) for up in range(1, len(spot.missing))),
         content=content,
+        aside=staging.temporary_name(),
     )
 
 
@@ -172,16 +177,18 @@ def _restore(spot: Spot, blobs: Blobs, entry: BatchEntry) -> str:
     name = shown(entry.path)
     staging.discard(spot.folder, entry.temporary)
     seen = staging.look(spot)
-    if seen.md5 == entry.before:
-        return ""
-    if seen.md5 != entry.after:
-        return f"{name} was changed by somebody else during an unfinished batch; it stays as it is."
+    ours = seen.md5 in (entry.after, entry.landed or entry.after)
+    if seen.md5 == entry.before or not ours:
+        staging.discard(spot.folder, entry.aside)
+        changed = f"{name} was changed by somebody else during an unfinished batch; it stays as it is."
+        return "" if seen.md5 == entry.before else changed
     if not entry.before:
         staging.remove(spot, seen)
         return f"{name} was taken away again: the batch that made it was not finished."
-    data = blobs.get(entry.before) if entry.content is None else entry.content
-    staging.stage(spot, entry.temporary, data, seen.status, entry.mode)
-    staging.land(spot, entry.temporary, seen)
+    if not staging.put_back(spot, entry.aside, seen):
+        data = blobs.get(entry.before) if entry.content is None else entry.content
+        staging.stage(spot, entry.temporary, data, seen.status, entry.mode)
+        staging.land(spot, entry.temporary, seen)
     return f"{name} has its earlier content again: the batch that changed it was not finished."
 
 

@@ -10,7 +10,7 @@ import secrets
 import stat
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from msgspec import Struct
 
@@ -108,6 +108,29 @@ def stage(
 def with_execution(mode: int, executable: bool) -> int:
     """Permission bits with execution for everybody who may read, or for nobody."""
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
+
+
+def keep_aside(spot: Spot, aside: str) -> None:
+    """Give the file at a spot another name, under which it stays when it is replaced; not where the file system has
+    no hard links."""
+    discard(spot.folder, aside)
+    with suppress(OSError):
+        os.link(spot.name, aside, src_dir_fd=spot.folder, dst_dir_fd=spot.folder, follow_symlinks=False)
+
+
+def put_back(spot: Spot, aside: str, seen: FileFound) -> bool:
+    """Give the file that was kept aside its place again, whatever was written into it since; False where there is
+    none. Raises Outdated, OSError."""
+    try:
+        status = os.stat(aside, dir_fd=spot.folder, follow_symlinks=False)
+    except (FileNotFoundError, ValueError):
+        return False
+    if not aside or not stat.S_ISREG(status.st_mode):
+        return False
+    check_unmoved(spot, seen)
+    os.rename(aside, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
+    sync_folder(spot.folder)
+    return True
 
 
 def land(spot: Spot, temporary: str, seen: FileFound, *, sync: bool = True) -> None:
