@@ -59,11 +59,13 @@ class Target(Struct, frozen=True):
     mode: int | None = None
     executable: bool | None = None
     like: str = ""
+    #: The hash that it will have, where that is worked out.
+    hashed: str = ""
 
     @property
     def after(self) -> str:
         """The hash that it will have; empty where it goes."""
-        return "" if self.text is None else md5(encode(self.now.stored, self.text))
+        return "" if self.text is None else self.hashed or md5(encode(self.now.stored, self.text))
 
     @property
     def step(self) -> FileStep:
@@ -151,15 +153,19 @@ class Writer:
         place = self._workspace.gate.place(path, "write")
         if not place.exists:
             return Current(path, None, "", TextFile(""))
-        data = await asyncio.to_thread(read_for_person, self._workspace.gate, path, MAX_BYTES)
-        mode = await asyncio.to_thread(mode_on_disk, self._workspace.gate, path)
-        stored = decode(data, path)
+        now = await asyncio.to_thread(self._read, path)
         buffer = self._journal.store.state.buffers.get(path)
         if buffer is None or not buffer.unsaved:
-            return Current(path, stored.text, md5(data), stored, disk=md5(data), mode=mode)
-        newer = encode(stored, buffer.text)
-        await asyncio.to_thread(self._blobs.put_soon, newer)
-        return Current(path, buffer.text, md5(newer), stored, unsaved=True, disk=md5(data), mode=mode)
+            return now
+        newer = await asyncio.to_thread(self._blobs.put_soon, encode(now.stored, buffer.text))
+        return replace(now, text=buffer.text, md5=newer, unsaved=True)
+
+    def _read(self, path: str) -> Current:
+        """A file as it is on disk. Blocking."""
+        gate = self._workspace.gate
+        data = read_for_person(gate, path, MAX_BYTES)
+        stored, hashed = decode(data, path), md5(data)
+        return Current(path, stored.text, hashed, stored, disk=hashed, mode=mode_on_disk(gate, path))
 
     async def on_disk(self, path: str) -> str:
         """The text of a file on disk, "" where it is not there. Raises as `current` does."""
@@ -186,9 +192,7 @@ class Writer:
     async def _write_and_say(
         self, wait: Wait, name: str, targets: Sequence[Target], events: Events, leaves: Iterable[str]
     ) -> None:
-        for target in targets:
-            if target.text is not None:
-                await asyncio.to_thread(self._blobs.put_soon, encode(target.now.stored, target.text))
+        targets = await asyncio.to_thread(lambda: [self._kept(target) for target in targets])
         loop = asyncio.get_running_loop()
         done = WriteOutcome(tuple(targets))
 
@@ -204,6 +208,12 @@ class Writer:
 
         async with self._open_files.files_at_rest:
             await asyncio.to_thread(self._write, name, targets, written, record, leaves, waits)
+
+    def _kept(self, target: Target) -> Target:
+        """The target with its hash, its text kept. Blocking."""
+        if target.text is None:
+            return target
+        return replace(target, hashed=self._blobs.put_soon(encode(target.now.stored, target.text)))
 
     def _outcome(self, targets: Sequence[Target], batch: BatchResult) -> WriteOutcome:
         """What came of the targets: what another program wrote meanwhile was merged in. Blocking."""
@@ -224,8 +234,8 @@ class Writer:
             stored = decode(step.data, step.path)
             before = str(step.expected)
             now = replace(target.now, md5=before, disk=before, stored=stored)
-            self._blobs.put_soon(step.data)
-            done.append(replace(target, now=now, text=stored.text, merged=True))
+            hashed = self._blobs.put_soon(step.data)
+            done.append(replace(target, now=now, text=stored.text, merged=True, hashed=hashed))
         return WriteOutcome(tuple(done), batch.folders)
 
     async def _record(self, done: WriteOutcome, events: Events) -> None:
@@ -279,7 +289,7 @@ class Writer:
         waits: Callable[[str], None],
     ) -> None:
         on_disk = [
-            _step(replace(target, text=target.now.stored.text) if target.in_buffer else target)
+            _step(replace(target, text=target.now.stored.text, hashed="") if target.in_buffer else target)
             for target in targets
             if not target.in_buffer or target.changes_mode
         ]

@@ -22,7 +22,6 @@ from tui_agent.context.loaded import InView, LoadedFile, cost, read_files_result
 from tui_agent.errors import LooksSecret, TuiAgentError
 from tui_agent.files.disclosure import SecretChoice, Undecided, judge_file
 from tui_agent.files.systems import inode_of
-from tui_agent.files.text import md5
 from tui_agent.model.tokens import reply_room
 from tui_agent.store import events as e
 from tui_agent.store.state import State
@@ -106,19 +105,22 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
         return context.secrets.masked(text)
 
     clean = await asyncio.to_thread(without_values)
-    await asyncio.to_thread(context.blobs.hold, judged.data)
-    return LoadedFile(
-        path=path,
-        md5=md5(judged.data),
-        text=clean,
-        size=len(judged.data),
-        loaded_by=loaded_by,
-        language=language(path),
-        unsaved=newer is not None,
-        action=action,
-        masked=bool(hidden) or clean != text,
-        inode=inode_of(context.workspace.root / path),
-    )
+
+    def kept() -> LoadedFile:
+        return LoadedFile(
+            path=path,
+            md5=context.blobs.hold(judged.data),
+            text=clean,
+            size=len(judged.data),
+            loaded_by=loaded_by,
+            language=language(path),
+            unsaved=newer is not None,
+            action=action,
+            masked=bool(hidden) or clean != text,
+            inode=inode_of(context.workspace.root / path),
+        )
+
+    return await asyncio.to_thread(kept)
 
 
 def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFile:
