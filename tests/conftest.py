@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from support import nursery
 
 #: What takes longest comes first, so that no worker is busy with it when the others have nothing left to do.
 LONGEST = (
@@ -29,6 +30,11 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+
+
+def pytest_sessionstart() -> None:
+    """Children of this process are copies of one that has imported what they need."""
+    nursery.use()
 
 
 @pytest.fixture(scope="session")

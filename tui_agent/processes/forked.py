@@ -66,13 +66,13 @@ def fork(module: str, variables: Mapping[str, str]) -> ProcessCopy:
         raise
     (stdin, our_stdin), (our_stdout, stdout), (our_stderr, stderr) = pipes
     if pid == 0:
-        _become(module, variables, (stdin, stdout, stderr))
+        become(module, variables, (stdin, stdout, stderr))
     _close(stdin, stdout, stderr)
     return ProcessCopy(pid, our_stdin, our_stdout, our_stderr)
 
 
-def _become(module: str, variables: Mapping[str, str], streams: tuple[int, int, int]) -> NoReturn:
-    """In the copy: be what `python -P -m module` would be. Never returns, whatever goes wrong."""
+def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, int]) -> NoReturn:
+    """In a copy: be what `python -P -m module` would be. Never returns, whatever goes wrong."""
     try:
         os.setsid()
         for number, descriptor in enumerate(streams):
