@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct, field
@@ -128,6 +129,9 @@ class _Decoder:
         deepest = _DEEP if self.values < _MANY else _SHALLOW
         if depth == deepest or sign not in ("{", "[") or len(text) - at < _LONG:
             return self.decoder.raw_decode(text, at)
+        with suppress(ValueError, RecursionError):  # most values of a long text are short
+            value, length = self.decoder.raw_decode(text[at : at + _SLICE])
+            return value, at + length
         result: Any = {} if sign == "{" else []
         end, at = "}" if sign == "{" else "]", _blank(text, at + 1)
         if text[at : at + 1] == end:

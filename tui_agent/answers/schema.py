@@ -252,6 +252,8 @@ def _named(entry: dict[str, Any], near: dict[str, tuple[str, ...]]) -> dict[str,
 
 
 def _own_name(key: str, entry: dict[str, Any]) -> str:
+    if key in _KNOWN:
+        return key
     name = camel(key)
     return name if name in _KNOWN and name not in entry else key
 

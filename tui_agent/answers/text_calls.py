@@ -109,19 +109,19 @@ def find(text: str, names: Collection[str]) -> InText:
     A call that is written twice is one.
     """
     fences = Fences(text)
-    found = _find(text, names, fences)
     named = {_squeezed(name): name for name in names}
+    found = _find(text, names, named.keys(), fences)
     calls = dict.fromkeys(
         replace(call, name=named.get(_squeezed(call.name), call.name)) for call in found.calls
     )
-    replies = [one for at, one in enumerate(found.replies) if one not in found.replies[:at]]
-    found = replace(found, calls=tuple(calls), replies=tuple(replies))
+    replies = {(json.dumps(one.value, sort_keys=True), one.shown): one for one in reversed(found.replies)}
+    found = replace(found, calls=tuple(calls), replies=tuple(reversed(replies.values())))
     if found.calls or found.replies or found.fault or fences.quoted or not looks_like_a_change(text, names):
         return found
     return replace(found, doubt="what looks like a change in it is in a form that cannot be read")
 
 
-def _find(text: str, names: Collection[str], fences: Fences) -> InText:
+def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: Fences) -> InText:
     calls: list[TextCall] = []
     taken: list[tuple[int, int]] = []
     fault = ""
@@ -148,7 +148,7 @@ def _find(text: str, names: Collection[str], fences: Fences) -> InText:
     return (
         InText(tuple(calls), (), tuple(taken), fault)
         if fault
-        else _implicit(text, names, fences, calls, taken)
+        else _implicit(text, squeezed, fences, calls, taken)
     )
 
 
@@ -347,13 +347,8 @@ def _squeezed(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower())
 
 
-def _is_one_of(name: str, names: Collection[str]) -> bool:
-    """Whether a function is meant, however its words are joined."""
-    return _squeezed(name) in map(_squeezed, names)
-
-
 def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[TextCall]:
-    """The calls that a value is: of the functions with these `names`, or of any."""
+    """The calls that a value is: of the functions whose `names` these are without their signs, or of any."""
     if isinstance(value, list):
         each = [_calls(one, names, depth) for one in value] if value and depth < 3 else []
         return [call for calls in each for call in calls] if all(each) else []
@@ -368,11 +363,11 @@ def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[Te
     arguments = next(
         (value[key] for key in _ARGUMENTS if isinstance(value.get(key), (dict, list, str))), None
     )
-    if name and arguments is not None and (names is None or _is_one_of(name, names)):
+    if name and arguments is not None and (names is None or _squeezed(name) in names):
         return [_call(name, arguments)]
     if len(value) == 1:
         [(key, inner)] = value.items()
-        if _is_one_of(key, names or ()) and isinstance(inner, (dict, list)):
+        if isinstance(inner, (dict, list)) and _squeezed(key) in (names or ()):
             return [_call(key, inner)]
         if key in _WRAPPERS:
             return _calls(inner, names, depth + 1)
@@ -418,7 +413,8 @@ _HIDDEN = late(
     re.MULTILINE,
 )
 _OPENED = late(
-    r"^[ \t]{0,40}+(?:(?P<fence>`{3,}+|~{3,}+)\w*+[ \t]{0,40}+\n\s{0,40}+)?(?:[\[{]\s{0,40}+){1,4}+(?:\"|\Z)",
+    r"^(?<![\[{]\n)[ \t]{0,40}+(?:(?P<fence>`{3,}+|~{3,}+)\w*+[ \t]{0,40}+\n\s{0,40}+)?"
+    r"(?:[\[{]\s{0,40}+){1,4}+(?:\"|\Z)",
     re.MULTILINE,
 )
 #: The signs that `_HIDDEN` begins with: one is in every text that it is looked for in.
@@ -444,6 +440,8 @@ class CallFilter:
         self._off = not names
         self._held = ""
         self._hides = False
+        #: Fences that were no calls: behind as many as `find` looks at no other is one.
+        self._passed = 0
 
     def feed(self, piece: str) -> str:
         """The text that is for the person, as far as that is clear."""
@@ -455,7 +453,10 @@ class CallFilter:
         if sign is not None:
             return self._hide(sign.start())
         at = 0
-        while opened := _OPENED.search(held, at) if "{" in held or "[" in held else None:
+        while self._passed < _MOST_VALUES and ("{" in held or "[" in held):
+            opened = _OPENED.search(held, at)
+            if opened is None:
+                break
             closed = _FENCE_END.search(held, opened.end()) if opened["fence"] else None
             if _HINT.search(held, opened.start(), closed.start() if closed else len(held)):
                 return self._hide(opened.start())
@@ -463,6 +464,7 @@ class CallFilter:
                 long = len(held) - opened.start() > _TELLING
                 return self._pass(len(held) if long else opened.start())
             at = closed.end()
+            self._passed += 1
         tail = _PERHAPS.search(held, max(at, len(held) - _LONGEST_TAIL))
         return self._pass(tail.start() if tail else len(held))
 
