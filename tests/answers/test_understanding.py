@@ -11,7 +11,6 @@ from support.edit_requests import hunks
 from support.local_replies import CALL, READ, REPLY, J
 from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers import thoughts
 from tui_agent.answers.explaining import Fences
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
@@ -268,6 +267,8 @@ ASIDES = [
     "<analysis>…</analysis>", "<scratchpad>…</scratchpad>", "<reflection>…</reflection>",
     "<antThinking>…</antThinking>", '<think lang="en">…</think>', "<!-- … -->", "<details>…</details>",
     "<example>…</example>", "<Thinking>…</thinking>", "<thought_process>…</thought_process>",
+    "<thinking_process>…</thinking_process>", "<self-reflection>…</self-reflection>", "<cot>…</cot>",
+    "<chain-of-thought>…</chain-of-thought>", "<unused94>thought…<unused95>", "[thinking]…[/thinking]",
     "<|begin_of_thought|>…<|end_of_thought|>", "<EXAMPLES>…</EXAMPLES>", '<details open class="x">…</details>',
 ]  # fmt: skip
 
@@ -396,10 +397,24 @@ def test_a_section_of_an_envelope_may_have_padding_or_another_verb(line: str) ->
     ]
 
 
-def test_every_tag_of_the_table_is_found_by_the_quick_look() -> None:
-    for name in f"{thoughts._NAMES}|{thoughts._SHOWN_NAMES}".split("|"):
-        [aside] = thoughts.asides(f"Words.\n<{name.upper()}>\nno\n</{name}>\nMore.\n")
-        assert aside.text == "\nno\n", name
+@pytest.mark.parametrize("dialect", ["tools", "structured"])
+@pytest.mark.parametrize("tag", ["plan", "draft", "old", "my-notes", "x:y", "Previously"])
+@pytest.mark.parametrize("inner", [BLOCK, READ["Hermes"], READ["our reply"]])
+def test_what_is_inside_another_tag_is_only_offered(inner: str, tag: str, dialect: str) -> None:
+    reply = read(f"Words.\n\n<{tag}>\n{inner}\n</{tag}>\n\nNothing to do.", dialect)
+    assert (reply.changes, reply.calls) == ((), ())
+    assert [(change.path, tag in change.offered) for change in reply.offered] == [("api.py", True)]
+    assert "Nothing to do." in reply.message
+
+
+@pytest.mark.parametrize("tag", ["answer", "div", "my_answer"])
+def test_what_is_inside_a_tag_around_an_answer_is_read(tag: str) -> None:
+    assert [change.path for change in read(f"<{tag}>\n{BLOCK}\n</{tag}>\n").changes] == ["api.py"]
+
+
+def test_a_change_inside_another_tag_beside_one_of_its_file_is_told() -> None:
+    reply = read(f"<draft>\n{BLOCK}</draft>\n\n{BLOCK.replace('url, 5', 'url, 6')}")
+    assert len(reply.changes) == 1 and not reply.offered and "another change to api.py" in told(reply)
 
 
 def test_fences_are_found_as_far_as_they_are_asked_about_in_any_order() -> None:

@@ -264,6 +264,12 @@ class ReplyBuilder:
         told = dict.fromkeys(one.sentence for one in refused if names.plain(one.path) not in self._said)
         self.faults.extend(told)
         taken = {names.plain(one.path) for one in (*changes, *refused)}
+        for path in dict.fromkeys(
+            one.path for one in self.offered if names.plain(one.path) in taken and not self._has(one)
+        ):
+            self.faults.append(
+                f"The text shows another change to {path} beside the proposed one: it was not taken."
+            )
         offered, _ = same_file.joined(one for one in self.offered if names.plain(one.path) not in taken)
         return Reply(
             summary=joined(summary),

@@ -17,7 +17,7 @@ from tui_agent.answers.reply_builder import KEYS, ReplyBuilder
 from tui_agent.answers.schema import Function, Schema
 from tui_agent.answers.text_calls import CallFilter, InText, TextCall
 from tui_agent.answers.thoughts import ThoughtFilter, without_end
-from tui_agent.answers.tools import CallPieces, message_of, offer, take_call
+from tui_agent.answers.tools import CallPieces, message_of, offer, offer_wrapped, take_call
 from tui_agent.answers.values import Delta, Refusal, Reply
 from tui_agent.model.client import CallChunk
 
@@ -273,7 +273,8 @@ class StructuredReader:
     def finish(self, cut: bool) -> Reply:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
         ledger = Ledger(joined("".join(self._raw)))
-        self.thought, unfinished = thoughts.take(ledger)
+        aside = thoughts.take(ledger)
+        self.thought = aside.text
         left = ledger.left()
         text = without_end(left.text)
         scan = self
@@ -286,11 +287,11 @@ class StructuredReader:
         if about and read.before and text_calls.explicit(read.before):
             about = not text_calls.find(text, self._functions).calls
         if about:
-            reply = self._object(left, read, cut, scan._words)
+            reply = self._object(left, read, cut, scan._words, aside)
         else:
             begun = cut and read.found and not read.value
             upto = len(text) if not begun else read.begin
-            reply = self._prose(ledger, left, text[:upto], cut, read, unfinished)
+            reply = self._prose(ledger, left, text[:upto], cut, read, aside)
         return replace(reply, spans=ledger.spans)
 
     def _held_back(self) -> None:
@@ -299,7 +300,14 @@ class StructuredReader:
             self._held += held
             self._before()
 
-    def _object(self, left: Left, read: objects.ReadObject, cut: bool, words: dict[str, list[str]]) -> Reply:
+    def _object(
+        self,
+        left: Left,
+        read: objects.ReadObject,
+        cut: bool,
+        words: dict[str, list[str]],
+        aside: thoughts.Thoughts,
+    ) -> Reply:
         builder = ReplyBuilder(self._response)
         self._take_calls(builder)
         builder.faults.extend(_faults(read, cut, self._keys))
@@ -323,6 +331,7 @@ class StructuredReader:
         builder.take_prose(left.ledger.left(), message, cut or not read.complete)
         if not (builder.changes or builder.refused) and looks_like_a_change(after, self._functions):
             builder.refuse(Refusal("", "what looks like a change in it follows a reply without any"))
+        offer_wrapped(aside.wrapped, self._functions, self._response, builder)
         whole = "\n\n".join(part for part in (before, message, after) if part.strip())
         return builder.reply(summary, whole, cut or (not read.complete and not read.faults))
 
@@ -365,7 +374,13 @@ class StructuredReader:
         return [f"There is no `{key}` here; there are {', '.join(self._keys)}." for key in keys]
 
     def _prose(
-        self, ledger: Ledger, left: Left, text: str, cut: bool, read: objects.ReadObject, unfinished: bool
+        self,
+        ledger: Ledger,
+        left: Left,
+        text: str,
+        cut: bool,
+        read: objects.ReadObject,
+        aside: thoughts.Thoughts,
     ) -> Reply:
         builder = ReplyBuilder(self._response)
         self._take_calls(builder)
@@ -377,7 +392,8 @@ class StructuredReader:
         if not (found.calls or found.replies or found.fault):
             builder.faults.extend(read.faults)
         message = "\n\n".join(part.strip() for part in (message_of(ledger), *said) if part.strip())
-        builder.take_found(found, ledger, cut, unfinished)
+        builder.take_found(found, ledger, cut, aside.unfinished)
+        offer_wrapped(aside.wrapped, self._functions, self._response, builder)
         return builder.reply(self._summary, message, cut)
 
 

@@ -12,24 +12,29 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from tui_agent.answers.ledger import Ledger
+from tui_agent.answers.markers import TAGS
 from tui_agent.files.late_expressions import late
 
 _AFTER = late(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
-#: Tags around what a model thinks: `<think>`, with attributes or a name before a colon, `[THINK]`, `◁think▷`.
+#: Tags around what a model thinks: `<think>`, with attributes or a name before a colon, `[THINK]`, `◁think▷`; a name
+#: that ends with one of these words is one too.
+_WORDS = (
+    "think(?:s|ing)?|thoughts?|reason(?:s|ing)?|reflect(?:s|ing|ions?)?|monologues?|scratch(?:pad)?|deliberations?"
+    "|brainstorm(?:ing)?|rationale|introspection|pondering|critique"
+)
 _NAMES = (
-    "think|thinks|thinking|thought|thoughts|thought_process|thoughtprocess|reasoning|analysis|scratchpad"
-    "|reflection|reflections|reflect|antthinking|inner_monologue|monologue|inner_thoughts|chain_of_thought|cot"
-    "|deliberation|rationale|brainstorm"
+    rf"[a-z_-]{{0,20}}?(?:{_WORDS})(?:[_-]?process|[_-][a-z_-]{{1,20}})?|analysis|chain[_-]of[_-]\w{{1,12}}|cot|internal"
+    "|musings?"
 )
 #: Tags and comments around what is shown and never meant.
 _SHOWN_NAMES = "details|example|examples|sample|blockquote|aside"
 _LONGEST_TAG = 120
 _ATTRIBUTES = r"(?:[ \t][^<>\n]{0,80})?"
 _OPENS = (
-    rf"<(?P<angle>(?:[a-z]{{1,12}}+:)?(?:{_NAMES})){_ATTRIBUTES}>"
-    rf"|\[(?P<square>think|thinking|thought|reasoning)\]|◁(?P<triangle>{_NAMES})▷"
+    rf"<(?=[a-z][^<>\n]{{0,160}}>)(?P<angle>(?:[a-z]{{1,12}}+:)?(?:{_NAMES})){_ATTRIBUTES}>"
+    rf"|\[(?P<square>(?:think|thought|reason)[a-z]{{0,9}})\]|◁(?P<triangle>{_NAMES})▷"
     rf"|<\|(?P<start>start|begin)_(?:of_)?(?P<bar>{_NAMES})\|>|<\|(?P<plain>{_NAMES})\|>"
-    r"|(?P<harmony>(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>)"
+    r"|(?P<harmony>(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>)|(?P<unused><unused94>)thought\b"
 )
 _THOUGHT = late(rf"\s*(?:{_OPENS})", re.IGNORECASE)
 _HEAD = late(r"\s*(?:<\|start\|>assistant)?(?:<\|channel\|>(?:final|commentary)<\|message\|>)?")
@@ -39,18 +44,27 @@ _HEADS = (
 )  # fmt: skip
 #: The beginning of a tag, as far as it came.
 _MAY_OPEN = late(
-    r"(?:<(?:[a-z]{1,12}:?[a-z_]{0,20}(?:[ \t][^<>\n]{0,80})?)?|<\|[a-z_]{0,40}\|?|\[[a-z_]{0,20}|◁[a-z_]{0,20})\Z",
+    r"(?:<(?:[a-z]{1,12}:?[a-z_-]{0,40}(?:[ \t][^<>\n]{0,80})?)?"
+    r"|<unused9?4?>?[though]{0,7}|<\|[a-z_]{0,40}\|?|\[[a-z_]{0,20}|◁[a-z_]{0,20})\Z",
     re.IGNORECASE,
 )
 _HARMONY_END = late(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
 _LONGEST_END = 40
-_UNOPENED_END = late(rf"(?:</(?:[a-z]{{1,12}}+:)?(?:{_NAMES})>|\[/THINK\]|◁/think▷)[ \t]*(?:\r?\n|\Z)", re.I)
+_UNOPENED_NAMES = (
+    r"[a-z_]{0,12}(?:think|thought|reasoning|reflection|scratchpad|monologue)[a-z_]{0,12}|analysis|cot"
+)
+_UNOPENED_END = late(
+    rf"(?:</(?=[a-z:_]{{3,60}}>)(?:[a-z]{{1,12}}+:)?(?:{_UNOPENED_NAMES})>|\[/THINK\]|◁/think▷)[ \t]*(?:\r?\n|\Z)",
+    re.I,
+)
 
 
 def _end_of(opening: re.Match[str]) -> re.Pattern[str]:
     """What ends the thought that begins so."""
     if opening["harmony"]:
         return _HARMONY_END
+    if opening["unused"]:
+        return re.compile("<unused95>")
     name = next(filter(None, (opening[kind] for kind in ("angle", "square", "triangle", "bar", "plain"))))
     name = re.escape(name)
     if opening["angle"]:
@@ -130,33 +144,47 @@ class ThoughtFilter:
 # ── in the middle of an answer ───────────────────────────────────────────────────────────────────────────
 
 _SHOWN = rf"<(?P<shown>{_SHOWN_NAMES}){_ATTRIBUTES}>|(?P<comment><!--)"
+#: Tags around an answer itself, and elements of a page; what is inside any other tag may not be meant.
+_PLAIN_NAMES = (
+    "answer|final|response|output|results?|reply|solution|implementation|assistant|message|updates?|actions?|summary"
+    "|artifacts|task|steps?|a|abbr|article|b|body|br|button|center|dd|div|dl|dt|em|fieldset|figure|font|footer|form"
+    "|h[1-6]|head|header|hr|html|i|img|ins|kbd|label|li|link|main|mark|nav|ol|p|picture|s|script|section|small|span"
+    "|strong|style|sub|sup|svg|table|tbody|td|template|tfoot|th|thead|title|tr|u|ul"
+)
+_PLAIN = late(rf"(?:{_PLAIN_NAMES}|{TAGS})|.*(?:tool|function|call|answer|patch|diff|edit).*", re.IGNORECASE)
+_OTHER = rf"<(?=[a-z][^<>\n]{{0,160}}>)(?P<other>[a-z][\w:.-]{{0,40}}){_ATTRIBUTES}>"
 #: Lines at which something begins whose text is its own, or in which a thought begins.
 _BEGINNING = late(
     r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(?P<fence>`{3,}|~{3,})"
     r"|(?P<block>(?P<sign><{5,9}|-{5,9}) ?SEARCH>?[ \t]*$)|(?P<patch>\*\*\* Begin Patch)"
     r"|(?P<hunk>@@ )|(?P<call><tool_call>|<function=|<function_calls>|\[TOOL_CALLS\])"
     r"|(?P<json>[{\[][ \t]*(?=[\"'{\[\n]))"
-    rf"|{_OPENS}|{_SHOWN})",
+    rf"|{_OPENS}|{_SHOWN}|{_OTHER})",
     re.MULTILINE | re.IGNORECASE,
 )
 #: Without one of these there is nothing to be found, and behind so many lines that could be it nobody looks.
 _ANY = late(
-    rf"<(?:!--|(?:[a-z]{{1,12}}+:)?(?:{_NAMES}|{_SHOWN_NAMES})\b|\|)|\[(?:{_NAMES})\]|◁", re.IGNORECASE
+    r"^[ \t]*(?:[-*+\d.)]{1,9}[ \t]+)?(?:<[!|a-z]|\[(?:think|thought|reason)|◁)"
+    rf"|^[ \t]*[`~]{{3,}}[ \t]*(?:{_NAMES})[ \t]*$",
+    re.IGNORECASE | re.MULTILINE,
 )
-#: What is in each of these, so that no text without it is searched by them.
-_STEMS = ("think", "thought", "reason", "analysis", "scratch", "reflect", "monologue", "cot", "deliberation")
-_STEMS += (
-    "rationale",
+_THOUGHT_FENCE = late(rf"(?:{_NAMES})[ \t]*$", re.IGNORECASE | re.MULTILINE)
+#: So many tags that nothing closes are looked for to the end of the answer.
+_MOST_OPEN = 40
+#: The ends of tags, and stems of what may be left open: one of these is in every text with an aside.
+_ENDS = ("</", "-->", "[/", "◁", "<|", "<unused95>")
+_STEMS = (
+    "think",
+    "thought",
+    "reason",
+    "reflect",
+    "monolog",
+    "scratch",
+    "deliberat",
     "brainstorm",
-    "details",
-    "example",
-    "sample",
-    "blockquote",
-    "aside",
-    "<!--",
-    "<|",
-    "◁",
+    "rationale",
 )
+_STEMS += ("introspect", "ponder", "critique", "analysis", "chain", "cot", "internal", "musing")
 _MOST_TRIES = 50_000
 _DIFF_LINE = late(r"(?:[ +\-\\@][^\n]*|(?:diff --git |index |--- |\+\+\+ )[^\n]*)?(?:\n|\Z)")
 _CALL_ENDS = {
@@ -167,13 +195,17 @@ _CALL_ENDS = {
 
 
 class Aside(Struct, frozen=True):
-    """A part of a text that is not the answer itself: a thought, or something that is only shown."""
+    """A part of a text that is not the answer itself: a thought, or something that is only shown.
+
+    `tag` is the name of a tag that says neither: whether what is inside it is meant nobody can say.
+    """
 
     begin: int
     end: int
     thought: bool
     text: str
     ended: bool = True
+    tag: str = ""
 
 
 def asides(text: str) -> Iterator[Aside]:
@@ -185,14 +217,20 @@ def asides(text: str) -> Iterator[Aside]:
     while at < len(text) and tries < _MOST_TRIES and (found := _BEGINNING.search(text, at)):
         tries += 1
         if own := _own_end(text, found, missing):
+            if found["fence"] and _THOUGHT_FENCE.match(text, found.end()):
+                yield Aside(found.start("fence"), own, True, text[found.end() : own])
             at = own
+            continue
+        tag = found["other"] or ""
+        if tag and (_PLAIN.fullmatch(tag) or len(missing) > _MOST_OPEN):
+            at = found.end()
             continue
         ends = _closing(found)
         if ends.pattern in missing:
             at = found.end()
             continue
         end = ends.search(text, found.end())
-        thought = not (found["shown"] or found["comment"])
+        thought = not (found["shown"] or found["comment"] or tag)
         if end is None and thought and not text[found.end() : _line_end(text, found.end())].strip():
             yield Aside(found.end() - len(found[0].lstrip()), len(text), True, text[found.end() :], False)
             return
@@ -202,11 +240,13 @@ def asides(text: str) -> Iterator[Aside]:
             continue
         begin = found.end() - len(found[0].lstrip())
         close = _harmony_close(text, end) if found["harmony"] else end.end()
-        yield Aside(begin, close, thought, text[found.end() : end.start()])
+        yield Aside(begin, close, thought, text[found.end() : end.start()], tag=tag)
         at = close
 
 
 def _may_hold_tags(text: str) -> bool:
+    if any(sign in text for sign in _ENDS):
+        return True
     low = text.lower()
     return any(stem in low for stem in _STEMS)
 
@@ -214,8 +254,8 @@ def _may_hold_tags(text: str) -> bool:
 def _closing(found: re.Match[str]) -> re.Pattern[str]:
     if found["comment"]:
         return re.compile("-->")
-    if found["shown"]:
-        return re.compile(rf"</{found['shown']}[ \t]*>", re.IGNORECASE)
+    if name := found["shown"] or found["other"]:
+        return re.compile(rf"</{re.escape(name)}[ \t]*>", re.IGNORECASE)
     return _end_of(found)
 
 
@@ -283,7 +323,7 @@ def _json_end(text: str, at: int, missing: set[str]) -> int:
 
 def unopened(text: str) -> int:
     """The place after a thought whose beginning is not in the answer; 0 where there is none."""
-    signs = any(sign in text for sign in ("</", "[/", "◁/")) and _may_hold_tags(text)
+    signs = any(sign in text for sign in ("</", "[/", "◁/"))
     end = _UNOPENED_END.search(text) if signs else None
     if end is None:
         return 0
@@ -293,11 +333,16 @@ def unopened(text: str) -> int:
     return 0 if opened or before.count("```") % 2 else end.end()
 
 
-def take(ledger: Ledger) -> tuple[str, bool]:
-    """Claim the thoughts of a reply, and the text of comments and examples as shown.
+class Thoughts(Struct, frozen=True):
+    """What a reply holds beside its answer: thoughts, whether it ended within one, and what is inside other tags."""
 
-    Gives the thoughts, and whether the reply ended within one.
-    """
+    text: str
+    unfinished: bool
+    wrapped: tuple[Aside, ...]
+
+
+def take(ledger: Ledger) -> Thoughts:
+    """Claim the thoughts of a reply, and the text of comments, examples and tags that nobody knows as shown."""
     leading = ThoughtFilter()
     rest = (leading.feed(ledger.text) + leading.rest()).lstrip()
     begin = len(ledger.text) - len(rest)
@@ -309,12 +354,16 @@ def take(ledger: Ledger) -> tuple[str, bool]:
     thoughts = [leading.thought, left.text[:begin]]
     left.claim(0, begin, "thought")
     left = ledger.left() if begin else left
+    wrapped: list[Aside] = []
     for aside in asides(left.text):
         left.claim(aside.begin, aside.end, "thought" if aside.thought else "shown")
         if aside.thought:
             thoughts.append(aside.text)
+        elif aside.tag:
+            wrapped.append(aside)
         unfinished = unfinished or not aside.ended
-    return "\n\n".join(thought for thought in thoughts if thought.strip()), unfinished
+    text = "\n\n".join(thought for thought in thoughts if thought.strip())
+    return Thoughts(text, unfinished, tuple(wrapped))
 
 
 def without_end(text: str) -> str:

@@ -106,7 +106,8 @@ class ToolsReader:
     def finish(self, cut: bool) -> Reply:
         """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
         ledger = Ledger(joined("".join(self._text)))
-        self.thought, unfinished = thoughts.take(ledger)
+        aside = thoughts.take(ledger)
+        self.thought = aside.text
         builder = ReplyBuilder(self._response)
         left = ledger.left()
         found = text_calls.find(left.text, self._functions)
@@ -126,7 +127,8 @@ class ToolsReader:
         message = "\n\n".join(
             part.strip() for part in (message_of(ledger), *(words for _, words in said)) if part.strip()
         )
-        builder.take_found(found, ledger, cut, unfinished)
+        builder.take_found(found, ledger, cut, aside.unfinished)
+        offer_wrapped(aside.wrapped, self._functions, self._response, builder)
         summary = next((words for words, _ in said if words), "")
         return replace(builder.reply(summary, message, cut), calls=calls, spans=ledger.spans)
 
@@ -197,6 +199,27 @@ def offer(
     why = "is shown as an example" if found.shown else "is written as text"
     builder.offer(own, f"{name} {why} in the answer")
     return ("", "") if found.shown else said
+
+
+def offer_wrapped(
+    wrapped: Sequence[thoughts.Aside],
+    functions: Mapping[str, Function],
+    response: Schema | None,
+    builder: ReplyBuilder,
+) -> None:
+    """Let the person decide about what is inside tags that nobody knows."""
+    for one in wrapped:
+        found, ledger = text_calls.find(one.text, functions), Ledger(one.text)
+        left = ledger.left()
+        own = ReplyBuilder(response)
+        for begin, end in found.taken:
+            left.claim(begin, end, "call")
+        for call in found.calls:
+            take_call(call, functions, own)
+        for reply in found.replies:
+            own.take_reply(reply.value)
+        own.take_prose(ledger.left(), "", False)
+        builder.offer(own, f"what is inside <{one.tag[:60]}> may not be meant")
 
 
 def take_call(call: TextCall, functions: Mapping[str, Function], builder: ReplyBuilder) -> None:
