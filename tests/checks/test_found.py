@@ -295,6 +295,10 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
         {"Build.PL": "", "lib/A.xs": "", "t/a.t": ""},
         ["perl Build.PL && ./Build && prove -br t"],
     ),
+    "npm, with tests that end at the first failure": (
+        package("mocha --bail --reporter spec test/"),
+        ["npm test -- --no-bail"],
+    ),
     "npm, with an audit behind the tests": (
         package("npm run tests-only", **{"tests-only": "tape test", "posttest": "aud --production"}),
         ["npm run tests-only"],

@@ -56,6 +56,10 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
         *(1, 2, ("shop is wrong", "shop throws")),
         ["m/shop.cjs.test.cjs:4", "shop.cjs:2", "m/shop.cjs.test.cjs:5"],
     ),
+    "mocha-deep": (
+        *(1, 2, ("stands alone", "shop with tax when reduced by half is wrong")),
+        ["md/deep.cjs:6", "md/deep.cjs:3"],
+    ),
     "mypy": (
         *(None, 2, ('bad.py error: Incompatible return value type (got "int", expected "str") [return-value]',)),
         ["bad.py:3", "bad.py:4"],
@@ -71,6 +75,10 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
     "phpunit-dox": (1, 2, (), ["tests/ShopTest.php:7", "shop.php:4", "tests/ShopTest.php:9"]),
     "phpunit-ok": (1, 0, (), []),
     "playwright": (1, 1, ("pw/a.spec.js › is wrong",), ["pw/a.spec.js:2", "pw/a.spec.js:3"]),
+    "prove": (
+        *(2, 3, ("is wrong t/shop.t", "t/shop.t", "t/dies.t")),
+        ["lib/Shop.pm:3", "t/shop.t:4", "t/shop.t:5"],
+    ),
     "pylint": (None, 4, ("bad.py C0114: Missing module docstring (missing-module-docstring)",), ["bad.py:1"]),
     "pyright": (None, 2, (), ["bad.py:3", "bad.py:4"]),
     "pytest": (1, 2, WRONG_AND_ERROR, PYTEST_PLACES),
@@ -136,7 +144,7 @@ def test_every_output_is_tried() -> None:
         (" Test Files  1 passed (1)\n      Tests  2 passed (2)\n", Outcome(2, 0)),
         ("ℹ tests 3\nℹ suites 0\nℹ pass 3\nℹ fail 0\n", Outcome(3, 0)),
         ("  3 passing (5ms)\n", Outcome(3, 0)),
-        ("  0 passing (5ms)\n  1 failing\n\n  1) a:\n     Error: no\n", Outcome(0, 1)),
+        ("  0 passing (5ms)\n  1 failing\n\n  1) a:\n     Error: no\n", Outcome(0, 1, ("a",))),
         ("ok  \texample.com/a\t0.002s\nok  \texample.com/b\t(cached)\n", Outcome(None, 0)),
         ("--- PASS: TestA (0.00s)\n--- FAIL: TestB (0.00s)\nFAIL\n", Outcome(1, 1, ("TestB",))),
         ("100% tests passed, 0 tests failed out of 7\n", Outcome(7, 0)),

@@ -179,7 +179,7 @@ RUNNERS: Sequence[Runner] = (
     Runner(
         "mocha",
         r"^[ \t]{0,20}(?P<counts><N> passing(?: \([^)\n]{1,20}\))?(?:\n[ \t]{0,20}<N> (?:pending|failing)){0,2})",
-        r"^  <N>\) ([^\n]{1,300})\n {5,20}([^\n]{1,300})(?:\n {5,20}([^\n]{1,300}))??:$",
+        r"^  <N>\) ([^\n]{1,300}?(?:\n {5,40}[^\n]{1,300}?){0,12}?):$",
         adds=True,
     ),
     Runner(
@@ -285,7 +285,6 @@ RUNNERS: Sequence[Runner] = (
         r"(?:\n[ \t]{1,8}<N> tests? (?:failed|passed|skipped|todo)){0,3})$",
         r"^[ \t]{1,8}✘ \[fail\]: ([^\n]{1,300})$",
     ),
-    Runner("prove", r"^Files=<N>, Tests=(?P<total><N>),", r"^(\S{1,300})[ \t]{1,80}\(Wstat: "),
 )
 #: The same of what looks at code without running it.
 LINTERS: Sequence[Runner] = (
@@ -332,6 +331,13 @@ _GO_PACKAGE = late(
 _GO_JSON = late(
     r'"Action":"(pass|fail)","Package":"([^"\n]{1,300})"(?:,"Test":"([^"\n]{1,300})")?', re.MULTILINE
 )
+_PROVED = late(r"^Files=\d{1,9}, Tests=(\d{1,9}),", re.MULTILINE)
+_PROVED_FILE = late(
+    r"^(\S{1,300})[ \t]{1,80}\(Wstat: [^\n]{0,80}Tests: \d{1,9} Failed: (\d{1,9})\)", re.MULTILINE
+)
+_PROVED_TEST = late(
+    r"^# {2,12}Failed test (?:'([^\n]{1,300})'\n# {2,12})?(?:in|at) (\S{1,300}) line \d", re.MULTILINE
+)
 _TAP = late(r"^(?P<no>not )?ok\b[ \t]?\d{0,9}[ \t]{0,4}-?[ \t]{0,4}(?P<name>[^\n]{0,300})", re.MULTILINE)
 _TAP_DIRECTIVE = late(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
 #: A line that says that something went wrong, for an output of no known runner.
@@ -349,7 +355,7 @@ _VARYING = late(
 def outcome_of(output: str) -> Outcome:
     """What the runner's own summary says, and which failures it names; nothing if the runner is not known."""
     text = _plain(output)
-    for read in (*(one.read for one in RUNNERS), _go, *(one.read for one in LINTERS), _tap):
+    for read in (*(one.read for one in RUNNERS), _go, _prove, *(one.read for one in LINTERS), _tap):
         if (found := read(text)) is not None:
             return found
     return Outcome()
@@ -402,6 +408,18 @@ def _go(text: str) -> Outcome | None:
         return None
     verbose = "--- PASS: " in text
     return Outcome(passed if verbose else None, failed, tuple([*named, *waiting][:MOST_FAILURES]))
+
+
+def _prove(text: str) -> Outcome | None:
+    """A file that failed without a failed test has died, or ran others than it said."""
+    total = _PROVED.search(text)
+    if total is None:
+        return None
+    files = [(match[1], whole_number(match[2])) for match in _PROVED_FILE.finditer(text)]
+    died = [name for name, wrong in files if not wrong]
+    wrong = sum(wrong for _, wrong in files)
+    names = [*_names(_PROVED_TEST.finditer(text)), *died]
+    return Outcome(max(0, whole_number(total[1]) - wrong), wrong + len(died), tuple(names[:MOST_FAILURES]))
 
 
 def _tap(text: str) -> Outcome | None:
