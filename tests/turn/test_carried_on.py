@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 from collections import Counter
 from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +20,11 @@ from tui_agent.errors import ModelError
 from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
+from tui_agent.store.event import Event
+from tui_agent.store.events import ChangeProposed, FilesLeftOut, NoticeGiven
+from tui_agent.store.state import State
 
-COUNT = 30
+COUNT = 24
 SETTINGS = ("context.window=12000", "outline_tokens=0", "bundling.enabled=false", "planner_model=none")
 ASK = "Add a line to all files in docs/"
 
@@ -140,3 +147,60 @@ async def test_a_person_lets_it_go_with_its_todo(work: Path) -> None:
         (batch,) = session.state.batches
         await session.todos.remove(batch.id)
         assert not session.state.batches
+
+
+def without_services(work: Path, worker: Worker, **options: Any) -> AbstractAsyncContextManager[Session]:
+    """A session that knows the files without the process that lists them, which would outlive a kill."""
+
+    def prepare(session: Session) -> None:
+        session.models.model = worker
+        session.workspace.index.update([f"docs/{path.name}" for path in (work / "docs").iterdir()])
+        session.workspace._indexed.set()
+
+    return open_session(work, prepare=prepare, services=False, overrides=SETTINGS, **options)
+
+
+def killed_at(work: Path, kind: type[Event]) -> None:
+    """Begin the batch in a process that is killed once an event of a kind has happened and is on disk."""
+
+    async def begin() -> None:
+        async with without_services(work, Worker()) as session:
+
+            async def end() -> None:
+                await session.journal.record(NoticeGiven("info", "this is on disk, and all before it"))
+                os.kill(os.getpid(), signal.SIGKILL)
+
+            ending: list[asyncio.Task[None]] = []
+
+            def tell(event: Event, state: State) -> None:
+                if isinstance(event, kind) and not ending:
+                    ending.append(asyncio.create_task(end()))
+
+            session.subscribe(tell)
+            await send(session, ASK)
+            await asyncio.gather(*ending)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            asyncio.run(begin())
+        finally:
+            os._exit(1)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("kind", [FilesLeftOut, ChangeProposed])
+async def test_killed_inside_a_batch_what_it_changed_is_done_and_the_rest_waits(
+    work: Path, kind: type[Event]
+) -> None:
+    await asyncio.to_thread(killed_at, work, kind)
+    worker = Worker()
+    async with without_services(work, worker, session="last") as session:
+        (batch,) = session.state.batches
+        changed = {change.path for change in session.state.review.open}
+        assert (batch.total, batch.done, batch.now) == (COUNT, len(changed), ())
+        assert set(batch.left) | changed == {f"docs/f{n:03}.md" for n in range(COUNT)}
+        assert changed or kind is FilesLeftOut
+        await send(session, "continue")
+        assert session.state.turn.ok, session.state.turn.error
+        assert worker.seen and set(worker.seen) <= set(batch.left)
