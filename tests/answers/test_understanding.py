@@ -397,6 +397,30 @@ def test_a_section_of_an_envelope_may_have_padding_or_another_verb(line: str) ->
     ]
 
 
+@pytest.mark.parametrize(
+    "line", ["*** Replace File: m.py", "*** Rename File: m.py", "*** Update: m.py", "***Patch File : m.py"]
+)
+def test_a_section_of_another_kind_is_refused(line: str) -> None:
+    for above in ("", "*** Add File: a\n+x\n") if " File" in line else ("",):
+        reply = read(f"*** Begin Patch\n{above}{line}\n@@\n-a\n+b\n*** End Patch\n")
+        assert [change.path for change in reply.changes] == (["a"] if above else [])
+        assert [refusal.path for refusal in reply.refused] == ["m.py"] and "unknown line" in told(reply)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        ("*** begin patch", "*** end patch"),
+        ("***Begin Patch", "***End Patch"),
+        ("*** Begin Patch ***", "*** End Patch ***"),
+    ],
+)
+def test_an_envelope_may_be_written_otherwise(begin: str, end: str) -> None:
+    reply = read(f"{begin}\n*** Update File: m.py\n@@\n-a\n+b\n{end}\n")
+    assert [change.path for change in reply.changes] == ["m.py"]
+    assert "names no file" in told(read(f"{begin}\n@@\n-a\n+b\n{end}\n"))
+
+
 @pytest.mark.parametrize("dialect", ["tools", "structured"])
 @pytest.mark.parametrize("tag", ["plan", "draft", "old", "my-notes", "x:y", "Previously"])
 @pytest.mark.parametrize("inner", [BLOCK, READ["Hermes"], READ["our reply"]])

@@ -14,7 +14,7 @@ _FENCE = r"[ \t]++(?:`{3}|~{3})"
 _HOT = late(
     r"\n(?=[ \t`~<>=@|\d*+d-])(?=[ \t`~<>=@|\d][^\n][^\n]|([-*+])(?:\1|[ \t]++[`~])|diff)"
     r"[ \t]*+(?:>[ \t>]*+)?(?:`{3}|~{3}|[<>]{5}|={5}|\|{7}"
-    rf"|-(?:-{{4,8}} ?[A-Z]{{4}}|-- \S|{_FENCE})|\+(?:\+{{4,8}} ?[A-Z]{{4}}|{_FENCE})|\*(?:\*\* [A-Z]|{_FENCE})"
+    rf"|-(?:-{{4,8}} ?[A-Z]{{4}}|-- \S|{_FENCE})|\+(?:\+{{4,8}} ?[A-Z]{{4}}|{_FENCE})|\*(?:\*\* ?[A-Za-z]|{_FENCE})"
     rf"|@@|diff --|</?(?:{markers.TAGS})\b|\d{{1,9}}+[.)]{_FENCE})"
 )
 #: More lines that could mean something are in no answer that somebody wants to read.

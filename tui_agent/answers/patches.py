@@ -17,9 +17,13 @@ BEGIN, END = "*** Begin Patch", "*** End Patch"
 #: What was read, in order: changes, files whose change is refused, and sentences about no one file.
 Item = ChangeRequest | Refusal | str
 
+_BEGINS = re.compile(r"(?i)\*\*\*[ \t]{0,4}begin[ \t]{1,4}patch[ \t]*(?:\*\*\*)?[ \t]*$")
+_ENDS = re.compile(r"(?i)\*\*\*[ \t]{0,4}end[ \t]{1,4}patch[ \t]*(?:\*\*\*)?[ \t]*$")
 _FILE_LINE = re.compile(
-    r"(?i)\*\*\*[ \t]+(Add|Create|New|Update|Modify|Edit|Change|Delete|Remove)[ \t]+File[ \t]*:[ \t]*(\S.*)"
+    r"(?i)\*\*\*[ \t]{0,4}(Add|Create|New|Update|Modify|Edit|Change|Delete|Remove)[ \t]+File[ \t]*:[ \t]*(\S.*)"
 )
+#: A section of a kind that is not known.
+_OTHER_LINE = re.compile(r"(?i)\*\*\*[ \t]*[a-z]{2,12}(?P<file>[ \t]+file)?[ \t]*:[ \t]*(?P<path>\S.*)")
 _MOVE_LINE = re.compile(r"\*\*\* Move to:[ \t]*(\S.*)")
 _KINDS: dict[str, SectionKind] = {
     "add": "add", "create": "add", "new": "add", "update": "update", "modify": "update", "edit": "update",
@@ -28,7 +32,7 @@ _KINDS: dict[str, SectionKind] = {
 
 
 def begins_envelope(line: str) -> bool:
-    return line.rstrip() == BEGIN
+    return line.startswith("***") and _BEGINS.match(line) is not None
 
 
 def is_envelope(text: str) -> bool:
@@ -111,26 +115,30 @@ def envelope(
 
     while at < end:
         line = lines[at]
-        if not line.startswith("*** "):
+        if not line.startswith("***"):
             if closes is not None and line[:1] not in ("+", "-", " ", "") and closes(at):
                 break
             if kind == "delete" and line.strip() and not line.startswith(("-", "@@")):
                 fault = fault or "its patch removes the file and changes lines of it"
             elif kind:
                 body.append(line)
-        elif (header := _FILE_LINE.match(line)) or line.rstrip() == END:
+        elif (header := _FILE_LINE.match(line)) or _ENDS.match(line):
             section()
             if not header:
                 return found, at + 1, True
             kind, path = _KINDS[header[1].lower()], names.plain(names.unquoted(header[2].rstrip().strip("`")))
         elif (moved := _MOVE_LINE.match(line)) and not body:
             move = names.plain(names.unquoted(moved[1].rstrip().strip("`")))
-        elif line.rstrip() == BEGIN:
+        elif begins_envelope(line):
             break
         elif line.strip() == hunks.END_OF_FILE and kind:
             body.append(line)
         else:
-            fault = fault or f"its patch holds an unknown line, `{line.strip()[:60]}`"
+            unknown = f"its patch holds an unknown line, `{line.strip()[:60]}`"
+            if (other := _OTHER_LINE.match(line)) and (not kind or other["file"]):
+                section()
+                kind, path = "update", names.plain(names.unquoted(other["path"].rstrip().strip("`")))
+            kind, fault = kind or "update", fault or unknown
         at += 1
     section()
     return found, at, ended
@@ -180,6 +188,8 @@ class Findings:
             self.dropped.update(one.path for one in last)
             if not self.cut:
                 self.items.extend(Refusal(one.path, f"its patch does not end with {END}") for one in last)
+        if ended and not found:
+            self.refuse("", "a patch in it names no file")
         self.sections(found)
         return max(end, at + 1)
 

@@ -21,7 +21,7 @@ from tui_agent.answers.values import ChangeRequest, EditHunk, Refusal, ShownText
 from tui_agent.files.late_expressions import late
 
 _QUOTED = late(r"[ \t]*>[ \t>]*")
-_FILE_LINE = late(r"\*\*\*[ \t]+[A-Z][a-z]{2,8}[ \t]+File[ \t]*:[ \t]*(\S.*)")
+_FILE_LINE = late(r"(?i)\*\*\*[ \t]*[a-z]{3,9}[ \t]+file[ \t]*:[ \t]*(\S.*)")
 _OPENING = late(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*(.*)")
 _DIFFS = frozenset({"diff", "patch", "udiff", "git", "apply_patch"})
 #: What is shown in these is output or something to type, not a file.
@@ -272,7 +272,7 @@ class _Fence:
             line = self.text.all[number].strip()
             if number >= end or self.language in _OUTPUT:
                 return
-            if markers.resembles_block(line) or unified.begins_hunk(line) or line == patches.BEGIN:
+            if markers.resembles_block(line) or unified.begins_hunk(line) or patches.begins_envelope(line):
                 what = f"“{line[:60]}” in a fence looks like a change in a form that cannot be read"
                 self.findings.refuse(names.in_sure_label(self.label), what)
                 return
@@ -450,7 +450,7 @@ class _Scan:
             markers.resembles_block(bare)
             or unified.begins_hunk(bare)
             or bare.startswith("diff --git ")
-            or bare.rstrip() == patches.BEGIN
+            or patches.begins_envelope(bare)
         ):
             what = f"“{bare[:60].strip()}” looks like the beginning of a change in a form that cannot be read"
             self.findings.refuse(names.in_sure_label(self._label(at)), what)
