@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -29,6 +30,9 @@ _NAMES = (
 #: Tags and comments around what is shown and never meant.
 _SHOWN_NAMES = "details|example|examples|sample|blockquote|aside"
 _LONGEST_TAG = 120
+#: So many thoughts before the answer are told apart while they come, all others when it is there.
+_MOST_LEADING = 1_000
+_SPACE = late(r"\s*")
 _ATTRIBUTES = r"(?:[ \t][^<>\n]{0,80})?"
 _OPENS = (
     rf"<(?=[a-z][^<>\n]{{0,160}}>)(?P<angle>(?:[a-z]{{1,12}}+:)?(?:{_NAMES})){_ATTRIBUTES}>"
@@ -65,15 +69,16 @@ def _end_of(opening: re.Match[str]) -> re.Pattern[str]:
         return _HARMONY_END
     if opening["unused"]:
         return re.compile("<unused95>")
-    name = next(filter(None, (opening[kind] for kind in ("angle", "square", "triangle", "bar", "plain"))))
+    kind = next(kind for kind in ("angle", "square", "triangle", "bar", "plain") if opening[kind])
+    return _end_of_tag(kind, opening[kind].lower())
+
+
+@lru_cache(100)
+def _end_of_tag(kind: str, name: str) -> re.Pattern[str]:
     name = re.escape(name)
-    if opening["angle"]:
-        return re.compile(rf"</{name}[ \t]*>", re.IGNORECASE)
-    if opening["square"]:
-        return re.compile(rf"\[/{name}\]", re.IGNORECASE)
-    if opening["triangle"]:
-        return re.compile(rf"◁/{name}▷", re.IGNORECASE)
-    return re.compile(rf"<\|end_(?:of_)?{name}\|>|<\|/{name}\|>|</{name}>", re.IGNORECASE)
+    ends = {"angle": rf"</{name}[ \t]*>", "square": rf"\[/{name}\]", "triangle": rf"◁/{name}▷"}
+    other = rf"<\|end_(?:of_)?{name}\|>|<\|/{name}\|>|</{name}>"
+    return re.compile(ends.get(kind, other), re.IGNORECASE)
 
 
 class ThoughtFilter:
@@ -84,7 +89,7 @@ class ThoughtFilter:
         self._ends: re.Pattern[str] | None = None
         self._begun = False
         self._thoughts: list[str] = []
-        self._told = 0
+        self._count = self._told = 0
 
     @property
     def thought(self) -> str:
@@ -105,30 +110,34 @@ class ThoughtFilter:
         """The answer in the piece, and in what was held back, without thoughts."""
         if self._begun:
             return piece
-        self._held = (self._held + piece).removeprefix("\ufeff")
-        passed = ""
+        held, at = (self._held + piece).removeprefix("\ufeff"), 0
+        passed: list[str] = []
         while True:
             if self._ends is not None:
-                end = self._ends.search(self._held)
+                end = self._ends.search(held, at)
                 if end is None:
-                    self._thoughts.append(self._held[:-_LONGEST_END])
-                    self._held = self._held[-_LONGEST_END:]
-                    return passed
-                self._thoughts.append(self._held[: end.start()])
-                self._held, self._ends = self._held[end.end() :], None
-            bare = self._held.lstrip()
-            passed += self._held[: len(self._held) - len(bare)]
-            self._held = bare
-            opening = _THOUGHT.match(bare)
+                    cut = max(at, len(held) - _LONGEST_END)
+                    self._thoughts.append(held[at:cut])
+                    self._held = held[cut:]
+                    return "".join(passed)
+                self._thoughts.append(held[at : end.start()])
+                at, self._ends = end.end(), None
+                self._count += 1
+            space = _SPACE.match(held, at)
+            bare = space.end() if space else at
+            passed.append(held[at:bare])
+            at = bare
+            opening = _THOUGHT.match(held, at) if self._count < _MOST_LEADING else None
             if opening is not None:
                 self._ends = _end_of(opening)
-                self._held = bare[opening.end() :]
+                at = opening.end()
                 continue
-            if any(head.startswith(bare) for head in _HEADS):
-                return passed  # it may still become one
-            if len(bare) < _LONGEST_TAG and _MAY_OPEN.match(bare):
-                return passed
-            return passed + self.rest()
+            self._held = held[at:]
+            begun = held[at : at + _LONGEST_TAG]
+            may_begin = len(begun) < _LONGEST_TAG and self._count < _MOST_LEADING
+            if may_begin and (any(head.startswith(begun) for head in _HEADS) or _MAY_OPEN.match(begun)):
+                return "".join(passed)
+            return "".join(passed) + self.rest()
 
     def rest(self) -> str:
         """The answer in what is held back, when nothing more comes."""
@@ -185,7 +194,7 @@ _STEMS = (
     "rationale",
 )
 _STEMS += ("introspect", "ponder", "critique", "analysis", "chain", "cot", "internal", "musing")
-_MOST_TRIES = 50_000
+_MOST_TRIES = 20_000
 _DIFF_LINE = late(r"(?:[ +\-\\@][^\n]*|(?:diff --git |index |--- |\+\+\+ )[^\n]*)?(?:\n|\Z)")
 _CALL_ENDS = {
     "<tool_call>": "</tool_call>",
