@@ -65,10 +65,9 @@ _KEY = re.compile(
 _MODIFIED = re.compile(r"\x1b\[27;(?P<mods>\d{1,3});(?P<code>\d{1,7})~")
 _CURSOR = re.compile(r"\x1b\[\d+;\d+R")
 _FRAMES_AS_ONE = re.compile(r"\x1b\[\?2026;[1-4]\$y")
-#: The rest of an answer whose Esc came so long before it that it was a key.
-_WITHOUT_ESC = re.compile(
-    r"\[[?>=][ -?]*[@-~]|\]\d[^\x07\x1b]*(?:\x07|\x1b\\)|P[\d!>]?[$+|!][^\x07\x1b]*\x1b\\|_G[^\x1b]*\x1b\\"
-)
+#: How the rest of a sequence begins whose Esc came so long before it that it was a key, and what may become that.
+_WITHOUT_ESC = re.compile(r"\[[\d;<=>?A-FHIMOP-SZu]|\][\dlLI]|P(?:[>!]|[01](?:[$+]|\Z))|_G")
+_INTRODUCERS = re.compile(r"[\[\]P_][\d;<=>?!]{0,30}")
 _STRINGS = "]P_^X"
 
 
@@ -98,8 +97,9 @@ class TerminalInput:
         self._in_string = False
         self._begun = self._heard = 0.0
         self._size = 0
-        #: When an Esc became a key because nothing followed.
+        #: When an Esc became a key because nothing followed, and what came since that may belong to it all the same.
         self._escaped = -SILENCE
+        self._since_escape = ""
         #: The pieces of a paste that has not ended; what may be the beginning of its end comes last.
         self._pasted: list[str] | None = None
         self._paste_begun = 0.0
@@ -116,9 +116,8 @@ class TerminalInput:
         now = self._heard = self._clock()
         if self._end_missing:
             text = yield from self._rest_of_paste(text)
-        if now - self._escaped < SILENCE and (match := _WITHOUT_ESC.match(text)):
-            text = text[match.end() :]
-        self._escaped = now - SILENCE
+        if now - self._escaped < SILENCE:
+            text = self._after_escape(text, now)
         goes_on = len(self._held)
         if (
             self._in_string and self._held == ESC
@@ -149,7 +148,7 @@ class TerminalInput:
         silent = now - self._heard
         if self._held == ESC and not self._in_string:
             if silent >= constants.ESCAPE_DELAY:
-                self._held, self._escaped = "", now
+                self._held, self._escaped, self._since_escape = "", now, ""
                 yield from self._meant(events.Key("escape", ESC))
         elif silent >= SILENCE or now - self._begun >= max(LONGEST, self._size / TYPED):
             yield from self._give_up()
@@ -158,6 +157,17 @@ class TerminalInput:
         """What is left when nothing more is read: the text of a paste that has not ended."""
         if self._pasted is not None:
             yield from self._end_paste("".join(self._pasted))
+
+    def _after_escape(self, text: str, now: float) -> str:
+        """What was read shortly after an Esc that was a key: with that Esc where it is how a sequence goes on, of which
+        nobody types two characters at once."""
+        came = self._since_escape + text
+        self._escaped, self._since_escape = now - SILENCE, ""
+        if len(text) > 1 and _WITHOUT_ESC.match(came):
+            return ESC + came
+        if _INTRODUCERS.fullmatch(came):
+            self._escaped, self._since_escape = now, came
+        return text
 
     # ── sequences ────────────────────────────────────────────────────────────────────────────────────────
 
