@@ -65,7 +65,7 @@ SABOTAGES = ("half batches of other sessions left", "own half batches left", "dr
 #: What is acknowledged only so many seconds later: the keys of such facts.
 WITHIN, ON_ITS_WAY = 1.0, {"typed", "streamed"}
 #: Calls by which an apply puts files in their places, and one more than it makes of them.
-PLACING, CALLS = ("rename", "link", "unlink"), 6
+PLACING, CALLS = ("rename", "link", "unlink"), 13
 FILES = ("a.txt", "made/b.txt", "c.txt")
 Fact = dict[str, Any]
 Tell = Callable[..., None]
