@@ -25,11 +25,11 @@ from tests.benchmarks.programs import OUR_MARK, TUI_AGENT, home
 from tests.benchmarks.terminal import Terminal
 from tests.proofs.tally import Tally
 
-TURNS, FIRST, RESUMES = 500, 25, 5
+TURNS, FIRST, RESUMES = 500, 50, 5
 #: Turns after which everything is measured, at full scale; what is compared with is the first of them.
 MEASURED = (FIRST, 100, 250, 500)
-#: What may have been added since turn 25: to memory in all, and to each of the others.
-MOST_GROWTH, MOST_MORE = 1.20, 3
+#: What may have been added since turn 50: to memory in all, and to each of the others.
+MOST_GROWTH, MOST_MORE = 1.10, 3
 PATIENCE = 180.0
 F4, F7, F8, CTRL_C = "\x1bOS", "\x1b[18~", "\x1b[19~", "\x03"
 FILES = 40
