@@ -12,6 +12,7 @@ from support.strict.by_hand import (
     blocks_in,
     brain,
     chat,
+    client,
     events,
     generate,
     items_in,
@@ -92,9 +93,9 @@ def test_keys_models_and_paths(provider: str) -> None:
         }
         headers["anthropic-version"] = "2023-06-01"
         place = "/v1/models" if provider == "anthropic" else "/models"
-        assert MODELS[provider] in httpx.get(server.url + place, headers=headers).text
-        assert httpx.get(server.url + place).status_code in (400, 401, 403)
-        assert httpx.post(f"{server.url}/nothing", json={}, headers=headers).status_code == 404
+        assert MODELS[provider] in client.get(server.url + place, headers=headers).text
+        assert client.get(server.url + place).status_code in (400, 401, 403)
+        assert client.post(f"{server.url}/nothing", json={}, headers=headers).status_code == 404
         assert len(server.violations) == 2
         environment = server.environment
         assert server.key in environment.values() and server.url in environment.values()
@@ -131,20 +132,20 @@ def test_misbehaviour_is_a_stream(provider: str, word: str) -> None:
 def test_thinking_without_end(provider: str) -> None:
     with serve(provider, Reply((Think("I think."),), misbehave=frozenset({"endless_thinking"}))) as server:
         url, body = _recorded(server)
-        with httpx.stream("POST", url, content=body, headers=_headers(server), timeout=30) as answer:
+        with client.stream("POST", url, content=body, headers=_headers(server), timeout=30) as answer:
             lines = answer.iter_lines()
             for _ in range(300):
                 next(lines)
         assert server.requests[-1].gone.wait(30)
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini", "openrouter", "deepseek"])
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_a_huge_signature(provider: str) -> None:
     parts = (Think("I think."), Call("read", {"path": "ü"}))
     with serve(provider, Reply(parts, misbehave=frozenset({"huge_signature"}))) as server:
         url, body = _recorded(server)
         size = 0
-        with httpx.stream("POST", url, content=body, headers=_headers(server), timeout=60) as answer:
+        with client.stream("POST", url, content=body, headers=_headers(server), timeout=60) as answer:
             for piece in answer.iter_raw():
                 size += len(piece)
         assert size > 90_000_000

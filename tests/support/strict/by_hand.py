@@ -12,6 +12,8 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "require
 STRICT = {**SCHEMA, "additionalProperties": False}
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 ASKED = {"role": "user", "content": "Read ä."}
+#: One for all: each would read the certificates that the system trusts, and none of the servers has one.
+client = httpx.Client(verify=False)
 
 
 def brain(view: View) -> Reply:
@@ -37,7 +39,7 @@ def events(text: str) -> list[dict[str, Any]]:
 
 def post(server: StrictServer, path: str, body: dict[str, Any], **headers: str) -> httpx.Response:
     body = {key: value for key, value in body.items() if value is not None}
-    return httpx.post(server.url + path, json=body, headers=headers, timeout=30)
+    return client.post(server.url + path, json=body, headers=headers, timeout=30)
 
 
 def words_of(answer: httpx.Response) -> str:
