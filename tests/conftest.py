@@ -53,7 +53,7 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TUI_AGENT_HOME", str(folder))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / "gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    # The checks of a test's own project run our own Python, without plugins: others are started by scripts, or have many.
+    # The checks of a project run this Python, without plugins: another may be started by scripts, or have many.
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
     for name in (
