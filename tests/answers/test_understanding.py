@@ -229,11 +229,48 @@ def test_a_call_in_the_text_beside_one_of_the_provider_is_read_or_offered() -> N
         ("File: __init__.py", "__init__.py"),
         ("_private/a_b.py:", "_private/a_b.py"),
         ("_src/a.py_", "src/a.py"),
+        ("Here's `src/a.py`", "src/a.py"),
+        ("=== src/a.py ===", "src/a.py"),
+        ("--- src/a.py ---", "src/a.py"),
+        ("<src/a.py>", "src/a.py"),
+        ("(src/a.py)", "src/a.py"),
+        ('"src/a.py":', "src/a.py"),
+        ("📄 src/a.py", "src/a.py"),
+        ("➜ `src/a.py`", "src/a.py"),
+        ("File 1/3: src/a.py", "src/a.py"),
+        ("### Step 2 – `src/a.py`", "src/a.py"),
+        ("And `src/a.py`:", "src/a.py"),
+        ("`src/a.py` should be:", "src/a.py"),
+        ("You need `src/a.py` with:", "src/a.py"),
+        ("Here is src/a.py:", "src/a.py"),
+        ("Nowy plik `src/a.py`:", "src/a.py"),
     ],
 )
 def test_common_labels_are_read(label: str, path: str) -> None:
     change = ChangeRequest(path, content=FILE, fenced=True, labelled=True)
     assert read(f"Sure.\n\n{label}\n\n{FENCE}\n\nDone.").changes == (change,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"I think of `src/a.py`, more or less:\n\n{FENCE}",
+        f"```python # src/a.py\n{FILE}```",
+        f"```python src/a.py {{2}}\n{FILE}```",
+        f"```python\n# path: src/a.py\n{FILE}```",
+        f'```python\n"""src/a.py"""\n{FILE}```',
+    ],
+)
+def test_a_fence_whose_file_is_only_mentioned_keeps_its_name(text: str) -> None:
+    reply = read(text)
+    assert (reply.changes, [shown.path for shown in reply.shown]) == ((), ["src/a.py"])
+
+
+@pytest.mark.parametrize(
+    "info", ['python {1,3} title="src/a.py"', "python {file=src/a.py}", "py showLineNumbers path=src/a.py"]
+)
+def test_an_attribute_behind_a_fence_names_its_file(info: str) -> None:
+    assert [change.path for change in read(f"```{info}\n{FILE}```").changes] == ["src/a.py"]
 
 
 def test_the_first_line_of_a_fence_may_be_its_label() -> None:

@@ -33,9 +33,14 @@ _WITHOUT_EXTENSION = frozenset(
 #: Behind a fence these are languages.
 _LANGUAGES = frozenset({"asp.net", "vb.net", "node.js", "next.js", "react.js", "vue.js", "d3.js", "ember.js"})
 _ATTRIBUTE = re.compile(r"(?:title|file|filename|filepath|path|name)[=:][ \t]*")
+_IN_ATTRIBUTE = re.compile(
+    r"(?:^|[\s{])(?:title|file|filename|filepath|file_path|path)[ \t]?[=:][ \t]*(\"[^\"]*\"|'[^']*'|[^\s\"'{}]+)"
+)
 _LABEL_WORDS = re.compile(
-    r"(?:(?:new|updated?|create|edit|change[ds]?|modified|neue|nouveau|nuevo)[ \t]+)?"
-    r"(?:file(?:name)?|path|datei|fichier|archivo|arquivo|文件|檔案|ファイル|файл|파일)?[ \t]*[:：]?[ \t]*",
+    r"(?:(?:and|then|also|next|finally|now|plus|new|the|updated?|create|edit|change[ds]?|modified|neue|nouveau|nuevo"
+    r"|nowy|nytt|ny|nieuw)[ \t]+){0,2}"
+    r"(?:file(?:name)?|path|datei|fichier|archivo|arquivo|plik|fil|bestand|文件|檔案|ファイル|файл|파일)?"
+    r"[ \t]*[:：]?[ \t]*",
     re.I,
 )
 _CODE_SPAN = re.compile(r"`([^`\n]{1,300})`")
@@ -164,6 +169,8 @@ def in_info(info: str) -> str:
     text = info.strip()
     if len(text) > _LONGEST or not text:
         return ""
+    if len(named := _IN_ATTRIBUTE.findall(text)) == 1:
+        return _attribute(named[0])
     if text.startswith("{") and text.endswith("}"):
         text = text[1:-1].strip()
     first, blank, rest = text.partition(" ")
@@ -200,6 +207,7 @@ def in_label(line: str) -> str:
         return ""
     bare = _LINK.sub(r"\1", _NUMBER.sub("", line.strip())).lstrip("#>-*` ")
     bare = _NUMBER.sub("", bare).lstrip("#>-*` ")
+    bare = _ORNAMENT.sub("", bare)
     bare = _AFTER.sub("", _without_emphasis(bare.rstrip(":：*` "))).rstrip(":：*` ")
     words = _LABEL_WORDS.match(bare)
     bare = _without_emphasis(bare[words.end() if words else 0 :].strip("`*:： "))
@@ -215,8 +223,14 @@ def _without_emphasis(text: str) -> str:
 _EMPHASIS = re.compile(r"(_{1,2})([^_].{0,300}?)\1")
 
 
+#: Signs around a label that no path has at its ends.
+_ORNAMENT = re.compile(
+    r"""^(?:[^\w./@~+\[(`*]|[(/=](?=[^)]*\)$|[ \t/=]))+|[ \t]+[-=~|<>#]+$|["'>|”’»]+[:：]?$|(?<=\w)\)$"""
+)
 #: A number before a label, a link within the project, and a remark in brackets behind it.
-_NUMBER = re.compile(r"^[#\s*_]*(?:(?:step|schritt|file)[ \t]+)?\d{1,2}[.):][ \t]+", re.I)
+_NUMBER = re.compile(
+    r"^[#\s*_]*(?:(?:step|schritt|file)[ \t]+)?\d{1,2}(?:/\d{1,2})?(?:[.):]|[ \t]+[–—-](?=[ \t]))[ \t]+", re.I
+)
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\((?!\w+:)[^()\s]{1,300}\)")
 _AFTER = re.compile(
     r"[`*_]{0,4}(?:[ \t]*[(（\[][^()\n]{1,60}[)）\]]|[ \t]+[–—-]+[ \t]+[^()\n]{1,60})[ \t]*[:：]?[`*_]{0,4}$"
@@ -225,6 +239,7 @@ _AFTER = re.compile(
 _ANNOUNCES = re.compile(
     r"(?i)\b(?:create|creating|add|adding|write|save|put|new|full|complete|entire|whole|final|updated?|rewritten"
     r"|modified|revised|fixed|corrected|contents?|replace|file|here is|here's|here are|now looks?|becomes|as follows"
+    r"|should (?:be|now|look)|needs?|you(?:'ll| will) (?:need|have)|plik|bestand"
     r"|datei|neue|neuer|inhalt|vollständig\w*|fichier|contenu|nouveau|archivo|contenido|nuevo|completo|arquivo)\b"
     r"|文件|檔案|内容|ファイル|файл|파일"
 )
@@ -238,14 +253,45 @@ _PART_OF = re.compile(
 def announced(line: str) -> str:
     """The path of a line that announces a whole file: "Here is the updated `src/a.py`:"."""
     bare = line.strip()
-    if len(bare) > _LONGEST or not bare.rstrip("*_ ").endswith((":", "：", ".")):
+    if len(bare) > _LONGEST or not bare.rstrip("*_ ").endswith((":", "：", ".", "`")):
         return ""
     if not _ANNOUNCES.search(bare) or _PART_OF.search(bare):
         return ""
-    found = {plain(span) for span in _NAMED_SPAN.findall(bare) if is_path(span) and has_extension(span)}
+    spans = _NAMED_SPAN.findall(bare) or [word for word in _BARE_PATH.findall(bare) if "/" in word]
+    found = {plain(span) for span in spans if is_path(span) and has_extension(span)}
     return found.pop() if len(found) == 1 else ""
 
 
+def hinted(line: str) -> str:
+    """The one file that a line is about, in whatever words: what is below it may be its text."""
+    if len(line) > _LONGEST or _PART_OF.search(line):
+        return ""
+    spans = _NAMED_SPAN.findall(line)
+    found = {plain(span) for span in spans if is_path(span) and has_extension(span)}
+    found = found or {
+        plain(word) for word in _BARE_PATH.findall(line) if is_path(word) and ("/" in word or _is_known(word))
+    }
+    return found.pop() if len(found) == 1 else ""
+
+
+def hinted_in_comment(line: str) -> str:
+    """The file that a first line may name: `# path: a.py`, a docstring that is a path."""
+    bare = line.strip()
+    found = _FIRST_LINE.fullmatch(bare) if len(bare) < _LONGEST else None
+    return plain(found[1]) if found and is_path(found[1]) and has_extension(found[1]) else ""
+
+
+def _is_known(name: str) -> bool:
+    """Whether the extension is that of a language."""
+    return any(name.rpartition(".")[2] in extensions.split() for extensions in _OF_LANGUAGES.values())
+
+
+#: A path in words, which is no address and has no numbers of lines behind it.
+_BARE_PATH = re.compile(r"(?<![\w/:.@-])(?:\./)?\w[\w@.+/-]{0,200}\.\w{1,10}(?![\w/]|:\d)")
+_FIRST_LINE = re.compile(
+    r"""(?:#|//|--|;|%|<!--|/\*|["']{3})[ \t]*(?:(?:file(?:name)?|path|@file|module)[ \t]*:?[ \t]+)?"""
+    r"""([\w./-]{1,300}?)[ \t]*(?:-->|\*/|["']{3})?"""
+)
 _NAMED_SPAN = re.compile(r"[`*\[]{1,3}([^`*\[\]\s]{1,300})[`*\]]{1,3}")
 _COMMENT = re.compile(
     r"[ \t]*(?:#|//|--|;|%|<!--|/\*)[ \t]*(?:file(?:name)?:?[ \t]*)?(\S{1,300}?)[ \t]*(?:-->|\*/)?[ \t]*"

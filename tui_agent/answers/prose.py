@@ -197,7 +197,7 @@ class _Fence:
         if not path:
             self._say_what_is_hidden(end, nested)
             if self.language not in _OUTPUT:
-                self._show(end)
+                self._show(end, path="" if self._doubt(path, end, nested) else self._hint())
             return end + 1
         text = self._text(end)
         if doubt := self._doubt(path, end, nested):
@@ -212,16 +212,26 @@ class _Fence:
         size = len(self.prefix)
         return "".join(self.text.all[number][size:] + "\n" for number in range(self.at + 1, end))
 
-    def _show(self, end: int, diff: tuple[EditHunk, ...] | None = None) -> None:
+    def _show(self, end: int, diff: tuple[EditHunk, ...] | None = None, path: str = "") -> None:
         """Keep what names no file: it may be seen of which file it is."""
-        if end - self.at > _FEWEST_SHOWN and len(self.shown) < _FEW:
-            self.shown.append(ShownText(self._text(end), diff))
+        if (path or end - self.at > _FEWEST_SHOWN) and len(self.shown) < _FEW:
+            self.shown.append(ShownText(self._text(end), diff, path))
+
+    def _hint(self) -> str:
+        """The file that the fence may be about, as the words behind its opening, above it or in its first line say."""
+        if self.language in _PLAIN:
+            return ""
+        path = names.hinted(self.info) or names.hinted(self.label)
+        if not path and self.begin < len(self.text):
+            path = names.hinted_in_comment(self.lines[self.begin])
+        return path if path and names.fits(self.language, path) else ""
 
     def _label_path(self) -> str:
         """The path that the line above the fence, or the first line in it, gives what is in the fence."""
         path = names.in_sure_label(self.label) or names.announced(self.label)
-        if not path and self.begin < len(self.text):
-            path = names.in_comment(self.lines[self.begin])
+        if not path and self.begin + 1 < len(self.text):
+            script = self.lines[self.begin].startswith("#!")
+            path = names.in_comment(self.lines[self.begin + bool(script)])
         return path if path and names.fits(self.language, path) else ""
 
     def _doubt(self, path: str, end: int, nested: Sequence[int]) -> str:

@@ -125,10 +125,11 @@ class ChangeRequest(Struct, frozen=True, gc=False):
 
 
 class ShownText(Struct, frozen=True, gc=False):
-    """A fence that names no file: its text, and the hunks of one that is a diff."""
+    """A fence that names no file: its text, the hunks of one that is a diff, and the file that it may be about."""
 
     text: str
     diff: tuple[EditHunk, ...] | None = None
+    path: str = ""
 
 
 class Refusal(Struct, frozen=True):

@@ -1,8 +1,10 @@
-"""Fences of a reply that name no file, and resemble one that the model has seen: the person may take them as that."""
+"""Fences of a reply that name no file: what resembles one that the model has seen, or may be the text of a new one,
+waits for the person's own key."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Mapping
 
@@ -10,7 +12,7 @@ from tui_agent.answers import names
 from tui_agent.answers.values import ChangeRequest, Reply, ShownText
 from tui_agent.edits import forms
 from tui_agent.edits.change import text_under
-from tui_agent.errors import EditFailed
+from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.turn.context import TurnContext
 
 #: So many fences are compared with so many files, none of which has more letters.
@@ -18,6 +20,7 @@ MOST_FENCES, MOST_FILES, MOST_LETTERS = 20, 200, 200_000
 #: A file of fewer lines resembles too many others.
 FEWEST_LINES = 4
 WHY = "a fence in the answer that names no file resembles it"
+WHY_NEW = "a fence in the answer may be its text, and the words beside it do not say so"
 
 
 async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest, ...]:
@@ -38,7 +41,10 @@ async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest,
             text = text_under(context.blobs, md5) if context.blobs.has(md5) else None
             if text and len(text) <= MOST_LETTERS:
                 files[path] = text
-        found = (_request(one, files) for one in reply.shown[:MOST_FENCES])
+        found = (
+            _request(one, files) or (None if one.path in taken else _new(context, one))
+            for one in reply.shown[:MOST_FENCES]
+        )
         return tuple({one.path: one for one in found if one}.values())
 
     return await asyncio.to_thread(compare)
@@ -59,6 +65,19 @@ def _request(shown: ShownText, files: Mapping[str, str]) -> ChangeRequest | None
             for path in likest
         ]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def _new(context: TurnContext, shown: ShownText) -> ChangeRequest | None:
+    """The text of a file that is not there yet, where the words beside it name one. Blocking."""
+    if not shown.path or shown.diff is not None:
+        return None
+    try:
+        place = context.workspace.gate.place(shown.path, "write")
+    except TuiAgentError:
+        return None
+    if os.path.lexists(context.workspace.root / place.path):
+        return None
+    return ChangeRequest(place.path, content=shown.text, fenced=True, labelled=True, offered=WHY_NEW)
 
 
 def _fits(request: ChangeRequest, text: str) -> bool:
