@@ -12,9 +12,11 @@ from support.sessions import reply
 import tui_agent.ui
 from tui_agent.log.log import load
 from tui_agent.store import events as e
+from tui_agent.store.graph import SubTask
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.todos import TodosPane
-from tui_agent.ui.widgets.kept_text import KeptInput
+from tui_agent.ui.reopening import reopen
+from tui_agent.ui.widgets.kept_text import KeptArea, KeptInput
 
 #: Places that take letters and hold no work, and why: a search is typed again in a second, a password is kept nowhere.
 NO_WORK = {
@@ -102,3 +104,19 @@ async def test_a_todo_a_comment_and_a_commit_message_are_kept_and_opened_again(t
         driven.screen.focus_pane("todos")
         await driven.press("a")
         assert driven.screen.query_one(TodosPane).query_one(KeptInput).value == TODO
+        await driven.press("escape")
+        await driven.session.journal.record(e.SubTasksProposed((SubTask("t1", "Do it"),)))
+        await opened_again(driven, "subtask:t1:goal", "Do it well")
+        goals = lambda: driven.app.screen.query("#goal").results(KeptArea)  # noqa: E731
+        await driven.until(lambda: [goal.text for goal in goals()] == ["Do it well"], "the sub-task")
+        await driven.press("escape", "escape")
+        await driven.session.files.open("a.txt")
+        await opened_again(driven, "replace", "with this")
+        await driven.until(
+            lambda: driven.screen.query_one("#find-with", KeptInput).value == "with this", "bar"
+        )
+
+
+async def opened_again(driven: Driven, place: str, text: str) -> None:
+    driven.session.chat.set_typed(place, text)
+    await reopen(driven.screen, driven.session)

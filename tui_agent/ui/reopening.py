@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.files.numbers import whole_number
+from tui_agent.ui.dialogs import subtask_forms
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.review_place import ReviewPosition
 from tui_agent.ui.panes.todos import TodosPane
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 #: What is written at a place, by the first word of its name.
 _CALLED = {
+    "check": "the command of a check",
     "commit": "a commit message",
     "comment": "a comment on a hunk",
     "hunk": "a hunk, written by hand",
@@ -32,16 +34,17 @@ async def reopen(screen: WorkspaceScreen, session: Session) -> None:
     """Open the place that was written in last, and say what else is kept: it is there when its place is opened."""
     typed = list(session.state.input.typed)
     last, others = typed[-1], typed[:-1]
-    if not await _open(screen, last):
+    if not await _open(screen, session, last):
         others.append(last)
-    names = dict.fromkeys(_CALLED.get(place.partition(":")[0], "a text") for place in others)
+    kinds = (place.replace(" ", ":").partition(":")[0] for place in others)
+    names = dict.fromkeys(_CALLED.get(kind, "a text") for kind in kinds)
     if names:
         await session.notice(
             f"What you were writing is kept, and there when you open it again: {', '.join(names)}"
         )
 
 
-async def _open(screen: WorkspaceScreen, place: str) -> bool:
+async def _open(screen: WorkspaceScreen, session: Session, place: str) -> bool:
     kind, _, about = place.partition(":")
     match kind:
         case "commit":
@@ -50,6 +53,17 @@ async def _open(screen: WorkspaceScreen, place: str) -> bool:
             await screen.do("session.summary")
         case "subtask" if about.startswith(":"):
             await screen.do_in("subtasks", "add")
+        case "subtask":
+            task = session.state.subtasks.get(about.partition(":")[0])
+            if task is None:
+                return False
+            screen.focus_pane("subtasks")
+            screen.run_worker(subtask_forms.edit(screen.app, session, task), group="subtask")
+        case "replace":
+            if not session.state.buffers.active:
+                return False
+            screen.focus_pane("buffers")
+            await screen.do_in("buffers", "replace")
         case "todo":
             screen.focus_pane("todos")
             screen.query_one(TodosPane).write_again(about)
