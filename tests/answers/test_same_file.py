@@ -23,6 +23,13 @@ def test_edits_of_one_file_in_several_entries_are_one_change_at_the_first_place(
     assert found == ([edits, ChangeRequest("y.py", content="y")], [])
 
 
+def test_edits_that_are_asked_for_twice_are_asked_for_once() -> None:
+    once = ChangeRequest("x.py", edits=(A, B))
+    assert joined([once, ChangeRequest("x.py", edits=(A, B), todo_index=1)])[0] == [
+        ChangeRequest("x.py", edits=(A, B), todo_index=1)
+    ]
+
+
 def test_other_forms_are_further_steps_and_a_move_goes_with_them() -> None:
     diff = ChangeRequest("x.py", diff=hunks("@@\n-a\n+b\n"))
     other = ChangeRequest("x.py", diff=hunks("@@\n-c\n+d\n"))

@@ -138,3 +138,26 @@ def test_more_edits_than_can_be_looked_for_in_a_long_file_are_refused(
     assert edited("a\n" * 20 + "b\n", ("b", "c"), ("b\n", "b\n")).endswith("c\n")
     with pytest.raises(EditFailed, match="so long a file"):
         edited("a\n" * 30 + "b\n", ("b", "c"), ("b\n", "b\n"))
+
+
+F_MADE = "def f(x):\n    return put(x)\n\n\ndef g(x):\n    return get({}){}\n"
+G_MADE = "def f(x):\n    return get(x)\n\n\ndef g(x):\n    return put(x)\n"
+
+
+@pytest.mark.parametrize("twin", [F_MADE.format(" x ", ""), F_MADE.format("x", "  ")])
+def test_an_edit_of_one_line_that_was_made_is_not_made_in_a_line_that_is_only_alike(twin: str) -> None:
+    with pytest.raises(EditFailed, match="already there, in line 2"):
+        edited(twin, ("    return get(x)\n", "    return put(x)\n"))
+
+
+@pytest.mark.parametrize(
+    "diff",
+    [
+        "@@ -6 +6 @@\n-    return get(x)\n+    return put(x)\n",
+        "*** Update File: a.py\n@@\n-    return get(x)\n+    return put(x)\n*** End of File\n",
+    ],
+)
+def test_a_hunk_that_was_made_where_it_says_is_not_made_in_its_twin(diff: str) -> None:
+    for base in (G_MADE, f"# added above\n{G_MADE}"):
+        with pytest.raises(EditFailed, match="already there"):
+            diffed(base, diff)

@@ -71,7 +71,7 @@ def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
             rename = change.rename_to
         elif rename and change.content is not None and names.plain(change.path) != names.plain(rename):
             return "the same reply moves it away and writes another file in its place"
-        if bare in seen and not change.edits:
+        if bare in seen:
             continue
         seen.add(bare)
         if change.delete:

@@ -279,6 +279,7 @@ def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Fits:
             matches = unmarked
     preconditions.check_told(source, hunk, matches)
     if hunk.ends_file:
+        preconditions.check_undone_at_end(source, hunk, matches)
         matches = [match for match in matches if match.end == len(source.lines)] or matches
     if hunk.anchors:
         matches = _below_anchors(source, hunk, matches)

@@ -89,7 +89,7 @@ def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match])
             if lines == _worded(source.lines[match.first : match.end]):
                 raise done(wanted, match.first)
     new = wanted.new.strip("\n")
-    if len(lines) < 2 or sum(map(str.isalnum, new)) < near.ANCHOR:
+    if sum(map(str.isalnum, new)) < (near.FEWEST if len(lines) == 1 else near.ANCHOR):
         return
     for at in source.every(new):
         line = source.line_of(at)
@@ -108,8 +108,11 @@ def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> 
     line = hunk.line
     if line is None or any(match.first == line for match in matches):
         return
-    if _stands_at(source, hunk.new, line):
-        raise done(hunk, line)
+    apart = min(abs(match.first - line) for match in matches)
+    for at in source.every(hunk.new, whole=True) if any(map(str.isalnum, hunk.new)) else ():
+        made = source.line_of(at)
+        if abs(made - line) <= apart and not any(match.first <= made < match.end for match in matches):
+            raise done(hunk, made)
     count = hunk.old.count("\n")
     there = source.keys(line, min(line + count, len(source.lines)))
     wanted = [key(text) for text in hunk.old.split("\n")[:-1]]
@@ -129,6 +132,13 @@ def check_undone_within(source: SourceText, hunk: EditHunk, scope: tuple[int, in
     for line in range(*scope):
         if _stands_at(source, hunk.new, line):
             raise done(hunk, line)
+
+
+def check_undone_at_end(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
+    """Where a hunk that is said to reach the end fits elsewhere only, and what it makes is there, it has been made."""
+    first = len(source.lines) - hunk.new.count("\n")
+    if not any(match.end == len(source.lines) for match in matches) and _stands_at(source, hunk.new, first):
+        raise done(hunk, first)
 
 
 def _stands_at(source: SourceText, new: str, line: int) -> bool:
