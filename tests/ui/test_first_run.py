@@ -41,7 +41,12 @@ async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch
             reached.update(environment)
 
         monkeypatch.setattr(it.session.models.model, "reach", reach, raising=False)
-        await it.shows("OPENAI_API_KEY is set")
+        await it.shows("1  use openai/gpt-5      OPENAI_API_KEY is set")
+        assert "3  use lm_studio/b" in it.text and "4  log in to an account" in it.text
+        await it.press("down")  # to all others
+        await it.shows("or type provider/model")
+        await it.press("escape")
+        await it.until(lambda: "or type provider/model" not in it.text)
         await it.press(*"Hi", "enter")  # which opens the list and says no more
         await it.shows("or type provider/model")
         assert not it.session.state.notices.items
@@ -70,7 +75,7 @@ async def test_a_model_that_was_chosen_is_there_after_a_quit(tmp_path: Path) -> 
         assert session.models.name == "some/model"
 
 
-async def test_two_keys_lead_from_the_first_message_to_its_answer(
+async def test_a_digit_and_enter_lead_from_an_empty_home_to_the_first_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer(messages: list[dict[str, Any]]) -> str:
@@ -80,9 +85,10 @@ async def test_two_keys_lead_from_the_first_message_to_its_answer(
         monkeypatch.setattr("tui_agent.model.discovery.discover.__defaults__", (None, (server.port,), None))
         async with on_screen(tmp_path, [reply()], overrides=["model=", "protocol=auto"]) as it:
             it.session.models.model = LocalModels(WireModel(), ServerMemory(tmp_path / "state"), 32_768)
+            await it.shows(f"1  use llamafile/tiny    llama.cpp answers on port {server.port}")
+            await it.press("1")
+            await it.until(lambda: it.session.state.model.name == "llamafile/tiny")
             await it.press(*"What is this")
-            await it.press("enter")
-            await it.shows(f"llamafile/tiny   llama.cpp answers on port {server.port}")
             await it.press("enter")
             await it.until(lambda: "It fetches pages." in it.text)
             assert it.session.state.turn.request == "What is this"

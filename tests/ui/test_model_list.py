@@ -93,7 +93,7 @@ async def test_it_opens_with_what_is_kept_and_fills_in(tmp_path: Path, size: tup
     model = ListingModel(ListAnswer(listing("grok-9.5", "grok-kept")), ListAnswer(listing("grok-10")))
     model.gate.clear()
     async with on_screen(tmp_path, size=size, **use(model)) as it:
-        await it.shows("No model is chosen yet")
+        await it.shows("Who answers")
         assert model.asked == [], "nothing is asked before the list is opened"
         await opened(it)
         await it.shows("xai/grok-kept")
@@ -102,7 +102,9 @@ async def test_it_opens_with_what_is_kept_and_fills_in(tmp_path: Path, size: tup
         model.gate.set()
         await it.shows("xai/grok-9.5")
         assert "asking" not in it.text and "400k  $1 / $2.5" in it.text
+        await it.press(*"grok-9.5")
         await it.shows("2026-09-14 · 400k")
+        await it.press(*["backspace"] * 8)
         await it.press("ctrl+r")
         await it.shows("xai/grok-10")
         assert model.asked[1:] == [("xai", True)]

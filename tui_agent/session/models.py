@@ -67,6 +67,8 @@ class ModelAccess:
         #: What the model is reached by beside the environment, and its price for a token in and out.
         self._reached: dict[str, str] = {}
         self._prices: tuple[float, float] | None = None
+        #: What `find` found the last time.
+        self.found: tuple[Suggestion, ...] = ()
         self.offers = Offers(lambda: self.model, lambda: {**os.environ, **self._reached})
         journal.store.subscribe(self._on_event)
 
@@ -243,7 +245,8 @@ class ModelAccess:
         from tui_agent.model.discovery import discover
 
         memory = self.model.memory if isinstance(self.model, LocalModels) else None
-        return await discover(memory=memory)
+        self.found = await discover(memory=memory)
+        return self.found
 
     @call(changes=False)
     async def get_ready(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.widgets import Input
 
 from tui_agent.session.effort_words import EFFORTS, in_short
 from tui_agent.session.offers import Offer
@@ -44,17 +45,23 @@ class ModelChooser(Chooser, inherit_bindings=False):
     def __init__(
         self,
         models: ModelAccess,
+        keyless: Callable[[str], Sequence[ChooserRow]],
         others: Callable[[str], Sequence[ChooserRow]],
         model_of: Callable[[str], str],
     ) -> None:
-        """`model_of` gives the model that a row's value leads to, "" if there is none."""
+        """`keyless` are rows that need no key, which stand first where no model is chosen yet. `model_of` gives the
+        model that a row's value leads to, "" if there is none."""
         to_type = "words of a name or an ability, or type provider/model"
         super().__init__("Models", self._rows_of, to_type, self._look(), hint=self._facts, most=MOST)
         self._models = models
+        self._keyless = keyless
         self._others = others
         self._model_of = model_of
         #: What was found here beside the lists of providers.
-        self.found: Sequence[Suggestion] = models.offers.suggested()
+        self.found: Sequence[Suggestion] = models.found or models.offers.suggested()
+        self._looked = bool(self.found)
+        #: Enter was pressed before anything was found: it is for the first row then.
+        self._waits = False
         #: Every model of every provider, and by name.
         self._offers: list[Offer] = []
         self._by_name: dict[str, Offer] = {}
@@ -73,7 +80,10 @@ class ModelChooser(Chooser, inherit_bindings=False):
 
         async def find() -> None:
             self.found = await self._models.find()
+            self._looked = True
             self._refresh()
+            if self._waits:
+                self._choose(0)
 
         await asyncio.gather(kept(), find())
 
@@ -91,6 +101,11 @@ class ModelChooser(Chooser, inherit_bindings=False):
         self._follow()
         self.show_hint()
 
+    def _choose(self, at: int | None) -> None:
+        if self._looked or self._models.name or at or self.query_one(Input).value.strip():
+            super()._choose(at)
+        self._waits = not self._looked
+
     # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -107,7 +122,12 @@ class ModelChooser(Chooser, inherit_bindings=False):
         if name and " " not in name and name not in shown and name not in self._by_name:
             typed.append(ChooserRow(name, label(f"{name}   as typed")))
         offers = fitting(words, self._offers, shown)
-        return OfferRows(before, offers, [*typed, *self._others(words)], self._offer)
+        keyless, others = self._keyless(words), self._others(words)
+        if self._models.name or words.strip():
+            return OfferRows(before, offers, [*typed, *others, *keyless], self._offer)
+        if before:
+            return OfferRows([*before, *keyless], offers, others, self._offer)
+        return OfferRows((), offers, [*keyless, *others], self._offer)
 
     def _in_use(self, words: str) -> str:
         """The model in use if it has the first row: among others by words it has its place."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -17,13 +17,15 @@ from tui_agent.model import keyring
 from tui_agent.model.providers import Provider, all_providers
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.dialogs.login import LOGIN, log_in, login_rows
+from tui_agent.ui.dialogs.login import LOGIN, choose_login, log_in, login_rows
 from tui_agent.ui.dialogs.model_chooser import ModelChooser
 from tui_agent.ui.host import Choice, Host
 from tui_agent.ui.sink import label
 
 if TYPE_CHECKING:
+    from tui_agent.model.discovery import Suggestion
     from tui_agent.session.session import Session
+    from tui_agent.settings.schema import Effort
 
 #: Before the name of a provider whose key is missing, and in place of a name for the rehearsal.
 _PROVIDER, _REHEARSAL = "provider:", "rehearsal:"
@@ -32,21 +34,32 @@ _PROVIDER, _REHEARSAL = "provider:", "rehearsal:"
 async def choose_model(app: Host, session: Session) -> None:
     """Ask for the model, and answer with it from the next request on; nothing changes where none is chosen."""
 
-    def others(words: str) -> list[ChooserRow]:
-        return [
-            *provider_rows(words, os.environ),
-            *login_rows(session, words),
-            *_rehearsal(app, session, words),
-        ]
+    def keyless(words: str) -> list[ChooserRow]:
+        return [*login_rows(session, words), *_rehearsal(app, session, words)]
 
-    chooser = ModelChooser(session.models, others, _model_of)
-    name = await app.push_screen_wait(chooser)
-    if not name:
-        return
+    chooser = ModelChooser(session.models, keyless, lambda words: provider_rows(words, os.environ), _model_of)
+    if name := await app.push_screen_wait(chooser):
+        await _use(app, session, name, chooser.found, chooser.effort)
+
+
+async def take_way(app: Host, session: Session, value: str) -> None:
+    """Let answer what was chosen on the first screen: a model, an account or the rehearsal; "" opens the list."""
+    if value == LOGIN:
+        await choose_login(app, session)
+    elif value:
+        await _use(app, session, value, await session.models.find(), session.models.effort)
+    else:
+        await choose_model(app, session)
+
+
+async def _use(
+    app: Host, session: Session, name: str, found: Sequence[Suggestion], effort_of: Callable[[str], Effort]
+) -> None:
+    """Let a model answer, by the value of its row; `found` are those of this machine."""
     if name == _REHEARSAL:
         await app.switch(Choice("", rehearsal=True))
         return
-    environment = next((it.environment for it in chooser.found if it.model == name), {})
+    environment = next((it.environment for it in found if it.model == name), {})
     try:
         if name.startswith(_PROVIDER):
             provider = next(it for it in all_providers() if it.name == name.removeprefix(_PROVIDER))
@@ -70,7 +83,7 @@ async def choose_model(app: Host, session: Session) -> None:
         works = f"{name} works ({about}) and" if about else name
         keep = f'; to keep it, put model = "{name}" into your settings.toml' if about else ""
         await session.notice(f"{works} answers from the next request on{keep}")
-        effort = chooser.effort(name)
+        effort = effort_of(name)
         if effort != session.models.effort(name):
             await session.notice(await session.models.set_effort(effort))
     except TuiAgentError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 from textual import on, work
@@ -55,6 +55,7 @@ from tui_agent.ui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.host import Host
 
 #: Seconds after the first key within which a draft is handed to the session.
 DRAFT_AFTER = 0.1
@@ -120,7 +121,8 @@ class ChatPane(Pane):
         yield PermissionLine()
         yield OfferLine()
         yield Prompt(
-            lambda number: welcome.text_of(number) or choices.text_of(number), self.session.chat.keep_paste
+            lambda number: choices.text_of(number) if (it := welcome.text_of(number)) is None else it,
+            self.session.chat.keep_paste,
         )
         yield Static("", id="mode", markup=False)
 
@@ -153,7 +155,7 @@ class ChatPane(Pane):
         self._show_queue(state)
         self.query_one(ProgressLine).show(state)
         self._show_going_on()
-        self.query_one(NoModelLine).show()
+        self.query_one(NoModelLine).show(told=self.query_one(Welcome).offers)
         self.query_one(PermissionLine).show(state.asked)
         self.query_one(OfferLine).show(state.checks.offered)
         self.query_one(WaitingLines).show(state)
@@ -162,6 +164,21 @@ class ChatPane(Pane):
         if self._unsent and self._unsent == self.prompt.value and state.model.name and not self._missing():
             self._unsent = ""
             self._send_prompt()
+
+    def on_no_model_line_found(self, message: NoModelLine.Found) -> None:
+        self.query_one(Welcome).offer(message.models)
+        self.query_one(NoModelLine).show(told=self.query_one(Welcome).offers)
+
+    def on_prompt_below_asked(self) -> None:
+        if self.query_one(Welcome).offers:
+            self.post_message(self.ActionAsked("session.model"))
+
+    @on(Welcome.WayPressed)
+    @work(exclusive=True)
+    async def _take_way(self, message: Welcome.WayPressed) -> None:
+        from tui_agent.ui.dialogs.models import take_way
+
+        await take_way(cast("Host", self.app), self.session, message.value)
 
     def _show_queue(self, state: State) -> None:
         """What waits; of a turn that was stopped also what can be done about it."""

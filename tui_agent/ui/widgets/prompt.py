@@ -32,7 +32,8 @@ class ChosenStep(NamedTuple):
 
 
 class Prompt(WritingArea):
-    """`step` gives the text of the next step with that number, None where there is none.
+    """`step` gives the text of the next step with that number, "" where it is done without a text, None where there is
+    none.
 
     A digit in an empty input chooses a step. Backspace and undo take the choice back; if the person types on, the
     digit was the beginning of a text and is kept as that.
@@ -45,6 +46,9 @@ class Prompt(WritingArea):
             super().__init__()
             self.sign = sign
             self.query = query
+
+    class BelowAsked(Message):
+        """↓ was pressed in an empty input below which there is nothing newer."""
 
     class EditorAsked(Message):
         """The text is to be written in the person's own editor."""
@@ -144,7 +148,9 @@ class Prompt(WritingArea):
             super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:
-        if not select and self.navigator.is_last_wrapped_line(self.cursor_location):
+        if not select and not self.text and self._at == len(self._history):
+            self.post_message(self.BelowAsked())
+        elif not select and self.navigator.is_last_wrapped_line(self.cursor_location):
             self.newer()
         else:
             super().action_cursor_down(select)
@@ -209,7 +215,8 @@ class Prompt(WritingArea):
             if text is not None:
                 event.prevent_default()
                 event.stop()
-                self.choose(text, digit)
+                if text:
+                    self.choose(text, digit)
 
     def _first_of_two(self, event: events.Key) -> bool:
         """Ctrl+X Ctrl+E is the person's own editor; what is selected is cut by Ctrl+X as ever."""

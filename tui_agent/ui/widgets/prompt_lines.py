@@ -342,7 +342,14 @@ class ContinueLine(PromptLine):
 
 
 class NoModelLine(Static):
-    """Looks once, when it is first shown: at names of variables, and at servers on this machine. It asks no model."""
+    """Looks once, when no model is chosen: at names of variables, and at servers on this machine. It asks no model."""
+
+    class Found(Message):
+        """The models that could be used here."""
+
+        def __init__(self, models: Sequence[Suggestion]) -> None:
+            super().__init__()
+            self.models = models
 
     def __init__(self, session: Session) -> None:
         super().__init__("", id="no-model", markup=False)
@@ -350,16 +357,20 @@ class NoModelLine(Static):
         self._looked = False
         self.display = False
 
-    def show(self) -> None:
-        self.display = not self._session.models.name
-        if self.display and not self._looked:
+    def show(self, *, told: bool) -> None:
+        """Show it where there is no model, unless that is `told` elsewhere."""
+        missing = not self._session.models.name
+        self.display = missing and not told
+        if missing and not self._looked:
             self._looked = True
             self.run_worker(self._look())
 
     async def _look(self) -> None:
         keys = getattr(self.app, "keys", None)
         key = keys.shown("session.model") if keys is not None else ""
-        self.update(plain(no_model_words(await self._session.models.find(), key)))
+        found = await self._session.models.find()
+        self.update(plain(no_model_words(found, key)))
+        self.post_message(self.Found(found))
 
 
 def no_model_words(found: Sequence[Suggestion], key: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
 from textual.containers import Center
 from textual.content import Content
 from textual.geometry import Size
+from textual.message import Message
 from textual.widget import Widget
 
 from tui_agent.answers.values import NextStep
@@ -15,6 +18,9 @@ from tui_agent.store.state import State
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.prompt_lines import NextSteps
+
+if TYPE_CHECKING:
+    from tui_agent.model.discovery import Suggestion
 
 TRIALS = (
     NextStep("Have the code explained", "What does this project do, and where does it start?"),
@@ -36,6 +42,28 @@ _KEYS = (
 )
 #: Rows below which only the things to try are told, and cells across that are used at most.
 _SHORT, _WIDEST = 16, 72
+
+
+#: As many models that were found here are offered at once.
+MOST_OFFERED = 6
+_LOGIN = ("login:", "log in to an account", "")
+_REHEARSAL = ("rehearsal:", "rehearse", "recorded replies, no key")
+
+
+class WhoAnswers(NamedTuple):
+    """A way to an answer: its value in the list of models, what it does, and why it is there."""
+
+    value: str
+    words: str
+    why: str
+
+
+def ways(found: Sequence[Suggestion], *, rehearses: bool = True) -> list[WhoAnswers]:
+    """What was found here, a few of each place, then what needs neither a key nor a server."""
+    first = [it for it in found if it.because not in {other.because for other in found[: found.index(it)]}]
+    rest = [it for it in found if it not in first]
+    here = [WhoAnswers(it.model, f"use {it.model}", it.because) for it in [*first, *rest][:MOST_OFFERED]]
+    return [*here, WhoAnswers(*_LOGIN), *([WhoAnswers(*_REHEARSAL)] if rehearses else [])]
 
 
 class WelcomeLines(Widget):
@@ -64,9 +92,18 @@ class Welcome(Center):
     }}
     """
 
+    class WayPressed(Message):
+        """Whoever is to answer was chosen; an empty value asks for more of them."""
+
+        def __init__(self, value: str) -> None:
+            super().__init__()
+            self.value = value
+
     def __init__(self) -> None:
         super().__init__(id="welcome")
         self._model = ""
+        #: Who could answer, while no model is chosen; None until that is known.
+        self._ways: Sequence[WhoAnswers] | None = None
         self._first = 0
         self._shown = WelcomeLines(self._lines)
 
@@ -82,14 +119,33 @@ class Welcome(Center):
             self._shown.refresh(layout=True)
         return self.display
 
+    def offer(self, found: Sequence[Suggestion]) -> None:
+        """Offer the models that were found here, while none is chosen."""
+        self._ways = ways(found, rehearses=getattr(self.app, "reopen", None) is not None)
+        self._shown.refresh(layout=True)
+
+    @property
+    def offers(self) -> bool:
+        """Whether it asks who is to answer."""
+        return bool(self.display and not self._model and self._ways)
+
     def text_of(self, number: int) -> str | None:
-        """What the thing to try of that number, from 1, puts into the prompt."""
-        return TRIALS[number - 1].input_text if self.display and 0 < number <= len(TRIALS) else None
+        """What the thing to try of that number, from 1, puts into the prompt: nothing where that is who answers."""
+        if not self.display:
+            return None
+        if self.offers:
+            if way := next(islice(self._ways or (), number - 1, number), None) if number else None:
+                self.post_message(self.WayPressed(way.value))
+            return "" if way else None
+        return TRIALS[number - 1].input_text if 0 < number <= len(TRIALS) else None
 
     def on_click(self, event: events.Click) -> None:
-        number = event.screen_y - self._shown.content_region.y - self._first
-        if 0 <= number < len(TRIALS):
-            self.post_message(NextSteps.StepPressed(TRIALS[number]))
+        at = event.screen_y - self._shown.content_region.y - self._first
+        if self.offers:
+            if 0 <= at <= len(self._ways or ()):
+                self.post_message(self.WayPressed([*(way.value for way in self._ways or ()), ""][at]))
+        elif 0 <= at < len(TRIALS):
+            self.post_message(NextSteps.StepPressed(TRIALS[at]))
 
     def _lines(self, width: int, rows: int) -> list[Content]:
         keys, short = getattr(self.app, "keys", None) or Keys({}), rows < _SHORT
@@ -99,12 +155,10 @@ class Welcome(Center):
             parts(("tui-agent", "bold $accent")),
             *what,
             *space,
-            parts(("Three things to try", "$muted")),
+            parts(("Who answers? A digit chooses" if self.offers else "Three things to try", "$muted")),
         ]
         self._first = len(above)
-        tries = [
-            parts((f"  {number}  ", "bold $accent"), trial.label) for number, trial in enumerate(TRIALS, 1)
-        ]
+        tries = self._offered(width) if self.offers else _things_to_try()
         model = (
             parts(("Model  ", "$muted"), self._model)
             if self._model
@@ -121,7 +175,21 @@ class Welcome(Center):
             if key
         ]
         table = [Content().join(cells[at : at + across]) for at in range(0, len(cells), across)]
-        return [*above, *tries, *space, model, *space, *table]
+        return [*above, *tries, *space, *([] if self.offers else [model, *space]), *table]
+
+    def _offered(self, width: int) -> list[Content]:
+        """A row for each way to an answer, and one that leads to all others."""
+        wide = max(len(way.words) for way in self._ways or ()) + 2
+        rows = [
+            parts((f"  {number}  ", "bold $accent"), way.words.ljust(wide), (way.why, "$muted"))
+            for number, way in enumerate(self._ways or (), 1)
+        ]
+        rows.append(parts(("  ↓  ", "bold $accent"), "more models, and providers to put in a key for"))
+        return [row.truncate(width, ellipsis=True) for row in rows]
+
+
+def _things_to_try() -> list[Content]:
+    return [parts((f"  {number}  ", "bold $accent"), trial.label) for number, trial in enumerate(TRIALS, 1)]
 
 
 def _wrapped(text: str, width: int) -> list[str]:
