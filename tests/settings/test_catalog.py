@@ -90,6 +90,7 @@ MORE = {
     "permissions.deny": (),
     "permissions.ask": (),
     "permissions.allow": (),
+    "trial.kept": 2_147_483_648,
 }
 
 

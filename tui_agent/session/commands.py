@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -130,11 +131,25 @@ class CommandRuns:
             return number
 
         async def alone(run: Run) -> RunResult:
+            from tui_agent.trial.plan import NoView
+
             if stops != self._stops:  # while the view was made ready
                 run.stop()
+            keeping = None if network or background else await self.views.keeping(prepared, command, by)
+            plan = prepared.plan
+            if keeping is not None:
+                plan = dataclasses.replace(plan, kept=keeping.lent.folder)
             try:
-                return await run.in_view(prepared.plan, argv, prepared.variables)
+                try:
+                    return await run.in_view(plan, argv, prepared.variables, keeping)
+                except NoView:
+                    if keeping is None or not plan.kept:
+                        raise
+                    await asyncio.to_thread(keeping.lent.give_up)
+                    return await run.in_view(prepared.plan, argv, prepared.variables)
             finally:
+                if keeping is not None:
+                    keeping.close()
                 if prepared.folder is not None:
                     await asyncio.to_thread(prepared.folder.remove)
 
@@ -267,6 +282,17 @@ class CommandRuns:
         """
         paths = await self.views.show_test_files()
         told = f"Commands in this folder may read {', '.join(map(shown, paths))} from now on"
+        await self._journal.record(e.NoticeGiven("info", told))
+
+    @call(changes=True)
+    async def forget_builds(self) -> None:
+        """Throw away what builds keep for their next run in a view. Raises `SessionError` while a command uses it."""
+        there = await self.views.forget_builds()
+        told = (
+            "What builds kept for commands is thrown away"
+            if there
+            else "Builds have kept nothing for commands here"
+        )
         await self._journal.record(e.NoticeGiven("info", told))
 
     @call(changes=False)

@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -26,15 +27,17 @@ from tui_agent.session.revealed import OF_TESTS, Revealed
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import TrialSettings
 from tui_agent.store import events as e
-from tui_agent.store.commands import FULL_VIEWS, Isolated
+from tui_agent.store.commands import FULL_VIEWS, By, Isolated
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.trial.git_objects import GitObjects
     from tui_agent.trial.hidden import HiddenFiles
+    from tui_agent.trial.kept import KeptLayer
     from tui_agent.trial.on_copy import RunFolder
     from tui_agent.trial.plan import Seed, ViewPlan
+    from tui_agent.trial.run import Keeping
     from tui_agent.trial.rungs import Rung
 
 #: Where it is kept how commands ran in each workspace, in the folder of sessions.
@@ -227,6 +230,39 @@ class TrialViews:
         """The same as long as nothing else is pending or unsaved."""
         seeds, _ = await self._seeds()
         return await asyncio.to_thread(_digest, seeds)
+
+    async def keeping(self, prepared: Prepared, command: str, by: By) -> Keeping | None:
+        """The layer of builds for a view with the machine's own overlay; None where there is none to be had. What the
+        model runs adds nothing to it, since checks go on from there."""
+        from tui_agent.trial.kept import MARKED, key_of
+        from tui_agent.trial.run import Keeping
+
+        if prepared.plan.isolated != "overlay" or self._copied or not self._settings.kept:
+            return None
+        values = [
+            f"{name}={value}"
+            for name, value in prepared.variables.items()
+            if any(fnmatchcase(name, glob) for glob in self._settings.env)
+        ]
+        key = key_of(prepared.plan.seeds, values)
+        clean, paths = not prepared.pending and by != "model", self._workspace.index.paths
+        lent = await asyncio.to_thread(lambda: self._kept.lend(key, paths, clean=clean, command=command))
+        if lent is None:
+            return None
+        return Keeping(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
+
+    async def forget_builds(self) -> bool:
+        """Throw away what builds keep: whether there was anything. Raises `SessionError` while a command uses it."""
+        try:
+            return await asyncio.to_thread(self._kept.throw_away)
+        except OSError as error:
+            raise SessionError("A command uses what builds have kept", "stop it first (F10)") from error
+
+    @property
+    def _kept(self) -> KeptLayer:
+        from tui_agent.trial.kept import KeptLayer
+
+        return KeptLayer(self._folders.state / "builds", self._root, self._settings.kept)
 
     @property
     def _reveal(self) -> tuple[str, ...]:

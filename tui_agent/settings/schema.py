@@ -218,6 +218,9 @@ class TrialSettings(Struct, frozen=True):
     processes: Annotated[int, Meta(ge=8)] = 512
     """Programs that a command may run at the same time."""
 
+    kept: Count = 2_147_483_648
+    """Bytes that builds and linters may keep on disk for their next run in a view of a folder; 0 keeps nothing."""
+
 
 class ToolSettings(Struct, frozen=True):
     off: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ import marshal
 import os
 import socket
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -132,25 +132,31 @@ class LayerReader:
                 self._process.kill()
             await self._process.wait()
 
-    async def of_layer(self, layers: int, plan: ViewPlan, since: float) -> Read:
+    async def of_layer(self, layers: int, plan: ViewPlan, since: float, apart: Sequence[str] = ()) -> Read:
         """What was written to the workspace's layer; since: when the view was made, in seconds since the epoch.
 
-        What git and caches keep is left out.
+        What git and caches keep is left out, and what is below the paths `apart`.
         """
-        return await self._read(f"{len(plan.overlays) - 1}/u", layers, plan, since, None)
+        return await self._read(f"{len(plan.overlays) - 1}/u", layers, plan, since, None, apart)
 
     async def of_copy(self, plan: ViewPlan, files: Copied, since: float) -> Read:
         """The same of a copy of a workspace, where `files` says what it held."""
         return await self._read(plan.root, None, plan, since, files)
 
     async def _read(
-        self, path: str, below: int | None, plan: ViewPlan, since: float, files: Copied | None
+        self,
+        path: str,
+        below: int | None,
+        plan: ViewPlan,
+        since: float,
+        files: Copied | None,
+        apart: Sequence[str] = (),
     ) -> Read:
         try:
             assert self._starting is not None
             await self._starting
             async with asyncio.timeout(_PATIENCE):
-                return await self._asked(path, below, plan, since, files)
+                return await self._asked(path, below, plan, since, files, apart)
         except TimeoutError:
             why = f"it took more than {_PATIENCE:.0f} s"
         except (OSError, ValueError, SyntaxError, EOFError, TypeError, msgspec.ValidationError) as error:
@@ -159,7 +165,13 @@ class LayerReader:
         return Read((), f"What was written is not listed: {why}")
 
     async def _asked(
-        self, path: str, below: int | None, plan: ViewPlan, since: float, files: Copied | None
+        self,
+        path: str,
+        below: int | None,
+        plan: ViewPlan,
+        since: float,
+        files: Copied | None,
+        apart: Sequence[str] = (),
     ) -> Read:
         assert self._line is not None
         contents = tempfile.TemporaryFile()  # noqa: SIM115
@@ -169,6 +181,7 @@ class LayerReader:
             "since": since,
             "budget": tuple(BUDGET),
             "files": None if files is None else dict(files),
+            "apart": list(apart),
         }
         await asyncio.to_thread(lambda: (marshal.dump(asked, contents), contents.flush()))
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

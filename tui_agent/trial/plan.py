@@ -70,7 +70,8 @@ class ViewPlan:
     masks: what of all this nobody sees.
     overlays: what can be written, each write into a layer; the workspace is the last. network: that of the machine.
     texts: files that can be read, by path. stores: folders that can be read, by where they are shown. isolated: what
-    keeps it apart. folder: of this run alone, on the disk, for what needs one.
+    keeps it apart. folder: of this run alone, on the disk, for what needs one. kept: a layer of `kept.py` over the
+    workspace, "" without one.
     """
 
     workspace: str
@@ -87,6 +88,7 @@ class ViewPlan:
     isolated: Isolated = "overlay"
     folder: str = ""
     stores: dict[str, str] = field(default_factory=dict)
+    kept: str = ""
 
     @property
     def on_copy(self) -> bool:
@@ -122,6 +124,7 @@ class ViewPlan:
             "folders": self.folders,
             "masks": self.masks,
             "overlays": self.overlays,
+            "kept": self.kept,
             "seeds": seeds,
             "network": self.network,
             "size": self.limits.layer,

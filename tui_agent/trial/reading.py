@@ -94,9 +94,11 @@ class Comparison:
         budget: Budget,
         contents: int,
         begin: int = 0,
+        apart: Iterable[str] = (),
     ) -> None:
         """`since` is when the view was made, in seconds since the epoch; the descriptor `contents` gets what is kept
-        of files, from `begin` on."""
+        of files, from `begin` on. apart: paths that are not looked at."""
+        self._apart = frozenset(apart)
         self._layer, self._real, self._seeds, self._since = layer, real, seeds, since
         self._budget, self._contents = budget, contents
         self._until = time.monotonic() + budget.seconds
@@ -169,7 +171,9 @@ class Comparison:
 
     def _next(self, how: str, folder: str, names: Iterable[str], opaque: bool = False) -> None:
         prefix = f"{folder}/" if folder else ""
-        wanted = sorted(name for name in names if name not in LEFT_OUT)
+        wanted = sorted(
+            name for name in names if name not in LEFT_OUT and f"{prefix}{name}" not in self._apart
+        )
         room = max(0, self._budget.entries - self._looked - len(self._waiting))
         if len(wanted) > room:
             self._leave("entries", prefix + wanted[room], len(wanted) - room)

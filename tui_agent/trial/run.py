@@ -16,6 +16,7 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.trial.changed import LayerReader, Read, Written
 from tui_agent.trial.environment import NO_KEYBOARD
 from tui_agent.trial.inside.commands import LOOK, waits_for_keyboard
+from tui_agent.trial.kept import LentLayer
 from tui_agent.trial.on_copy import mac_profile, make_copy
 from tui_agent.trial.output import MOST, Output
 from tui_agent.trial.outside import Ended, View
@@ -56,6 +57,24 @@ class RunResult:
         return self.status == 0 and self.how == "exit"
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """The layer of builds that a view is over; `ignored` are paths in folders of `kept.MARKED` that git ignores."""
+
+    lent: LentLayer
+    ignored: asyncio.Future[set[str]]
+
+    def close(self) -> None:
+        """Give the layer back."""
+        self.ignored.cancel()
+        self.lent.close()
+
+    async def names(self, layers: int, plan: ViewPlan) -> tuple[str, ...]:
+        """The folders that are kept."""
+        ignored = {path.partition("/")[0] for path in await self.ignored}
+        return await asyncio.to_thread(self.lent.names, layers, plan, ignored)
+
+
 class Run:
     """A command that runs in a view. `stop` ends it within half a second; what it printed until then is kept."""
 
@@ -77,16 +96,27 @@ class Run:
         self._stopping = self._stopping or how
         self._wake.set()
 
-    async def in_view(self, plan: ViewPlan, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        """Runs it in a view of its own. Raises `NoView`, and OSError where the disk does not take a copy."""
+    async def in_view(
+        self,
+        plan: ViewPlan,
+        argv: Sequence[str],
+        variables: Mapping[str, str],
+        keeping: Keeping | None = None,
+    ) -> RunResult:
+        """Runs it in a view of its own; `keeping` has what builds keep of it. Raises `NoView`, and OSError where the
+        disk does not take a copy."""
         if plan.on_copy:
             return await self._on_copy(plan, argv, variables)
         since = time.time()
         async with LayerReader() as reader, View(plan) as view:
             ended, seconds = await self._follow(_InView(view, argv, variables))
             await view.end()
-            read = await reader.of_layer(view.layers, plan, since)
-            return self._result(ended, seconds, read, full=is_full(view.layers))
+            names = await keeping.names(view.layers, plan) if keeping else ()
+            read = await reader.of_layer(view.layers, plan, since, names)
+            result = self._result(ended, seconds, read, full=is_full(view.layers))
+            if keeping and names and result.how == "exit" and not result.full:
+                await asyncio.to_thread(keeping.lent.keep, view.layers, plan, names)
+            return result
 
     async def joining(self, view: View, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
         """Runs it in a view that is there; what it changed is for whoever knows what was changed before."""

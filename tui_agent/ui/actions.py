@@ -74,6 +74,7 @@ _ANYWHERE = [
     Action("commands.online", "Run the last command again with the real network"),
     Action("commands.list", "Show the commands that ran, and what came of them"),
     Action("commands.take", "Put what the last command wrote into the review"),
+    Action("commands.forget_builds", "Throw away what builds keep for commands"),
     Action("commands.show_test_files", "Show commands the test files that look secret"),
     Action("checks.run", "Run the checks: on what is proposed, or in the folder"),
     Action("checks.accept", "Checks of this folder: try and choose them", writes=True),

@@ -92,6 +92,7 @@ class ScreenCommands:
             "commands.again": self._run_again,
             "commands.online": partial(self._run_again, network=True),
             "commands.take": self._take,
+            "commands.forget_builds": self._forget_builds,
             "commands.show_test_files": self._show_test_files,
             **{action: partial(self._open, action) for action in DIALOGS},
             **screen.arrangement.commands,
@@ -242,6 +243,10 @@ class ScreenCommands:
     def _take(self) -> None:
         if (session := self._screen.session) is not None:
             self._screen.ask(session.commands.take())
+
+    def _forget_builds(self) -> None:
+        if (session := self._screen.session) is not None:
+            self._screen.ask(session.commands.forget_builds())
 
     def _show_test_files(self) -> None:
         if (session := self._screen.session) is not None:

@@ -45,9 +45,13 @@ class ViewMounts:
         shown = [(path, clone(path)) for path in plan["binds"]]
         shown += [(path, clone(source)) for path, source in plan["stores"]]
         lowers = [(path, clone(path)) for path in plan["overlays"]]
+        kept = clone(plan["kept"]) if plan["kept"] else None
         devices = [(name, clone(f"/dev/{name}")) for name in DEVICES]
         attach(memory(1 << 24, 0o755), self.stage)
         layers = self._layers(lowers)
+        if kept is not None:
+            os.mkdir(self._below("/.lowerkept"))
+            attach(kept, self._below("/.lowerkept"))
         overlays = [self._overlay(number) for number in range(len(lowers))]
         of_machine = [path for path in plan["links"] if path.count("/") == 1]
         for path in of_machine:
@@ -122,8 +126,11 @@ class ViewMounts:
 
     def _overlay(self, number):
         folder = self._below(f"/.layers/{number}")
+        lower = self._below(f"/.lower{number}")
+        if self.plan["kept"] and number == len(self.plan["overlays"]) - 1:
+            lower = f"{self._below('/.lowerkept')}:{lower}"
         options = {
-            "lowerdir": self._below(f"/.lower{number}"),
+            "lowerdir": lower,
             "upperdir": f"{folder}/u",
             "workdir": f"{folder}/w",
             "userxattr": None,
@@ -173,6 +180,8 @@ class ViewMounts:
     def _become_root(self):
         for number in range(len(self.plan["overlays"])):
             call("hide the folder", libc.umount2, self._below(f"/.lower{number}"), DETACH)
+        if self.plan["kept"]:
+            call("hide what is kept", libc.umount2, self._below("/.lowerkept"), DETACH)
         call("hide the layers", libc.umount2, self._below("/.layers"), DETACH)
         for name in os.listdir(self.stage):
             if name.startswith((".lower", ".layers")):
