@@ -32,6 +32,8 @@ _MARKDOWN = frozenset({"markdown", "md", "mdx"})
 _FEWEST_SHOWN = 3
 #: The head of a commit is in so many lines above its diff.
 _HEAD = 12
+#: More changes than these are not taken from one answer, so what is said of others does not matter.
+_MOST_JUDGED = 1_000
 #: How many lines that could mean something are looked at where a few are enough.
 _FEW = 200
 
@@ -378,7 +380,8 @@ class _Scan:
             at = self._line(at)
             if len(items) == count:
                 continue
-            shown = explaining.is_shown(label, self._below(at)) or self._is_history(begin)
+            judged = count < _MOST_JUDGED
+            shown = judged and (explaining.is_shown(label, self._below(at)) or self._is_history(begin))
             if shown:
                 items[count:] = [_offered(item) for item in items[count:] if _names_its_file(item)]
             uses = {type(item): None for item in items[count:]}

@@ -141,7 +141,7 @@ def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: 
             fault = "a call in it is written as text, in a form that cannot be read"
             at = max(opening.end(), opening.start() + 1)
             continue
-        shown = is_shown(*beside(text, opening.start(), found[1]))
+        shown = len(calls) < _MOST_CALLS and is_shown(*beside(text, opening.start(), found[1]))
         calls += [replace(call, shown=shown) for call in found[0]]
         taken.append((opening.start(), found[1]))
         at = found[1]
@@ -267,7 +267,7 @@ def _implicit(
         reply = None if found else _reply(value, alone)
         if not found and reply is None:
             continue
-        shown = not alone and is_shown(*beside(text, begin, end))
+        shown = not alone and len(taken) < _MOST_CALLS and is_shown(*beside(text, begin, end))
         if len(calls) < _MOST_CALLS:
             calls += [replace(call, shown=shown) for call in found]
         if reply is not None:
