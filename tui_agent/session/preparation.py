@@ -19,7 +19,7 @@ from tui_agent.store.store import Store
 from tui_agent.workspace.workspace import Workspace
 
 #: Imported in a thread: on the loop, at the first Enter, they would hold up the keys.
-MODULES: Final = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler")
+MODULES: Final = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler", "tui_agent.model.login.access")
 
 #: Where the expressions are by which a request and a reply are read.
 READING: Final = ("tui_agent.answers.", "tui_agent.edits.", "tui_agent.planning.")
@@ -87,9 +87,16 @@ class Preparation:
             # without a screen there are no keys that would have to come first
             await (in_background if self._interactive else asyncio.to_thread)(partial(import_module, module))
         if self._interactive:
+            await in_background(_import_tools)
             await in_background(partial(compile_in, *READING))
 
     async def _warm_index(self) -> None:
         await self._workspace.ready()
         await in_background(self._workspace.index.warm)
         await in_background(lambda: (is_secret("a"), governs("a")))  # makes their expressions
+
+
+def _import_tools() -> None:
+    from tui_agent.tools.registry import all_tools
+
+    all_tools()

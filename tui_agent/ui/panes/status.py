@@ -112,8 +112,11 @@ class StatusPane(Pane):
             pane = self.screen.query_one(f"#pane-{name}", Pane)
         except NoMatches:
             return name
-        own = [line for line in pane.query(HintLine) if line.display and line.region]
-        return "" if own else name
+        # A query would look at each line of a long conversation, too.
+        lines = (
+            one for child in pane.children for one in (child, *child.children) if isinstance(one, HintLine)
+        )
+        return "" if any(line.display and line.region for line in lines) else name
 
     @property
     def _room(self) -> int:

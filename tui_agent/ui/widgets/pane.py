@@ -171,7 +171,8 @@ class Pane(Container):
         So do keys to the panes in `changes`. With `text_waits` false, only keys of actions wait; with `opens` all
         keys, since they are for the dialog that it opens after a while.
         """
-        panes = [self, *(pane for pane in self.screen.query(Pane) if pane.ID in changes)]
+        others = (self.screen.query_one_optional(f"#pane-{name}", Pane) for name in changes)
+        panes = [self, *filter(None, others)]
         loop = asyncio.get_running_loop()
         done = loop.create_future()
 

@@ -40,7 +40,8 @@ def ask(node: DOMNode, session: Session, call: Coroutine[Any, Any, object]) -> N
 
 async def _told(app: App[Any], session: Session, call: Coroutine[Any, Any, object]) -> None:
     try:
-        for pane in app.screen_stack[0].query("Pane"):
+        workspace = getattr(app.screen_stack[0], "workspace", None)
+        for pane in workspace.panes if workspace is not None else ():
             if isinstance(pane, Flushing):
                 await pane.flush()
         await call
