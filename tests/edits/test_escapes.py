@@ -24,6 +24,11 @@ def change(path: str = "a.py", base: str | None = BASE, **form: Any) -> Change:
         ("    show(a)\n", "    show(a)\\n    show(b)\\n    show(c)\\n"),
         ("    show(a)\n", "    x: List&lt;String&gt; = a &amp;&amp; b\n"),
         ("if a &lt; b:\n", "if a &lt;= b:\n"),
+        ("    show(a)\n", "    if c:\\n\\tshow(a)\n"),
+        ("    show(a)\n", "    show(&quot;b&quot;)\n"),
+        ("    show(a)\n", "    b = &#39;x&#39;\n"),
+        ("    show(a)\n", '    x = f():\\n    return \\"x\\"\n'),
+        ("    show(a)\n", "#include &lt;stdio.h&gt;\n"),
         ("if a < b:\\n    show(a)\\n", "if a < c:\\n    show(a)\\n"),
     ],
 )
@@ -42,6 +47,8 @@ def test_a_file_that_is_escaped_twice_is_refused() -> None:
     [
         ("a.py", "text = text.replace('<', '&lt;') + \"a\\n\\n  b\\n\"\n"),
         ("a.py", "# if a &lt; b\n"),
+        ("a.js", "s.replace(/\\n\\t/g, '&quot;')\n"),
+        ("a.sh", 'echo \\"a\\" \\n\n'),
         ("a.html", "<p>if a &lt; b &amp;&amp; c</p>\n"),
         ("a.py", "x = a & b\nprint('\\n')\n"),
         ("a.md", "a\\n  b\\n  c\\n\n"),

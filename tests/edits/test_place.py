@@ -110,7 +110,21 @@ def test_a_semicolon_of_the_file_is_neither_doubled_nor_left_alone(search: str, 
 
 
 @pytest.mark.parametrize(
-    "at", ["...", "-XX,7 +XX,8", "-?,? +?,?", "-N +N", "-5,2 +5,2", "...  @@ def f(x):", ""], ids=repr
+    "at",
+    [
+        "...",
+        "-XX,7 +XX,8",
+        "-?,? +?,?",
+        "-N +N",
+        "-2,1",
+        "2,1",
+        "-2,+2",
+        "line 2",
+        "-5,2 +5,2",
+        "...  @@ def f(x):",
+        "",
+    ],
+    ids=repr,
 )
 def test_a_header_whose_numbers_cannot_be_read_is_none(at: str) -> None:
     hunk = " def g(x):\n-    return get(x)\n+    return put(x)\n"

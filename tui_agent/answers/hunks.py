@@ -13,7 +13,9 @@ from tui_agent.files.numbers import whole_number
 HEADER = late(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|\s|$)")
 END_OF_FILE = "*** End of File"
 #: Behind `@@`: no line of the file, but `...`, or numbers that cannot be read, such as `-XX,7 +XX,8`.
-_NO_ANCHOR = re.compile(r"[\s.…]*(?:@@|$)|-[\w?.,]*[ \t]+\+[\w?.,]*(?:\s|$)")
+_NO_ANCHOR = re.compile(
+    r"[\s.…]*(?:@@|$)|-[\w?.,]*[ \t]+\+[\w?.,]*(?:\s|$)|(?i:lines?[ \t]*)?[-+]?\d[\d,+ -]*(?:@@|$)"
+)
 _NO_NEWLINE = "\\ No newline"
 
 

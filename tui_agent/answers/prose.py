@@ -99,8 +99,7 @@ class _Fence:
             return "patch"
         if markers.begins_block(line):
             return "block"
-        output = self.language in _OUTPUT or self.language in _PLAIN
-        shown = output and self.begin < at
+        shown = self.language in _OUTPUT or (self.language in _PLAIN and self.begin < at)
         return "diff" if not shown and unified.begins(self.lines, at) else ""
 
     def _with_form(self, form: str, at: int) -> int:

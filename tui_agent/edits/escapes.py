@@ -8,6 +8,9 @@ import re
 #: A string of most languages, or what is left of a line after a quote that nobody closes.
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*(?:\"|$)|'(?:\\.|[^'\\])*(?:'|$)|`(?:\\.|[^`\\])*(?:`|$)")
 _ENTITY = re.compile(r"[\w)\]\"'-] ?&(?:lt|gt|amp);|&(?:lt|gt|amp);=|&amp;&amp;|&lt;&lt;|&gt;&gt;")
+_QUOTE = re.compile(r"(?:^|[\s=(,\[{:+])&(?:quot|apos|#0?39|#0?34|#x27|#x22);")
+#: A line break and the blank before what follows it, or a quote, escaped where no string is.
+_SURE_BREAK = re.compile(r"[\w:;{})\]]\\n\\t|\\n {2,}.*\\''|\\''.*\\n(?:$| )")
 _BREAK = re.compile(r"\\n(?=\s{2,}|\\n|\s*$|[\w@#}\])])")
 _REMARK = ("#", "//", "/*", "*", "--", "%", ";", "<!--")
 #: Files in which both are ordinary.
@@ -25,12 +28,16 @@ def escaped(path: str, base: str, new: str) -> str:
         return ""
     there = set(base.split("\n"))
     for line in new.split("\n"):
-        if ("\\n" not in line and "&" not in line) or line in there or line.lstrip().startswith(_REMARK):
+        bare = line.lstrip()
+        remark = bare.startswith(_REMARK) and not bare.startswith("#include")
+        if ("\\n" not in line and "&" not in line) or line in there or remark:
             continue
         code = _STRING.sub("''", line)
         if found := _ENTITY.search(code):
             return found[0][found[0].index("&") :].rstrip("=")
-        if len(_BREAK.findall(code)) > 1:
+        if found := _QUOTE.search(code):
+            return found[0][found[0].index("&") :]
+        if len(_BREAK.findall(code)) > 1 or _SURE_BREAK.search(code):
             return "\\n"
     return ""
 
