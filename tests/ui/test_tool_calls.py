@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from support.screens import on_screen
 from support.sessions import calls, model_of, reply
 from support.trees import make_tree
 
 from tui_agent.model.client import CallChunk, EndChunk, UsageChunk
-from tui_agent.store.state import ReplySlice, State, ToolUse, TurnSlice
+from tui_agent.store.state import Batch, ReplySlice, State, ToolUse, TurnSlice
 from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.widgets import prompt_lines
 from tui_agent.ui.widgets.messages import CallLine, grouped
@@ -133,27 +134,42 @@ async def test_a_turn_that_costs_much_says_how_far_it_is_and_asks_on_the_screen(
         await it.until(lambda: not it.one(ProgressLine).display, "nothing is being done")
 
 
-@pytest.mark.parametrize(
-    ("reply", "heard", "said"),
-    [
-        (ReplySlice(1, message="Hi", letters=7_200), 3, "answering · 5s · ~1.8k tokens · Esc stops"),
-        (ReplySlice(1, reasoning="Well", letters=400), 3, "thinking · 5s · ~100 tokens · Esc stops"),
-        (ReplySlice(1), 12, "answering · nothing heard for 12s · Esc stops"),
-    ],
-)
-async def test_a_model_that_thinks_and_one_that_is_silent_look_different(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reply: ReplySlice, heard: int, said: str
+PATH = "httpx/_client.py"
+LIVE = [
+    (ReplySlice(1, message="Hi", letters=7_200), 3, "answering · 5s · ~1.8k tokens · Esc stops"),
+    (ReplySlice(1, reasoning="Well", letters=400), 3, "thinking · 5s · ~100 tokens · Esc stops"),
+    (ReplySlice(1), 12, "answering · nothing heard for 12s · Esc stops"),
+    (
+        ReplySlice(1, letters=72, writing=PATH, files=1),
+        3,
+        f"writing {PATH} · 1 file · 5s · ~18 tokens · Esc stops",
+    ),
+    (
+        ReplySlice(1, letters=72, writing=f"{'deep/' * 20}a.py", files=3),
+        3,
+        "p/deep/deep/deep/a.py · 3 files · 5s · ",
+    ),
+]
+
+
+async def test_what_the_model_does_is_told_with_the_time_and_what_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with on_screen(tmp_path, size=(80, 24)) as it:
         line, now = it.one(ProgressLine), [100.0]
         monkeypatch.setattr(prompt_lines.time, "monotonic", lambda: now[0])
-        turn = TurnSlice(1, "streaming")
-        line.show(State(turn=turn))
-        now[0] += 5 - heard if heard < 5 else 0
-        line.show(State(turn=turn, reply=reply))
-        now[0] += heard
-        line.show(State(turn=turn, reply=reply))
-        assert said in str(line.content)
+        for number, (reply, heard, said) in enumerate(LIVE, 1):
+            turn = TurnSlice(number, "streaming")
+            line.show(State(turn=turn))
+            now[0] += 5 - heard if heard < 5 else 0
+            line.show(State(turn=turn, reply=reply))
+            now[0] += heard
+            line.show(State(turn=turn, reply=reply))
+            shown = str(line.content)
+            assert said in shown and len(shown) <= 78
+        batch = Batch("batch1", "all", "docs/**", "do", 1, 30, left=("x",), now=("a",) * 12)
+        line.show(State(turn=turn, batches=(batch,), reply=replace(reply, writing=PATH)))
+        assert f"writing {PATH} · 3 of 12 files · " in str(line.content)
 
 
 async def test_a_wait_says_how_long_and_what_ends_it_and_its_reason_is_whole(tmp_path: Path) -> None:

@@ -385,6 +385,7 @@ class Pieces:
         self._part: Part = ""
         self._texts: list[str] = []
         self._letters = 0
+        self._writing = "", 0
         self._due: asyncio.TimerHandle | None = None
 
     def add(self, piece: e.ReplyStreamed) -> None:
@@ -395,6 +396,8 @@ class Pieces:
             self._part = piece.part
             self._texts.append(piece.text)
         self._letters += piece.letters or len(piece.text)
+        if piece.writing:
+            self._writing = piece.writing, piece.files
         if self._due is None:
             self._due = asyncio.get_running_loop().call_later(TOLD_EVERY, self.tell)
 
@@ -404,8 +407,8 @@ class Pieces:
             return
         self._due.cancel()
         self._due = None
-        piece = e.ReplyStreamed(self._part, "".join(self._texts), self._letters)
-        self._part, self._texts, self._letters = "", [], 0
+        piece = e.ReplyStreamed(self._part, "".join(self._texts), self._letters, *self._writing)
+        self._part, self._texts, self._letters, self._writing = "", [], 0, ("", 0)
         self._tell(piece)
 
 

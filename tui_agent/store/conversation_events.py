@@ -121,11 +121,13 @@ class PromptRead(Passing, frozen=True):
 
 class ReplyStreamed(Passing, frozen=True):
     """A piece of the answer came: `text` of the part that is shown, and `letters` in all; `part` is empty where
-    nothing of it is shown."""
+    nothing of it is shown. `writing` is the file whose change began with it, `files` how many did so far."""
 
     part: Literal["summary", "message", "reasoning", ""]
     text: str = ""
     letters: int = 0
+    writing: str = ""
+    files: int = 0
 
 
 class ReplyGrew(Growing, frozen=True):

@@ -273,13 +273,16 @@ def _streamed(state: State, event: e.ReplyStreamed) -> State:
         case "reasoning":
             reply = replace(reply, reasoning=reply.reasoning + event.text)
     reply = replace(reply, letters=reply.letters + (event.letters or len(event.text)))
+    if event.writing:
+        reply = replace(reply, writing=event.writing, files=event.files)
     same = state.turn.phase == "streaming" or (state.turn.phase == "planning" and not event.part)
     turn = state.turn if same else replace(state.turn, phase="streaming")
     return replace(state, reply=reply, turn=turn)
 
 
 def _grew(state: State, event: e.ReplyGrew) -> State:
-    reply = ReplySlice(event.turn, event.summary, event.message, event.reasoning, event.letters)
+    said = event.summary, event.message, event.reasoning, event.letters
+    reply = ReplySlice(event.turn, *said, state.reply.writing, state.reply.files)
     return state if reply == state.reply else replace(state, reply=reply)
 
 

@@ -220,7 +220,7 @@ class ChatSlice(Struct, frozen=True):
 class ReplySlice(Struct, frozen=True):
     """The answer that is being streamed, as far as it came; empty when none is.
 
-    `letters` counts all that came, shown or not.
+    `letters` counts all that came, shown or not; `writing` is the file whose change comes, the last of so many `files`.
     """
 
     turn: int = 0
@@ -228,6 +228,8 @@ class ReplySlice(Struct, frozen=True):
     message: str = ""
     reasoning: str = ""
     letters: int = 0
+    writing: str = ""
+    files: int = 0
 
 
 class Decision(Struct, frozen=True):

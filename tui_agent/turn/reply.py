@@ -43,6 +43,7 @@ from tui_agent.turn.exchange import (
 from tui_agent.turn.request import Composed, Draft
 from tui_agent.turn.shown import resembling
 from tui_agent.turn.window import Earlier, fit
+from tui_agent.turn.writing import Writing
 
 #: What share of a request that was too long the next one may have, attempt by attempt.
 LESS = (0.8, 0.5)
@@ -176,6 +177,7 @@ class _ReplyAnswer(Answer):
     def forget(self) -> None:
         super().forget()
         self.reasoning = ""
+        self._writing = Writing()
         schema, turn = self._context.schema, self._context.state().turn
         self.reader = (
             ToolsReader(
@@ -197,14 +199,18 @@ class _ReplyAnswer(Answer):
             case TextChunk(text):
                 shown = [e.ReplyStreamed(delta.part, delta.text) for delta in self._read(text)]
                 hidden = letters - sum(len(event.text) for event in shown)
-                return [*shown, e.ReplyStreamed("", letters=hidden)] if hidden > 0 else [*shown]
+                begun = "" if self._tools else self._writing.take(text)
+                return [*shown, self._hidden(hidden, begun)] if hidden > 0 or begun else [*shown]
             case CallChunk():
                 self.reader.call(chunk)
-                return [e.ReplyStreamed("", letters=letters)]
+                return [self._hidden(letters, self._writing.take(chunk.arguments))]
             case ReasoningChunk(text):
                 self.reasoning += text
                 return [e.ReplyStreamed("reasoning", text, letters)]
         return []
+
+    def _hidden(self, letters: int, begun: str) -> e.ReplyStreamed:
+        return e.ReplyStreamed("", "", letters, begun, len(self._writing.paths) if begun else 0)
 
     @property
     def thoughts(self) -> str:

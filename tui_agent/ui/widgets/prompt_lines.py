@@ -18,6 +18,7 @@ from textual.widgets import Static
 
 from tui_agent.answers.values import NextStep
 from tui_agent.context.memory import asks_to_go_on
+from tui_agent.files.visible import one_line
 from tui_agent.store.commands import RunningCommand
 from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.graph import SubTask
@@ -183,6 +184,8 @@ _PHASES = {
 
 #: Seconds after which the first step of a turn says how far it is, too.
 _LONG = 10
+#: The cells of a path that is being written, at the least.
+_SHORTEST_PATH = 12
 #: Seconds from which they are told, and those without a word of the model after which that is told.
 SHOWN_FROM, SILENT = 2, 10
 
@@ -239,27 +242,42 @@ class ProgressLine(PromptLine):
         if heard != self._heard:
             self._heard, self._heard_at = heard, time.monotonic()
         quiet = time.monotonic() - self._heard_at
-        files = sum(change.turn == turn.number for change in state.review.changes)
+        files = reply.files or sum(change.turn == turn.number for change in state.review.changes)
+        of = sum(len(batch.now) for batch in state.batches)
         asks = turn.phase in ("asking", "streaming") and not turn.reading and not turn.calls
+        silent = asks and quiet >= SILENT
         letters = max(reply.letters, len(reply.reasoning)) if turn.phase == "streaming" else 0
         facts = [
-            f"nothing heard for {clock(quiet)}" if asks and quiet >= SILENT else "",
-            f"{files} file{'' if files == 1 else 's'}" if files and turn.phase == "streaming" else "",
-            clock(seconds) if seconds >= SHOWN_FROM else "",
+            f"nothing heard for {clock(quiet)}" if silent else "",
+            _files(files, of) if files and turn.phase == "streaming" else "",
+            clock(seconds) if seconds >= SHOWN_FROM and not silent else "",
             f"~{short_count(estimated_tokens(letters))} tokens" if letters else "",
             f"{stop} stops" if stop else "",
         ]
         thinks = turn.phase == "streaming" and reply.reasoning and not (reply.message or reply.summary)
-        doing = (
-            parts(("● ", "$running"), ("thinking", "$muted"))
-            if thinks
-            else _progress(state.turn, state.model.name)
-        )
-        return [doing + parts(("".join(f" · {fact}" for fact in facts if fact), "$muted"))]
+        told = "".join(f" · {fact}" for fact in facts if fact)
+        doing = _progress(state.turn, state.model.name)
+        if turn.phase == "streaming" and (thinks or reply.writing):
+            across = self.parent.size.width if isinstance(self.parent, Widget) else 0
+            path = fit_path(reply.writing, max(across - len(told) - 14, _SHORTEST_PATH))
+            doing = parts(("● ", "$running"), ("thinking" if thinks else f"writing {path}", "$muted"))
+        return [doing + parts((told, "$muted"))]
 
     def _count(self) -> None:
         if self._state is not None:
             self.show(self._state)
+
+
+def _files(count: int, of: int) -> str:
+    """`3 of 12 files`, or `3 files` where nobody knows how many there will be."""
+    words = f"{count:,} of {of:,}" if of >= count and of > 1 else f"{count:,}"
+    return f"{words} file{'s' if max(count, of) > 1 else ''}"
+
+
+def fit_path(path: str, room: int) -> str:
+    """The path, or the end of one that is longer than so many cells."""
+    path = one_line(path)
+    return path if len(path) <= room else f"…{path[len(path) - room + 1 :]}"
 
 
 def _command(running: Sequence[RunningCommand]) -> Content:
@@ -288,6 +306,8 @@ def so_far(state: State, seconds: float) -> list[Content]:
     if turn.step < 2 and seconds < _LONG:
         return []
     tokens = used.input + used.output
+    if turn.step < 2 and not tokens:
+        return []  # the line above has the time
     facts = [f"step {max(turn.step, 1)}", clock(seconds)]
     facts += [f"{short_count(tokens)} tokens", dollars(used.cost)] if tokens else []
     return [parts((f"  {' · '.join(fact for fact in facts if fact)}", "$muted"))]
