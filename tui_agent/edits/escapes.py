@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 
 #: A string of most languages, or what is left of a line after a quote that nobody closes.
@@ -44,6 +43,7 @@ def escaped(path: str, base: str, new: str) -> str:
 
 def unescaped(text: str) -> list[str]:
     """What the text may have been before it was escaped."""
-    return [
-        one for one in (text.replace("\\n", "\n").replace('\\"', '"'), html.unescape(text)) if one != text
-    ]
+    from html import unescape  # it brings a table of two thousand entities
+
+    readings = (text.replace("\\n", "\n").replace('\\"', '"'), unescape(text))
+    return [one for one in readings if one != text]

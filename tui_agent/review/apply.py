@@ -13,7 +13,6 @@ from tui_agent.answers.line_ranges import within
 from tui_agent.context.known import KnownFile
 from tui_agent.edits.change import Change, Checkpoint, Hunk, Pick, text_under
 from tui_agent.edits.hunks import hunks
-from tui_agent.edits.in_part import after, was_shown
 from tui_agent.edits.rebase import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
 from tui_agent.errors import EditFailed, FileError, Outdated, PathRefused, TuiAgentError
@@ -218,6 +217,8 @@ class Applier:
         return [*told, e.ModelOwesNews(_fact(item))]
 
     def _known(self, target: Target, written: str, item: Resolved) -> list[e.Lasting]:
+        from tui_agent.edits.in_part import after, was_shown  # no start needs the forms of edits
+
         state, change = self._journal.store.state, item.change
         path, turn = target.now.path, state.turn.number
         if not written:
