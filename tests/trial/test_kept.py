@@ -188,6 +188,17 @@ async def test_only_folders_that_tools_have_marked_or_git_ignores_are_kept(views
     assert await views.says("cat build/a") == "a\n"
     assert await views.says("mkdir build && ls build") == ""  # as the command expects it
     assert await views.says("mkdir build/b; cat build/a") == "a\n"
+    views.write("build/own.txt", "the person's\n")
+    (views.root / "target").symlink_to(views.root.parent)
+    written = await views.run(
+        "echo b > build/b; touch build/CACHEDIR.TAG; rm target; mkdir target; echo c > target/c"
+    )
+    assert [change.path for change in written.changes] == [
+        "build/CACHEDIR.TAG",
+        "build/b",
+        "target",
+        "target/c",
+    ]
 
 
 async def test_what_is_too_large_is_thrown_away(views: Views) -> None:

@@ -285,6 +285,16 @@ class CommandRuns:
         await self._journal.record(e.NoticeGiven("info", told))
 
     @call(changes=True)
+    async def hide_test_files(self) -> None:
+        """Say no to showing commands in this folder files of tests that look secret: those that were shown are hidden
+        again, and none is offered any more. Raises OSError."""
+        paths = await self.views.hide_test_files()
+        told = "Files of tests that look secret stay hidden from commands in this folder, and are not offered"
+        if paths:
+            told = f"Commands in this folder find nothing in {', '.join(map(shown, paths))} any more"
+        await self._journal.record(e.NoticeGiven("info", told))
+
+    @call(changes=True)
     async def forget_builds(self) -> None:
         """Throw away what builds keep for their next run in a view. Raises `SessionError` while a command uses it."""
         there = await self.views.forget_builds()

@@ -22,6 +22,7 @@ OF_TESTS = late(
 class _Kept(msgspec.Struct, frozen=True):
     offered: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    declined: bool = False
 
 
 class Revealed:
@@ -43,8 +44,12 @@ class Revealed:
         return tuple(path for path in self._kept.offered if path not in self._kept.shown)
 
     def unoffered(self, emptied: Sequence[str]) -> list[str]:
-        """Those of the files that belong to tests and were not offered before. Blocking, once."""
-        return [path for path in emptied if OF_TESTS.search(path) and path not in self._kept.offered]
+        """Those of the files that belong to tests and were not offered before; none after a no. Blocking, once."""
+        return (
+            []
+            if self._kept.declined
+            else [path for path in emptied if OF_TESTS.search(path) and path not in self._kept.offered]
+        )
 
     def offer(self, paths: Sequence[str]) -> None:
         """Remember that these were offered. Blocking."""
@@ -56,6 +61,13 @@ class Revealed:
         self._found = _Kept(self._kept.offered, (*self._kept.shown, *waiting))
         self._answers.keep(msgspec.to_builtins(self._found))
         return waiting
+
+    def hide(self) -> tuple[str, ...]:
+        """Show none from now on, and offer none: the files that are hidden again. Blocking. Raises OSError."""
+        shown = self._kept.shown
+        self._found = _Kept((*self._kept.offered,), (), declined=True)
+        self._answers.keep(msgspec.to_builtins(self._found))
+        return shown
 
     def _keep(self, kept: _Kept) -> None:
         self._found = kept

@@ -277,7 +277,8 @@ class TrialViews:
             await asyncio.to_thread(self._revealed.offer, new)
             said = f"{_listed(list(map(shown, new)))} may hold a secret and had nothing in it for the check that failed"
             await self.say_once(
-                f"{said}; /show-test-files shows such files of tests to commands here", "warning"
+                f"{said}; /show-test-files shows such files of tests to commands here, /hide-test-files says no",
+                "warning",
             )
 
     async def show_test_files(self) -> tuple[str, ...]:
@@ -286,6 +287,12 @@ class TrialViews:
             raise SessionError("No file of tests is hidden that git tracks", "name others in trial.reveal")
         paths = await asyncio.to_thread(self._revealed.show)
         self._git = None  # which has what the settings say
+        return paths
+
+    async def hide_test_files(self) -> tuple[str, ...]:
+        """Show commands in this folder none of them, and offer none any more: the files that are hidden again."""
+        paths = await asyncio.to_thread(self._revealed.hide)
+        self._git = None
         return paths
 
     @property

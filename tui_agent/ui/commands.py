@@ -94,6 +94,7 @@ class ScreenCommands:
             "commands.take": self._take,
             "commands.forget_builds": self._forget_builds,
             "commands.show_test_files": self._show_test_files,
+            "commands.hide_test_files": self._hide_test_files,
             **{action: partial(self._open, action) for action in DIALOGS},
             **screen.arrangement.commands,
             "app.close": self._close,
@@ -247,6 +248,10 @@ class ScreenCommands:
     def _forget_builds(self) -> None:
         if (session := self._screen.session) is not None:
             self._screen.ask(session.commands.forget_builds())
+
+    def _hide_test_files(self) -> None:
+        if (session := self._screen.session) is not None:
+            self._screen.ask(session.commands.hide_test_files())
 
     def _show_test_files(self) -> None:
         if (session := self._screen.session) is not None:
