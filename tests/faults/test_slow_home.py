@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,18 +11,20 @@ from pathlib import Path
 import pytest
 from support import power
 
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler to make the disk with"
+)
 #: Makes a log and writes records, one after the other; a line when each is kept, or why it is not.
 WRITES = """
 import sys
 from pathlib import Path
-from threading import Event
 from tui_agent.log import log
 from tui_agent.store import events as e
 
 log.database._PATIENCE = 0.05
 made = log.Log.create(Path(sys.argv[1]) / "sessions" / "one" / "log.sqlite3")
 for number in range(int(sys.argv[2])):
-    settled, told = Event(), []
+    told = []
     made.append([e.NoticeGiven("info", "x")], told.append, told.append)
     made.count()
     print("kept" if isinstance(told[0], int) else told[0], flush=True)
@@ -33,8 +36,7 @@ for number in range(int(sys.argv[2])):
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = power.built(tmp_path_factory.mktemp("power"))
-    if made is None:
-        pytest.skip("there is no C compiler to make the disk with")
+    assert made is not None, "the disk could not be compiled"
     return made
 
 

@@ -7,6 +7,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from support.faults import killed_at, tree
@@ -73,7 +74,7 @@ async def test_both_are_kept_or_it_is_a_conflict(
 STEP_BASE, EDITED, MODEL = BEFORE.encode(), BEFORE.replace("first", "editor"), BEFORE.replace("last", "model")
 
 
-def killed_in_place(folder: Path, number: int) -> tuple[bool, Gate, Path, Blobs]:
+def killed_in_place(folder: Path, number: int) -> tuple[bool, tuple[Gate, Path, Blobs]]:
     """A batch of one file that is killed before its call `number`; an editor writes into the old file as soon as it
     was replaced. Whether it was killed, and what heals it."""
     (folder / "work").mkdir(parents=True)
@@ -98,10 +99,10 @@ def killed_in_place(folder: Path, number: int) -> tuple[bool, Gate, Path, Blobs]
                 editor.write(EDITED.encode())
                 editor.close()
 
-        staging.land = land_and_save  # in a child that ends here
-        write_batch(*where, [step])
+        with patch.object(staging, "land", land_and_save):
+            write_batch(*where, [step])
 
-    return killed_at(number, write), *where
+    return killed_at(number, write), where
 
 
 def test_killed_at_any_call_what_the_editor_wrote_is_there(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_killed_at_any_call_what_the_editor_wrote_is_there(tmp_path: Path) -> No
     killed = True
     while killed:
         number += 2
-        killed, *where = killed_in_place(tmp_path / str(number), number)
+        killed, where = killed_in_place(tmp_path / str(number), number)
         heal(*where)
         found = tree(tmp_path / str(number) / "work")
         texts = [STEP_BASE, EDITED.encode(), EDITED.replace("last", "model").encode()]
