@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,10 +52,6 @@ class Walk:
         assert self.app.session
         await self.app.session.files.ready()
 
-    async def done(self, left: int) -> None:
-        """So many jobs are left."""
-        await self.until(lambda: len(self.guide.left) == left, f"{left} left, not {self.guide.left[:1]}")
-
     @property
     def text(self) -> str:
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
@@ -64,8 +61,51 @@ async def _never(choice: Choice) -> Session:
     raise AssertionError(choice)
 
 
-async def test_all_fifteen_jobs_by_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TUI_AGENT_REPLAY_SPEED", "8")
+#: A key as the words of a job spell it.
+KEY = re.compile(r"(?:(?:Ctrl|Shift|Alt)\+)?(?:F\d+|Enter|Esc|\S)\Z")
+NAMES = {"Enter": "enter", "Esc": "escape", "/": "slash"}
+
+
+def keys_of(part: str) -> list[str] | None:
+    """The keys that a part of the words consists of; None where it says something else."""
+    found = part.split()
+    if not found or not all(map(KEY.match, found)):
+        return None
+    return [NAMES.get(it, it.lower() if "+" in it or len(it) > 1 else it) for it in found]
+
+
+async def do(walk: Walk, words: str) -> None:
+    """Press what the words of a job say, and nothing else; wait for what they say is waited for."""
+    session = walk.app.session
+    assert session is not None
+    job, _, told = words.partition(": ")
+    if "When the answer is there" in job:
+        await walk.until(lambda: session.state.review.open and not session.state.turn.running, "the answer")
+    left, pressed = len(walk.guide.left), [""]
+
+    def applied_or_asked_again() -> bool:
+        asked = any("Press again" in notice.text for notice in session.state.notices.items)
+        return asked or len(walk.guide.left) < left
+
+    for part in re.split(r"[,;:] (?:then |and )?| then ", told):
+        keys = keys_of(part.removesuffix(" while it comes"))
+        if part.endswith("while it comes"):
+            await walk.until(lambda: session.state.turn.phase == "streaming", "the answer")
+        if part == "answer it":
+            await walk.until(lambda: session.state.turn.phase == "waiting", "the question")
+        elif part == "again where checks have not passed":
+            await walk.until(applied_or_asked_again, "applied, or asked again")
+            await walk.pilot.press(*(pressed if len(walk.guide.left) == left else []))
+        else:
+            letters = {"some letters": "pa", "write a message": "Timeouts"}.get(part, part)
+            pressed = keys or list(letters)
+            await walk.pilot.press(*pressed)
+            await walk.pilot.pause()
+
+
+async def test_all_fifteen_jobs_by_the_words_that_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("HOME", "XDG_CONFIG_HOME"):  # in which git knows nobody
         monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
@@ -74,79 +114,28 @@ async def test_all_fifteen_jobs_by_keys(tmp_path: Path, monkeypatch: pytest.Monk
         for part in ("NAME", "EMAIL"):
             monkeypatch.delenv(f"GIT_{role}_{part}", raising=False)
     walk = Walk(copy_project(tmp_path / "shop"))
-    async with walk.screen().run_test(size=(80, 24)) as walk.pilot:
-        press = walk.pilot.press
-        await walk.ready()
-        session = walk.app.session
-        assert session is not None
-        await walk.until(lambda: "1 of 15  Send the message: Enter" in walk.text, "the first job")
-        await press("enter")
-        await walk.until(lambda: len(session.state.review.open) == 2, "the changes")
-        await session.chat.finished()
-        await walk.done(14)
-        await press("f5", "a")
-        await walk.done(13)
-        await press("s")
-        await walk.done(12)
-        await press("f8")
-        await walk.until(
-            lambda: len(walk.guide.left) == 11 or "Press again" in session.state.notices.items[-1].text, "F8"
-        )
-        await press(*(["f8"] if len(walk.guide.left) == 12 else []))
-        await walk.done(11)
-        await press("shift+f8")
-        await walk.done(10)
-        await press("shift+f2")
-        await walk.until(lambda: "Commit" in type(walk.app.screen).__name__, "the dialog")
-        await walk.until(lambda: "clients/orders_v2.py" in walk.text, "its files")
-        await press(*"Timeouts")
-        await press("f2")
-        await walk.done(9)
-        await walk.until(lambda: walk.app.screen is walk.app.workspace_screen, "the dialog closed")
-        assert isinstance(session.models.model, RecordedModel)
-        session.models.model._speed = 1.0
-        await press("f7", "1", "enter")
-        await walk.until(lambda: session.state.turn.running, "the answer")
-        await press("escape")
-        await walk.done(8)
-        session.models.model._speed = 8.0
-        await press("f3", "slash", *"retry", "enter")
-        await walk.done(7)
-        await press("ctrl+f", *"pause", "escape")
-        await walk.done(6)
-        await press(
-            "f7", *([] if not session.state.input.draft else ["ctrl+a", "delete"]), *"!git status", "enter"
-        )
-        await walk.done(5)
-        await press("f7", "ctrl+f", *"both", "escape")
-        await walk.done(4)
-        await press("shift+f12", "escape")
-        await walk.done(3)
-        await press("f7", *"Explain shop/invoices.py", "enter")
-        await walk.until(lambda: session.state.turn.phase == "waiting", "the question")
-        await press("ctrl+o", "p", "enter")
-        await walk.done(2)
-        await session.chat.finished()
-        await press("ctrl+o", "B")
-        await walk.until(lambda: walk.app.next, "another session")
-        await session.close()
-    first = session.state.session.id
-    for named, left in (("", 1), (first, 0)):
-        async with walk.screen(named).run_test(size=(80, 24)) as walk.pilot:
+    session, sessions = "", []
+    while len(sessions) < 3:
+        async with walk.screen(session).run_test(size=(80, 24)) as walk.pilot:
             await walk.ready()
-            await walk.done(left)
-            assert walk.app.session
-            if left:
+            now = walk.app.session
+            assert now is not None and isinstance(now.models.model, RecordedModel)
+            sessions.append(now.state.session.id)
+            while walk.guide.left and not walk.app.next:
                 words = walk.guide.words(walk.app.keys)
-                assert words == "15 of 15  Resume the one before: Ctrl+O g, Enter"
-                await walk.pilot.press("ctrl+o", "g")
-                await walk.until(lambda: "of this workspace" in walk.text, "the sessions")
-                await walk.pilot.press("enter")
-                await walk.until(lambda: walk.app.next, "the one before")
-                assert walk.app.next and walk.app.next.session == first
+                await walk.until(lambda w=words: w[:60] in walk.text, words)
+                now.models.model._speed = 1.0 if "while it comes" in words else 50.0
+                left = len(walk.guide.left)
+                await do(walk, words.partition("  ")[2])
+                await walk.until(
+                    lambda left=left: len(walk.guide.left) < left or walk.app.next, f"done: {words}"
+                )
+            if walk.app.next:
+                session = walk.app.next.session
             else:
                 await walk.until(lambda: "All 15 are done" in walk.text, "the end")
-            await walk.app.session.close()
+            await now.close()
+    assert sessions[0] == sessions[2] != sessions[1]
 
 
 def test_what_cannot_be_done_any_more_is_passed_over() -> None:
