@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 from tui_agent.files.late_expressions import compile_in
@@ -38,6 +40,7 @@ class Preparation:
         self._work: asyncio.Task[None] | None = None
         self._index: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
+        self._view: asyncio.Task[None] | None = None
         self._warmed = -WARM_SECONDS
         self._interactive = True
 
@@ -59,7 +62,7 @@ class Preparation:
         await self._models.get_ready()
 
     async def close(self) -> None:
-        for task in filter(None, (self._work, self._index, self._warming)):
+        for task in filter(None, (self._work, self._index, self._warming, self._view)):
             task.cancel()
             await asyncio.wait([task])
 
@@ -67,6 +70,9 @@ class Preparation:
         if self._index is None and state.turn_expected and not state.session.read_only:
             self._begin()
             self._index = asyncio.create_task(self._warm_index(), name="preparation: index")
+        if self._view is None and state.turn.phase in ("asking", "streaming"):
+            # the model is at work, and what it proposes will be tried
+            self._view = asyncio.create_task(self._look_at_tools(), name="preparation: view")
         if isinstance(event, DraftChanged) and len(event.text) > 1 and not state.session.read_only:
             self._warm()
 
@@ -94,6 +100,17 @@ class Preparation:
         await self._workspace.ready()
         await in_background(self._workspace.index.warm)
         await in_background(lambda: (is_secret("a"), governs("a")))  # makes their expressions
+
+    async def _look_at_tools(self) -> None:
+        """What a view hides of the person's tools takes a second to find, and is remembered."""
+        await in_background(partial(_plan_view, self._workspace.root))
+
+
+def _plan_view(root: Path) -> None:
+    from tui_agent.trial.plan import NoView, plan
+
+    with suppress(NoView, OSError):
+        plan(root)
 
 
 def _import_tools() -> None:

@@ -1,0 +1,40 @@
+"""What a turn needs is made ready before it is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.sessions import open_session, reply
+
+from tui_agent.trial import plan as planning
+
+
+class Looked(planning.ToolFolders):
+    """Notes that it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = threading.Event()
+
+    def hidden(self, *folders: Any) -> list[str]:
+        self.asked.set()
+        return []
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+async def test_what_a_view_hides_is_looked_for_while_the_model_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interactive: bool
+) -> None:
+    """Where nobody waits at a screen, the first command looks for it."""
+    monkeypatch.setattr(planning, "_STORES", looked := Looked())
+    async with open_session(tmp_path, [reply(message="Done.")], interactive=interactive) as session:
+        assert not looked.asked.is_set()
+        await session.chat.submit("Say that it is done")
+        await session.chat.finished()
+        if interactive:
+            assert await asyncio.to_thread(looked.asked.wait, 20)
+    assert looked.asked.is_set() == interactive
