@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import support.idle  # noqa: F401 (what the pilot waits with)
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from tui_agent.edits.change import Change, Checkpoint
@@ -145,6 +146,19 @@ def test_what_cannot_be_done_any_more_is_passed_over() -> None:
     review = ReviewSlice((change,), (Checkpoint("k1", 1, (), ()),))
     guide.show(State(turn=TurnSlice(number=1), review=review))
     assert guide.left[0].words.startswith("Undo that")
+
+
+def test_without_git_nothing_is_to_be_committed() -> None:
+    guide = Guide()
+    change = Change("c", 1, "a.py", "edit", "applied", hunks=("applied",))
+    state = State(turn=TurnSlice(1), review=ReviewSlice((change,), (Checkpoint("k1", 1, (), ()),)))
+    guide.show(state)
+    assert [job.words.split(":")[0] for job in guide.left[:2]] == ["Undo that", "Commit"]
+    undone = replace(state.review, checkpoints=(Checkpoint("k1", 1, (), (), undone=True),))
+    guide.show(replace(state, review=undone, workspace=replace(state.workspace, is_repository=True)))
+    assert guide.left[0].words.startswith("Commit")
+    guide.show(replace(state, review=undone))
+    assert guide.left[0].words.startswith("Stop an answer")
 
 
 def test_every_job_is_told_on_two_rows_of_a_small_screen() -> None:

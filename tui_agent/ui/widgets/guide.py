@@ -35,6 +35,15 @@ def _all_decided(state: State) -> bool:
     return bool(state.review.checkpoints) and not state.review.open
 
 
+def _undone(state: State) -> bool:
+    return any(it.undone for it in state.review.checkpoints)
+
+
+def _committed(state: State, acted: frozenset[str]) -> bool:
+    """It was done, or there is no git for it: that is known by the time something was undone."""
+    return "committed" in acted or (_undone(state) and not state.workspace.is_repository)
+
+
 JOBS = (
     Job("Send the message: {chat.send}", lambda state, _: state.turn.number > 0),
     Job(
@@ -49,8 +58,8 @@ JOBS = (
         "Apply all that waits: {changes.apply_all}, again where checks have not passed",
         lambda state, _: _all_decided(state),
     ),
-    Job("Undo that: {changes.undo}", lambda state, _: any(it.undone for it in state.review.checkpoints)),
-    Job("Commit: {changes.commit}, write a message, F2", _acted("committed")),
+    Job("Undo that: {changes.undo}", lambda state, _: _undone(state)),
+    Job("Commit: {changes.commit}, write a message, F2", _committed),
     Job(
         "Stop an answer: {pane.chat}, 1, {chat.send}, then {app.close} while it comes",
         lambda state, _: state.turn.kind == "Interrupted",
