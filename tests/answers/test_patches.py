@@ -50,7 +50,7 @@ def text(*lines: str) -> str:
         ),
         (
             text("--- a/x", "+++ /dev/null", "@@ -1 +0,0 @@", "-b"),
-            Section("x", "delete"),
+            Section("x", "delete", parse(("@@ -1 +0,0 @@", "-b"))),
         ),
         (text('--- "a/\\303\\251 x"', '+++ "b/\\303\\251 x"', *HUNK), Section("é x", "update", HUNKS)),
         (text("--- a/my file.py", "+++ b/my file.py", *HUNK), Section("my file.py", "update", HUNKS)),
@@ -99,7 +99,9 @@ def test_requests_share_what_the_change_said() -> None:
     gone = requests("*** Delete File: given.py\n", like)
     assert gone == [ChangeRequest("given.py", delete=True, todo_index=2, base_hash="abc")]
     made = requests("*** Add File: given.py\n+one\n+two\n", like)
-    assert made == [ChangeRequest("given.py", content="one\ntwo\n", todo_index=2, base_hash="abc")]
+    assert made == [
+        ChangeRequest("given.py", content="one\ntwo\n", fresh=True, todo_index=2, base_hash="abc")
+    ]
 
 
 @given(

@@ -95,7 +95,7 @@ def test_a_diff_without_a_name_is_shown() -> None:
 )
 def test_an_envelope_is_a_change_for_each_file(text: str) -> None:
     added, updated, deleted = prose.changes(text).changes
-    assert added == ChangeRequest("new.py", content="one\ntwo\n")
+    assert added == ChangeRequest("new.py", content="one\ntwo\n", fresh=True)
     assert (updated.path, updated.rename_to, updated.diff) == (
         "src/a.py",
         "src/b.py",

@@ -83,3 +83,18 @@ def test_where_one_thing_about_a_file_is_refused_all_are() -> None:
     refusal = Refusal("x.py", "it is binary")
     found = joined([ChangeRequest("x.py", edits=(A,)), ChangeRequest("y.py", edits=(B,))], [refusal])
     assert found == ([ChangeRequest("y.py", edits=(B,))], [refusal])
+
+
+def test_a_file_cannot_be_the_folder_of_another() -> None:
+    found, refused = joined(
+        [
+            ChangeRequest("d", content="x"),
+            ChangeRequest("a", rename_to="d/x/a"),
+            ChangeRequest("e", content="e"),
+        ]
+    )
+    assert [change.path for change in found] == ["e"]
+    assert [one.path for one in refused] == ["d", "a"] and all(
+        "same reply makes" in one.why for one in refused
+    )
+    assert not joined([ChangeRequest("d", delete=True), ChangeRequest("d/x", content="y")])[1]

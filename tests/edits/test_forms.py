@@ -287,3 +287,12 @@ def test_a_place_is_found_by_its_lines_where_a_search_through_the_text_finds_it(
     source = SourceText("\n".join(lines) + "\n")
     text = ("" if begun else "b\n") + "\n".join(wanted) + ("\n" if ended else "")
     assert not text or source.every(text) == every(source.text, text)
+
+
+def test_a_diff_that_removes_a_file_shows_lines_that_it_has() -> None:
+    gone = "--- a/m.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-{}\n"
+    [right] = patches.requests(gone.format("a = 1"), ChangeRequest("m.py"))
+    [wrong] = patches.requests(gone.format("z = 1"), ChangeRequest("m.py"))
+    assert isinstance(right, ChangeRequest) and forms.propose(right, "a = 1\n").kind == "delete"
+    with pytest.raises(EditFailed, match="lines that the file does not have"):
+        forms.propose(wrong, "a = 1\n")

@@ -81,10 +81,12 @@ def _item(section: Section, like: ChangeRequest) -> Item:
         return Refusal(path, section.fault)
     match section.kind:
         case "delete":
-            return replace(like, path=path, delete=True, rename_to=None)
+            return replace(like, path=path, diff=section.hunks, delete=True, rename_to=None)
         case "add":
             content, executable = section.content, section.executable
-            return replace(like, path=path, content=content, rename_to=rename, executable=executable)
+            return replace(
+                like, path=path, content=content, fresh=True, rename_to=rename, executable=executable
+            )
         case _:
             if not (section.hunks or rename) and section.executable is None:
                 return Refusal(path, "its diff has no hunks")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -36,6 +36,17 @@ def joined(
             clashes[path] = f"it is to become {target}, of which the same reply makes something else"
             clashes[other] = f"{path} is to take the place of {target} in the same reply"
         moved.setdefault(target, path)
+    made = [
+        (_name_after(several), path)
+        for path, several in files.items()
+        if not all(one.delete for one in several)
+    ]
+    names_made = {name for name, _ in made}
+    for name, path in made:
+        above = next((folder for folder in _folders(name) if folder in names_made), "")
+        if above:
+            clashes[path] = f"the same reply makes {above} a file, in which no other can be"
+            clashes[moved.get(above, above)] = f"the same reply makes {name}, in which it would be a folder"
     told: dict[str, Refusal] = {}
     for refusal in refused:
         path = names.plain(refusal.path)
@@ -51,6 +62,17 @@ def joined(
         else:
             found.append(one)
     return found, [*told.values(), *without]
+
+
+def _name_after(several: Sequence[ChangeRequest]) -> str:
+    """The name of a file after its changes."""
+    return names.plain(next((one.rename_to for one in several if one.rename_to), None) or several[0].path)
+
+
+def _folders(name: str) -> Iterator[str]:
+    while "/" in name.strip("/"):
+        name = name.rpartition("/")[0]
+        yield name
 
 
 def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
@@ -81,8 +103,8 @@ def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
         elif change.content is not None:
             if steps:
                 return "the same reply gives it whole content after another change of it"
+            steps.append(replace(bare, fresh=bare.fresh and not delete))
             delete = False
-            steps.append(bare)
             edits.append([])
         elif delete:
             return "the same reply removes it and changes it"

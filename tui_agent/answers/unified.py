@@ -52,7 +52,7 @@ def section(
     path: str, kind: SectionKind, body: Sequence[str], move: str | None, fault: str, **more: Any
 ) -> Section:
     """The section of a file whose lines below its header are `body`."""
-    found = hunks.parse(body) if kind == "update" and not fault else ()
+    found = hunks.parse(body) if kind != "add" and not fault else ()
     content = hunks.added(body) if kind == "add" and not fault else None
     if kind == "add" and content is None:
         fault = fault or "the file that its patch adds has lines without a `+` in front"

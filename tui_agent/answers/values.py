@@ -65,12 +65,13 @@ class ChangeRequest(Struct, frozen=True, gc=False):
     """One file's change in the form the model chose; exactly one of the forms is set.
 
     `content` is the whole new text, `edits` are searched for one by one, `diff` are the hunks of a diff or an envelope
-    and follow each other in the file, `delete` removes the file, `rename_to` moves it (and may stand
-    beside `edits`, `diff` or `content`). `base_hash` names the version that was seen (its first digits).
-    `fenced` says that it was in prose: `content` may be an excerpt and not the whole; `labelled` that the fence
-    itself does not name the path, only the line above it does. `then` holds what else the same reply does to this
-    file, in order: each is read against the file as it was, else against what the ones before it made. `executable`
-    says whether the file becomes executable, or ceases to be; None keeps what it is. `offered` says why nobody but
+    and follow each other in the file, `delete` removes the file (a diff may show its lines), `rename_to` moves it
+    (and may stand beside `edits`, `diff` or `content`). `base_hash` names the version that was seen (its first
+    digits). `fenced` says that it was in prose: `content` may be an excerpt and not the whole; `labelled` that the
+    fence itself does not name the path, only the line above it does; `fresh` that a diff adds the file. `then` holds
+    what else the same reply does to this file, in order: each is read against the file as it was, else against what
+    the ones before it made. `executable` says whether the file becomes executable, or ceases to be; None keeps what
+    it is. `offered` says why nobody but
     the person may take it, empty where it is proposed.
     """
 
@@ -84,6 +85,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
     base_hash: str = ""
     fenced: bool = False
     labelled: bool = False
+    fresh: bool = False
     then: tuple[ChangeRequest, ...] = ()
     executable: bool | None = None
     offered: str = ""

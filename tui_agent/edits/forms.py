@@ -102,6 +102,7 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
     if base is None and (request.delete or request.rename_to):
         raise EditFailed(f"{request.path} does not exist", "name a file that does")
     if request.delete:
+        _check_removed(request, base or "")
         return Proposal("delete")
     text, rung = _text(request, base, near_threshold)
     text, rung = _further(request, base, text, rung)
@@ -113,6 +114,18 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
         _refuse_elision(request, base, text)
     kind: ChangeKind = "create" if base is None else "rename" if request.rename_to else "edit"
     return Proposal(kind, text, request.rename_to or "", rung)
+
+
+def _check_removed(request: ChangeRequest, base: str) -> None:
+    """A diff that removes a file must not show other lines than the file has."""
+    there = {line.strip() for line in base.splitlines()}
+    if any(
+        line.strip() not in there for hunk in request.diff for line in hunk.old.split("\n") if line.strip()
+    ):
+        raise EditFailed(
+            f"the diff that removes {request.path} shows lines that the file does not have",
+            "look at the file as it is now, and send `delete`",
+        )
 
 
 def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[str | None, str]:
