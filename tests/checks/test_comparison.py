@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.checks.comparison import Difference, Finding, alone, difference, finding, still_there
+from tui_agent.checks.comparison import Difference, Finding, alone, difference, finding, has_run, still_there
 from tui_agent.checks.output import Outcome
 
 OK = Finding(True, 0, 3, 0)
@@ -57,9 +57,17 @@ def test_a_failure_that_a_second_run_does_not_have_is_no_new_one() -> None:
     )  # these alone
     assert still_there(first, OK, before) == (Difference(0, 1, (), ("old",)), ("a", "b"))
     assert still_there(first, failed("c"), before)[0].is_worse is False
+    # a run that broke shows nothing of them
+    assert still_there(first, unknown("ERROR: not found: a.py::a", status=4), before) == (first, ())
     nameless = difference(unknown("Error: x"), OK)
     assert still_there(nameless, unknown("Error: x"), OK)[0].is_worse
     assert not still_there(nameless, OK, OK)[0].is_worse
+
+
+def test_a_run_of_tests_alone_counts_if_it_ran_as_many() -> None:
+    assert has_run(OK, ("a", "b", "c", "c"))
+    assert not has_run(Finding(True, 0, 0, 0), ("src/lib.rs - f",))
+    assert has_run(Finding(True), ("a",))  # nobody counts them
 
 
 def test_names_are_those_that_the_runner_can_run_alone() -> None:
@@ -74,6 +82,7 @@ def test_names_are_those_that_the_runner_can_run_alone() -> None:
     ("command", "failures", "expected"),
     [
         ("pytest -q", ("a.py::t",), "pytest -q a.py::t"),
+        ("cargo test", ("src/lib.rs - f",), "cargo test"),
         (
             "python -m pytest -q -k 'x and y' tests",
             ("a.py::t[1 2]",),

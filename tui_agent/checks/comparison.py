@@ -96,6 +96,8 @@ def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Diffe
     )
     if now.ok:
         return Difference(0, first.old, (), first.old_names), gone
+    if not now.ok and not now.failures:
+        return first, ()  # that run broke, and shows of no test that it passes
     if not again.new_names:
         return again if again.new else Difference(0, first.old, (), first.old_names), gone
     return Difference(len(new), first.old, new, first.old_names), gone
@@ -107,6 +109,11 @@ _WITH_VALUE = frozenset(
 )
 #: More failures than this are run again with all others.
 MOST_ALONE = 20
+
+
+def has_run(found: Finding, names: tuple[str, ...]) -> bool:
+    """Whether a run of these tests alone ran as many as they are, as far as its runner counts them."""
+    return found.passed is None or found.passed + (found.failed or 0) >= len(set(names))
 
 
 def alone(command: str, failures: tuple[str, ...]) -> str:
@@ -126,7 +133,8 @@ def alone(command: str, failures: tuple[str, ...]) -> str:
             if word.startswith("-") or (at and program[at] in _WITH_VALUE)
         ]
         return shlex.join([*before, "pytest", *options, *failures])
-    if program[:2] == ["cargo", "test"] and "--" not in program:
+    tests_of_code = all(name.replace("::", "").isidentifier() for name in failures)  # not of documentation
+    if program[:2] == ["cargo", "test"] and "--" not in program and tests_of_code:
         return shlex.join([*program, "--no-fail-fast", "--", "--exact", *failures])
     if program[:2] == ["go", "test"] and not any(word.startswith("-run") for word in program):
         tests = [name.rpartition(" ")[2].partition("/")[0] for name in failures]

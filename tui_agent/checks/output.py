@@ -136,8 +136,9 @@ def _names(found: Iterable[re.Match[str]]) -> tuple[str, ...]:
 RUNNERS: Sequence[Runner] = (
     Runner(
         "pytest",
-        r"^(?:={1,200} )?(?P<counts><N> [a-z]{1,20}(?:, <N> [a-z]{1,20}){0,8}|no tests ran) in <S>s\b",
-        r"^(?:FAILED|ERROR) ([^\s:][^\n]{0,400}?)(?: - [^\n]*)?$",
+        r"^(?:={1,200} )?(?P<counts><N> [a-z]{1,20}(?:, <N> (?:subtests )?[a-z]{1,20}){0,8}|no tests ran) in <S>s\b",
+        r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?(?:[(\[][^\n]{0,200}?[)\]])?) "
+        r"([^\s:\[][^\n\[]{0,400}?(?:\[[^\n]{0,300}?\](?= - |$))?)(?: - [^\n]*)?$",
     ),
     Runner(
         "unittest",
@@ -153,7 +154,7 @@ RUNNERS: Sequence[Runner] = (
     Runner(
         "cargo",
         r"^test result: \w{1,20}\. (?P<passed><N>) passed; (?P<failed><N>) failed",
-        r"^---- (\S{1,300}) stdout ----$",
+        r"^---- (\S[^\n]{0,300}?)(?: \(line <N>\))? stdout ----$",
         adds=True,
     ),
     Runner(
@@ -216,7 +217,7 @@ RUNNERS: Sequence[Runner] = (
     Runner(
         "ctest",
         r"^\d{1,3}% tests passed, (?P<failed><N>) tests? failed out of (?P<total><N>)",
-        r"^[ \t]{1,20}<N> - (\S{1,300}) \(",
+        r"^[ \t]{1,20}<N> - (\S[^\n(]{0,300}?) \(",
         adds=True,
     ),
     Runner(
@@ -318,6 +319,7 @@ LINTERS: Sequence[Runner] = (
         rf"^{_PATH}:\d{{1,9}}:\d{{1,9}}: ([A-Z]{{1,4}}\d{{2,5}}:? [^\n]{{1,300}})",
         each=True,
     ),
+    Runner("go build, go vet", r"^(?:vet: )?(\S{1,300}\.go):<N>:<N>: ([^\n]{1,300})$", sign="# ", each=True),
     Runner(
         "compilers", rf"^{_PATH}:\d{{1,9}}(?::\d{{1,9}})?: ((?:fatal )?error:? [^\n]{{1,300}})", each=True
     ),

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tui_agent.checks.comparison import Finding, alone, difference, finding, still_there
+from tui_agent.checks.comparison import Finding, alone, difference, finding, has_run, still_there
 from tui_agent.checks.found import concerns, found_in
 from tui_agent.checks.places import places
 from tui_agent.checks.projects.files import Project
@@ -361,6 +361,11 @@ class Checks:
         if brought.is_worse:
             command = alone(check.command, brought.new_names)
             again, second = await self._ran(msgspec.structs.replace(check, command=command), "trial")
+            if command != check.command and not has_run(
+                second, brought.new_names
+            ):  # they have other names there
+                command = check.command
+                again, second = await self._ran(check, "trial")
             if again.how == "exit" and again.status not in NOT_FOUND:
                 brought, flaky = still_there(brought, second, before)
                 if command != check.command and brought.is_worse:  # its output is that of the new failures
