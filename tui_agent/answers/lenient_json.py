@@ -21,6 +21,10 @@ from tui_agent.files.numbers import LONGEST_NUMBER, based_number
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _HALF = re.compile("[\ud800-\udfff]")
+_PAIRS = re.compile("(?:[\ud800-\udbff][\udc00-\udfff])+")
+_LONE = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+#: So many characters are looked at together.
+_SLICE = 100_000
 _NAMED = {
     "n": "\n",
     "t": "\t",
@@ -61,16 +65,24 @@ def has_half(text: str) -> bool:
 
 def paired(text: str) -> str:
     """The text with the halves of surrogate pairs put together; lone halves stay."""
-    if not has_half(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _PAIRS.sub(_one, text) if has_half(text) else text
+
+
+def _one(pairs: re.Match[str]) -> str:
+    return pairs[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 def joined(text: str) -> str:
     """The text with the halves of surrogate pairs put together, and lone halves as U+FFFD."""
     if not has_half(text):
         return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    parts, at = [], 0
+    while at < len(text):
+        end = at + _SLICE
+        end += "\ud800" <= text[end - 1 : end] <= "\udbff"  # its other half may follow
+        parts.append(paired(text[at:end]).translate(_LONE))
+        at = end
+    return "".join(parts)
 
 
 #: Deeper than any shape that we read; what is deeper is not a reply.

@@ -100,13 +100,14 @@ def placeholder(path: str, base: str | None, new: str) -> str:
     What the file has already is none, nor are dots that are valid code.
     """
     own = Counter(line.strip() for line in (base or "").splitlines())
+    fresh = not any(own)
     lines = new.splitlines()
     now: Counter[str] | None = None
     for number in _suspects(lines):
         bare = lines[number].strip()
         if own[bare] and not _ONLY_DOTS.fullmatch(bare):
             continue
-        if _stands_for_more(path, lines, number, base is None or not base.strip()):
+        if _stands_for_more(path, lines, number, fresh):
             if own[bare]:
                 now = now or Counter(line.strip() for line in lines)
                 if own[bare] >= now[bare]:
@@ -115,18 +116,7 @@ def placeholder(path: str, base: str | None, new: str) -> str:
     return ""
 
 
-_SUSPECT = late(
-    r"(?i)\.\.\.|…|\. \. \.|unchanged|no change|same as|as before|as above|like before|\brest\b"
-    r"|remain|existing|previous"
-    r"|original|\bother\b|snip|\bcut\b|\betc\b|and so on|truncated|omitted|keep|\blines\b|stays?"
-    r"|goes here|unverändert|wie "
-    r"|usw|ausgelassen|gekürzt|bestehend|restlich|reste|inchang|comme|existant|sans ch|resto"
-    r"|sin cambios|igual|existente"
-    r"|sem alt|[其剩以上原现已之省保不同残既]|остальн|без изм|как "
-)
-
-
-#: What `_SUSPECT` finds holds one of these, in small letters; finding them is quicker, in many lines together.
+#: In each line that stands for more is one of these, in small letters; they are found in many lines together.
 _STEMS = ("...", ". . .", "unchanged", "no change", "same as", "as before", "as above", "like before", "rest")
 _STEMS += (
     "remain",
@@ -157,18 +147,32 @@ _OTHER_STEMS = ("…", "unverändert", "gekürzt", "остальн", "без и�
 _TOGETHER = 500
 
 
+#: How such a line begins, comment signs inside it and `REM` aside.
+_BEGINS = frozenset("#/*<-;%{\"'(.[=~_✂8>…")
+#: No reply has more lines that could be one.
+_MOST_SUSPECTS = 10_000
+
+
 def _suspects(lines: Sequence[str]) -> Iterator[int]:
+    left = _MOST_SUSPECTS
     for begin in range(0, len(lines), _TOGETHER):
         text = "\n".join(lines[begin : begin + _TOGETHER]).lower()
         stems = _STEMS if text.isascii() else (*_STEMS, *_OTHER_STEMS)
         there = [stem for stem in stems if stem in text]
         for number in range(begin, min(begin + _TOGETHER, len(lines))) if there else ():
-            line = lines[number]
-            if len(line) > _LONGEST:
+            low = lines[number].strip().lower()
+            if len(low) > _LONGEST or not may_be_remark(low):
                 continue
-            low = line.lower()
-            if any(stem in low for stem in there) and _SUSPECT.search(line):
+            if any(stem in low for stem in there):
                 yield number
+                left -= 1
+                if not left:
+                    return
+
+
+def may_be_remark(bare: str) -> bool:
+    """Whether a line may be a comment or words between signs, or have a comment in it."""
+    return bare[:1] in _BEGINS or "#" in bare or "/*" in bare or "//" in bare or bare[:3].lower() == "rem"
 
 
 def _stands_for_more(path: str, lines: Sequence[str], number: int, fresh: bool) -> bool:

@@ -422,7 +422,8 @@ _HIDING = ("<tool_call>", "<function", "tool_code", "[TOOL_CALLS]", "<|python_ta
 #: The end of what came, where it may be the beginning of either; it is within so many letters.
 _LONGEST_TAIL = 400
 _PERHAPS = late(
-    r"(?:^[ \t]{0,40}(?:[`~]{1,4}\w*[ \t]{0,40}(?:\n\s{0,40})?)?|[<\[][\w|<>=/]{0,40}(?:commentary[^<\n]{0,40})?)\Z",
+    r"(?:^[ \t]{0,40}(?:[`~]{1,4}\w*[ \t]{0,40}(?:\n\s{0,40})?)?"
+    r"|(?<!<)[<\[][\w|<>=/]{0,40}+(?:(?<=commentary)[^<\n]{0,40}+)?)\Z",
     re.MULTILINE,
 )
 _HINT = late(

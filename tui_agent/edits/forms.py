@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from msgspec import Struct
 
-from tui_agent.answers.placeholders import placeholder
+from tui_agent.answers.placeholders import may_be_remark, placeholder
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits.change import ChangeKind
 from tui_agent.edits.lines import BOM, ended_like, plain
@@ -34,6 +35,8 @@ _BARE = re.compile(
 #: What some languages unpack: `...rest,`, `...this.other)`.
 _SPREAD = re.compile(r"\.{3}[\w$]+(?:[.(\[].*|[,;)}\]\s]*)")
 _LONGEST = 200
+#: No reply has more lines that could be one.
+_MOST_REMARKS = 50_000
 _MARKER = re.compile(
     r"(?:<{5,9} ?(?:SEARCH|ORIGINAL)|>{5,9} ?(?:REPLACE|UPDATED)|-{5,9} ?SEARCH|\+{5,9} ?REPLACE"
     r"|\*\*\* (?:(?:Begin|End) Patch|(?:Add|Update|Delete) File: ))\b"
@@ -46,9 +49,13 @@ def elision(base: str, new: str) -> str:
         return ""
     there, lines = base.splitlines(), new.splitlines()
     fresh = set(lines).difference(there)
-    found = [bare for line in lines if line in fresh and _leaves_out(bare := line.strip())]
-    own = {line.strip() for line in there} if found else ()
-    return next((bare for bare in found if bare not in own), "")
+    remarks = (bare for line in lines if line in fresh and may_be_remark(bare := line.strip()))
+    own: set[str] = set()
+    for bare in filter(_leaves_out, islice(remarks, _MOST_REMARKS)):
+        own = own or {line.strip() for line in there}
+        if bare not in own:
+            return bare
+    return ""
 
 
 def _leaves_out(bare: str) -> bool:

@@ -185,6 +185,8 @@ def _stands_for_more(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
     if request.content is None:
         return ""
     for part in parts:
+        if len(part.added) > len(part.removed) or len(part.removed) < _FEWEST_STOOD_FOR:
+            continue
         new = [line for line in part.added if line.strip()]
         if new and all(is_remark(request.path, line) for line in new):
             dropped = sum(bool(line.strip()) and not is_remark(request.path, line) for line in part.removed)
