@@ -11,7 +11,7 @@ import pytest
 from support.sessions import calls, model_of, open_session, reply
 
 from tui_agent.edits.change import UNNAMED, Pick
-from tui_agent.errors import EditFailed, SessionError, Unreachable
+from tui_agent.errors import EditFailed, SessionError, TuiAgentError, Unreachable
 from tui_agent.headless.run import JsonTeller, apply_all
 from tui_agent.model.parts import calls_of
 from tui_agent.session.session import Session
@@ -108,7 +108,14 @@ async def test_a_file_that_moved_during_the_answer_is_merged_at_once(workspace: 
         change = session.state.review.changes[0]
         assert (change.state, change.hunks) == ("merged", ("pending",))
         assert (await session.review.diff(change.id)).base[0] == "# mine\n"
+        path.chmod(0o444)
+        with pytest.raises(TuiAgentError, match="write-protected"):
+            await session.review.apply()
+        [waits] = session.state.review.changes
+        assert waits.state == "merged" and "write-protected" in waits.reason
+        path.chmod(0o644)
         await session.review.apply()
+        assert session.state.review.changes[0].reason == change.reason
         assert path.read_text() == "# mine\n" + TEXT.replace("get(url)", "get(url, 5)")
 
 

@@ -55,8 +55,13 @@ class Resolved(Struct, frozen=True):
             and not self.write.merged
             and not change.by_hand
             and not change.tasks
-            and change.reason != MERGED
+            and not _was_merged(change)
         )
+
+
+def _was_merged(change: Change) -> bool:
+    """Whether it was brought together with what somebody else wrote, also if its reason says by now what failed."""
+    return change.reason == MERGED or (change.state == "merged" and not change.by_hand)
 
 
 class Applier:
@@ -96,9 +101,11 @@ class Applier:
         """Give changes that wait on, since a file cannot be written, that as their reason. What moved meanwhile is
         looked at again instead."""
         why = str(error)
-        said = [change for change in changes if change.state == "pending" and change.reason != why]
+        said = [
+            change for change in changes if change.state in ("pending", "merged") and change.reason != why
+        ]
         if said and (isinstance(error, StillWritten) or not isinstance(error, Outdated)):
-            await self._journal.record(*(e.ChangeMoved(one.id, "pending", reason=why) for one in said))
+            await self._journal.record(*(e.ChangeMoved(one.id, one.state, reason=why) for one in said))
 
     async def would_write(self, changes: Sequence[Change]) -> tuple[list[Target], list[str]]:
         """What the files would be with these changes, and a sentence on each change that has no place now.
@@ -208,7 +215,8 @@ class Applier:
         change = item.change
         after = {step.path: step.after for step in done.steps}
         written = after.get(change.rename_to or change.path, "")
-        reason = MERGED if item.write.merged else change.reason if change.state == "merged" else ""
+        merged = item.write.merged or _was_merged(change)
+        reason = MERGED if merged else change.reason if change.state == "merged" else ""
         told: list[e.Lasting] = [
             e.ChangeMoved(change.id, item.write.state, item.write.hunks, reason, written)
         ]
