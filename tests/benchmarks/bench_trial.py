@@ -75,8 +75,9 @@ async def flood(root: Path) -> tuple[float, float]:
             now = time.perf_counter()
             longest, last, most = max(longest, now - last), now, max(most, resident())
 
+    planned = plan(root)  # which the program does in a thread
     looking = asyncio.create_task(look())
-    await run(plan(root), "sh", "-c", "head -c 1000000000 /dev/zero | tr '\\0' 'x' | fold -w 80")
+    await run(planned, "sh", "-c", "head -c 1000000000 /dev/zero | tr '\\0' 'x' | fold -w 80")
     looking.cancel()
     return longest * 1000, most - before
 

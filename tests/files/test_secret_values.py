@@ -135,6 +135,24 @@ def test_a_dump_of_a_value_is_masked_by_its_rows(form: str) -> None:
     assert clean == "\n".join(["before", rows[0], MASK, MASK, *rows[3:], "after"])
 
 
+@pytest.mark.parametrize(
+    "wrapped", [lambda value: value, lambda value: base64.b64encode(value.encode()).decode()]
+)
+def test_a_long_text_is_looked_through_in_pieces_and_a_value_may_lie_across_two(
+    wrapped: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value, piece = "canary-secret-alpha", 1 << 9
+    monkeypatch.setattr(secret_values, "_SLICE", piece)
+    values = SecretValues({"a": values_in(f"API_TOKEN={value}", named=True)})
+    for before in range(2 * piece - 40, 2 * piece + 4):
+        text = f"{'x' * (before - 1)} {wrapped(value)} {'y' * piece}"
+        clean, names = values.masked(text)
+        assert wrapped(value)[4:-6] not in clean and names == {"a"}, before
+    rows = "".join(f"{at:08x}: {value[at : at + 16].encode().hex(' ', 2)}\n" for at in (0, 16))
+    for before in range(2 * piece - 20, 2 * piece + 4, 4):
+        assert MASK in values.masked(f"{'x' * (before - 1)}\n{rows}{'y' * piece}")[0], before
+
+
 def test_a_word_of_the_project_is_masked_only_as_a_word_of_its_own() -> None:
     secrets = SecretValues({".env": [Value(b"correcthorse", plain=True)]})
     assert secrets.masked("incorrecthorses")[0] == "incorrecthorses"

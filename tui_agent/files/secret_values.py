@@ -432,7 +432,7 @@ class SecretValues:
 
     def _without_dumps(self, text: str) -> tuple[str, frozenset[str]]:
         """The text with `MASK` in place of the rows of a dump, as of `xxd`, `hexdump` and `od`, that hold a value."""
-        if not _DUMPED.search(text):
+        if not any(_ROW.search(text, at, at + _SLICE + _ADDRESS) for at in range(0, len(text), _SLICE)):
             return text, frozenset()
         parts: list[str] = []
         names: set[str] = set()
@@ -467,17 +467,20 @@ class SecretValues:
         return value
 
     def _spans(self, data: bytes) -> list[tuple[int, int, int]]:
-        dense = data.translate(None, _SPACE)
+        slices = range(0, len(data), _SLICE)
+        dense = b"".join([data[start : start + _SLICE].translate(None, _SPACE) for start in slices])
         found: set[tuple[int, int]] = set()
         for width, code, table in ((8, "Q", self._long), (4, "I", self._short)):
             words = memoryview(dense)[: len(dense) - len(dense) % width].cast(code)
-            if not table or table.keys().isdisjoint(words):
-                continue
-            for at in compress(count(), map(table.__contains__, words)):
-                for number, offset in table[words[at]]:
-                    start, needle = at * width - offset, self._needles[number]
-                    if start >= 0 and dense.startswith(needle.data, start):
-                        found.add((start, number))
+            for first in range(0, len(words) if table else 0, _SLICE // width):
+                here = words[first : first + _SLICE // width]
+                if table.keys().isdisjoint(here):
+                    continue
+                for at in compress(count(first), map(table.__contains__, here)):
+                    for number, offset in table[words[at]]:
+                        start, needle = at * width - offset, self._needles[number]
+                        if start >= 0 and dense.startswith(needle.data, start):
+                            found.add((start, number))
         return list(self._in_text(data, dense, sorted(found))) if found else []
 
     def _in_text(
@@ -499,6 +502,8 @@ class SecretValues:
             yield first, last, needle.value
 
 
+#: Bytes that are looked through at once, since other threads wait for that long, and by how many a row is seen.
+_SLICE, _ADDRESS = 1 << 17, 64
 #: Rows that begin with where they are, and such a row.
 _DUMPED = late(
     r"^[0-9a-fA-F]{5,15}[08]:?[ \t]+\S[^\r\n]*(?:\r?\n[0-9a-fA-F]{5,15}[08]:?[ \t]+\S[^\r\n]*)*", re.MULTILINE

@@ -57,16 +57,28 @@ class Output:
 
     def ends(self, size: int) -> tuple[bytes, int]:
         """So many bytes, half of them from each end with a line that says what is missing, and the lines left out."""
-        content = self.content()
-        if len(content) <= size:
-            return content, 0
-        head, tail = content[: size // 2], content[-(size // 2) :]
+        kept = len(self._head) + self._in_tail
+        if kept <= size:
+            return self.content(), 0
+        # not of `content`: copies of ten megabytes would hold up every other thread
+        head, tail = bytes(self._head[: size // 2]), self._last(size // 2)
         # a line that is longer than an end of it is cut where the end is
         head = head[: head.rfind(b"\n") if b"\n" in head else None]
         tail = tail[tail.find(b"\n") + 1 :] if b"\n" in tail[:-1] else tail
-        left = max(0, content.count(b"\n") - head.count(b"\n") - tail.count(b"\n"))
-        missing = f"{left:,} lines" if left > 1 else f"{len(content) - len(head) - len(tail):,} bytes"
+        lines = self._head.count(b"\n") + sum(piece.count(b"\n") for piece in self._tail)
+        left = max(0, lines - head.count(b"\n") - tail.count(b"\n"))
+        missing = f"{left:,} lines" if left > 1 else f"{kept - len(head) - len(tail):,} bytes"
         return head + f"\n[{missing} left out]\n".encode() + tail, left
+
+    def _last(self, size: int) -> bytes:
+        """So many bytes from the end of what is kept."""
+        pieces: deque[bytes] = deque()
+        for piece in (*reversed(self._tail), self._head):
+            pieces.appendleft(bytes(piece[-size:]))
+            size -= len(pieces[0])
+            if not size:
+                break
+        return b"".join(pieces)
 
     def last_line(self) -> str:
         """The last line that holds something, for the status line."""
