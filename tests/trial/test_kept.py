@@ -14,7 +14,7 @@ from support.sessions import open_session
 from tui_agent.errors import SessionError
 from tui_agent.trial.kept import KeptLayer, key_of
 from tui_agent.trial.plan import MEGABYTE, Seed, plan
-from tui_agent.trial.run import Keeping, Run, RunResult
+from tui_agent.trial.run import LentToRun, Run, RunResult
 
 #: A build as make does it: made again where the source is newer. It says what it has done.
 BUILD = (
@@ -64,7 +64,7 @@ class Views:
         told.set_result(set(ignored))
         try:
             return await Run(30).in_view(
-                replace(made, kept=lent.folder), ["/bin/sh", "-c", command], ENVIRON, Keeping(lent, told)
+                replace(made, kept=lent.folder), ["/bin/sh", "-c", command], ENVIRON, LentToRun(lent, told)
             )
         finally:
             lent.close()

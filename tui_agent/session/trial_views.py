@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tui_agent.trial.kept import KeptLayer
     from tui_agent.trial.on_copy import RunFolder
     from tui_agent.trial.plan import Seed, ViewPlan
-    from tui_agent.trial.run import Keeping
+    from tui_agent.trial.run import LentToRun
     from tui_agent.trial.rungs import Rung
 
 #: Where it is kept how commands ran in each workspace, in the folder of sessions.
@@ -231,11 +231,11 @@ class TrialViews:
         seeds, _ = await self._seeds()
         return await asyncio.to_thread(_digest, seeds)
 
-    async def keeping(self, prepared: Prepared, command: str, by: By) -> Keeping | None:
+    async def keeping(self, prepared: Prepared, command: str, by: By) -> LentToRun | None:
         """The layer of builds for a view with the machine's own overlay; None where there is none to be had. What the
         model runs adds nothing to it, since checks go on from there."""
         from tui_agent.trial.kept import MARKED, key_of
-        from tui_agent.trial.run import Keeping
+        from tui_agent.trial.run import LentToRun
 
         if prepared.plan.isolated != "overlay" or self._copied or not self._settings.kept:
             return None
@@ -249,7 +249,7 @@ class TrialViews:
         lent = await asyncio.to_thread(lambda: self._kept.lend(key, paths, clean=clean, command=command))
         if lent is None:
             return None
-        return Keeping(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
+        return LentToRun(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
 
     async def forget_builds(self) -> bool:
         """Throw away what builds keep: whether there was anything. Raises `SessionError` while a command uses it."""

@@ -243,7 +243,7 @@ class LentLayer:
 
 
 def key_of(seeds: Iterable[Seed], values: Iterable[str]) -> str:
-    """What makes another layer: what is hidden, what stands in its place, and the variables that were asked for."""
+    """What makes another layer: hidden files, their content in a view, and the variables that were asked for."""
     digest = hashlib.sha256()
     for seed in sorted(seeds, key=lambda seed: (seed.overlay, seed.path)):
         if seed.kind == "hidden" and ".git" not in seed.path.split("/"):

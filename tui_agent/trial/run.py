@@ -58,7 +58,7 @@ class RunResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class LentToRun:
     """The layer of builds that a view is over; `ignored` are paths in folders of `kept.MARKED` that git ignores."""
 
     lent: LentLayer
@@ -101,7 +101,7 @@ class Run:
         plan: ViewPlan,
         argv: Sequence[str],
         variables: Mapping[str, str],
-        keeping: Keeping | None = None,
+        keeping: LentToRun | None = None,
     ) -> RunResult:
         """Runs it in a view of its own; `keeping` has what builds keep of it. Raises `NoView`, and OSError where the
         disk does not take a copy."""
