@@ -1,4 +1,4 @@
-"""The long proofs: `python -m tests.proofs attacks|faults|fuzz|soak|local|providers [NAME] [--scale N] [--part I/N]`.
+"""The long proofs: `python -m tests.proofs PROOF [NAME] [--scale N] [--part I/N]`; PROOF is one of `DOCUMENTS`.
 
 Each module `tests/<proof>/prove_*.py` has a function `prove(tally, scale)` that counts its cases. `scale` is 1.0 for
 the figures that the documents promise; less is a quick look. The table of each module is written into the proof's
@@ -36,6 +36,7 @@ DOCUMENTS = {
     "fuzz": ROOT / "docs" / "edits.md",
     "local": ROOT / "docs" / "local-models.md",
     "providers": ROOT / "docs" / "providers.md",
+    "projects": ROOT / "docs" / "trial-runs.md",
 }
 
 

@@ -14,7 +14,11 @@ PATIENCE_SECONDS = 90
 
 
 def run(
-    *words: str, folder: Path, environment: Mapping[str, str] | None = None, stdin: str = ""
+    *words: str,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    stdin: str = "",
+    patience: float = PATIENCE_SECONDS,
 ) -> subprocess.CompletedProcess[str]:
     """Run it to its end in `folder`; never raises for its exit status."""
     return subprocess.run(
@@ -24,7 +28,7 @@ def run(
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=PATIENCE_SECONDS,
+        timeout=patience,
         check=False,
     )
 
