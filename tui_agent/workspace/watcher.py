@@ -23,8 +23,14 @@ POLL_DELAY: Final = 2000
 MAX_BATCH: Final = 2000
 MOST_PLANS: Final = 3
 
+_NOT_UTF8: Final = "a file has a name that is not UTF-8, so changes are looked for every two seconds"
+
 Raw = set[tuple[int, str]]
 MakeNotify = Callable[..., RustNotify]
+
+
+class _Unreadable(Exception):
+    """A path that changed has no name as text: with it all events of the moment are lost."""
 
 
 class Watcher:
@@ -41,21 +47,26 @@ class Watcher:
 
         Raises `ChildFailed` where nothing can be watched.
         """
-        announced = False
+        announced, unreadable = False, ""
         while True:
             repository, plan, ears, why = await asyncio.to_thread(self._begin)
+            why, unreadable = why or unreadable, ""
             try:
                 seen = Seen(replan=not await asyncio.to_thread(plan.holds))
                 if not announced or why:
                     newest = await asyncio.to_thread(plan.newest)
                     yield {"state": "polling" if self._polling else "watching", "why": why, "newest": newest}
-                else:
+                if announced:
                     yield {"changes": [], "git": False, "relist": True}  # what happened while nobody watched
                 announced = True
                 if seen.replan:  # where much goes on it is planned again now and then, not all the time
                     await asyncio.sleep(DEBOUNCE / 1000)
                 while not seen.replan:
-                    raw = await ears.hear()
+                    try:
+                        raw = await ears.hear()
+                    except _Unreadable:  # the system's events name it again and again, a look does not
+                        unreadable, self._polling = "" if self._polling else _NOT_UTF8, True
+                        break
                     _check_folder(self._root)
                     seen = await asyncio.to_thread(read_changes, self._root, repository, plan, raw)
                     for item in _items(seen):
@@ -132,6 +143,8 @@ class _Ears:
                 listen = threading.Thread(target=self._listen, args=(notify, loop, self._queue), daemon=True)
                 listen.start()
         heard = await self._queue.get()
+        if isinstance(heard, WatchfilesRustInternalError) and "decode path" in str(heard):
+            raise _Unreadable
         if isinstance(heard, Exception):
             raise _failed(heard)
         return heard
