@@ -199,7 +199,7 @@ async def test_a_watcher_that_breaks_says_so(tmp_path: Path) -> None:
 async def test_a_name_that_is_not_utf_8_ends_no_watching(tmp_path: Path) -> None:
     """The system's events cannot name it: from then on changes are looked for, and all is listed once."""
     async with watching(tmp_path) as told:
-        Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xffd.txt")).write_text("x")
+        make_tree(tmp_path, [os.fsdecode(b"b\xffd.txt")])
         await told.until(lambda seen: seen.relist)
     assert [state for state, _ in told.states] == ["watching", "polling"] and "UTF-8" in told.states[1][1]
 
