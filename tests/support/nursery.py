@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 
 from tui_agent.processes import child
 from tui_agent.processes.connection import variables
-from tui_agent.processes.forked import ForkedProcess, ProcessCopy, adopt, become
+from tui_agent.processes.forked import ProcessCopy, adopt, become
 
 MODULES = ("tui_agent.model.worker", "tui_agent.workspace.worker")
 #: The number of clone(2) where it is known, and its flag for a child of the nursery's own parent.
@@ -42,21 +42,26 @@ def use() -> None:
 
 async def _spawn(module: str, env: Mapping[str, str]) -> Any:
     given = variables(env)
-    if module not in MODULES or given.get("LD_PRELOAD") or given.get("PYTHONPATH") != _imported_from:
-        return await _started_as_ever(module, env)
-    return await _forked(module, given)
+    plain = not given.get("LD_PRELOAD") and given.get("PYTHONPATH") == _imported_from
+    copied = _forked(module, given) if module in MODULES and plain else None
+    return await (adopt(copied) if copied else _started_as_ever(module, env))
 
 
-async def _forked(module: str, given: Mapping[str, str]) -> ForkedProcess:
-    nursery = _nursery()
+def _forked(module: str, given: Mapping[str, str]) -> ProcessCopy | None:
+    """A copy of the nursery; None where the system makes none."""
     pipes = [os.pipe() for _ in range(3)]
     (stdin, our_stdin), (our_stdout, stdout), (our_stderr, stderr) = pipes
     told = json.dumps({"module": module, "variables": dict(given), "folder": os.getcwd()}).encode()
-    socket.send_fds(nursery, [told], [stdin, stdout, stderr])
-    for descriptor in (stdin, stdout, stderr):
+    try:
+        nursery = _nursery()
+        socket.send_fds(nursery, [told], [stdin, stdout, stderr])
+        pid = nursery.recv(32)
+    except OSError:
+        pid = b""
+    ours = (our_stdin, our_stdout, our_stderr)
+    for descriptor in (stdin, stdout, stderr, *(() if pid else ours)):
         os.close(descriptor)
-    pid = int(nursery.recv(32))
-    return await adopt(ProcessCopy(pid, our_stdin, our_stdout, our_stderr))
+    return ProcessCopy(int(pid), *ours) if pid else None
 
 
 @cache
