@@ -76,7 +76,7 @@ _ANYWHERE = [
     Action("commands.take", "Put what the last command wrote into the review"),
     Action("commands.forget_builds", "Throw away what builds keep for commands"),
     Action("commands.show_test_files", "Show commands the test files that look secret"),
-    Action("commands.hide_test_files", "Hide from commands the test files that look secret, for good"),
+    Action("commands.hide_test_files", "Hide from commands the test files that look secret"),
     Action("checks.run", "Run the checks: on what is proposed, or in the folder"),
     Action("checks.accept", "Checks of this folder: try and choose them", writes=True),
     Action("pane.next", "Go to the next pane"),
