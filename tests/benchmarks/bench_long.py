@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -189,7 +189,7 @@ def shown(request: ModelRequest) -> list[dict[str, str]]:
 
 
 @contextmanager
-def folder(files: dict[str, str]) -> Iterator[Path]:
+def folder(files: dict[str, str]) -> Generator[Path]:
     """A workspace, and a home of its own."""
     with TemporaryDirectory(prefix="tui-agent-long-") as place:
         os.environ["TUI_AGENT_HOME"] = f"{place}/home"

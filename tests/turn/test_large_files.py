@@ -169,6 +169,7 @@ def test_places_are_shown_evenly_and_never_more_than_there_is_room_for() -> None
     assert all(any(first <= hit <= last for first, last in found) for hit in (300, 700))
     assert sum(len(lines[n - 1]) + 8 for first, last in found for n in range(first, last + 1)) <= 3_000
     assert Portions("\n".join(lines), Wanted()).fitting(100) == ((1, 7),)
+    assert Portions("\n".join(lines), Wanted(words="Rename line 555")).fitting(600) == ((1, 12), (547, 571))
     assert Portions("x" * 5_000, Wanted()).fitting(100) == ()
     assert within([(5, 9), (1, 4), (20, 99)], 30) == ((1, 9), (20, 30))
 

@@ -21,7 +21,7 @@ _HEAD = 12
 _MOST_NAMES, _MOST_OCCURRENCES = 100, 5_000
 #: What a line's number takes beside the line and its end, in bytes; a longer line is cut.
 _NUMBER, LONGEST = 7, 2_000
-_WORD = re.compile(r"[^\W\d]\w{2,79}")
+_WORD = re.compile(r"\w{3,80}")
 _DEFINES = (
     r"\b(?:def|class|function|func|fn|struct|interface|type|enum|trait|impl|const|let|var|module|sub)\s+"
 )

@@ -291,7 +291,8 @@ def _encodable(path: str) -> bool:
 
 def _too_large(path: str, size: int, limit: int) -> TooLarge:
     return TooLarge(
-        f"{shown(path)} has {size:,} bytes or more, the limit is {limit:,}", "ask for a part of it"
+        f"{shown(path)} has {size:,} bytes or more, the limit is {limit:,}",
+        "look at a part of it with a command, such as `sed -n 1,200p`",
     )
 
 
