@@ -186,15 +186,20 @@ async def test_what_one_deletes_and_another_edits_is_a_conflict(folder: Path):
 
 async def test_renames_creations_and_deletions_come_as_what_they_are(folder: Path):
     (folder / "old.txt").write_text("old\n")
-    changes = [{"path": "a.txt", "renameTo": "b.txt"}, {"path": "new.txt", "content": "new\n"}]
+    (folder / "run.sh").write_text("run\n")
+    (folder / "a.txt").chmod(0o600)
+    bits = {"path": "run.sh", "diff": "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n"}
+    changes = [bits, {"path": "a.txt", "renameTo": "b.txt"}, {"path": "new.txt", "content": "new\n"}]
     model = GoalModel({ONE: [reply(fileChanges=[*changes, {"path": "old.txt", "delete": True}])]})
     async with working(folder, model, TASKS) as session:
         await session.subtasks.run("one")
         await session.subtasks.settled()
         kinds = {change.path: change.kind for change in session.state.review.open}
-        assert kinds == {"a.txt": "rename", "new.txt": "create", "old.txt": "delete"}
+        assert kinds == {"a.txt": "rename", "new.txt": "create", "old.txt": "delete", "run.sh": "edit"}
         await session.review.apply()
-    assert git(folder, "ls-files", "--others").split() == ["b.txt", "new.txt"]
+    assert git(folder, "ls-files", "--others").split() == ["b.txt", "new.txt", "run.sh"]
+    modes = {name: (folder / name).stat().st_mode & 0o777 for name in ("b.txt", "run.sh")}
+    assert (modes["b.txt"], modes["run.sh"] & 0o100) == (0o600, 0o100)
 
 
 async def test_what_goes_on_from_the_work_of_another_is_no_conflict_with_it(tmp_path: Path):

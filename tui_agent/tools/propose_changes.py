@@ -200,8 +200,13 @@ def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | N
 
 
 def _as_shown(context: ToolContext, change: Change) -> Change:
-    """The change with what is said of it before anybody applies it. Blocking."""
+    """The change with what is said of it before anybody applies it. Blocking.
+
+    The files of a sub-task's copy have other names in the folder that the copies are made of: that says nothing.
+    """
     change = _without_secrets(context, change)
+    if context.part:
+        return change
     place = context.workspace.root / context.workspace.gate.place(change.path, "write").path
     if change.ask or change.state == "failed" or not has_other_names(place):
         return change
