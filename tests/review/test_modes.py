@@ -10,6 +10,7 @@ import pytest
 from support.sessions import open_session, reply
 
 from tui_agent.edits.change import Pick
+from tui_agent.log.fork import fork
 
 
 def mode(path: Path) -> int:
@@ -74,6 +75,27 @@ async def test_what_the_person_made_private_stays_so_when_an_apply_is_done_again
         await session.review.undo()
         await session.review.redo()
         assert mode(root / "new.txt") == 0o600
+
+
+async def test_a_view_an_open_buffer_and_a_fork_know_the_modes_too(root: Path) -> None:
+    bits = "diff --git a/b.sh b/b.sh\nold mode 100644\nnew mode 100755\n"
+    (root / "b.sh").write_text("x\n")
+    changes = [{"path": "private.txt", "renameTo": "d/p.txt"}, {"path": "b.sh", "diff": bits}]
+    async with open_session(root, [reply("Both.", fileChanges=changes)]) as session:
+        await session.files.open("b.sh")
+        session.files.edit("b.sh", "typed\nx\n", (0, 0), (0, 0))
+        await session.chat.submit("do both")
+        await session.chat.finished()
+        await session.commands.run("stat -c %a d/p.txt b.sh")
+        await session.commands.ended()
+        assert session.state.commands.results[0].output.split() == ["600", "755"]
+        await session.review.apply()
+        await session.files.save("b.sh")
+        assert (mode(root / "d/p.txt"), mode(root / "b.sh")) == (0o600, 0o755)
+        data, name = session.folders.data, session.state.session.id
+    async with open_session(root, session=fork(data, name).id, services=False) as session:
+        await session.review.undo()
+        assert (mode(root / "private.txt"), mode(root / "b.sh") & 0o111) == (0o600, 0)
 
 
 async def test_a_diff_may_make_files_executable(root: Path) -> None:
