@@ -165,11 +165,13 @@ class ChatPane(Pane):
             self._unsent = ""
             self._send_prompt()
 
-    def on_no_model_line_found(self, message: NoModelLine.Found) -> None:
+    @on(NoModelLine.ModelsFound)
+    def _offer_models(self, message: NoModelLine.ModelsFound) -> None:
         self.query_one(Welcome).offer(message.models)
         self.query_one(NoModelLine).show(told=self.query_one(Welcome).offers)
 
-    def on_prompt_below_asked(self) -> None:
+    @on(Prompt.BelowAsked)
+    def _open_models(self) -> None:
         if self.query_one(Welcome).offers:
             self.post_message(self.ActionAsked("session.model"))
 

@@ -364,7 +364,7 @@ class ContinueLine(PromptLine):
 class NoModelLine(Static):
     """Looks once, when no model is chosen: at names of variables, and at servers on this machine. It asks no model."""
 
-    class Found(Message):
+    class ModelsFound(Message):
         """The models that could be used here."""
 
         def __init__(self, models: Sequence[Suggestion]) -> None:
@@ -390,7 +390,7 @@ class NoModelLine(Static):
         key = keys.shown("session.model") if keys is not None else ""
         found = await self._session.models.find()
         self.update(plain(no_model_words(found, key)))
-        self.post_message(self.Found(found))
+        self.post_message(self.ModelsFound(found))
 
 
 def no_model_words(found: Sequence[Suggestion], key: str) -> str:
