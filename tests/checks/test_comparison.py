@@ -64,6 +64,12 @@ def test_a_failure_that_a_second_run_does_not_have_is_no_new_one() -> None:
     assert not still_there(nameless, OK, OK)[0].is_worse
 
 
+def test_a_run_that_broke_is_worse_than_one_that_named_its_failures() -> None:
+    assert difference(unknown("SyntaxError: x"), failed("old")).is_worse
+    assert difference(unknown(status=2), failed("old")).is_worse
+    assert difference(unknown(), Finding(False, 1, 3, 1)).is_worse
+
+
 def test_a_run_of_tests_alone_counts_if_it_ran_as_many() -> None:
     assert has_run(OK, ("a", "b", "c", "c"))
     assert not has_run(Finding(True, 0, 0, 0), ("src/lib.rs - f",))

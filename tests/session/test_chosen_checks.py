@@ -131,6 +131,7 @@ async def test_what_0_1_0_has_kept_is_read(root: Path) -> None:
 
 async def test_trying_a_check_says_what_it_finds_and_gives_its_baseline(root: Path) -> None:
     fails = f"echo 'FAILED a.py::old - x'; echo '1 failed, 2 passed in 0.01s'; {TEST}; exit 1"
+    long = f"seq 9999; echo '  2 passing'; echo '  3 failing'; seq 9999; {TEST}; exit 3"  # its middle is not shown
     async with open_session(root, [reply("It.", fileChanges=[RIGHT])], interactive=True) as session:
         assert not session.state.commands.results
         words = [
@@ -140,12 +141,14 @@ async def test_trying_a_check_says_what_it_finds_and_gives_its_baseline(root: Pa
                 (fails, None),
                 ("nowhere-to-be-found", None),
                 ("sleep 60", 1.0),
+                (long, None),
             )
         ]
         assert words[0].startswith("✓ ")
         assert words[1].startswith("✗ 1 fails already · ")
         assert words[2].startswith("program missing")
         assert words[3].startswith("not done in 1 s")
+        assert words[4].startswith("✗ 3 fail already · ")
         await session.checks.accept([CheckCommand("old", fails)])
         before = len(ran(session))
         await session.chat.submit("make it 2")

@@ -55,6 +55,8 @@ def difference(now: Finding, before: Finding) -> Difference:
         return Difference()
     if before.ok:
         return Difference(now.failed or len(now.failures) or None, 0, now.failures)
+    if (before.failures or before.failed) and not now.failures and not now.failed:
+        return Difference(None, None)  # it broke before it could tell, or in a way that it does not count
     if now.failures or before.failures:
         new, old = _apart(now.failures, before.failures)
         more = _unnamed(now) - _unnamed(before)

@@ -7,6 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -17,7 +18,7 @@ from tui_agent.checks.found import concerns, found_in
 from tui_agent.checks.places import places
 from tui_agent.checks.projects.files import Project
 from tui_agent.checks.projects.workspaces import narrowed
-from tui_agent.errors import SessionError
+from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
 from tui_agent.log.journal import Journal
@@ -342,7 +343,17 @@ class Checks:
             check.command, where, timeout, seeded, pending=pending, low=low
         )
         self._baselines.took(check.command, ran.seconds)
-        return ran, await asyncio.to_thread(_found, ran, report)
+        return ran, await asyncio.to_thread(self._found, ran, report)
+
+    def _found(self, ran: CommandResult, report: str) -> Finding:
+        """What a run found, by all that is kept of its output: what a result shows leaves out the middle. Blocking."""
+        from tui_agent.checks.reports import outcome_of_report
+
+        output = ran.output
+        if ran.cut:
+            with suppress(TuiAgentError):
+                output = self._commands.whole_output(ran.id)
+        return finding(ran.ok, ran.status, output, outcome_of_report(report))
 
     async def _as_it_is(self, check: CheckCommand, low: bool) -> tuple[CommandResult, Finding]:
         """Run a check without what is proposed."""
@@ -489,13 +500,6 @@ class Checks:
 
         if not self.state.turn.running:
             self._round = asyncio.get_running_loop().create_task(after(), name="checks")
-
-
-def _found(ran: CommandResult, report: str) -> Finding:
-    """What a run found. Blocking."""
-    from tui_agent.checks.reports import outcome_of_report
-
-    return finding(ran.ok, ran.status, ran.output, outcome_of_report(report))
 
 
 def _later(path: Path, since: float) -> bool:
