@@ -1,4 +1,4 @@
-"""Reading: answers of five megabytes in the worst forms, and for how long they hold the interpreter."""
+"""Answers of five megabytes in the worst forms, read and placed, and for how long that holds the interpreter."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import json
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from figures import Figure, show
 from support.shapes import FUNCTIONS, RESPONSE
 
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.tools import ToolsReader
+from tui_agent.answers.values import ChangeRequest
+from tui_agent.edits.proposals import propose
 from tui_agent.model.client import CallChunk
 
 SIZE = 5_000_000
@@ -58,6 +61,14 @@ FORMS = {
     ),
     "broken JSON": lambda: '{"summary": "S", "fileChanges": [' + much('{"path": "a", "content": "f("x")"},'),
     "open brackets": lambda: much("{"),
+    "open brackets, a line each": lambda: much("{\n"),
+    "JSON values in fences": lambda: much('```json\n{"a": 1}\n```\n'),
+    "JSON values among words": lambda: much('Words here.\n```json\n{"name": "x", "b": [1, 2]}\n```\n'),
+    "replies in fences": lambda: much('```json\n{"summary": "x", "todos": []}\n```\n'),
+    "calls as text": lambda: much('<tool_call>\n{"name": "read", "arguments": {}}\n</tool_call>\n'),
+    "thoughts": lambda: much("<think>a</think>\n"),
+    "thoughts among words": lambda: much("x\n<think>a</think>\n"),
+    "opening signs": lambda: much("<"),
     "empty objects": lambda: '{"summary": "S", "fileChanges": [' + much("{},"),
 }
 #: Arguments of one call of `propose_changes`, in the tools dialect.
@@ -71,6 +82,25 @@ CALLS = {
     "numbers": lambda: '{"changes": [' + much("1,") + "1]}",
     "lists": lambda: '{"changes": [' + much("[],") + "[]]}",
 }
+#: Lines of whole content, new for a file of fifty lines.
+LINES = {
+    "stub bodies": "    def f(self): ...\n",
+    "remarks that leave nothing out": "# otherwise the rest was kept before x = 1\n",
+    "words of remarks in code": "value = other.keep(original, existing, previous)\n",
+    "escapes": "a = '\\\\n' + \"&lt;\"\n",
+}
+BASE = "x = 1\n" * 50
+
+
+def place(content: str) -> None:
+    propose(ChangeRequest("a.py", content=content), 1, 1, BASE, "0", lambda _: "1")
+
+
+def read_prose(text: str) -> None:
+    reader = ToolsReader(RESPONSE, FUNCTIONS)
+    for at in range(0, len(text), PIECE):
+        reader.text(text[at : at + PIECE])
+    reader.finish(False)
 
 
 def read_structured(text: str) -> None:
@@ -115,7 +145,9 @@ def measured(read: Callable[[str], None], text: str) -> tuple[float, float]:
 def main() -> None:
     forms = [
         *((name, read_structured, make) for name, make in FORMS.items()),
+        *((f"as prose: {name}", read_prose, make) for name, make in FORMS.items()),
         *((f"a call: {name}", read_call, make) for name, make in CALLS.items()),
+        *((f"content: {name}", place, partial(much, line)) for name, line in LINES.items()),
     ]
     figures: list[Figure] = []
     for name, read, make in forms:
@@ -123,7 +155,7 @@ def main() -> None:
         # the better of two, for the other programs on the machine empty the processor's caches
         spent, longest = map(min, zip(measured(read, text), measured(read, text), strict=True))
         figures += [
-            Figure(f"5 MB read: {name}", spent * 1000, 500, " ms"),
+            Figure(f"5 MB, {name}", spent * 1000, 500, " ms"),
             Figure("  longest step", longest * 1000, 50, " ms"),
         ]
     show(figures)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 #: A string of most languages, or what is left of a line after a quote that nobody closes.
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*(?:\"|$)|'(?:\\.|[^'\\])*(?:'|$)|`(?:\\.|[^`\\])*(?:`|$)")
@@ -12,6 +13,8 @@ _QUOTE = re.compile(r"(?:^|[\s=(,\[{:+])&(?:quot|apos|#0?39|#0?34|#x27|#x22);")
 _SURE_BREAK = re.compile(r"[\w:;{})\]]\\n\\t|\\n {2,}.*\\''|\\''.*\\n(?:$| )")
 _BREAK = re.compile(r"\\n(?=\s{2,}|\\n|\s*$|[\w@#}\])])")
 _REMARK = ("#", "//", "/*", "*", "--", "%", ";", "<!--")
+#: No reply has more lines with one of them.
+_MOST_LINES = 20_000
 #: Files in which both are ordinary.
 _ORDINARY = (
     *(".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte", ".astro", ".jsx", ".tsx", ".xsl", ".php"),
@@ -26,10 +29,10 @@ def escaped(path: str, base: str, new: str) -> str:
     if ("\\n" not in new and "&" not in new) or path.lower().endswith(_ORDINARY):
         return ""
     there = set(base.split("\n"))
-    for line in new.split("\n"):
+    lines = (line for line in new.split("\n") if ("\\n" in line or "&" in line) and line not in there)
+    for line in islice(lines, _MOST_LINES):
         bare = line.lstrip()
-        remark = bare.startswith(_REMARK) and not bare.startswith("#include")
-        if ("\\n" not in line and "&" not in line) or line in there or remark:
+        if bare.startswith(_REMARK) and not bare.startswith("#include"):
             continue
         code = _STRING.sub("''", line)
         if found := _ENTITY.search(code):

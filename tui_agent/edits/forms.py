@@ -36,7 +36,7 @@ _BARE = re.compile(
 _SPREAD = re.compile(r"\.{3}[\w$]+(?:[.(\[].*|[,;)}\]\s]*)")
 _LONGEST = 200
 #: No reply has more lines that could be one.
-_MOST_REMARKS = 50_000
+_MOST_REMARKS = 10_000
 _MARKER = re.compile(
     r"(?:<{5,9} ?(?:SEARCH|ORIGINAL)|>{5,9} ?(?:REPLACE|UPDATED)|-{5,9} ?SEARCH|\+{5,9} ?REPLACE"
     r"|\*\*\* (?:(?:Begin|End) Patch|(?:Add|Update|Delete) File: ))\b"
