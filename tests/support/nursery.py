@@ -31,6 +31,8 @@ MODULES = ("tui_agent.model.worker", "tui_agent.workspace.worker")
 _CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine(), 0) if sys.platform == "linux" else 0
 _CLONE_PARENT = 0x8000
 _MOST_BYTES = 1 << 20
+#: The process whose children they are: one that a test forks could not wait for them.
+_OWNER = os.getpid()
 _started_as_ever, _imported_from = child.spawn, variables({}).get("PYTHONPATH")
 
 
@@ -43,7 +45,8 @@ def use() -> None:
 async def _spawn(module: str, env: Mapping[str, str]) -> Any:
     given = variables(env)
     plain = not given.get("LD_PRELOAD") and given.get("PYTHONPATH") == _imported_from
-    copied = _forked(module, given) if module in MODULES and plain else None
+    ours = module in MODULES and os.getpid() == _OWNER
+    copied = _forked(module, given) if ours and plain else None
     return await (adopt(copied) if copied else _started_as_ever(module, env))
 
 
