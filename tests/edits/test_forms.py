@@ -293,6 +293,7 @@ def test_a_diff_that_removes_a_file_shows_lines_that_it_has() -> None:
     gone = "--- a/m.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-{}\n"
     [right] = patches.requests(gone.format("a = 1"), ChangeRequest("m.py"))
     [wrong] = patches.requests(gone.format("z = 1"), ChangeRequest("m.py"))
-    assert isinstance(right, ChangeRequest) and forms.propose(right, "a = 1\n").kind == "delete"
+    assert isinstance(right, ChangeRequest) and isinstance(wrong, ChangeRequest)
+    assert forms.propose(right, "a = 1\n").kind == "delete"
     with pytest.raises(EditFailed, match="lines that the file does not have"):
         forms.propose(wrong, "a = 1\n")

@@ -37,9 +37,9 @@ _SURELY_SHOWS = (
     r"|\bdiscarded\b"
     r"|^\W*(?:instead of|rather than)\b|^\W*(?:bad|wrong|not like|not so|no|the wrong \w+|before)\W*$"
     r"|\bnaive\b"
-    r"|zum beispiel|\bbeispiel\w*\W*$|beispielsweise|\bwäre\b|\bkönnte\b|par exemple|por ejemplo"
+    r"|zum beispiel|\bbeispiel\w*\W*$|beispielsweise|\bwäre\b|\bkönnte\b|par exempl[e]|por ejemplo"
     r"|ad esempio|per esempio"
-    r"|por exemplo|\bexemple\s*:|例如|例えば|比如|譬如|예를 들|например"
+    r"|por exempl[o]|\bexempl[eo]\s*:|例如|例えば|比如|譬如|예를 들|например"
 )
 #: Words that tell what was done before, by somebody else, or how something is written.
 _PERHAPS_SHOWS = (
@@ -67,19 +67,21 @@ _PERHAPS_SHOWS = (
 )
 #: Words by which a line says that what it is about is to be done.
 _STEMS = (
-    r"add|fix|chang|remov|delet|replac|updat|renam|mov|mak|us|edit|appl|insert|pin|clamp|rais|return"
-    r"|wrap|append|creat"
-    r"|writ|revert|correct|switch|extend|adapt|bump|adjust|introduc|drop|swap|convert|handl|check|guard"
-    r"|pass|call|simplif"
+    "add|fix|change|remove|delete|replace|update|rename|move|make|use|edit|apply|insert|pin|clamp|raise|return"
+    "|wrap|append|create|write|revert|correct|switch|extend|adapt|bump|adjust|introduce|drop|swap|convert|handle|check"
+    "|guard|pass|call|simplify|tighten|align"
 )
-_VERBS = rf"(?:{_STEMS})(?:e|es|ed|s|y|ies|ied|ping|ped|ding|ing)?|put|set|wrote|rewr[oi]te|made|undo|undid|did|go with"
+_VERBS = (
+    rf"(?:{_STEMS})(?:s|es|d|ed)?|appli(?:es|ed)|pinned|dropped|wrapped|swapped|fixing|adding|switching|removing|put|set|wrote|rewrote|rewrite|made|undo|undid|did"
+    "|go with"
+)
 _DOES = (
     rf"\b(?:i|we)(?: have| will|'ve|'ll|'m| am|'re| are)? ?(?:now |also |just |therefore |have "
     rf"|going to )?(?:{_VERBS})\b"
     rf"|^\W*(?:(?:first|next|then|now|also|finally|please|so|but|and|to \w+ \w+"
     rf"|in `[^`]+`),? )*(?:{_VERBS})\b"
     rf"|\b(?:this|it|that|the (?:following )?(?:edit|change|fix|patch|diff)) (?:now "
-    rf"|also )?(?:{_STEMS})e?(?:s|ies)\b"
+    rf"|also )?(?:(?:{_STEMS})(?:s|es)|applies)\b"
     r"|\bthis should (?:work|do)\b"
     r"|\b(?:here(?:'s| is| are)|this is|these are) (?:the|my|an?)? ?(?:\w+ ){0,2}(?:change|fix|patch"
     r"|edit|correction|update)"

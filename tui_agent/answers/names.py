@@ -286,7 +286,7 @@ def _is_known(name: str) -> bool:
     return any(name.rpartition(".")[2] in extensions.split() for extensions in _OF_LANGUAGES.values())
 
 
-#: A path in words, which is no address and has no numbers of lines behind it.
+#: A path in words, not part of an address, and without numbers of lines behind it.
 _BARE_PATH = re.compile(r"(?<![\w/:.@-])(?:\./)?\w[\w@.+/-]{0,200}\.\w{1,10}(?![\w/]|:\d)")
 _FIRST_LINE = re.compile(
     r"""(?:#|//|--|;|%|<!--|/\*|["']{3})[ \t]*(?:(?:file(?:name)?|path|@file|module)[ \t]*:?[ \t]+)?"""

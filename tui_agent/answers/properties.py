@@ -52,7 +52,7 @@ _SETTINGS: dict[str, tuple[Any, ...]] = {
     "casesensitive": (True, "true"),
     "createifmissing": (True, False, "true", "false"),
 }
-#: Kinds of a list of entries that are no way to propose them.
+#: Kinds of a list of entries that ask for something else than to propose them.
 _OTHER_KINDS = frozenset({"append", "prepend", "insert", "preview", "dryrun", "simulate", "partial", "test"})
 #: What the kind of an entry may be called beside each of its forms.
 _FORM_WORDS: dict[str, frozenset[str]] = {
