@@ -12,6 +12,7 @@ from tui_agent.answers import thoughts
 from tui_agent.answers.change_signs import looks_like_a_change
 from tui_agent.answers.ledger import Ledger
 from tui_agent.answers.structured import StructuredReader
+from tui_agent.answers.text_calls import CallFilter
 from tui_agent.answers.tools import ToolsReader
 from tui_agent.answers.values import ChangeRequest, EditHunk, Reply
 
@@ -123,3 +124,8 @@ def test_of_very_many_values_the_rest_is_told(dialect: str) -> None:
     reply = read('{"a": 1}\n' * 5_100, dialect, size=100_000)
     assert not reply.changes
     assert "more than 5,000 JSON values" in " ".join(reply.faults)
+
+
+def test_all_fences_of_a_piece_that_are_no_calls_are_shown_at_once() -> None:
+    text = '```json\n{"a": 1}\n```\n' * 3
+    assert CallFilter(["propose_changes"]).feed(text) == text
