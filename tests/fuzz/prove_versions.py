@@ -17,6 +17,8 @@ from support import version_edits
 from support.edit_replies import DISTURBANCES, FORMS, PLACED, Verdict, foreign_lines, read_back, tried
 from support.transcripts import around, labelled
 
+#: Another one gives other cases.
+SEED = "between versions"
 #: Cases at full scale, and how many a process does at a time.
 CASES = 100_000
 AT_ONCE = 500
@@ -51,7 +53,7 @@ Key = tuple[str, Verdict, bool]
 
 def one_case(number: int) -> tuple[str, Verdict, bool, str]:
     """The disturbance of a case, how it ended, whether text and place of its edit are certain, and what to look at."""
-    draw = Random(f"versions/{number}")
+    draw = Random(f"{SEED}/{number}")
     name, form = KINDS[number % len(KINDS)]
     if name == LABELLED:
         return (name, *_labelled(draw))
