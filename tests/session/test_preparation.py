@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.sessions import open_session, reply
@@ -20,7 +20,7 @@ class Looked(planning.ToolFolders):
         super().__init__()
         self.asked = threading.Event()
 
-    def hidden(self, *folders: Any) -> list[str]:
+    def hidden(self, folders: Iterable[str], tools: Sequence[str] = ()) -> list[str]:
         self.asked.set()
         return []
 
