@@ -24,7 +24,7 @@ AWAY = 60.0
 PAUSE = 5.0
 #: So many objects may be kept before everything is looked at in a pause, and before that cannot wait for one: 100 bytes
 #: each.
-MOST_KEPT, TOO_MANY_KEPT = 200_000, 600_000
+MOST_KEPT, TOO_MANY_KEPT = 40_000, 100_000
 #: The share of the time that may go into it.
 SHARE = 0.01
 
