@@ -89,7 +89,13 @@ async def _use(
     except TuiAgentError as error:
         await session.notice(str(error), "error")
         return
-    if not session.loaded.settings.model and not about:
+    state = session.state
+    if session.loaded.settings.model or about:
+        return
+    if state.turn.running or state.input.draft.strip():  # the answer is what the person waits for
+        again = app.keys.shown("session.model")
+        await session.notice(f"To keep {name} for new sessions, choose it again when it has answered ({again})")
+    else:
         await _try_and_keep(app, session, name)
 
 
