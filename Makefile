@@ -15,6 +15,7 @@ run: set-up ## Open the rehearsal: a bundled project, recorded replies, no netwo
 	@.venv/bin/tui-agent demo
 
 test: set-up ## Run the tests; ARGS='tests/settings -k trust' runs some of them
+	@.venv/bin/python -m compileall -q tui_agent tests/support
 	@.venv/bin/python -m pytest $(ARGS)
 
 check: set-up ## Format, lint, types, import contracts, structure and words, spelling; all, even if one fails
