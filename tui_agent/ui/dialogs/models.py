@@ -60,6 +60,7 @@ async def _use(
         await app.switch(Choice("", rehearsal=True))
         return
     environment = next((it.environment for it in found if it.model == name), {})
+    turns, writes, key = session.state.turn.number, bool(session.state.input.draft.strip()), ""
     try:
         if name.startswith(_PROVIDER):
             provider = next(it for it in all_providers() if it.name == name.removeprefix(_PROVIDER))
@@ -89,10 +90,9 @@ async def _use(
     except TuiAgentError as error:
         await session.notice(str(error), "error")
         return
-    state = session.state
     if session.loaded.settings.model or about:
         return
-    if state.turn.running or state.input.draft.strip():  # the answer is what the person waits for
+    if not key and (writes or session.state.turn.number != turns):  # the answer is what the person waits for
         again = app.keys.shown("session.model")
         await session.notice(f"To keep {name} for new sessions, choose it again when it has answered ({again})")
     else:
