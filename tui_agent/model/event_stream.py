@@ -253,7 +253,10 @@ class _Checked(httpx.AsyncByteStream):
         split = _Split()
         try:
             async for piece in self._pieces:
-                if block := self._block(split.feed(piece)):
+                block = self._block(split.feed(piece))
+                if self._over:  # before whoever reads may leave: the next request waits for a free connection
+                    await self.aclose()
+                if block:
                     yield block
                 if self._failed is not None:
                     raise self._failed
