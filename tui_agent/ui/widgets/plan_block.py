@@ -60,8 +60,10 @@ class PlanBlock(Static, can_focus=True):
     def _is_open(self) -> bool:
         if self._unfolded is not None:
             return self._unfolded
-        elsewhere = any(pane.display and pane.region.height > 1 for pane in self.screen.query("PlanPane"))
-        return self._looks and not elsewhere
+        # the state may be shown once more when the screen is going already
+        workspace = getattr(self.screen, "workspace", None) if self.is_attached else None
+        pane = workspace.pane("plan") if workspace is not None else None
+        return self._looks and not (pane is not None and pane.display and pane.region.height > 1)
 
     def _draw(self) -> None:
         self._drawn_open = self._is_open
