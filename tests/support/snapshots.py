@@ -25,6 +25,7 @@ from textual.widgets import Input, TextArea
 if TYPE_CHECKING:
     from tui_agent.ui.app import WorkspaceApp
     from tui_agent.ui.themes import Depth
+    from tui_agent.ui.widgets.transcript import Transcript
 
 FOLDER = Path(__file__).parents[1] / "snapshots"
 #: Size of a cell in the picture.
@@ -193,7 +194,9 @@ async def pictures(folder: Path) -> dict[str, Picture]:
             if app.size != SIZES[at]:
                 await pilot.resize_terminal(width, height)
             transcript.follow()
-            found[f"{name}-{width}x{height}-{_NAMES[depth]}"] = Picture(await _settled(app, pilot), width)
+            found[f"{name}-{width}x{height}-{_NAMES[depth]}"] = Picture(
+                await _settled(app, pilot, transcript), width
+            )
 
         while not app.workspace_screen.ready or app.session is None:
             await pilot.pause(0.02)
@@ -227,7 +230,7 @@ async def pictures(folder: Path) -> dict[str, Picture]:
     return found
 
 
-async def _settled(app: WorkspaceApp, pilot: Pilot[int]) -> Lines:
+async def _settled(app: WorkspaceApp, pilot: Pilot[int], transcript: Transcript) -> Lines:
     """What is on the screen when nothing moves there any more."""
     same, text, strips = 0, "", list[Strip]()
     for _ in range(_AT_MOST):
@@ -237,6 +240,9 @@ async def _settled(app: WorkspaceApp, pilot: Pilot[int]) -> Lines:
         await pilot.pause(_APART)
         strips = app.screen._compositor.render_strips()
         before, text = text, "\n".join(strip.text for strip in strips)
+        if transcript.scroll_y < transcript.max_scroll_y:  # a message was laid out late
+            transcript.follow()
+            text = ""
         same = same + 1 if text == before else 0
         if same == _SAME:
             break
