@@ -94,7 +94,9 @@ async def _use(
         return
     if not key and (writes or session.state.turn.number != turns):  # the answer is what the person waits for
         again = app.keys.shown("session.model")
-        await session.notice(f"To keep {name} for new sessions, choose it again when it has answered ({again})")
+        await session.notice(
+            f"To keep {name} for new sessions, choose it again when it has answered ({again})"
+        )
     else:
         await _try_and_keep(app, session, name)
 
