@@ -64,6 +64,7 @@ async def test_a_login_leads_from_the_list_to_a_model_that_answers(
         assert copied == [CODE, "https://github.com/login/device"]
         server.decisions.clear()
         await it.until(lambda: it.session.state.model.name == COPILOT.suggestion)
+        await it.shows("is chosen for this session")
         login = LoginStore(home / "state").get("copilot")
         assert login is not None and login.token == GITHUB_TOKEN
         assert GITHUB_TOKEN not in it.text
@@ -100,6 +101,7 @@ async def test_a_login_that_is_denied_can_be_tried_again(
         server.decisions = []
         await it.press("r")
         await it.until(lambda: it.session.state.model.name == CHATGPT.suggestion)
+        await it.shows("is chosen for this session")
 
 
 async def test_a_home_that_cannot_be_written_is_a_sentence_before_anything_is_approved(
@@ -110,6 +112,7 @@ async def test_a_home_that_cannot_be_written_is_a_sentence_before_anything_is_ap
         await opened(it, monkeypatch, COPILOT.title)
         server.decisions.clear()
         await it.until(lambda: it.session.state.model.name == COPILOT.suggestion)
+        await it.shows("is chosen for this session")
     server.asked.clear()
     with unprivileged() as public:
         monkeypatch.setenv("TUI_AGENT_HOME", str(public / "home"))
@@ -162,6 +165,7 @@ async def test_openrouter_comes_back_from_the_browser(
         else:
             await asyncio.to_thread(lambda: urllib.request.urlopen(callback).read())
         await it.until(lambda: it.session.state.model.name == OPENROUTER.suggestion)
+        await it.shows("is chosen for this session")
         assert LoginStore(home / "state").get("openrouter") == Login(ROUTER_KEY, ROUTER_KEY)
 
 
@@ -171,3 +175,4 @@ async def test_a_command_of_the_prompt_leads_to_the_services(server: LoginServer
         await it.shows("log in to GitHub Copilot")
         await it.press("enter")
         await it.until(lambda: it.session.state.model.name == COPILOT.suggestion)
+        await it.shows("is chosen for this session")

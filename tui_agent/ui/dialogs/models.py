@@ -60,7 +60,8 @@ async def _use(
         await app.switch(Choice("", rehearsal=True))
         return
     environment = next((it.environment for it in found if it.model == name), {})
-    turns, writes, key = session.state.turn.number, bool(session.state.input.draft.strip()), ""
+    turns, draft, key = session.state.turn.number, session.state.input.draft.strip(), ""
+    writes = draft and not draft.startswith("/")  # a command may have led here
     try:
         if name.startswith(_PROVIDER):
             provider = next(it for it in all_providers() if it.name == name.removeprefix(_PROVIDER))
