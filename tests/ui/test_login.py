@@ -175,4 +175,3 @@ async def test_a_command_of_the_prompt_leads_to_the_services(server: LoginServer
         await it.shows("log in to GitHub Copilot")
         await it.press("enter")
         await it.until(lambda: it.session.state.model.name == COPILOT.suggestion)
-        await it.shows("is chosen for this session")
