@@ -70,8 +70,8 @@ class Preparation:
         if self._index is None and state.turn_expected and not state.session.read_only:
             self._begin()
             self._index = asyncio.create_task(self._warm_index(), name="preparation: index")
-        if self._view is None and state.turn.phase in ("asking", "streaming"):
-            # the model is at work, and what it proposes will be tried
+        if self._view is None and state.turn.phase == "streaming":
+            # the request is gone, and what the model proposes will be tried
             self._view = asyncio.create_task(self._look_at_tools(), name="preparation: view")
         if isinstance(event, DraftChanged) and len(event.text) > 1 and not state.session.read_only:
             self._warm()
