@@ -14,9 +14,9 @@ def late(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
 def compile_in(*packages: str) -> None:
     """Compile those of the modules of these packages that are imported: for a moment in which nobody waits."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():  # one step: other threads import meanwhile
         if name.startswith(packages):
-            for value in list(vars(module).values()):
+            for value in vars(module).copy().values():
                 if isinstance(value, _Late):
                     value.compiled()
 
