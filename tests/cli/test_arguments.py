@@ -354,3 +354,9 @@ def test_help_names_every_command_and_option_of_the_contract(run):
 @pytest.mark.parametrize("command", CONTRACT)
 def test_every_command_has_a_help(run, command):
     assert f"Usage: tui-agent {command}" in run(command, "--help").out
+
+
+def test_a_pipe_in_place_of_the_index_does_not_hold_up_the_start(workspace: Path) -> None:
+    (workspace / ".git").mkdir()
+    os.mkfifo(workspace / ".git" / "index")
+    assert not arguments.why_ask_first(workspace)

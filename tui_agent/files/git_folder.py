@@ -6,6 +6,7 @@ folder that belongs to another work tree, or reads more of a configuration than 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -133,14 +134,19 @@ def _named(work_tree: str) -> str:
 
 def read_regular(path: str, most: int) -> bytes:
     """A regular file of at most `most` bytes. Raises OSError for anything else, and never waits."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{path} is not a regular file")
-        data = file.read(most + 1)
+    data = read_start(path, most + 1)
     if len(data) > most:
         raise OSError(f"{path} is too large")
     return data
+
+
+def read_start(path: str | os.PathLike[str], most: int) -> bytes:
+    """The first `most` bytes of a regular file. Raises OSError for anything else, and never waits."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
+        return file.read(most)
 
 
 def parse_config(text: str) -> Entries:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tui_agent.files.git_folder import repository_around
+from tui_agent.files.git_folder import read_start, repository_around
 from tui_agent.files.judge import SecretFiles
 from tui_agent.files.key_formats import may_hold_key
 from tui_agent.files.key_search import MARKS
@@ -263,8 +263,7 @@ def _common(values: set[bytes], paths: Sequence[str]) -> set[bytes]:
     for path in paths:
         most = COMMON_IN if _SAMPLE.fullmatch(path) else 1
         try:
-            with open(path, "rb") as file:
-                data = file.read(LARGEST_OTHER)
+            data = read_start(path, LARGEST_OTHER)
         except OSError:
             continue
         for value in _in(values, data):

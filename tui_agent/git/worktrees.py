@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tui_agent.errors import FileError
+from tui_agent.files.git_folder import read_start
 from tui_agent.files.private import make_private, replace_private
 from tui_agent.files.systems import remove_folder, sentence
 from tui_agent.git import seeds
@@ -167,8 +168,7 @@ def _forget(common: str, folder: str) -> None:
 
 def _is_of(entry: str, folder: str) -> bool:
     try:
-        with open(os.path.join(entry, "gitdir"), "rb") as file:
-            told = os.path.join(entry, os.fsdecode(file.read()).strip())
+        told = os.path.join(entry, os.fsdecode(read_start(os.path.join(entry, "gitdir"), 4096)).strip())
     except OSError:  # git was killed before it wrote where the worktree lies
         named = re.fullmatch(re.escape(os.path.basename(folder)) + r"\d*", os.path.basename(entry))
         return named is not None and set(names_in(entry)) <= {"locked"}

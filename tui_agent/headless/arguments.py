@@ -13,6 +13,7 @@ import click
 from msgspec import Struct
 
 from tui_agent.errors import UsageError
+from tui_agent.files.git_folder import read_start
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.visible import escaped
 from tui_agent.processes.environment import avoid_programs_in
@@ -70,8 +71,7 @@ def why_ask_first(folder: Path) -> str:
 def _tracked(folder: Path) -> int:
     """How many files git tracks, by the header of the repository's index; 0 where that is not known."""
     try:
-        with open(folder / ".git" / "index", "rb") as index:
-            header = index.read(12)
+        header = read_start(folder / ".git" / "index", 12)
     except OSError:
         return 0
     return int.from_bytes(header[8:]) if header.startswith(b"DIRC") else 0

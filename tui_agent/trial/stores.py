@@ -8,6 +8,7 @@ import stat
 import threading
 from collections.abc import Iterable, Sequence
 
+from tui_agent.files.git_folder import read_start
 from tui_agent.files.sensitive import is_secret, stores_in
 
 #: Folders of the machine in which a file may be there for one user alone.
@@ -118,8 +119,7 @@ def _look(folder: str, entry: _Look, tools: Sequence[str], private: bool, *, dee
 
 def _has_credentials(path: str) -> bool:
     try:
-        with open(path, "rb") as file:
-            return _CREDENTIALS.search(file.read(_MOST_CONFIG)) is not None
+        return _CREDENTIALS.search(read_start(path, _MOST_CONFIG)) is not None
     except OSError:
         return False
 

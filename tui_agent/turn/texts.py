@@ -11,6 +11,7 @@ from msgspec import Struct
 from tui_agent.errors import FileError, LooksSecret, TooLarge, TuiAgentError
 from tui_agent.files.disclosure import Decisions, Judged, Undecided, judge, judge_file
 from tui_agent.files.gate import Gate, is_secret
+from tui_agent.files.git_folder import read_start
 from tui_agent.files.systems import Stamp, is_settled, stamp_of
 from tui_agent.files.text import decode, md5
 
@@ -93,8 +94,7 @@ class Texts:
 
 def _read_own(path: Path, limit: int) -> bytes:
     try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
+        data = read_start(path, limit + 1)
     except OSError as error:
         raise FileError(f"{path} cannot be read ({error.strerror})", "look at its permissions") from error
     if len(data) > limit:
