@@ -2,7 +2,7 @@
 # Only relative paths: make is started in this folder, whatever that is called.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench attacks faults fuzz soak providers projects local local-server cov lock models picture snapshots clean set-up
+.PHONY: help run test check bench attacks faults fuzz soak providers mutants projects local local-server cov lock models picture snapshots clean set-up
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -39,6 +39,9 @@ soak: set-up ## 500 turns in one session: memory, descriptors, children, threads
 
 providers: set-up ## 200 sessions with strict servers of all providers; the table in docs/providers.md
 	@.venv/bin/python -m tests.proofs providers $(ARGS)
+
+mutants: set-up ## Change 60 random places of eight packages; their own tests must notice; docs/reliability.md
+	@.venv/bin/python -m tests.proofs mutants $(ARGS)
 
 projects: set-up ## Fetch real projects and prove changes of them; the table in docs/trial-runs.md
 	@.venv/bin/python -m tests.proofs projects $(ARGS)

@@ -37,6 +37,7 @@ DOCUMENTS = {
     "local": ROOT / "docs" / "local-models.md",
     "providers": ROOT / "docs" / "providers.md",
     "projects": ROOT / "docs" / "trial-runs.md",
+    "mutants": ROOT / "docs" / "reliability.md",
 }
 
 

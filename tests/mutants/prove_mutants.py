@@ -1,0 +1,215 @@
+"""Mutants: single changes of behaviour at random places, each of which the package's own tests have to notice.
+
+A mutant is made in a copy of the project. It is killed if the tests of its package's folder fail or take much longer
+than without it. The list of survivors is printed; one that changes what a user sees calls for a test.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final, NamedTuple
+
+from tests.proofs.tally import Tally
+
+ROOT: Final = Path(__file__).parents[2]
+PACKAGES: Final = ("answers", "context", "edits", "files", "log", "review", "tools", "trial")
+MUTANTS: Final = 60
+SEED: Final = 36
+COPIES: Final = 2
+COPIED: Final = ("tui_agent", "tests", "config", "themes", "docs", "pyproject.toml", "README.md")
+#: A mutant that takes this many times as long as the tests without it loops; the seconds are for a busy machine.
+LONGER, AT_LEAST = 4, 60
+_COMPARED: Final = {
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.In: "not in",
+    ast.NotIn: "in",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+}
+_COMPUTED: Final = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*"}
+
+
+class Mutant(NamedTuple):
+    """`new` in place of the characters from `begin` to `end` of a module, in bytes of UTF-8."""
+
+    module: str
+    line: int
+    begin: int
+    end: int
+    new: str
+
+    @property
+    def package(self) -> str:
+        return self.module.split("/")[1]
+
+    def applied(self, source: bytes) -> bytes:
+        return source[: self.begin] + self.new.encode() + source[self.end :]
+
+    def described(self, source: bytes) -> str:
+        old = " ".join(source[self.begin : self.end].decode().split())
+        return f"{self.module}:{self.line}: {old[:60]} -> {self.new[:60]}"
+
+
+def prove(tally: Tally, scale: float) -> None:
+    chosen = random.Random(SEED).sample(mutants(), max(round(MUTANTS * scale), 1))
+    with tempfile.TemporaryDirectory(prefix="tui-agent-mutants-") as place:
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for number in range(COPIES):
+            copies.put(_copy(Path(place) / str(number)))
+        with ThreadPoolExecutor(COPIES) as pool:
+            packages = sorted({mutant.package for mutant in chosen})
+            times = dict(zip(packages, pool.map(lambda name: _baseline(copies, name), packages), strict=True))
+            for mutant, killed in zip(
+                chosen, pool.map(lambda one: _is_killed(copies, one, times[one.package]), chosen), strict=True
+            ):
+                source = (ROOT / mutant.module).read_bytes()
+                tally.case(mutant.package, killed, what=mutant.described(source))
+
+
+def mutants() -> list[Mutant]:
+    """Every mutant of every function of the packages, in a fixed order."""
+    found: list[Mutant] = []
+    for package in PACKAGES:
+        for path in sorted((ROOT / "tui_agent" / package).rglob("*.py")):
+            source = path.read_bytes()
+            starts = [0]
+            for line in source.splitlines(keepends=True):
+                starts.append(starts[-1] + len(line))
+            name = path.relative_to(ROOT).as_posix()
+            for node, new in _changes(ast.parse(source), source):
+                begin = starts[node.lineno - 1] + node.col_offset
+                end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
+                found.append(Mutant(name, node.lineno, begin, end, new))
+    return found
+
+
+def _changes(tree: ast.Module, source: bytes) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    text = source.decode()
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for statement in function.body:
+            for node in _below(statement):
+                yield from _changes_of(node, text)
+
+
+def _below(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and those below it, without other functions, annotations and the texts of errors."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Raise | ast.Assert):
+        return
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name == "annotation":
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield from _below(child)
+
+
+def _changes_of(node: ast.AST, text: str) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    def written(part: ast.AST) -> str:
+        return ast.get_source_segment(text, part) or ""
+
+    match node:
+        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARED:
+            yield node, f"({written(left)} {_COMPARED[type(sign)]} {written(right)})"
+        case ast.BoolOp(op=sign, values=values):
+            other = " or " if isinstance(sign, ast.And) else " and "
+            yield node, f"({other.join(f'({written(value)})' for value in values)})"
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield node, f"({written(operand)})"
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _COMPUTED:
+            yield node, f"(({written(left)}) {_COMPUTED[type(sign)]} ({written(right)}))"
+        case ast.Constant(value=True | False as value):
+            yield node, str(not value)
+        case ast.Constant(value=int() as value):
+            yield node, str(value + 1)
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+            yield test, f"(not ({written(test)}))"
+        case ast.Continue() | ast.Break():
+            yield node, "pass"
+        case ast.Expr(value=ast.Call() | ast.Await()):
+            yield node, "pass"
+        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+            yield value, "None"
+
+
+def _copy(place: Path) -> Path:
+    place.mkdir()
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(ROOT / name, place / name)
+    return place
+
+
+def _baseline(copies: SimpleQueue[Path], package: str) -> float:
+    """The seconds that a package's tests take. Raises RuntimeError if they fail without a mutant."""
+    copy = copies.get()
+    try:
+        begun = time.monotonic()
+        if _run(copy, package, None):
+            raise RuntimeError(f"tests/{package} fail without a mutant")
+        return time.monotonic() - begun
+    finally:
+        copies.put(copy)
+
+
+def _is_killed(copies: SimpleQueue[Path], mutant: Mutant, usual: float) -> bool:
+    copy = copies.get()
+    try:
+        path = copy / mutant.module
+        source = path.read_bytes()
+        path.write_bytes(mutant.applied(source))
+        try:
+            return _run(copy, mutant.package, max(usual * LONGER, AT_LEAST)) != 0
+        finally:
+            path.write_bytes(source)
+    finally:
+        copies.put(copy)
+
+
+def _run(copy: Path, package: str, limit: float | None) -> int:
+    """The exit status of a package's tests in a copy of the project; 124 after the limit, in seconds."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        f"tests/{package}",
+    ]
+    variables = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        return subprocess.run(
+            command,
+            cwd=copy,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=limit,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return 124
