@@ -30,7 +30,7 @@ COPIES: Final = 2
 COPIED: Final = ("tui_agent", "tests", "config", "themes", "docs", "pyproject.toml", "README.md")
 #: A mutant that takes this many times as long as the tests without it loops; the seconds are for a busy machine.
 LONGER, AT_LEAST = 4, 60
-_COMPARED: Final = {
+_COMPARED: Final[dict[type[ast.cmpop], str]] = {
     ast.Lt: "<=",
     ast.LtE: "<",
     ast.Gt: ">=",
@@ -42,7 +42,12 @@ _COMPARED: Final = {
     ast.Is: "is not",
     ast.IsNot: "is",
 }
-_COMPUTED: Final = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.FloorDiv: "*"}
+_COMPUTED: Final[dict[type[ast.operator], str]] = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "+",
+    ast.FloorDiv: "*",
+}
 
 
 class Mutant(NamedTuple):
@@ -204,6 +209,7 @@ def _run(copy: Path, package: str, limit: float | None) -> int:
     try:
         return subprocess.run(
             command,
+            check=False,
             cwd=copy,
             env=variables,
             stdin=subprocess.DEVNULL,
