@@ -25,7 +25,7 @@ from tui_agent.model.local import LocalModels
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.suggestions import suggestion
 from tui_agent.model.table import KnownModel, Price, route
-from tui_agent.session.offers import Offer, offers_of
+from tui_agent.session.offers import Offer, Offers, offers_of
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.model_chooser import MOST, ModelChooser
 from tui_agent.ui.dialogs.model_rows import about, fitting, offer_row, tokens
@@ -308,3 +308,18 @@ def test_the_newest_is_first_and_what_ended_last() -> None:
     mine = list(offers_of("deepseek", Listing(1.0, (ListedModel("deepseek-v9", known),)), DAY))
     assert [one.model for one in mine if not one.ended] == ["deepseek-v9"], "an account's list counts"
     assert {one.model for one in mine if one.ended} >= {"deepseek-chat", "deepseek-reasoner"}
+
+
+async def test_the_newest_is_first_across_providers() -> None:
+    keys = {"XAI_API_KEY": "sk-0123456789", "OPENROUTER_API_KEY": "sk-0123456789", "GEMINI_API_KEY": "k"}
+    dated = {"openrouter": (("a-2", 900), ("a-1", 100)), "xai": (("b-2", 500), ("b-1", 0), ("b-0", 0))}
+    undated = {"gemini": (("c-2", 0), ("c-1", 0))}
+    for provider, models in (dated | undated).items():
+        way = route(f"{provider}/-", keys)
+        assert way is not None
+        known = KnownModel(1, 1, "t")
+        keep(way, Listing(time.time(), tuple(ListedModel(name, known, 86_400 * day) for name, day in models)))
+    offers = Offers(lambda: ScriptedModel([]), lambda: keys)
+    await offers.read()
+    names = [offer.model for offer in offers.all() if not offer.ended]
+    assert names == ["a-2", "b-2", "a-1", "c-2", "c-1", "b-1", "b-0"]

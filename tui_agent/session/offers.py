@@ -94,10 +94,12 @@ class Offers:
 
         await asyncio.gather(*map(one, old))
 
-    def all(self, first: str = "") -> list[Offer]:
-        """Every model, provider by provider, that of the model `first` before the others."""
-        names = sorted(self._offers, key=lambda provider: not first.startswith(f"{provider}/"))
-        return [offer for provider in names for offer in self._offers[provider]]
+    def all(self) -> list[Offer]:
+        """Every model, newest first across providers; of those without a date the newest of each provider come before
+        their older ones. Those that are switched off are last."""
+        ranked = [(rank, offer) for offers in self._offers.values() for rank, offer in enumerate(offers)]
+        ranked.sort(key=lambda it: (it[1].ended, not it[1].created, -_day(it[1]), it[0]))
+        return [offer for _, offer in ranked]
 
     def lacks(self, name: str) -> str:
         """The provider of a model whose list does not have it; "" if it has it, or there is no list."""
@@ -155,7 +157,12 @@ def offers_of(provider: str, listing: Listing, day: date) -> Iterator[Offer]:
 
 def _newest_first(offer: Offer) -> tuple[bool, int, tuple[float, float], str]:
     major, minor = version_of(offer.model)
-    return offer.ended, -(offer.created // 86_400), (-major, -minor), offer.model
+    return offer.ended, -_day(offer), (-major, -minor), offer.model
+
+
+def _day(offer: Offer) -> int:
+    """The days from 1970 to the model's release; 0 if they are not known."""
+    return offer.created // 86_400
 
 
 def _merged(ours: KnownModel | None, theirs: KnownModel) -> KnownModel:

@@ -93,7 +93,7 @@ class ModelChooser(Chooser, inherit_bindings=False):
     def _refresh(self) -> None:
         """Show what is there now; the cursor stays on its row."""
         offers = self._models.offers
-        self._offers = offers.all(self._models.name)
+        self._offers = offers.all()
         self._by_name = {offer.name: offer for offer in self._offers}
         asking = f" · asking {', '.join(sorted(offers.asking))}" if offers.asking else ""
         count = f" · {len(self._offers):,}" if self._offers else ""
