@@ -12,6 +12,10 @@ A sequence that never ends gives the keyboard back: after `SILENCE` seconds with
 which no more came than a person types, after `MOST` characters, or at the next Esc, Ctrl+C, Ctrl+X or Ctrl+Z. Nothing
 of it is kept, so that its size costs no memory. A paste has no such limit: it ends at its end, or at Ctrl+C once it has
 been open for `OPEN_PASTE` seconds.
+
+An Esc that nothing follows for `ESCAPE_DELAY` is a key. What is read within `SILENCE` after it, more than one
+character at once, is the rest of a sequence where it has the form of an answer. Behind `^` and `X` anything may stand:
+there only the end of the string tells, and what comes without that is keys, told when that is sure.
 """
 
 from __future__ import annotations
@@ -67,7 +71,11 @@ _CURSOR = re.compile(r"\x1b\[\d+;\d+R")
 _FRAMES_AS_ONE = re.compile(r"\x1b\[\?2026;[1-4]\$y")
 #: How the rest of a sequence begins whose Esc came so long before it that it was a key, and what may become that.
 _WITHOUT_ESC = re.compile(r"\[[\d;<=>?A-FHIMOP-SZu]|\][\dlLI]|P(?:[>!]|[01](?:[$+]|\Z))|_G")
-_INTRODUCERS = re.compile(r"[\[\]P_][\d;<=>?!]{0,30}")
+_INTRODUCERS = re.compile(r"[\[\]P_^X][\d;<=>?!]{0,30}")
+#: How strings begin that may hold anything: behind a late Esc only their end tells them from what is typed.
+_ANYTHING = ("^", "X")
+#: Characters without an end after which such a string is one all the same.
+MOST_TYPED = 65_536
 _STRINGS = "]P_^X"
 
 
@@ -100,6 +108,8 @@ class TerminalInput:
         #: When an Esc became a key because nothing followed, and what came since that may belong to it all the same.
         self._escaped = -SILENCE
         self._since_escape = ""
+        #: One character behind that Esc that is a key if no more follows at once; and what is one string, or keys.
+        self._introducer = self._undecided = ""
         #: The pieces of a paste that has not ended; what may be the beginning of its end comes last.
         self._pasted: list[str] | None = None
         self._paste_begun = 0.0
@@ -116,8 +126,13 @@ class TerminalInput:
         now = self._heard = self._clock()
         if self._end_missing:
             text = yield from self._rest_of_paste(text)
-        if now - self._escaped < SILENCE:
+        if self._undecided:
+            text = self._decided(text, now)
+        elif self._introducer or now - self._escaped < SILENCE:
             text = self._after_escape(text, now)
+        yield from self._take(text)
+
+    def _take(self, text: str) -> Iterator[Message]:
         goes_on = len(self._held)
         if (
             self._in_string and self._held == ESC
@@ -143,6 +158,8 @@ class TerminalInput:
         if self._pasted is not None and not self._paste_told and now - self._paste_begun >= OPEN_PASTE:
             self._paste_told = True
             yield PasteWaits(True)
+        if (undecided := self._waited_long_enough(now)) is not None:
+            yield from self._take(undecided)
         if not self._held and not self._in_string:
             return
         silent = now - self._heard
@@ -154,20 +171,55 @@ class TerminalInput:
             yield from self._give_up()
 
     def close(self) -> Iterator[Message]:
-        """What is left when nothing more is read: the text of a paste that has not ended."""
+        """What is left when nothing more is read: keys, and the text of a paste that has not ended."""
+        if typed := self._introducer + self._undecided:
+            self._introducer = self._undecided = ""
+            yield from self._take(typed)
         if self._pasted is not None:
             yield from self._end_paste("".join(self._pasted))
 
     def _after_escape(self, text: str, now: float) -> str:
         """What was read shortly after an Esc that was a key: with that Esc where it is how a sequence goes on, of which
         nobody types two characters at once."""
-        came = self._since_escape + text
-        self._escaped, self._since_escape = now - SILENCE, ""
+        came, keys = self._since_escape + text, self._introducer + text
+        self._escaped, self._since_escape, self._introducer = now - SILENCE, "", ""
         if len(text) > 1 and _WITHOUT_ESC.match(came):
             return ESC + came
+        if len(text) > 1 and came.startswith(_ANYTHING):
+            self._begun = now
+            return self._decided(keys, now)
         if _INTRODUCERS.fullmatch(came):
             self._escaped, self._since_escape = now, came
-        return text
+            if len(came) == 1:
+                self._introducer = came
+                return ""
+        return keys
+
+    def _decided(self, text: str, now: float) -> str:
+        """What is no part of a string that may hold anything; nothing while that cannot be told."""
+        came = self._in_seven_bits(self._undecided + text)
+        typed = self._undecided and len(text) == 1 and now - self._begun >= SILENCE
+        self._undecided = ""
+        end = _STRING_ENDS.search(came)
+        if end is None or (end.end() == len(came) and end[0] == ESC):
+            if typed:
+                return came
+            if len(came) > MOST_TYPED:
+                return f"{ESC}{_ANYTHING[0]}{end[0] if end else ''}"
+            self._undecided = came
+            return ""
+        if came.startswith("\x1b\\", end.start()):
+            return came[end.end() + 1 :]
+        return came[end.end() :] if end[0] == "\a" else came
+
+    def _waited_long_enough(self, now: float) -> str | None:
+        """What is keys, since it did not become a sequence; None if there is nothing yet."""
+        found, silent = self._introducer or self._undecided, now - self._heard
+        long = constants.ESCAPE_DELAY if self._introducer else SILENCE
+        if not found or (silent < long and (self._introducer or now - self._begun < LONGEST)):
+            return None
+        self._introducer = self._undecided = ""
+        return found
 
     # ── sequences ────────────────────────────────────────────────────────────────────────────────────────
 
