@@ -21,10 +21,19 @@ LONGEST = (
     *("test_recipes", "test_bursts", "test_snapshots", "test_guide", "test_rehearsal", "test_proved_changes"),
     *("test_plain_screen", "test_terminal", "test_start", "test_wire", "test_provider_files"),
 )
+#: Characters of one value in the name of a test.
+_LONGEST_NAME = 60
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.stem not in LONGEST)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """The beginning of a long text: each worker tells the names of all tests, and each report carries one."""
+    if not isinstance(val, str | bytes) or len(val) <= _LONGEST_NAME:
+        return None
+    return f"{val[:_LONGEST_NAME]!r}, of {len(val)}"
 
 
 def pytest_collection_finish() -> None:
