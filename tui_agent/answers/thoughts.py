@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tui_agent.answers.ledger import Ledger
 from tui_agent.answers.markers import TAGS
-from tui_agent.files.late_expressions import late
+from tui_agent.files.late_expressions import Late, late
 
 _AFTER = late(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
 #: Tags around what a model thinks: `<think>`, with attributes or a name before a colon, `[THINK]`, `◁think▷`; a name
@@ -63,7 +63,7 @@ _UNOPENED_END = late(
 )
 
 
-def _end_of(opening: re.Match[str]) -> re.Pattern[str]:
+def _end_of(opening: re.Match[str]) -> re.Pattern[str] | Late:
     """What ends the thought that begins so."""
     if opening["harmony"]:
         return _HARMONY_END
@@ -86,7 +86,7 @@ class ThoughtFilter:
 
     def __init__(self) -> None:
         self._held = ""
-        self._ends: re.Pattern[str] | None = None
+        self._ends: re.Pattern[str] | Late | None = None
         self._begun = False
         self._thoughts: list[str] = []
         self._count = self._told = 0
@@ -260,7 +260,7 @@ def _may_hold_tags(text: str) -> bool:
     return any(stem in low for stem in _STEMS)
 
 
-def _closing(found: re.Match[str]) -> re.Pattern[str]:
+def _closing(found: re.Match[str]) -> re.Pattern[str] | Late:
     if found["comment"]:
         return re.compile("-->")
     if name := found["shown"] or found["other"]:

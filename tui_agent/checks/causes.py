@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from tui_agent.checks.output import outcome_of
-from tui_agent.files.late_expressions import late
+from tui_agent.files.late_expressions import Late, late
 
 Kind = Literal[
     "network", "docker", "service", "program", "memory", "space", "read-only", "keyboard", "emptied", "limit"
@@ -57,7 +57,7 @@ _NETWORK = "|".join(
     )
 )
 #: What lines say, the first of which that fits names the cause; the output is looked at line by line.
-_SIGNS: Final[tuple[tuple[Kind, re.Pattern[str]], ...]] = tuple(
+_SIGNS: Final[tuple[tuple[Kind, Late], ...]] = tuple(
     (kind, late(pattern))
     for kind, pattern in (
         (
