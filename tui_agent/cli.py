@@ -51,7 +51,6 @@ def open_screen(options: ScreenOptions) -> int:
     from tui_agent import debug_log
     from tui_agent.settings import loading, trust
     from tui_agent.settings.folders import user_folders
-    from tui_agent.ui.left_out import import_without_palette
     from tui_agent.workspace.ahead import start_ahead
 
     folders = user_folders()
@@ -62,7 +61,6 @@ def open_screen(options: ScreenOptions) -> int:
     loop = asyncio.Runner()
     # It gets ready on another core while the screen is imported and drawn on this one.
     ahead = loop.run(start_ahead(options.workspace, trust.trusted_filters(options.workspace, folders)))
-    import_without_palette()
     from tui_agent.ui.run import run_app
 
     with debug_log.held():
