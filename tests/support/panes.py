@@ -17,7 +17,6 @@ from tui_agent.session.session import Session
 from tui_agent.settings.loading import LoadedSettings
 from tui_agent.settings.schema import Settings
 from tui_agent.store.events import TypingChanged
-from tui_agent.store.fold import fold
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.ui.actions import APP, bindings_of
 from tui_agent.ui.keys.keymap import load_keys
@@ -61,7 +60,7 @@ class NotedSession:
         return [call[1:] for call in self.calls if call[0] == name]
 
     def chat_set_typed(self, place: str, text: str) -> None:
-        self.state = fold(self.state, TypingChanged(place, text))
+        self.state = TypingChanged(place, text).apply(self.state)
 
     async def review_diff(self, change_id: str) -> Diff:
         self.calls.append(("review.diff", change_id))

@@ -15,7 +15,6 @@ from tui_agent.log.records import body_of
 from tui_agent.log.waits import Waits
 from tui_agent.store import events as e
 from tui_agent.store.events import Event, Growing, Lasting
-from tui_agent.store.fold_files import holds
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
 
@@ -354,9 +353,9 @@ def ended_by(event: Lasting, state: State) -> tuple[str, ...]:
             return ("draft",) if state.input.draft.strip() in ("", words.strip()) else ()
         case e.ReplyRead() | e.ReplyLeftOff() | e.TurnEnded():
             return ("reply",)
-        case e.BufferSaved(path):
+        case e.BufferSaved(path, text=text):
             buffer = state.buffers.get(path)
-            return (f"buffer:{path}",) if buffer is None or holds(buffer, event) else ()
+            return (f"buffer:{path}",) if buffer is None or buffer.holds(text) else ()
         case e.BufferClosed(path):
             return (f"buffer:{path}", f"cursor:{path}", f"scroll:{path}")
         case _:

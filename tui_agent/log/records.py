@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable
-from typing import Any, get_args
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from tui_agent.errors import RecordRefused
-from tui_agent.store.events import AnyGrowing, AnyLasting, Event, Growing, Lasting
+from tui_agent.store.events import GROWING, LASTING, Event, Growing, Lasting
 
 #: The form of the records written here; an older program leaves out what has a higher one.
 VERSION = 1
@@ -88,13 +88,13 @@ def from_json(data: bytes) -> Any:
 
 def lasting(record: Record) -> Lasting | str:
     """The event of a record, or a sentence why there is none."""
-    found = _event(record, f"record {record.number}", _LASTING)
+    found = _event(record, f"record {record.number}", LASTING)
     return found if isinstance(found, str | Lasting) else f"record {record.number} is out of place"
 
 
 def growing(record: Record, key: str) -> Growing | str:
     """The event of a growing record, or a sentence why there is none."""
-    found = _event(record, f"what was kept of {key!r}", _GROWING)
+    found = _event(record, f"what was kept of {key!r}", GROWING)
     return found if isinstance(found, str | Growing) else f"what was kept of {key!r} is out of place"
 
 
@@ -116,7 +116,7 @@ def gap(before: int, number: int) -> list[str]:
     return [f"records {before + 1} to {number - 1} are missing"]
 
 
-def _event(record: Record, name: str, types: dict[str, type[Event]]) -> Event | str:
+def _event(record: Record, name: str, types: Mapping[str, type[Event]]) -> Event | str:
     if not record.is_whole:
         return f"{name} ({record.type}) is damaged and was left out"
     wanted = types.get(record.type)
@@ -135,7 +135,3 @@ def _decode(body: bytes, wanted: type[Event]) -> Event:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):
         return msgspec.convert(json.loads(body), type=wanted)  # only this reader takes half characters
-
-
-_LASTING: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(AnyLasting)}
-_GROWING: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(AnyGrowing)}

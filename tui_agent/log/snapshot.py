@@ -25,8 +25,8 @@ from tui_agent.store import events as e
 from tui_agent.store import state as slices
 from tui_agent.store.events import Lasting
 from tui_agent.store.files import Buffer
-from tui_agent.store.fold import fold_all
 from tui_agent.store.state import State
+from tui_agent.store.store import fold
 
 #: The file in a session's folder.
 NAME = "snapshot"
@@ -111,9 +111,9 @@ def read_state(path: Path) -> ReadState:
             kept = Snapshot(0, 0, State())
         if kept.number > last:
             lost.append(_cut_off(last, kept.number))
-        state = fold_all(_events_after(connection, kept.number, lost), kept.state)
+        state = fold(_events_after(connection, kept.number, lost), kept.state)
         growing, lost_growing = growing_of(connection)
-        state = fold_all(growing, state)
+        state = fold(growing, state)
     number = max(last, kept.number)
     return ReadState(state, number, number - kept.number, (*lost, *lost_growing))
 

@@ -12,7 +12,6 @@ import msgspec
 
 from tui_agent.log.log import events_of
 from tui_agent.store.events import Event
-from tui_agent.store.fold import fold
 from tui_agent.store.state import ChatMessage, State
 
 #: How many messages are handed on at once.
@@ -63,7 +62,7 @@ def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
     handed_on = 0
     for event in events:
         before = state.chat.messages
-        state = fold(state, event)
+        state = event.apply(state)
         if state.chat.messages is before:
             continue
         # an event adds a message, or names a change in one of the last few

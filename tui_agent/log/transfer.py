@@ -6,6 +6,8 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from tui_agent.log.records import body_of
 from tui_agent.log.transcript import said
 from tui_agent.store import events as e
 from tui_agent.store.commands import CommandResult
-from tui_agent.store.events import AnyLasting, Event, Lasting
+from tui_agent.store.events import LASTING, Event, Lasting
 from tui_agent.store.state import ChatMessage
 
 VERSION = 1
@@ -202,7 +204,8 @@ def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> lis
         raise _refused(source, "parts of it are missing")
     try:
         kept = {key: put_text(text) for key, text in texts.items()}
-        found = [msgspec.convert(_renamed(event, kept), type=AnyLasting) for event in events]
+        kinds: Any = reduce(or_, LASTING.values())
+        found = [msgspec.convert(_renamed(event, kept), type=kinds) for event in events]
     except (msgspec.ValidationError, AttributeError, TypeError) as error:
         raise _refused(source, f"an event in it cannot be read: {error}") from error
     if not isinstance(found[0], e.SessionStarted):

@@ -17,8 +17,7 @@ from tui_agent.files.replace import replace as replace_file
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
-from tui_agent.store.files import Buffer
-from tui_agent.store.fold_files import hash_of_text
+from tui_agent.store.files import Buffer, hash_of_text
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
 

@@ -18,8 +18,8 @@ from tui_agent.log.lock import SessionLock
 from tui_agent.log.log import events_of
 from tui_agent.log.snapshot import read_state
 from tui_agent.store.files import BuffersSlice
-from tui_agent.store.fold import fold_all
 from tui_agent.store.state import ReviewSlice, State
+from tui_agent.store.store import fold
 
 #: The journal of a batch, and the note of a save that is on its way, in the folder of their session.
 BATCH, SAVE = "batch.json", "save.json"
@@ -86,7 +86,7 @@ def _state(log: Path) -> State:
     try:
         return read_state(log).state
     except Damaged:
-        return fold_all(events_of(log), State())
+        return fold(events_of(log))
 
 
 def _root_of(folder: Path, name: str) -> Path | None:

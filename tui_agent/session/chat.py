@@ -18,7 +18,6 @@ from tui_agent.log.storage import Storage
 from tui_agent.session.turns import Turns
 from tui_agent.settings.schema import Effort
 from tui_agent.store import events as e
-from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.state import ChatMessage, Decision, State
 from tui_agent.turn.pastes import PASTED, check_pastes, pasted_line
 
@@ -116,7 +115,7 @@ class Chat:
         from tui_agent.turn.memory import remembered
 
         await self._look()
-        return memory.untitled(remembered(self.state, next_turn(self.state), {}))
+        return memory.untitled(remembered(self.state, self.state.next_turn, {}))
 
     @call(changes=True)
     async def go_on(self, text: str, remembered: str) -> None:

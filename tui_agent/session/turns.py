@@ -16,7 +16,6 @@ from tui_agent.log.journal import Journal
 from tui_agent.session.effort_words import split_effort, with_effort
 from tui_agent.settings.schema import Effort
 from tui_agent.store import events as e
-from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.state import Decision, State
 
 _log = logging.getLogger(__name__)
@@ -232,7 +231,7 @@ class Turns:
         )  # of a queued one nobody asks
         self._stopped = False
         self._unasked = self._unasked + 1 if unasked else 0
-        started = e.TurnStarted(next_turn(self.state), text, queued, tuple(attachments), effort, unasked)
+        started = e.TurnStarted(self.state.next_turn, text, queued, tuple(attachments), effort, unasked)
         self._task = asyncio.create_task(self._run(started, begun), name="turn")
         return begun
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tui_agent.settings.schema import CheckCommand
-from tui_agent.store.checks import CheckResult
-from tui_agent.store.commands import By, CommandResult, Isolated, Where
+from tui_agent.store.checks import CheckResult, ChecksSlice
+from tui_agent.store.commands import KEPT, By, CommandResult, Isolated, RunningCommand, Where
 from tui_agent.store.event import Lasting, Passing
+from tui_agent.store.state import ChatMessage, State
+from tui_agent.store.tool_calls import ToolUse
+
+#: How many characters of a command and of its output are kept with the calls.
+MOST_TOLD, MOST_SHOWN = 500, 4_000
 
 
 class CommandStarted(Lasting, frozen=True):
@@ -19,6 +26,20 @@ class CommandStarted(Lasting, frozen=True):
     at: float
     background: bool = False
 
+    def apply(self, state: State) -> State:
+        one = RunningCommand(
+            self.id,
+            self.command,
+            self.by,
+            self.where,
+            self.isolated,
+            self.at,
+            background=self.background,
+        )
+        commands = state.commands
+        running = (*commands.running, one)
+        return replace(state, commands=replace(commands, running=running, total=commands.total + 1))
+
 
 class CommandPrinted(Passing, frozen=True):
     """A command has printed so many bytes by now; its last line."""
@@ -27,11 +48,45 @@ class CommandPrinted(Passing, frozen=True):
     line: str
     printed: int
 
+    def apply(self, state: State) -> State:
+        running = tuple(
+            replace(one, line=self.line, printed=self.printed) if one.id == self.id else one
+            for one in state.commands.running
+        )
+        return replace(state, commands=replace(state.commands, running=running))
+
 
 class CommandEnded(Lasting, frozen=True):
     """A command ended, or what ran at a crash is known not to run any more."""
 
     result: CommandResult
+
+    def apply(self, state: State) -> State:
+        result, commands = self.result, state.commands
+        running = tuple(one for one in commands.running if one.id != result.id)
+        results = (*commands.results, result)[-KEPT:]
+        state = replace(state, commands=replace(commands, running=running, results=results))
+        if result.by == "check":
+            return state  # it is told with what it found
+        level = "info" if result.ok else "warning"
+        message = ChatMessage(0, "command", state.turn.number, result.command, command=result, level=level)
+        at = state.chat.answering(state.turn.number)
+        if result.by != "model" or at != len(state.chat.messages) - 2:
+            return state.said(message)
+        *earlier, agent, before = state.chat.messages
+        ran = before.command or result  # others followed: it becomes a line among the calls of the model
+        call = ToolUse(
+            ran.id,
+            "run_command",
+            ran.command[:MOST_TOLD],
+            ran.ok,
+            ran.seconds,
+            ran.ending,
+            ran.output[:MOST_SHOWN],
+        )
+        agent = replace(agent, calls=(*agent.calls, call))
+        messages = (*earlier, agent, replace(message, number=before.number))
+        return replace(state, chat=replace(state.chat, messages=messages))
 
 
 class ChecksStarted(Lasting, frozen=True):
@@ -45,11 +100,35 @@ class ChecksStarted(Lasting, frozen=True):
     where: Where = "trial"
     adds: bool = False
 
+    def apply(self, state: State) -> State:
+        before = [result for result in state.checks.results if result.name not in self.names]
+        checks = ChecksSlice(
+            self.names,
+            tuple(before) if self.adds else (),
+            self.repair,
+            self.where,
+            offered=state.checks.offered,
+        )
+        return replace(state, checks=checks)
+
 
 class CheckEnded(Lasting, frozen=True):
     """A check of the round ended."""
 
     result: CheckResult
+
+    def apply(self, state: State) -> State:
+        result, checks = self.result, state.checks
+        running = tuple(name for name in checks.running if name != result.name)
+        state = replace(state, checks=replace(checks, running=running, results=(*checks.results, result)))
+        run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
+        if run is None:
+            return state
+        level = "info" if result.state == "passed" else "warning"
+        message = ChatMessage(
+            0, "command", state.turn.number, run.command, command=run, check=result, level=level
+        )
+        return state.said(message)
 
 
 class ChecksRefused(Lasting, frozen=True):
@@ -57,14 +136,23 @@ class ChecksRefused(Lasting, frozen=True):
 
     why: str
 
+    def apply(self, state: State) -> State:
+        return replace(state, checks=replace(state.checks, running=(), refused=self.why))
+
 
 class ChecksOutdated(Passing, frozen=True):
     """The folder is another than the one that the checks ran on."""
 
     why: str
 
+    def apply(self, state: State) -> State:
+        return replace(state, checks=replace(state.checks, outdated=self.why))
+
 
 class ChecksOffered(Passing, frozen=True):
     """Checks were found that the person may accept; none: the person has decided."""
 
     checks: tuple[CheckCommand, ...]
+
+    def apply(self, state: State) -> State:
+        return replace(state, checks=replace(state.checks, offered=self.checks))

@@ -5,16 +5,23 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import field
+from msgspec.structs import replace
 
 from tui_agent.answers.values import NextStep, SubTaskRequest, TodoItem
-from tui_agent.store.conversation import SentMessage
+from tui_agent.store.conversation import ConversationSlice, SentMessage
 from tui_agent.store.event import Growing, Lasting, Passing
-from tui_agent.store.state import InstructionFile
+from tui_agent.store.state import ChatMessage, InstructionFile, ReplySlice, State
 from tui_agent.store.usage import OpenRequest, Purpose, Usage
+
+#: A provider that counts more than so many times what we do counts something else.
+MOST_SCALE = 4.0
 
 
 class UploadsEnded(Lasting, frozen=True):
     """What was uploaded is deleted, or was another process's: the next request begins again with text."""
+
+    def apply(self, state: State) -> State:
+        return replace(state, conversation=replace(state.conversation, uploads_ended=True))
 
 
 class ConversationBegun(Lasting, frozen=True):
@@ -34,6 +41,26 @@ class ConversationBegun(Lasting, frozen=True):
     head_tokens: int = 0
     open_calls: tuple[str, ...] = ()
 
+    def apply(self, state: State) -> State:
+        before = state.conversation
+        conversation = ConversationSlice(
+            model=self.model,
+            protocol=self.protocol,
+            messages=self.messages,
+            files=self.files,
+            contexts=self.contexts,
+            untold=before.untold,
+            open_calls=self.open_calls,
+            answered=before.answered,
+            last=before.last,
+            restarts=True,
+            why=self.why,
+            head=self.head,
+            head_tokens=self.head_tokens,
+            unbundled=before.unbundled,
+        )
+        return replace(state, conversation=conversation)
+
 
 class SummaryMade(Lasting, frozen=True):
     """Older messages were summarised into this text, or (`kept`) only the most recent were kept, so many of all."""
@@ -43,11 +70,22 @@ class SummaryMade(Lasting, frozen=True):
     kept: int = 0
     of: int = 0
 
+    def apply(self, state: State) -> State:
+        if self.kept:
+            words = "Older messages could not be summarised: "
+            words += f"the model goes on with the newest {self.kept} of {self.of}."
+            return state.said(ChatMessage(0, "note", self.turn, words, level="warning"))
+        words = "Older messages were summarised for the model; nothing of what you see here is gone."
+        return state.said(ChatMessage(0, "note", self.turn, self.text, summary=words))
+
 
 class MemoryEdited(Lasting, frozen=True):
     """The person wrote what the next request to go on tells the model of the state of the work."""
 
     text: str
+
+    def apply(self, state: State) -> State:
+        return replace(state, input=replace(state.input, memory=self.text))
 
 
 class MemoryBuilt(Lasting, frozen=True):
@@ -56,11 +94,18 @@ class MemoryBuilt(Lasting, frozen=True):
     turn: int
     text: str
 
+    def apply(self, state: State) -> State:
+        state = replace(state, input=replace(state.input, memory=""))
+        return state.said(ChatMessage(0, "note", self.turn, self.text))
+
 
 class InstructionsRead(Lasting, frozen=True):
     """Which instruction files are in force, and which were left out, has changed."""
 
     files: tuple[InstructionFile, ...]
+
+    def apply(self, state: State) -> State:
+        return replace(state, instructions=self.files)
 
 
 class RequestSent(Lasting, frozen=True):
@@ -92,11 +137,64 @@ class RequestSent(Lasting, frozen=True):
     #: What it is counted as until the provider has counted it; None in logs of older versions.
     paid: OpenRequest | None = None
 
+    def apply(self, state: State) -> State:
+        if self.purpose == "subtask":
+            return state
+        state = replace(
+            state,
+            usage=replace(state.usage, open=self.paid),
+            reply=replace(state.reply, letters=0),
+        )
+        if self.purpose == "plan":
+            return replace(state, turn=replace(state.turn, phase="planning"))
+        turn = replace(
+            state.turn, phase="asking", step=state.turn.step + 1, reading=0, read=0, read_of=0, read_waits=""
+        )
+        state = replace(state, turn=turn)
+        if self.purpose != "main":
+            return state
+        begins = self.reset and not state.conversation.restarts
+        before = ConversationSlice() if begins else state.conversation
+        messages = (*before.messages, *self.messages)
+        conversation = replace(
+            before,
+            model=self.model,
+            protocol=self.protocol,
+            messages=messages,
+            files={**before.files, **self.files},
+            rows={**before.rows, **self.rows},
+            blocks={**before.blocks, **self.blocks},
+            contexts={**before.contexts, **self.contexts},
+            tasks={**before.tasks, **self.tasks},
+            uploads=tuple(dict.fromkeys((*before.uploads, *self.uploads))),
+            untold=(),
+            open_calls=(),
+            answered={},
+            last=messages,
+            restarts=False,
+            unbundled=(),
+            refusable=replace(state.conversation, refusable=None),
+        )
+        usage = replace(
+            state.usage,
+            context=round(self.tokens * state.usage.scale),
+            context_estimated=self.estimated or state.usage.scale != 1,
+            counted=self.tokens,
+            parts=self.parts,
+            prefix_share=self.prefix_share,
+            resets=state.usage.resets + self.reset,
+        )
+        return replace(state, conversation=conversation, usage=usage)
+
 
 class RequestWithdrawn(Lasting, frozen=True):
     """The provider refused the last request as too long: the conversation is as it was before it."""
 
     turn: int
+
+    def apply(self, state: State) -> State:
+        before = state.conversation.refusable
+        return state if before is None else replace(state, conversation=before)
 
 
 class RetryCounted(Passing, frozen=True):
@@ -105,6 +203,10 @@ class RetryCounted(Passing, frozen=True):
     seconds: int
     attempt: int
     why: str
+
+    def apply(self, state: State) -> State:
+        turn = replace(state.turn, phase="retrying", retry_seconds=self.seconds, retry_why=self.why)
+        return replace(state, turn=turn)
 
 
 class PromptRead(Passing, frozen=True):
@@ -118,6 +220,12 @@ class PromptRead(Passing, frozen=True):
     of: int = 0
     waits: str = ""
 
+    def apply(self, state: State) -> State:
+        turn = replace(
+            state.turn, reading=self.seconds, read=self.read, read_of=self.of, read_waits=self.waits
+        )
+        return replace(state, turn=turn)
+
 
 class ReplyStreamed(Passing, frozen=True):
     """A piece of the answer came: `text` of the part that is shown, and `letters` in all; `part` is empty where
@@ -128,6 +236,22 @@ class ReplyStreamed(Passing, frozen=True):
     letters: int = 0
     writing: str = ""
     files: int = 0
+
+    def apply(self, state: State) -> State:
+        reply = state.reply
+        match self.part:
+            case "summary":
+                reply = replace(reply, summary=reply.summary + self.text)
+            case "message":
+                reply = replace(reply, message=reply.message + self.text)
+            case "reasoning":
+                reply = replace(reply, reasoning=reply.reasoning + self.text)
+        reply = replace(reply, letters=reply.letters + (self.letters or len(self.text)))
+        if self.writing:
+            reply = replace(reply, writing=self.writing, files=self.files)
+        same = state.turn.phase == "streaming" or (state.turn.phase == "planning" and not self.part)
+        turn = state.turn if same else replace(state.turn, phase="streaming")
+        return replace(state, reply=reply, turn=turn)
 
 
 class ReplyGrew(Growing, frozen=True):
@@ -142,6 +266,11 @@ class ReplyGrew(Growing, frozen=True):
     @property
     def key(self) -> str:
         return "reply"
+
+    def apply(self, state: State) -> State:
+        said = self.summary, self.message, self.reasoning, self.letters
+        reply = ReplySlice(self.turn, *said, state.reply.writing, state.reply.files)
+        return state if reply == state.reply else replace(state, reply=reply)
 
 
 class ReplyRead(Lasting, frozen=True):
@@ -163,6 +292,55 @@ class ReplyRead(Lasting, frozen=True):
     #: What cut it, as a sentence without its full stop; "" where the answer does not say.
     why: str = ""
 
+    def apply(self, state: State) -> State:
+        state = self._say(state)
+        if self.sent is None:
+            return state
+        conversation = replace(
+            state.conversation,
+            messages=(*state.conversation.messages, self.sent),
+            open_calls=self.open_calls,
+            answered={},
+            untold=(*state.conversation.untold, *self.faults),
+            refusable=None,
+        )
+        parts = {**state.usage.parts, "reply": self.sent.tokens}
+        return replace(state, conversation=conversation, usage=replace(state.usage, parts=parts))
+
+    def _say(self, state: State) -> State:
+        state = replace(
+            state,
+            reply=ReplySlice(turn=self.turn),
+            turn=replace(state.turn, proposes=state.turn.proposes or bool(self.changes)),
+            chat=replace(state.chat, next_steps=self.next_steps),
+        )
+        message = ChatMessage(
+            0,
+            "agent",
+            self.turn,
+            self.message,
+            summary=self.summary,
+            reasoning=self.reasoning,
+            todos=len(self.todos),
+            cut=self.cut,
+            why=self.why,
+            thinking=state.usage.last.thinking,  # it was counted just before
+        )
+        messages = state.chat.messages
+        at = state.chat.answering(self.turn)
+        says_something = message.text.strip() or message.summary or message.cut
+        if at < 0 or says_something or messages[at].cut:
+            return state.said(message)
+        # a reply of calls alone: they are shown with the message of the same turn before it
+        last = messages[at]
+        whole = replace(
+            last,
+            reasoning="\n\n".join(filter(None, (last.reasoning, message.reasoning))),
+            thinking=last.thinking + message.thinking,
+            todos=message.todos or last.todos,
+        )
+        return replace(state, chat=replace(state.chat, messages=(*messages[:at], whole, *messages[at + 1 :])))
+
 
 class ReplyLeftOff(Lasting, frozen=True):
     """An answer broke off (stopped, crashed): what had come of it stays in the transcript, as far as it came."""
@@ -172,6 +350,10 @@ class ReplyLeftOff(Lasting, frozen=True):
     message: str = ""
     reasoning: str = ""
 
+    def apply(self, state: State) -> State:
+        reply = ReplySlice(self.turn, self.summary, self.message, self.reasoning)
+        return replace(state, reply=reply).with_partial_reply()
+
 
 class UsageCounted(Lasting, frozen=True):
     """A request was paid for."""
@@ -179,8 +361,28 @@ class UsageCounted(Lasting, frozen=True):
     usage: Usage
     purpose: Purpose = "main"
 
+    def apply(self, state: State) -> State:
+        usage = replace(state.usage, session=state.usage.session.plus(self.usage))
+        if usage.open is not None and usage.open.purpose == self.purpose:
+            usage = replace(usage, open=None)
+        if self.purpose != "subtask":  # sub-tasks go on beside turns and have limits of their own
+            usage = replace(usage, turn=state.usage.turn.plus(self.usage))
+        if self.purpose == "plan":
+            usage = replace(usage, planning=state.usage.planning.plus(self.usage))
+        if self.purpose == "main":
+            usage = replace(usage, last=self.usage)
+            if not self.usage.estimated and self.usage.input and usage.counted:
+                # the provider's own count is the exact one; what it is to ours says what ours is worth
+                scale = min(MOST_SCALE, max(1.0, self.usage.input / usage.counted))
+                usage = replace(usage, context=self.usage.input, context_estimated=False, scale=scale)
+        return replace(state, usage=usage)
+
 
 class ModelOwesNews(Lasting, frozen=True):
     """Something happened that the model is told with the next request, once."""
 
     fact: str
+
+    def apply(self, state: State) -> State:
+        conversation = replace(state.conversation, untold=(*state.conversation.untold, self.fact))
+        return replace(state, conversation=conversation)

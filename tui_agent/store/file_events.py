@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tui_agent.context.known import Freshness, KnownFile, Touch
 from tui_agent.files.text import Encoding
 from tui_agent.store.event import Growing, Lasting, Passing
+from tui_agent.store.files import Buffer, BuffersSlice
+from tui_agent.store.state import State
 
 
 class FreshnessChanged(Lasting, frozen=True):
@@ -17,6 +21,15 @@ class FreshnessChanged(Lasting, frozen=True):
     at: float = 0.0
     by_agent: bool = False
     undone: bool = False
+
+    def apply(self, state: State) -> State:
+        entry = state.known.files.get(self.path)
+        if entry is None:
+            return state
+        now = replace(entry, freshness=self.freshness, renamed_to=self.renamed_to)
+        kind = "edited" if self.by_agent else "undone" if self.undone else "changed outside"
+        touch = Touch(self.path, state.turn.number, kind, "", not now.stale, at=self.at)
+        return replace(state, known=state.known.with_file(now).with_touch(touch))
 
 
 class KnownFileEdited(Lasting, frozen=True):
@@ -31,11 +44,26 @@ class KnownFileEdited(Lasting, frozen=True):
     at: float = 0.0
     undone: bool = False
 
+    def apply(self, state: State) -> State:
+        file = self.file
+        seen = file.md5 if file.freshness == "fresh" else file.written if self.as_proposed else ""
+        known = state.known.with_file(replace(file, written_known=self.as_proposed))
+        if self.undone:
+            touch = Touch(file.path, state.turn.number, "undone", seen, at=self.at)
+            return replace(state, known=known.with_touch(touch))
+        touch = Touch(file.path, file.modified_turn, "edited", seen, at=self.at)
+        unbundled = tuple(dict.fromkeys((*state.conversation.unbundled, file.path)))
+        conversation = replace(state.conversation, unbundled=unbundled)
+        return replace(state, known=known.with_touch(touch), conversation=conversation)
+
 
 class FileTouched(Lasting, frozen=True):
     """One line for the timeline of a file."""
 
     touch: Touch
+
+    def apply(self, state: State) -> State:
+        return replace(state, known=state.known.with_touch(self.touch))
 
 
 class KnownFilesDropped(Lasting, frozen=True):
@@ -43,11 +71,22 @@ class KnownFilesDropped(Lasting, frozen=True):
 
     paths: tuple[str, ...]
 
+    def apply(self, state: State) -> State:
+        files = {path: entry for path, entry in state.known.files.items() if path not in self.paths}
+        dropped = (*state.known.dropped, *(path for path in self.paths if path not in state.known.dropped))
+        return replace(state, known=replace(state.known, files=files, dropped=dropped))
+
 
 class BufferOpened(Lasting, frozen=True):
     """A file was opened in the editor. Its text is read from disk, here and at every resume."""
 
     path: str
+
+    def apply(self, state: State) -> State:
+        opened = state.buffers.open
+        if state.buffers.get(self.path) is None:
+            opened = (*opened, Buffer(self.path))
+        return replace(state, buffers=BuffersSlice(opened, self.path))
 
 
 class BufferLoaded(Passing, frozen=True):
@@ -60,6 +99,23 @@ class BufferLoaded(Passing, frozen=True):
     mtime: int = 0
     encoding: Encoding = "utf-8"
     mark: bytes = b""
+
+    def apply(self, state: State) -> State:
+        return state.on_buffer(
+            self.path,
+            lambda buffer: replace(
+                buffer,
+                text=self.text,
+                disk=self.disk,
+                note=self.note,
+                mtime=self.mtime,
+                encoding=self.encoding,
+                mark=self.mark,
+                unsaved=False,
+                clash=False,
+                revision=buffer.revision + 1,
+            ),
+        )
 
 
 class BufferEdited(Growing, frozen=True):
@@ -79,6 +135,20 @@ class BufferEdited(Growing, frozen=True):
     def key(self) -> str:
         return f"buffer:{self.path}"
 
+    def apply(self, state: State) -> State:
+        return state.on_buffer(
+            self.path,
+            lambda buffer: replace(
+                buffer,
+                text=self.text,
+                disk=self.disk,
+                unsaved=self.unsaved,
+                cursor=self.cursor,
+                anchor=self.anchor,
+                revision=buffer.revision + self.from_outside,
+            ),
+        )
+
 
 class CursorMoved(Growing, frozen=True):
     """The cursor of an open file stands here; `anchor` differs from it while text is selected."""
@@ -91,6 +161,11 @@ class CursorMoved(Growing, frozen=True):
     def key(self) -> str:
         return f"cursor:{self.path}"
 
+    def apply(self, state: State) -> State:
+        return state.on_buffer(
+            self.path, lambda buffer: replace(buffer, cursor=self.cursor, anchor=self.anchor)
+        )
+
 
 class BufferScrolled(Growing, frozen=True):
     """The editor shows an open file from this line and column on; None: wherever its cursor is."""
@@ -102,6 +177,9 @@ class BufferScrolled(Growing, frozen=True):
     def key(self) -> str:
         return f"scroll:{self.path}"
 
+    def apply(self, state: State) -> State:
+        return state.on_buffer(self.path, lambda buffer: replace(buffer, scroll=self.scroll))
+
 
 class BufferSaved(Lasting, frozen=True):
     """An open file was written to disk. `text` is the hash of the text as the editor held it when it was written:
@@ -112,6 +190,18 @@ class BufferSaved(Lasting, frozen=True):
     mtime: int = 0
     text: str = ""
 
+    def apply(self, state: State) -> State:
+        return state.on_buffer(
+            self.path,
+            lambda buffer: replace(
+                buffer,
+                disk=self.disk,
+                mtime=self.mtime,
+                unsaved=not buffer.holds(self.text),
+                clash=False,
+            ),
+        )
+
 
 class BufferClashed(Passing, frozen=True):
     """The disk moved away from under unsaved edits, or came back to where they started."""
@@ -119,14 +209,29 @@ class BufferClashed(Passing, frozen=True):
     path: str
     clash: bool
 
+    def apply(self, state: State) -> State:
+        return state.on_buffer(self.path, lambda buffer: replace(buffer, clash=self.clash))
+
 
 class BufferActivated(Lasting, frozen=True):
     """Another open file is in front."""
 
     path: str
 
+    def apply(self, state: State) -> State:
+        return replace(state, buffers=replace(state.buffers, active=self.path))
+
 
 class BufferClosed(Lasting, frozen=True):
     """An open file was closed; what was not saved is gone, by the person's own word."""
 
     path: str
+
+    def apply(self, state: State) -> State:
+        paths = [buffer.path for buffer in state.buffers.open]
+        opened = tuple(buffer for buffer in state.buffers.open if buffer.path != self.path)
+        active = state.buffers.active
+        if active == self.path:
+            place = min(paths.index(active), len(opened) - 1) if opened else 0
+            active = opened[place].path if opened else ""
+        return replace(state, buffers=BuffersSlice(opened, active))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tui_agent.context.known import KnownFile, Touch
-from tui_agent.files.text import Encoding
+from tui_agent.context.known import KnownFile, Touch, following
+from tui_agent.files.text import Encoding, md5
+
+#: The timeline that is kept in memory; the whole of it is in the log.
+TOUCHES_KEPT = 2000
 
 
 class KnownSlice(Struct, frozen=True):
@@ -38,6 +43,16 @@ class KnownSlice(Struct, frozen=True):
         """What is known of the file at this path, under its own name or an older one."""
         return next((self.files[name] for name in self.names(path) if name in self.files), None)
 
+    def with_file(self, entry: KnownFile) -> KnownSlice:
+        dropped = self.dropped
+        if entry.path in dropped:
+            dropped = tuple(path for path in dropped if path != entry.path)
+        return replace(self, files={**self.files, entry.path: entry}, dropped=dropped)
+
+    def with_touch(self, touch: Touch) -> KnownSlice:
+        before = next((past for past in reversed(self.touches) if past.path == touch.path), None)
+        return replace(self, touches=(*self.touches, following(touch, before))[-TOUCHES_KEPT:])
+
 
 class Buffer(Struct, frozen=True):
     """An open file. `text` is what the editor shows; `disk` is the hash of the file it was read from.
@@ -63,6 +78,19 @@ class Buffer(Struct, frozen=True):
     mark: bytes = b""
     #: Counts every change of the text that did not come from the editor, so that it knows to load it again.
     revision: int = 0
+
+    def holds(self, text_hash: str) -> bool:
+        """Whether it still holds the text of this hash (see `hash_of_text`), and nothing was typed since it was saved.
+
+        True while a log is read, when buffers hold no text: what was kept of it comes last.
+        """
+        return not self.revision or not text_hash or hash_of_text(self.text) == text_hash
+
+
+@lru_cache(1)  # a save asks three times, and 10 MB take 20 ms
+def hash_of_text(text: str) -> str:
+    """The hash of a text as an editor holds it, whatever the encoding of its file."""
+    return md5(text.encode("utf-8", "surrogatepass"))
 
 
 class BuffersSlice(Struct, frozen=True):

@@ -5,9 +5,11 @@ Slices are replaced, never changed, so that `is` tells whether one moved. A list
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tui_agent.answers.gist import gist_of, holds
 from tui_agent.answers.plans import DirectoryAction, FileAction
@@ -19,7 +21,7 @@ from tui_agent.settings.schema import Effort
 from tui_agent.store.checks import CheckMark, CheckResult, ChecksSlice, applied_content, content_of, marks
 from tui_agent.store.commands import CommandResult, CommandsSlice
 from tui_agent.store.conversation import ConversationSlice
-from tui_agent.store.files import BuffersSlice, KnownSlice
+from tui_agent.store.files import Buffer, BuffersSlice, KnownSlice
 from tui_agent.store.graph import SubTask
 from tui_agent.store.layout import LayoutSlice
 from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ToolUse
@@ -216,6 +218,22 @@ class ChatSlice(Struct, frozen=True):
     total: int = 0
     next_steps: tuple[NextStep, ...] = ()
 
+    def answering(self, turn: int) -> int:
+        """The place of the message that the model is saying in this turn: the newest, or before the newest command of
+        the model; -1 if there is none."""
+        for at in range(len(self.messages) - 1, max(-1, len(self.messages) - 3), -1):
+            one = self.messages[at]
+            if one.kind == "agent":
+                return at if one.turn == turn else -1
+            if (
+                one.kind != "command"
+                or one.check is not None
+                or one.command is None
+                or one.command.by != "model"
+            ):
+                return -1
+        return -1
+
 
 class ReplySlice(Struct, frozen=True):
     """The answer that is being streamed, as far as it came; empty when none is.
@@ -389,6 +407,42 @@ class State(Struct, frozen=True):
     #: What was decided about calls of tools, and not revoked, oldest first; and what is being asked.
     permissions: tuple[PermissionDecision, ...] = ()
     asked: PermissionQuestion | None = None
+
+    def said(self, message: ChatMessage) -> State:
+        """The state with one more message in the transcript; its number is given here."""
+        total = self.chat.total + 1
+        messages = (*self.chat.messages, replace(message, number=total))[-TRANSCRIPT_WINDOW:]
+        return replace(self, chat=replace(self.chat, messages=messages, total=total))
+
+    def with_partial_reply(self) -> State:
+        """The state with what has come of an answer as a message, cut off."""
+        reply = self.reply
+        if not (reply.summary or reply.message or reply.reasoning):
+            return self
+        message = ChatMessage(
+            0, "agent", reply.turn, reply.message, summary=reply.summary, reasoning=reply.reasoning, cut=True
+        )
+        return replace(self, reply=ReplySlice(turn=reply.turn)).said(message)
+
+    def on_action(self, name: str, change: Callable[[ActionSlice], ActionSlice]) -> State:
+        """The state with this action of the plan changed."""
+        actions = tuple(change(slot) if slot.action.name == name else slot for slot in self.plan.actions)
+        return replace(self, plan=replace(self.plan, actions=actions))
+
+    def on_buffer(self, path: str, change: Callable[[Buffer], Buffer]) -> State:
+        """The state with this open file changed."""
+        opened = tuple(change(buffer) if buffer.path == path else buffer for buffer in self.buffers.open)
+        return replace(self, buffers=replace(self.buffers, open=opened))
+
+    @property
+    def next_turn(self) -> int:
+        """The number of the next turn: that of the last once more, if the model never answered it."""
+        last = self.turn
+        answered = any(
+            message.turn == last.number and message.kind == "agent" for message in self.chat.messages
+        )
+        failed = not last.running and not last.ok and last.kind != "Interrupted"
+        return last.number if failed and not answered else last.number + 1
 
     def holds(self, result: CheckResult) -> bool:
         """Whether what a check found is said of exactly the content that there is now."""

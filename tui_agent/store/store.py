@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from tui_agent.store.events import Event
-from tui_agent.store.fold import fold
 from tui_agent.store.state import State
 
 Listener = Callable[[Event, State], None]
+
+
+def fold(events: Iterable[Event], state: State | None = None) -> State:
+    """The state that a sequence of events leads to."""
+    state = state or State()
+    for event in events:
+        state = event.apply(state)
+    return state
 
 
 class Store:
@@ -21,9 +28,9 @@ class Store:
         self._thread = threading.get_ident()
 
     def emit(self, event: Event) -> None:
-        """Fold one event and tell every listener; the order of calls is the order of events."""
+        """Apply one event and tell every listener; the order of calls is the order of events."""
         assert threading.get_ident() == self._thread, "the store belongs to one thread"
-        self.state = fold(self.state, event)
+        self.state = event.apply(self.state)
         for listener in tuple(self._listeners):
             listener(event, self.state)
 

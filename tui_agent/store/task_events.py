@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Literal
 
+from msgspec.structs import replace
+
 from tui_agent.edits.change import FileStep
+from tui_agent.store import batches
 from tui_agent.store.event import Lasting, Passing
-from tui_agent.store.graph import Cause, SubTask, SubTaskState
-from tui_agent.store.state import SubTaskProgress, Todo
+from tui_agent.store.graph import Cause, SubTask, SubTaskState, together, with_ready
+from tui_agent.store.state import ChatMessage, State, SubTaskProgress, Todo
+
+#: More of what a sub-task says of itself is in its own chat; in characters.
+LONGEST_LINE = 300
 
 
 class TodosChanged(Lasting, frozen=True):
@@ -15,11 +22,17 @@ class TodosChanged(Lasting, frozen=True):
 
     todos: tuple[Todo, ...]
 
+    def apply(self, state: State) -> State:
+        return replace(state, todos=self.todos)
+
 
 class TodosAdded(Lasting, frozen=True):
     """Todos came to the end of the list: from a reply, or by hand."""
 
     todos: tuple[Todo, ...]
+
+    def apply(self, state: State) -> State:
+        return replace(state, todos=(*state.todos, *self.todos))
 
 
 class TodoChanged(Lasting, frozen=True):
@@ -29,11 +42,23 @@ class TodoChanged(Lasting, frozen=True):
     text: str
     done: bool
 
+    def apply(self, state: State) -> State:
+        todos = tuple(
+            replace(todo, text=self.text, done=self.done) if todo.id == self.id else todo
+            for todo in state.todos
+        )
+        state = replace(state, todos=todos)
+        return batches.let_go(state, self.id) if self.done else state
+
 
 class TodoRemoved(Lasting, frozen=True):
     """The person removed a todo."""
 
     id: str
+
+    def apply(self, state: State) -> State:
+        state = replace(state, todos=tuple(todo for todo in state.todos if todo.id != self.id))
+        return batches.let_go(state, self.id)
 
 
 class TodoMoved(Lasting, frozen=True):
@@ -42,11 +67,21 @@ class TodoMoved(Lasting, frozen=True):
     id: str
     place: int
 
+    def apply(self, state: State) -> State:
+        found = tuple(todo for todo in state.todos if todo.id == self.id)
+        others = tuple(todo for todo in state.todos if todo.id != self.id)
+        return replace(state, todos=(*others[: self.place], *found, *others[self.place :]))
+
 
 class SubTasksProposed(Lasting, frozen=True):
     """The model split the work: these join what is not done yet, or begin a new graph."""
 
     tasks: tuple[SubTask, ...]
+
+    def apply(self, state: State) -> State:
+        names = {task.id for task in self.tasks}
+        before = [task for task in state.subtasks.tasks if task.id not in names]
+        return _with_tasks(state, together(before, [_new(state, task) for task in self.tasks]))
 
 
 class SubTaskMoved(Lasting, frozen=True):
@@ -57,11 +92,39 @@ class SubTaskMoved(Lasting, frozen=True):
     summary: str = ""
     reason: str = ""
 
+    def apply(self, state: State) -> State:
+        def moved(task: SubTask) -> SubTask:
+            summary = self.summary or task.summary
+            task = replace(task, state=self.state, summary=summary, reason=self.reason, cause="")
+            match self.state:
+                case "running":
+                    return replace(task, runs=task.runs + 1, changed=())
+                case "pending":
+                    return replace(task, changed=(), summary="")
+                case "skipped" | "cancelled":
+                    return replace(task, wanted=False)
+                case _:
+                    return task
+
+        state = _without_progress(_each(state, self.id, moved), self.id)
+        begun = state.subtasks.get(self.id)
+        if begun is None or self.state != "running":
+            return state
+        all_begun = {**state.subtasks.begun, begun.id: begun.run}
+        return replace(state, subtasks=replace(state.subtasks, begun=all_begun))
+
 
 class SubTaskChanged(Lasting, frozen=True):
     """The person added a sub-task or reworded one: goal, files, dependencies, its mark for the batch."""
 
     task: SubTask
+
+    def apply(self, state: State) -> State:
+        new = self.task
+        if state.subtasks.get(new.id) is None:
+            return _with_tasks(state, (*state.subtasks.tasks, _new(state, new)))
+        words = {"goal": new.goal, "files": new.files, "dependencies": new.dependencies}
+        return _each(state, new.id, lambda task: replace(task, **words, auto_execute=new.auto_execute))
 
 
 class SubTaskRemoved(Lasting, frozen=True):
@@ -69,12 +132,28 @@ class SubTaskRemoved(Lasting, frozen=True):
 
     id: str
 
+    def apply(self, state: State) -> State:
+        left = (task for task in state.subtasks.tasks if task.id != self.id)
+        return _with_tasks(
+            state,
+            (
+                replace(t, dependencies=tuple(name for name in t.dependencies if name != self.id))
+                for t in left
+            ),
+        )
+
 
 class SubTasksWanted(Lasting, frozen=True):
     """These sub-tasks were approved and begin as soon as they can, or (`wanted` false) wait for a key again."""
 
     ids: tuple[str, ...]
     wanted: bool = True
+
+    def apply(self, state: State) -> State:
+        return _with_tasks(
+            state,
+            (replace(t, wanted=self.wanted) if t.id in self.ids else t for t in state.subtasks.tasks),
+        )
 
 
 class SubTaskGivenBack(Lasting, frozen=True):
@@ -84,12 +163,25 @@ class SubTaskGivenBack(Lasting, frozen=True):
     on_top: tuple[str, ...]
     note: str
 
+    def apply(self, state: State) -> State:
+        return _each(
+            state,
+            self.id,
+            lambda task: replace(
+                task, state="pending", wanted=True, on_top=self.on_top, note=self.note, changed=()
+            ),
+        )
+
 
 class SubTaskProgressed(Passing, frozen=True):
     """What a running sub-task is doing."""
 
     id: str
     progress: SubTaskProgress
+
+    def apply(self, state: State) -> State:
+        running = {**state.subtasks.running, self.id: self.progress}
+        return replace(state, subtasks=replace(state.subtasks, running=running))
 
 
 class SubTaskEnded(Lasting, frozen=True):
@@ -104,3 +196,46 @@ class SubTaskEnded(Lasting, frozen=True):
     seconds: float = 0.0
     reason: str = ""
     cause: Cause = ""
+
+    def apply(self, state: State) -> State:
+        def ended(task: SubTask) -> SubTask:
+            known = task.cost is not None and self.cost is not None
+            return replace(
+                task,
+                state=self.state,
+                summary=self.summary,
+                reason=self.reason,
+                cause=self.cause or ("error" if self.state == "failed" else ""),
+                changed=self.changed,
+                wanted=False,
+                tokens=task.tokens + self.tokens,
+                cost=task.cost + self.cost if known else None,  # type: ignore[operator]
+                seconds=task.seconds + self.seconds,
+            )
+
+        state = _without_progress(_each(state, self.id, ended), self.id)
+        if self.state == "cancelled":
+            return state  # what the person stopped needs no line in the chat
+        words = " ".join((self.summary if self.state == "completed" else self.reason).split())
+        words = words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 1]}…"
+        level = "info" if self.state == "completed" else "warning"
+        text = f"Sub-task {self.id} {self.state}" + (f": {words}" if words else "")
+        return state.said(ChatMessage(0, "note", state.turn.number, text, level=level))
+
+
+def _new(state: State, task: SubTask) -> SubTask:
+    """A task that comes into the graph; others may have had its id before."""
+    return replace(task, earlier=state.subtasks.begun.get(task.id, 0))
+
+
+def _each(state: State, name: str, made: Callable[[SubTask], SubTask]) -> State:
+    return _with_tasks(state, (made(task) if task.id == name else task for task in state.subtasks.tasks))
+
+
+def _with_tasks(state: State, tasks: Iterable[SubTask]) -> State:
+    return replace(state, subtasks=replace(state.subtasks, tasks=with_ready(tasks)))
+
+
+def _without_progress(state: State, name: str) -> State:
+    running = {key: progress for key, progress in state.subtasks.running.items() if key != name}
+    return replace(state, subtasks=replace(state.subtasks, running=running))

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec.structs import replace
+
 from tui_agent.answers.plans import DirectoryAction, FileAction
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known import KnownFile, Touch
+from tui_agent.context.memory import asks_to_go_on
 from tui_agent.files.disclosure import SecretChoice
 from tui_agent.planning.chain import Attempt
 from tui_agent.settings.schema import Effort
+from tui_agent.store import batches
 from tui_agent.store.event import Lasting, Passing
-from tui_agent.store.state import Decision, Phase
-from tui_agent.store.tool_calls import PermissionDecision
+from tui_agent.store.state import (
+    ActionSlice,
+    ChatMessage,
+    Decision,
+    ListedFolder,
+    Phase,
+    PlanSlice,
+    ReplySlice,
+    State,
+    TurnSlice,
+)
+from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ToolUse
+from tui_agent.store.usage import Usage
 
+HISTORY_KEPT = 200
+DECISIONS_KEPT = 500
 #: Why a file does not go with a request.
 OutReason = Literal["room", "limit", "unreadable", "secret", "denied"]
 
@@ -29,11 +46,39 @@ class TurnStarted(Lasting, frozen=True):
     #: Nobody asked for it: it goes on with a batch, on the allowance of the turn before.
     unasked: bool = False
 
+    def apply(self, state: State) -> State:
+        history = tuple(text for text in state.input.history if text != self.request)
+        queue = state.input.queue[1:] if self.queued else state.input.queue
+        # what was written of the state of the work does not outlive a turn about something else
+        memory = state.input.memory if asks_to_go_on(self.request, self.turn) else ""
+        state = replace(
+            state,
+            turn=TurnSlice(
+                number=self.turn,
+                first=(state.turn.first or state.turn.number) if self.unasked else self.turn,
+                phase="planning",
+                request=self.request,
+                effort=self.effort,
+            ),
+            plan=PlanSlice(turn=self.turn),
+            reply=ReplySlice(turn=self.turn),
+            input=replace(
+                state.input, queue=queue, history=(*history, self.request)[-HISTORY_KEPT:], memory=memory
+            ),
+            usage=state.usage if self.unasked else replace(state.usage, turn=Usage(), planning=Usage()),
+            chat=replace(state.chat, next_steps=()),
+        )
+        return state.said(ChatMessage(0, "person", self.turn, self.request))
+
 
 class PhaseChanged(Passing, frozen=True):
     """The turn went from one kind of work to another."""
 
     phase: Phase
+
+    def apply(self, state: State) -> State:
+        turn = replace(state.turn, phase=self.phase, retry_seconds=0, retry_why="", waiting_for="")
+        return replace(state, turn=turn)
 
 
 class PlanMade(Lasting, frozen=True):
@@ -45,11 +90,26 @@ class PlanMade(Lasting, frozen=True):
     directories: tuple[DirectoryAction, ...] = ()
     faults: tuple[str, ...] = ()
 
+    def apply(self, state: State) -> State:
+        plan = PlanSlice(
+            turn=self.turn,
+            source=self.source,
+            actions=tuple(ActionSlice(action) for action in self.actions),
+            directories=self.directories,
+            faults=self.faults,
+        )
+        return replace(state, plan=plan, turn=replace(state.turn, phase="finding"))
+
 
 class ActionsAdded(Lasting, frozen=True):
     """The model asked for more files in the middle of the turn."""
 
     actions: tuple[FileAction, ...]
+
+    def apply(self, state: State) -> State:
+        added = tuple(ActionSlice(action) for action in self.actions)
+        plan = replace(state.plan, actions=(*state.plan.actions, *added))
+        return replace(state, plan=plan, turn=replace(state.turn, phase="finding"))
 
 
 class AttemptStarted(Passing, frozen=True):
@@ -57,11 +117,31 @@ class AttemptStarted(Passing, frozen=True):
 
     attempt: Attempt
 
+    def apply(self, state: State) -> State:
+        attempt = self.attempt
+
+        def with_attempt(slot: ActionSlice) -> ActionSlice:
+            others = tuple(known for known in slot.attempts if known.step != attempt.step)
+            state = "loaded" if attempt.outcome == "hit" and slot.state != "asking" else "looking"
+            return replace(slot, attempts=(*others, attempt), state=state)
+
+        return state.on_action(attempt.action, with_attempt)
+
 
 class AttemptEnded(Lasting, frozen=True):
     """A pattern was looked for, and this is what came of it."""
 
     attempt: Attempt
+
+    def apply(self, state: State) -> State:
+        attempt = self.attempt
+
+        def with_attempt(slot: ActionSlice) -> ActionSlice:
+            others = tuple(known for known in slot.attempts if known.step != attempt.step)
+            state = "loaded" if attempt.outcome == "hit" and slot.state != "asking" else "looking"
+            return replace(slot, attempts=(*others, attempt), state=state)
+
+        return state.on_action(attempt.action, with_attempt)
 
 
 class FallbackTaken(Lasting, frozen=True):
@@ -71,6 +151,10 @@ class FallbackTaken(Lasting, frozen=True):
     kind: Literal["ask_user", "skip", "create_new"]
     patterns: tuple[str, ...]
     nearest: tuple[str, ...] = ()
+
+    def apply(self, state: State) -> State:
+        ended = {"ask_user": "asking", "skip": "skipped", "create_new": "create"}[self.kind]
+        return state.on_action(self.action, lambda slot: replace(slot, state=ended, nearest=self.nearest))
 
 
 class QuestionAsked(Passing, frozen=True):
@@ -84,6 +168,16 @@ class QuestionAsked(Passing, frozen=True):
     #: Words of its own, where the question is not which file is meant.
     question: str = ""
 
+    def apply(self, state: State) -> State:
+        state = replace(state, turn=replace(state.turn, phase="waiting", waiting_for=self.action))
+
+        def asking(slot: ActionSlice) -> ActionSlice:
+            nearest = self.choices or slot.nearest
+            several = bool(self.choices) and not self.question
+            return replace(slot, state="asking", nearest=nearest, several=several, question=self.question)
+
+        return state.on_action(self.action, asking)
+
 
 class SecretDecided(Lasting, frozen=True):
     """The person said what becomes of a file that holds a secret, or looks as if it did, with exactly these bytes.
@@ -96,6 +190,17 @@ class SecretDecided(Lasting, frozen=True):
     choice: SecretChoice
     action: str = ""
 
+    def apply(self, state: State) -> State:
+        state = replace(
+            state,
+            secrets={**state.secrets, self.digest: self.choice},
+            turn=replace(state.turn, phase="finding", waiting_for="")
+            if state.turn.waiting_for
+            else state.turn,
+        )
+        ended = "skipped" if self.choice == "leave" else "loaded"
+        return state.on_action(self.action, lambda slot: replace(slot, state=ended, nearest=()))
+
 
 class QuestionAnswered(Lasting, frozen=True):
     """The person chose a path for an action, or (with none) let it go."""
@@ -103,11 +208,21 @@ class QuestionAnswered(Lasting, frozen=True):
     action: str
     path: str = ""
 
+    def apply(self, state: State) -> State:
+        state = replace(state, turn=replace(state.turn, phase="finding", waiting_for=""))
+        ended = "looking" if self.path else "skipped"
+        return state.on_action(
+            self.action, lambda slot: replace(slot, state=ended, nearest=(), several=False)
+        )
+
 
 class DecisionsKept(Lasting, frozen=True):
     """These decisions of the person on the plan, made after its request had gone out, go with the next one."""
 
     decisions: tuple[Decision, ...]
+
+    def apply(self, state: State) -> State:
+        return replace(state, input=replace(state.input, decisions=self.decisions))
 
 
 class MatchChosen(Lasting, frozen=True):
@@ -118,6 +233,10 @@ class MatchChosen(Lasting, frozen=True):
     paths: tuple[str, ...]
     among: tuple[str, ...]
     by: Literal["nearness", "person", "all"]
+
+    def apply(self, state: State) -> State:
+        others = tuple(path for path in self.among if path not in self.paths)
+        return state.on_action(self.action, lambda slot: replace(slot, others=others))
 
 
 class ActionReopened(Lasting, frozen=True):
@@ -131,6 +250,24 @@ class ActionReopened(Lasting, frozen=True):
     dropped: tuple[str, ...] = ()
     restored: tuple[KnownFile, ...] = ()
 
+    def apply(self, state: State) -> State:
+        known = {path: file for path, file in state.known.files.items() if path not in self.dropped}
+        known |= {file.path: file for file in self.restored}
+        state = replace(state, known=replace(state.known, files=known))
+
+        def anew(slot: ActionSlice) -> ActionSlice:
+            action, earlier, attempts = slot.action, slot.earlier, slot.attempts
+            if self.patterns:
+                known = {attempt.pattern for attempt in (*earlier, *attempts)}
+                # looking for the same once more replaces what was tried
+                if not known.issubset(self.patterns):
+                    earlier = (*earlier, *attempts)
+                action, attempts = replace(action, patterns=self.patterns, extra=()), ()
+            others = tuple(dict.fromkeys((*slot.others, *slot.loaded)))
+            return ActionSlice(action, attempts, state="looking", others=others, earlier=earlier)
+
+        return state.on_action(self.action, anew)
+
 
 class FileLoaded(Lasting, frozen=True):
     """A file's text goes into the next request; `action` is the one that wanted it."""
@@ -138,6 +275,18 @@ class FileLoaded(Lasting, frozen=True):
     file: KnownFile
     action: str = ""
     at: float = 0.0
+
+    def apply(self, state: State) -> State:
+        file = self.file
+        known = state.known
+        if file.loaded_by == "mention":
+            known = known.with_touch(Touch(file.path, file.seen_turn, "mentioned", "", at=self.at))
+        touch = Touch(file.path, file.seen_turn, "read", file.md5, at=self.at)
+        state = replace(state, known=known.with_file(file).with_touch(touch))
+        state = state.on_action(
+            self.action, lambda slot: replace(slot, state="loaded", loaded=(*slot.loaded, file.path))
+        )
+        return batches.loaded(state, file, self.action)
 
 
 class FilesLeftOut(Lasting, frozen=True):
@@ -154,6 +303,25 @@ class FilesLeftOut(Lasting, frozen=True):
     loaded: bool = False
     before: tuple[KnownFile, ...] = ()
 
+    def apply(self, state: State) -> State:
+        return batches.left_out(self._leave_out(state), self.paths, for_room=self.reason == "room")
+
+    def _leave_out(self, state: State) -> State:
+        if not self.loaded:
+            return state.on_action(
+                self.action, lambda slot: _failed(replace(slot, left_out=(*slot.left_out, *self.paths)))
+            )
+        files = {path: file for path, file in state.known.files.items() if path not in self.paths}
+        files |= {file.path: file for file in self.before}
+
+        def without(slot: ActionSlice) -> ActionSlice:
+            gone = tuple(path for path in slot.loaded if path in self.paths)
+            kept = tuple(path for path in slot.loaded if path not in self.paths)
+            return _failed(replace(slot, loaded=kept, left_out=(*slot.left_out, *gone))) if gone else slot
+
+        plan = replace(state.plan, actions=tuple(map(without, state.plan.actions)))
+        return replace(state, plan=plan, known=replace(state.known, files=files))
+
 
 class DirectoryListed(Lasting, frozen=True):
     """A folder was listed for the model; `entries` are (name, type, size in bytes), the first of so many in `total`."""
@@ -165,6 +333,12 @@ class DirectoryListed(Lasting, frozen=True):
     recursive: bool = False
     total: int = 0
 
+    def apply(self, state: State) -> State:
+        directory = DirectoryAction(self.path, self.recursive, self.filter)
+        listed = (*state.plan.listed, ListedFolder(directory, self.total, self.error))
+        waiting = tuple(one for one in state.plan.directories if _plainly(one) != _plainly(directory))
+        return replace(state, plan=replace(state.plan, listed=listed, directories=waiting))
+
 
 class PermissionAsked(Passing, frozen=True):
     """The turn waits for the person to allow a call of a tool; `preview` is exactly what would happen."""
@@ -175,17 +349,36 @@ class PermissionAsked(Passing, frozen=True):
     preview: str
     digest: str
 
+    def apply(self, state: State) -> State:
+        question = PermissionQuestion(self.call, self.tool, self.shown, self.preview)
+        return replace(
+            state, asked=question, turn=replace(state.turn, phase="waiting", waiting_for=self.call)
+        )
+
 
 class PermissionDecided(Lasting, frozen=True):
     """It was decided whether a call of a tool is done."""
 
     decision: PermissionDecision
 
+    def apply(self, state: State) -> State:
+        """Of decisions about the same thing the newest counts; only so many are kept."""
+        others = tuple(one for one in state.permissions if one.digest != self.decision.digest)
+        turn = state.turn
+        if state.asked is not None:
+            turn = replace(turn, phase="finding", waiting_for="")
+        kept = (*others, self.decision)[-DECISIONS_KEPT:]
+        return replace(state, asked=None, turn=turn, permissions=kept)
+
 
 class PermissionRevoked(Lasting, frozen=True):
     """The person took an approval back: the same call is asked about again."""
 
     digest: str
+
+    def apply(self, state: State) -> State:
+        left = tuple(one for one in state.permissions if one.digest != self.digest)
+        return replace(state, permissions=left)
 
 
 class CallStarted(Passing, frozen=True):
@@ -194,6 +387,10 @@ class CallStarted(Passing, frozen=True):
     id: str
     name: str
     shown: str = ""
+
+    def apply(self, state: State) -> State:
+        words = f"{self.name} {self.shown}".strip()
+        return replace(state, turn=replace(state.turn, calls={**state.turn.calls, self.id: words}))
 
 
 class CallEnded(Lasting, frozen=True):
@@ -210,6 +407,27 @@ class CallEnded(Lasting, frozen=True):
     text: str = ""
     details: str = ""
 
+    def apply(self, state: State) -> State:
+        """The call is shown with the answer that made it, and its result waits for the next request."""
+        conversation = state.conversation
+        if self.id in conversation.open_calls:
+            answered = {**conversation.answered, self.id: self.text}
+            state = replace(state, conversation=replace(conversation, answered=answered))
+        going = {key: words for key, words in state.turn.calls.items() if key != self.id}
+        state = replace(state, turn=replace(state.turn, calls=going))
+        messages = state.chat.messages
+        at = state.chat.answering(state.turn.number)
+        if at < 0 or (at < len(messages) - 1 and self.name == "run_command"):
+            return state  # a command has a message of its own
+        last = messages[at]
+        details = self.details or self.text
+        use = ToolUse(self.id, self.name, self.shown, self.ok, self.seconds, self.amount, details)
+        made = {call: at for at, call in enumerate(conversation.open_calls)}
+        # those of earlier steps first
+        uses = sorted((*last.calls, use), key=lambda one: made.get(one.id, -1))
+        messages = (*messages[:at], replace(last, calls=tuple(uses)), *messages[at + 1 :])
+        return replace(state, chat=replace(state.chat, messages=messages))
+
 
 class TurnEnded(Lasting, frozen=True):
     """The turn is over. `error` is the sentence why it failed; `stopped` that the person ended it."""
@@ -222,3 +440,33 @@ class TurnEnded(Lasting, frozen=True):
     seconds: float = 0.0
     #: The limit that ended it; empty where none did.
     limit: str = ""
+
+    def apply(self, state: State) -> State:
+        turn = replace(
+            state.turn,
+            phase="idle",
+            ok=self.ok,
+            error=self.error,
+            kind=self.kind,
+            limit=self.limit,
+            seconds=self.seconds,
+            retry_seconds=0,
+            waiting_for="",
+            calls={},
+        )
+        state = replace(state, usage=replace(state.usage, open=None), asked=None)
+        state = replace(state, turn=turn).with_partial_reply()
+        if self.error:
+            level = "info" if self.stopped else "error"
+            state = state.said(ChatMessage(0, "note", self.turn, self.error, level=level))
+        return batches.turn_ended(state, self.turn, whole=self.ok and not self.limit)
+
+
+def _failed(slot: ActionSlice) -> ActionSlice:
+    """An action of which nothing goes with the request has failed."""
+    return slot if slot.loaded or slot.state != "loaded" else replace(slot, state="failed")
+
+
+def _plainly(directory: DirectoryAction) -> DirectoryAction:
+    """The same folder in the same words, however its path was written."""
+    return replace(directory, path=directory.path.strip().removeprefix("./").strip("/") or ".")

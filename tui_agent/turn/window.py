@@ -18,7 +18,6 @@ from tui_agent.context.loaded import InView, LoadedFile, read_files_result
 from tui_agent.errors import ContextTooLong, ModelError, TuiAgentError
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import ConversationBegun, FileLoaded, NoticeGiven, RequestSent
-from tui_agent.store.fold import fold
 from tui_agent.store.state import State
 from tui_agent.tools.context import Emit, unheard
 from tui_agent.tools.files import (
@@ -301,7 +300,7 @@ class _Room:
 
         async def with_files(files: Sequence[LoadedFile]) -> tuple[ConversationBegun, Composed]:
             begun = await begin(context, self._draft.contexts, why, carried, files)
-            return begun, await self.composed(fold(state, begun))
+            return begun, await self.composed(begun.apply(state))
 
         begun, request = await with_files(())
         if state.model.small:  # what is asked for now needs the room

@@ -20,7 +20,6 @@ from tui_agent.answers.values import NextStep
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.files.visible import one_line
 from tui_agent.store.commands import RunningCommand
-from tui_agent.store.fold_turn import next_turn
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
 from tui_agent.store.usage import estimated_tokens
@@ -357,7 +356,7 @@ class ContinueLine(PromptLine):
         keys = getattr(self.app, "keys", None)
         key = keys.shown("chat.go_on") if keys is not None else ""
         what = "your words go" if state.input.memory else "your progress is sent"
-        asks = asks_to_go_on(text, next_turn(state))
+        asks = asks_to_go_on(text, state.next_turn)
         self.say(f"{what} with it{f': {key}' if key else ''}" if asks else "")
 
 

@@ -1,6 +1,6 @@
-"""Batches that are carried on, folded: which of many files are done, go with this turn, or wait.
+"""Batches that are carried on: which of many files are done, go with this turn, or wait.
 
-Follows the other folds: what an event did to the plan, the registry and the review is there already.
+Each function takes a state in which the plan, the registry and the review are those after the event already.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tui_agent.answers.values import NextStep
+from tui_agent.context.known import KnownFile
 from tui_agent.context.memory import GO_ON, asks_to_go_on
-from tui_agent.store import events as e
 from tui_agent.store.state import ActionSlice, Batch, State, Todo
 
 
-def _left_out(state: State, event: e.FilesLeftOut) -> State:
+def left_out(state: State, paths: tuple[str, ...], *, for_room: bool) -> State:
     """What has no room waits in its batch; what cannot be read at all is in none."""
-    gone = set(event.paths)
-    if event.reason != "room":
+    gone = set(paths)
+    if not for_room:
         for batch in state.batches:
             if gone & set(batch.left):
                 left = tuple(path for path in batch.left if path not in gone)
@@ -26,7 +26,7 @@ def _left_out(state: State, event: e.FilesLeftOut) -> State:
         return state
     for slot in state.plan.actions:
         if slot.action.all and gone & set(slot.left_out):
-            state = _with(state, _waiting(state, slot, event.paths))
+            state = _with(state, _waiting(state, slot, paths))
     return state
 
 
@@ -64,30 +64,30 @@ def _request(state: State) -> str:
     return real[-1] if real else turn.request
 
 
-def _loaded(state: State, event: e.FileLoaded) -> State:
-    """A file of a batch goes with the turn that carries it on."""
-    if not event.action or event.file.loaded_by == "bundle":
+def loaded(state: State, file: KnownFile, action: str) -> State:
+    """A file of a batch, loaded for the action of this name, goes with the turn that carries it on."""
+    if not action or file.loaded_by == "bundle":
         return state
     for batch in state.batches:
-        if event.file.path in batch.left and any(
-            slot.action.name == event.action and _is_of(batch, slot, state.turn.number)
+        if file.path in batch.left and any(
+            slot.action.name == action and _is_of(batch, slot, state.turn.number)
             for slot in state.plan.actions
         ):
-            left = tuple(path for path in batch.left if path != event.file.path)
-            state = _with(state, replace(batch, left=left, now=(*batch.now, event.file.path)))
+            left = tuple(path for path in batch.left if path != file.path)
+            state = _with(state, replace(batch, left=left, now=(*batch.now, file.path)))
     return state
 
 
-def _ended(state: State, event: e.TurnEnded) -> State:
-    """What went with the turn is done where it ended well; else, and where a change has no place, only what it
+def turn_ended(state: State, turn: int, *, whole: bool) -> State:
+    """What went with the turn is done if it ended well (`whole`); else, and if a change has no place, only what it
     changed."""
-    changes = [change for change in state.review.changes if change.turn == event.turn]
+    changes = [change for change in state.review.changes if change.turn == turn]
     changed = {change.path for change in changes if change.state != "failed"}
     failed = {change.path for change in changes} - changed
     last = next((one for one in reversed(state.chat.messages) if one.kind == "agent"), None)
-    whole = event.ok and not event.limit and not (last is not None and last.turn == event.turn and last.cut)
+    whole = whole and not (last is not None and last.turn == turn and last.cut)
     for batch in state.batches:
-        if not batch.now and batch.turn != event.turn:
+        if not batch.now and batch.turn != turn:
             continue
         again = [path for path in batch.now if path in failed or not (whole or path in changed)]
         left = tuple(path for path in (*again, *batch.left) if path not in changed)
@@ -115,26 +115,8 @@ def _with(state: State, batch: Batch) -> State:
     return replace(state, batches=tuple(one for one in batches if one.left or one.now), todos=todos)
 
 
-def _todo_removed(state: State, event: e.TodoRemoved) -> State:
-    return _let_go(state, event.id)
-
-
-def _todo_changed(state: State, event: e.TodoChanged) -> State:
-    return _let_go(state, event.id) if event.done else state
-
-
-def _let_go(state: State, name: str) -> State:
+def let_go(state: State, name: str) -> State:
     """The person wants no more of a batch whose todo goes, or is ticked."""
     if all(batch.id != name for batch in state.batches):
         return state
     return replace(state, batches=tuple(batch for batch in state.batches if batch.id != name))
-
-
-#: What follows the fold of an event.
-FOLLOWS = {
-    e.FilesLeftOut: _left_out,
-    e.FileLoaded: _loaded,
-    e.TurnEnded: _ended,
-    e.TodoRemoved: _todo_removed,
-    e.TodoChanged: _todo_changed,
-}
