@@ -170,8 +170,9 @@ def _baseline(copies: SimpleQueue[Path], package: str) -> float:
     copy = copies.get()
     try:
         begun = time.monotonic()
-        if _run(copy, package, None):
-            raise RuntimeError(f"tests/{package} fail without a mutant")
+        done = _run(copy, package, None)
+        if done is None or done.returncode:
+            raise RuntimeError(f"tests/{package} fail without a mutant: {done and done.stdout[-2000:]}")
         return time.monotonic() - begun
     finally:
         copies.put(copy)
@@ -184,38 +185,28 @@ def _is_killed(copies: SimpleQueue[Path], mutant: Mutant, usual: float) -> bool:
         source = path.read_bytes()
         path.write_bytes(mutant.applied(source))
         try:
-            return _run(copy, mutant.package, max(usual * LONGER, AT_LEAST)) != 0
+            done = _run(copy, mutant.package, max(usual * LONGER, AT_LEAST))
+            return done is None or done.returncode != 0
         finally:
             path.write_bytes(source)
     finally:
         copies.put(copy)
 
 
-def _run(copy: Path, package: str, limit: float | None) -> int:
-    """The exit status of a package's tests in a copy of the project; 124 after the limit, in seconds."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "-n",
-        "0",
-        "-p",
-        "no:cacheprovider",
-        f"tests/{package}",
-    ]
-    variables = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+def _run(copy: Path, package: str, limit: float | None) -> subprocess.CompletedProcess[str] | None:
+    """Run a package's tests in a copy of the project; None if they take longer than the limit, in seconds."""
+    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
     try:
         return subprocess.run(
-            command,
+            [sys.executable, "-m", "pytest", *options, f"tests/{package}"],
             check=False,
             cwd=copy,
-            env=variables,
+            env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             timeout=limit,
-        ).returncode
+        )
     except subprocess.TimeoutExpired:
-        return 124
+        return None
