@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import pytest
+from support.shapes import FUNCTIONS, RESPONSE
+
 from tui_agent.answers.explaining import is_shown
+from tui_agent.answers.structured import StructuredReader
+from tui_agent.answers.values import Reply
+
+
+def read(text: str) -> Reply:
+    reader = StructuredReader(RESPONSE, FUNCTIONS)
+    reader.feed(text)
+    return reader.finish(False)
+
 
 DO = [
     "I fixed the bug that came with the last commit:",
     "Here is the change:",
-    "This is the fix for the regression that was introduced in 1.4:",
     "I changed the default from 3 to 30, because the server was slow:",
     "The error came from a missing await; this adds it:",
     "Replace the call in `api.py`:",
@@ -35,7 +46,6 @@ DO = [
     "The function should not return None, so raise instead:",
     "The output looks like a table now:",
     "I use a context manager instead of calling close:",
-    "The following does not change the behaviour:",
     "It must not be negative, so clamp it:",
     "This would have been simpler with a dict, so I use one:",
     "For instance methods the name is bound now:",
@@ -44,7 +54,6 @@ DO = [
     "Changes to `m.py`:",
     "Fix the typo in the message:",
     "Next, the CHANGELOG entry for the commit:",
-    "One more place was broken by the rename:",
     "I wrote the example from the issue as a test:",
     "The change was small:",
     "Here is what I changed:",
@@ -58,8 +67,6 @@ DO = [
     "`m.py` gets a new helper:",
     "The test expects a list, so return one:",
     "Sure! Here are the edits you asked for:",
-    "As requested, the timeout is configurable:",
-    "Good catch. The index was off by one:",
     "Rename `foo` to `bar`:",
     "This commit message says 3 but the code says 2; align them:",
     "I've gone ahead and removed the unused import:",
@@ -77,7 +84,6 @@ DO = [
     "Fixes #12:",
     "The call could fail, so I wrap it:",
     "Moved the constant to the top, since it is used twice:",
-    "To avoid a crash when the list is empty:",
     "Corrige la función así:",
     "修复如下：",
     "I'll tighten the check:",
@@ -96,6 +102,35 @@ DO = [
     "I extracted the helper:",
     "With that in place, simplify `main`:",
     "Done. The diff:",
+    "I bumped the pool size and kept the rest:",
+    "That leaves the parser, which I've shortened:",
+    "This makes the lookup case-insensitive:",
+    "`utils/date.py`, with the timezone handled:",
+    "Just one line changes:",
+    "You were right that the earlier patch missed Windows. Corrected version:",
+    "As the reviewer suggested, I split the function:",
+    "I couldn't run the suite here, yet the fix is straightforward:",
+    "I haven't touched anything else. The diff for `api.py`:",
+    "So the complete change is",
+    "Changes in `a.py` and `b.py`:",
+    "I replaced the example configuration with a working one:",
+    "Ich habe die Prüfung ergänzt:",
+    "Voici le correctif pour `panier.py` :",
+    "He añadido la validación:",
+    "Corrigi o cálculo do total:",
+    "Ecco la modifica:",
+    "Замените вызов на следующий:",
+    "把默认值改成 30：",
+    "다음과 같이 수정했습니다:",
+    "Hatayı düzelttim:",
+    "Thanks! The session is closed too early, so the fix is to keep it open until the request is done:",
+    "Edit:",
+    "This adds the flag you asked for, and documents it:",
+    "`parse` crashes on an empty line. Guard it:",
+    "J'ai corrigé la faute de frappe :",
+    "Исправил ошибку в `api.py`:",
+    "And in the template",
+    "It's a one-character change:",
 ]
 SHOW = [
     "For example, you could write:",
@@ -193,6 +228,45 @@ SHOW = [
     "Theoretically:",
     "Format:",
     "Wrong:",
+    "Say you had a dict there; then this would be enough:",
+    "This is roughly what git recorded at the time:",
+    "That's the diff I found in the history:",
+    "The culprit is this one, from March:",
+    "Here's what I won't be doing:",
+    "Each edit must be written in this form:",
+    "For the record, the rejected version:",
+    "Out of scope here, but a follow-up might be",
+    "Other projects solve it this way:",
+    "The docs give this sample:",
+    "Nobody should ever write",
+    "Quoting the patch from the mailing list:",
+    "Yours looked like this yesterday:",
+    "`git show HEAD~3` prints",
+    "The regression arrived with this hunk:",
+    "Think of it as",
+    "So sah die Stelle vorher aus:",
+    "Das habe ich nicht gemacht:",
+    "On aurait pu écrire :",
+    "Un ejemplo del formato:",
+    "No apliques esto:",
+    "Ecco un esempio:",
+    "Можно было бы написать так:",
+    "这个提交引入了错误：",
+    "以前のコミットの差分です：",
+    "Przykład takiego bloku:",
+    "If we went that way, the edit to `api.py` would read",
+    "As of v1.9 it was",
+    "A sketch:",
+    "The following was rolled back in March:",
+    "Old version:",
+    "I will not change this file, but if I did:",
+    "Do you mean something like this?",
+    "Would this be OK?",
+    "Option B:",
+    "Möglich wäre:",
+    "¿Quieres que haga esto?",
+    "Старый вариант:",
+    "以前的写法：",
 ]
 
 
@@ -206,3 +280,40 @@ def test_a_line_below_may_say_so_too() -> None:
         is_shown("", line) for line in ("This was not applied.", "as documented.", "It is only an example.")
     )
     assert not any(is_shown("", line) for line in ("It works now.", "The tests pass.", "Run it with `make`."))
+
+
+BLOCK = "<<<<<<< SEARCH\nget(url)\n=======\nget(url, 5)\n>>>>>>> REPLACE\n"
+DIFF = "```diff\n--- a/api.py\n+++ b/api.py\n@@ -1 +1 @@\n-get(url)\n+get(url, 5)\n```\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"For example, you could write:\n\napi.py\n{BLOCK}",
+        f"The culprit was this commit:\n\n**api.py**\n```\n{BLOCK}```\n",
+        f"The bug came with this commit:\n\n### api.py\n\n{DIFF}",
+        f"The bug came with this commit.\n\nIt changed the call:\n\n{DIFF}",
+        f"If you ever want to call it with a timeout, you could of\ncourse extend `get` in\nthis way:\n\n{DIFF}",
+        f"Should I do this?\n\n{DIFF}",
+        f"## What the commit did\n\n{DIFF}",
+        f"The handler of the second route:\n\nhistory of `get`, as far as the log has it\n\n{DIFF}",
+        "How a patch looks:\n\n*** Begin Patch\n*** Update File: api.py\n@@\n-get(url)\n+get(url, 5)\n*** End Patch\n",
+    ],
+)
+def test_names_line_breaks_and_paragraphs_between_hide_no_words(text: str) -> None:
+    reply = read(text)
+    assert (len(reply.changes), len(reply.offered)) == (0, 1)
+
+
+def test_what_follows_without_words_is_as_what_it_follows() -> None:
+    both = f"api.py\n{BLOCK}\nb.py\n{BLOCK}"
+    shown, meant = read(f"For example:\n\n{both}"), read(f"The value is never checked.\n\n{both}")
+    assert (len(shown.changes), len(shown.offered)) == (0, 2)
+    assert (len(meant.changes), len(meant.offered)) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    "words", ["", "The regex lacks the sign.\n\n", "Sure!\n\n", "I made `get` wait, as you could see.\n\n"]
+)
+def test_what_leads_to_nothing_hides_no_change(words: str) -> None:
+    assert len(read(f"{words}api.py\n{BLOCK}").changes) == 1

@@ -8,98 +8,151 @@ from collections.abc import Iterator
 
 from tui_agent.files.late_expressions import late
 
-#: Words by which a line says that what it is about is an example, is not done, or only could be.
-_SURELY_SHOWS = (
-    r"\billustrat|\b(?:show|give|get) (?:you )?(?:the|an) idea\b|\balong (?:these|those|the) lines\b"
-    r"|\bdropped it\b"
-    r"|\bnormally\b|\bi (?:had )?considered\b|^\W*not\b|\banti-?pattern|\bpseudo|\bdon't (?:copy|apply"
-    r"|use|do|send|take|run)"
-    r"|\bdo not (?:copy|apply|use|do|send|take|run)|\b(?:is|are|be) wrong\b|\bnot recommended\b"
-    r"|^\W*samples?\W*$"
-    r"|\bfor (?:reference|comparison|context|information)\b|\bhow (?:such )?an? [\w/ ]{1,30} (?:is"
-    r"|are) (?:written|made)"
-    r"|\bhow such\b|\bif (?:you|one|we|i) (?:ever|really|later)\b|\bonly for\b|\bin theory\b|参考|示例"
-    r"|\bsnippet shows\b|\bexamples?\W*$|\b(?:i'm|i am|we're|we are) not\b|\btheoretical|^\W*(?:format"
-    r"|syntax)\W*$|\brisky\b"
-    r"|for example\b|\be\.g\.|\bfor instance,|^\W*(?:an? |as an |another |a bad "
-    r"|one )?examples?\b[^.]{0,40}$|\bhypothetical"
-    r"|\bsuppose\b|\bimagine\b|\balternativ|\banother (?:option|way|approach|possibility|idea)\b"
-    r"|\bif (?:you|one|we|i) "
-    r"(?:want|were|had|prefer|like|ever|need)|\b(?:would|could|might) (?:also |then |later |even "
-    r"|still )?(?:have|look|be"
-    r"|do|write|use|want|extend|like|go|call|send|answer|get)\b|\blooks? (?:something )?like (?:this"
-    r"|that|so)\b"
-    r"|\b(?:i|we)(?: have| had| did| do| will|'ve|'d|'ll)?(?: not|n't| never)\b|\b(?:has|have|was"
-    r"|were)(?: not|n't)(?: been)? "
-    r"(?:done|sent|made|applied|carried|executed|called)\b|^\W*(?:please )?(?:do not|don't|never|avoid"
-    r"|ignore)\b"
-    r"|\b(?:should|must)(?: not|n't| never| avoid)\b|\bdecided against\b|\breject(?:ed|s)?\b|\btried\b"
-    r"|\bdiscarded\b"
-    r"|^\W*(?:instead of|rather than)\b|^\W*(?:bad|wrong|not like|not so|no|the wrong \w+|before)\W*$"
-    r"|\bnaive\b"
-    r"|zum beispiel|\bbeispiel\w*\W*$|beispielsweise|\bwäre\b|\bkönnte\b|par exempl[e]|por ejemplo"
-    r"|ad esempio|per esempio"
-    r"|por exempl[o]|\bexempl[eo]\s*:|例如|例えば|比如|譬如|예를 들|например"
+# The words around a change are judged by class, not by phrase: a mood in which nothing is done, a word for an example
+# or a notation, a negation, a word for what was before or for others. Each class has its commonest words in the
+# languages that models answer in.
+
+#: A condition, or a mood in which nothing is done.
+_UNREAL = (
+    r"\b(?:would|could|might|unless|perhaps|maybe|theoretically|in theory)\b|\b(?:you|one|we|they) can\b"
+    r"|\b(?:had|should|were) (?:you|we|one|i|they)\b|\bmay (?:help|be|also|want|work)\b"
+    r"|['’]d (?:have|be|also|rather|normally|write|do|use|go|say|put|like|answer|send|call)\b"
+    r"|\bif (?:you|we|one|i|ever|needed|necessary)\b|^\W*(?:but |and |later,? |then )?if\b"
+    r"|\b(?:könnte|würde|wäre|hätte|müsste|dürfte|falls)\w*"
+    r"|\b(?:pourrai|aurai|serai|devrai|ferai)(?:t|s|ent|ons|ez)\b"
+    r"|\b(?:podr[íi]a|ser[íi]a|habr[íi]a|poderia|teria|seria|potrebbe|sarebbe|avrebbe|potremmo|zou)\w*"
+    r"|\bможно\b|\bбы\b|\b(?:można|mógłby|byłoby|olabilir|olurdu)\b|也可以|如果|もし|かもしれ|수도 있"
 )
-#: Words that tell what was done before, by somebody else, or how something is written.
-_PERHAPS_SHOWS = (
-    r"\bpull request\b|\breview(?:er)?s? (?:suggest|ask|want|propos)|\bversion [\d.]+ (?:did|was|had)\b"
-    r"|\bold days\b"
-    r"|\bthe (?:old|original|former) (?:code|version|text|file|line|one)s?\b|\b(?:had|was|were) before\b"
-    r"|\bthat (?:introduced"
-    r"|caused|broke|added)\b|\bbroke it\b|\bback then\b|\bat (?:that|the) time\b"
-    r"|(?:reply|answer|response|call|output|message|json) format|\bformat (?:is|of|looks)"
-    r"|\bdocument(?:ed|ation)\b"
-    r"|(?:json|reply) schema|sample (?:reply|answer|output)|\b(?:an|another) example\b|\bexample of\b"
-    r"|\b(?:bug|regression|problem|fault|error|failure)s? (?:came|comes|started|appeared|began)\b"
-    r"|\bcame with\b"
-    r"|(?:introduced|caused|broken|added|changed|removed) (?:by|in|with) (?:this|that|commit|version"
-    r"|the (?:commit|change|release|version|diff|patch|update|merge|last|previous))"
-    r"|\b(?:this|that|the|last|previous|by|of|since)(?: \w+)? commit\b|\bcommit `?[0-9a-f]{7,40}"
-    r"|\bthe last release\b"
-    r"|\bprevious(?:ly)?\b|\bearlier\b|\bformerly\b|\bupstream\b|\bmaintainers?\b|\bsome(?:body|one)\b"
-    r"|\bthey (?:do|did|use)\b"
-    r"|\blast (?:week|month|year|time)\b|\byesterday\b|\bused to\b|\bthe (?:old|original) \w+ (?:was"
-    r"|did|had)\b|^\W*what "
-    r"(?:has |was )?changed\b|\bgit (?:log|diff|show|blame)\b|\bshow(?:s|ed|n)?\W*$|\b(?:log"
-    r"|output) (?:says|said|is|was)\b"
-    r"|\blike so\W*$|\btutorial\b"
+#: Words for an example, for a notation, and for what is only thought of or told.
+_SHOWS = (
+    r"\b(?:samples?|hypothetic\w+|illustrat\w+|pseudo\w*|anti-?patterns?|variants?|made-up|e\.g|for instance,)"
+    r"|\b(?:an?|another|typical|bad|for|of|as|this|following|the \w+) examples?\b|^\W*(?:\w+ )?examples?\W*$"
+    r"|\bexamples? of\b|\b(?:imagine|suppose|pretend|compared?|comparison|consider(?:ed|ing)?|think of|toyed)\b"
+    r"|\b(?:describ|quot)(?:e|es|ed|ing)\b|\b(?:prefer|tutorial|suggest(?:s|ed)?|recommend\w*|in mind|sketch)\b"
+    r"|\b(?:draft|snippet|book)\b|^\W*say you\b"
+    r"|\b(?:notation|syntax|markers?|schema|idea|snippet shows)\b|\bformat (?:is|of|looks|for|has)\b|\bformat\W*$"
+    r"|\b(?:reply|answer|response|call|output|message|json|edit) format\b|\b(?:be|is|are|one) (?:written|sent|given)\b"
+    r"|\blooks? (?:\w+ )?(?:like|so|as)\b(?! a\b)|\bhow (?:such|not|to|that|an?|you)\b|\bis how\b"
+    r"|\b(?:like|as) (?:so|this|that)\W*$|\balong (?:these|those) lines\b|\balternativ\w*|\bfollow-up\b"
+    r"|\b(?:autre|altra|otra|outra|andere) (?:possib|opci|opzi|optie|opç|option|möglich)\w*"
+    r"|\banother (?:option|way|approach|possibility)\b|\bfor (?:reference|context|information|completeness)\b"
+    r"|\bout of scope\b|\bby hand\b|\bas documented\b|\b(?:docs|documentation) (?:gives?|shows?|has|have)\b"
+    r"|\bfor the record\b|\boption \w\b|\blet me (?:quote|show|know|explain|describe)\b"
+    r"|\b(?:beispiel|exemple|ejemplo|exemplo|esempio|voorbeeld|przykład|örne[kğ]|exempel)\w*|\b\w{0,2}пример\w*"
+    r"|例です|例子|例如|示例|比如|譬如|参考|たとえば|例えば|예시|예를"
 )
-#: Words by which a line says that what it is about is to be done.
+#: That something is not done, or not good.
+_NOT = (
+    r"\b(?:not|never|nobody|no one|reject\w*|discard\w*|dropped it|decided against|tried|attempt\w*)\b"
+    r"|\b(?:wrong|bad|naive|risky|buggy)\b|\b\w+n['’]t\b|^\W*(?:no|avoid|ignore|skip|instead of|rather than)\b"
+    r"|\b(?:should|must|please) (?:avoid|ignore)\b|\binstead of (?:this|that)\b|\bno change was\b"
+    r"|\b(?:nicht|niemals|kein\w*|falsch\w*|jamais|pas|nunca|não|niet|geen|değil)\b|^\W*(?:não|non|ne|nie)\b"
+    r"|\bne\b|\bno (?:se|lo|la|he|hice|apli\w*)\b|\bnie \w|\bне\b|没|未|不要|不是|错误|ません|なかった|않|지 마"
+)
+#: What was before, and what others do.
+_HISTORY = (
+    r"\b(?:commit|changelog|blame|upstream|maintainers?|stack overflow|mailing list|(?:pull|merge) request)\b"
+    r"|\b(?:release notes|culprit|history|reviewer|colleague|they|somebody|someone|another branch|yours)\b"
+    r"|\bother (?:projects|people)\b|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b|\bgit (?:log|diff|show|blame)\b|#\d+\b|\bHEAD\b"
+    r"|\b(?:previous(?:ly)?|earlier|formerly|original(?:ly)?|old|older|ago|used to|back then|at (?:the|that) time)\b"
+    r"|^\W*before\b|\bbefore\W*$|\b(?:yesterday|last (?:week|month|year|time|night)|first attempt)\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:january|february|march|april|june|july|august)\b"
+    r"|\b(?:september|october|november|december)\b|\bv?\d+\.\d[\d.]*\b|\bversion \d|\bwhat changed\b"
+    r"|\bthe (?:last|first|other|former) (?:version|change|commit|code|patch|release|model|session|edit|attempt)\w*"
+    r"|\b(?:came|come|comes|started|appeared|arrived|landed|began|went) (?:with|from|in|when|by)\b"
+    r"|\b(?:introduced|caused|broke|broken)\b|\bwhat (?:\w+ ){1,3}(?:did|changed|was)\b|\b(?:that was|did this)\b"
+    r"|\b(?:früher|damals|gestern|vorher|alt(?:e|er|en|es)|précédent\w*|avant|ancien\w*|anterior\w*|antes)\b"
+    r"|\b(?:viejo|antiguo|precedente|prima|vecchi\w*|vorige|vroeger|poprzedni\w*|önceki|eski|vino|entstand|kam)\b"
+    r"|\b(?:раньше|прежде|предыдущ\w*|коммит\w*|стар\w+)\b|提交|以前|之前|原来|引入|コミット|이전|커밋"
+)
 _STEMS = (
-    "add|fix|change|remove|delete|replace|update|rename|move|make|use|edit|apply|insert|pin|clamp|raise|return"
-    "|wrap|append|create|write|revert|correct|switch|extend|adapt|bump|adjust|introduce|drop|swap|convert|handle|check"
-    "|guard|pass|call|simplify|tighten|align"
+    "add|fix|change|remove|delete|replace|update|rename|move|make|edit|apply|insert|pin|clamp|raise|return|wrap|append"
+    "|create|write|revert|correct|switch|extend|adapt|bump|adjust|introduce|drop|swap|convert|handle|check|guard|pass"
+    "|simplify|tighten|align|cache|split|restore|register|wire|shorten|extract|inline|use|do|keep|put|set|call|accept"
+    "|define|implement|ensure|modify"
 )
 _VERBS = (
-    rf"(?:{_STEMS})(?:s|es|d|ed)?|appli(?:es|ed)|pinned|dropped|wrapped|swapped|fixing|adding|switching|removing|put|set|wrote|rewrote|rewrite|made|undo|undid|did"
-    "|go with"
+    rf"(?:{_STEMS})(?:s|es|d|ed|ing)?|appli(?:es|ed)|modifie[sd]|(?:pinn|dropp|wrapp|swapp|bump|splitt|sett|putt)(?:ed|ing)"
+    r"|(?:mak|us|mov|writ|chang|remov|replac|updat|renam|clamp|cach|restor)ing|made|did|went|wrote|rewr(?:ote|ite)"
+    r"|undid|undo|took|gave|kept|noticed|take|get|go"
 )
-_DOES = (
-    rf"\b(?:i|we)(?: have| will|'ve|'ll|'m| am|'re| are)? ?(?:now |also |just |therefore |have "
-    rf"|going to )?(?:{_VERBS})\b"
-    rf"|^\W*(?:(?:first|next|then|now|also|finally|please|so|but|and|to \w+ \w+"
-    rf"|in `[^`]+`),? )*(?:{_VERBS})\b"
-    rf"|\b(?:this|it|that|the (?:following )?(?:edit|change|fix|patch|diff)) (?:now "
-    rf"|also )?(?:(?:{_STEMS})(?:s|es)|applies)\b"
-    r"|\bthis should (?:work|do)\b"
-    r"|\b(?:here(?:'s| is| are)|this is|these are) (?:the|my|an?)? ?(?:\w+ ){0,2}(?:change|fix|patch"
-    r"|edit|correction|update)"
-    r"s?\b(?! (?:of|from|that came|in) )|^\W*(?:the |my )?(?:edit|change|fix|patch|diff|correction)s?\W*$"
-    r"|\bnow\b|^\W*(?:next|first|second|finally)\b|\bhere (?:it|they) (?:is|are)\b|\bneeds? (?:an?|the"
-    r"|this|to)\b"
-    rf"|\bwith this (?:edit|change|fix|patch) it (?:{_STEMS}|log)|\b(?:align|match|fix|use|pin"
-    rf"|clamp) (?:it|them|these|this)\b"
+#: That the writer does something, or asks for it.
+_ACTS = (
+    r"\b(?:i|we)(?:['’](?:ve|ll|m|re)| have| will| am| are)?"
+    rf" (?:(?:now|also|just|therefore|going to|then|simply|only|already|gone ahead and|do the) )*(?:{_VERBS}|same)\b"
+    r"|^\W*(?:(?:first|next|then|now|also|finally|please|so|but|and|therefore|okay|sure|to \w+ \w+|in x|let me"
+    rf"|let['’]s)[,:]? )*(?:{_VERBS}|let)\b|\bnow\b|^\W*(?:next|finally|done)\b"
+    rf"|\b(?:this|it|that|the (?:following )?(?:edit|change|fix|patch|diff)|with this \w+ it) (?:now |also |just "
+    rf"|then )*(?:(?:{_STEMS})(?:s|es)|applies|logs)\b"
+    rf"|\b(?:let me|let['’]s|so i) (?:{_VERBS})\b"
 )
-_STRONG, _WEAK, _DONE = (late(rf"(?i){words}") for words in (_SURELY_SHOWS, _PERHAPS_SHOWS, _DOES))
-#: A line below that speaks of what is above it.
+#: That what follows is a change of the writer's.
+_ANNOUNCES = (
+    r"\b(?:here|below|these|this|that|it)(?:['’]s| is| are|['’]re) (?:the|my|an?|what i)? ?(?:[\w-]+ ){0,2}"
+    r"(?:changed?|fix|patch|edit|correction|update|version|diff|code|file|module|implementation|ended)s?\b"
+    r"|^\W*(?:(?:the|my|your|a|all|just|so|small|complete|full|updated|corrected|proposed|first|second|next|one|two"
+    r"|simplest|x) )*(?:edit|change|fix|patch|diff|correction|update|version|cleanup|line)s?\b"
+    r"(?: (?:to|for|in|is|are) .*)?(?: \d of \d.*)?\W*$"
+    r"|\bhere (?:it|they|you|we) (?:is|are|go)\b|\bneeds? (?:an?|the|this|to)\b|\bthis should (?:work|do)\b"
+    r"|^\W*step\b|\bplease find\b|^\W*(?:hier|voici|aqu[íi]|ecco|вот|oto)\b"
+    r"|\b(?:added|fixed|changed|removed|replaced|corrected|updated|renamed|moved|included|done)\W*(?: here)?\W*$"
+    # the commonest of these verbs, and "I", in other languages
+    r"|\b(?:should|must|has to|have to)\b|\bx \w+s\b"
+    r"|\b(?:ich|wir|jetzt|j['’]|je|nous|on|il faut|he|hemos|ho|abbiamo|ik|heb|я|мы)(?:\b|(?<=['’]))|我|已"
+    r"|\b(?:ergänz|änder|ersetz|entfern|korrigier|behoben|angepasst|füge|hinzu|ajout|modifie[rz]|remplac|supprim|corrig"
+    r"|añad|agreg|cambi|reemplaz|elimin|arregl|adicion|alterei|substitu|aggiun|sostitu|rimuov|correggi|toegevoegd|vervang"
+    r"|gewijzigd|poprawi|doda|zmieni|usun|ekle|düzelt|değiştir|исправ|добав|замен|измен|удал)\w*"
+    r"|添加|修复|修改|替换|删除|改成|改为|追加|修正|変更|置き換え|削除|추가|수정|변경|삭제"
+    rf"|\b(?:is|are|gets?) (?:now |also |only )*(?:{_STEMS}|\w+)(?:ed|taken)\b"
+)
+_NOTHING_DONE, _SHOWN, _NEGATED, _BEFORE, _DONE, _ANNOUNCED = (
+    late(f"(?i){words}") for words in (_UNREAL, _SHOWS, _NOT, _HISTORY, _ACTS, _ANNOUNCES)
+)
+#: A sentence that speaks of the change beside it, though it does not introduce it.
+_POINTS = late(r"(?i)\b(?:this|these|such|following|below|block|diff|patch|examples?)\b|这|この|это\w*")
+_PRONOUN = late(r"(?i)^\W*(?:it|they|that|this|he|she)\b")
+#: That what is above a line is not to be done.
+_UNDONE = late(
+    r"(?i)(?:\b(?:not|never)|n['’]t)\b.{0,20}\b(?:appl|do\b|done|made|make|carr|sent|send|meant|execut|recommend|copy|use)"
+)
 _BELOW = late(
-    r"(?i)^\W*(?:is|are|as|this|that|it|these|those|the (?:above|diff|edit|block|change|call"
-    r"|reply))\b[^.]{0,80}"
-    r"\b(?:not|never|examples?|formats?|rejected|document\w+|would|only|commit|by hand)\b"
-    r"|^\W*(?:zum beispiel|例如|例えば)"
+    r"(?i)^\W*(?:is|are|was|were|as|this|that|it|these|those|the (?:above|diff|edit|block|change|call|reply)"
+    r"|zum beispiel|例如|例えば)(?![^\W_])"
 )
-_CLAUSES = late(r"[.;!?]\s+|,\s+(?:so|but|and|then|therefore)?\s*|\s+so\s+(?=i\b|we\b)")
+_SENTENCES = late(r"(?<=[.!?])\s+|(?<=:)\s+(?=\w)|(?<=[。！？])")
+_CLAUSES = late(r",\s+(?:so|but|and|then|therefore|yet|hence)?\s*|;\s+|\s+so\s+(?=i\b|we\b)|[；，]")
+#: From here on a clause only says more of what comes before it.
+_SUBORDINATE = late(
+    r"(?i)\s(?:that|which|who|because|since|when|while|although|as if|so that|in case|if|where|before|until)\s.*"
+    r"|^\W*(?:because|since)\b.*"
+)
+_CODE = late(r"`[^`\n]*`|(?<![\w`])[\w.-]*[/\\][\w./\\-]*|\b[\w-]+\.[a-z]{1,5}\b(?![.(])")
+_KEPT = late(r"`(?:git |[0-9a-f]{7,40}`)")
+_WORD = late(r"[^\W\d_]+")
+#: Words that name a file and say nothing of it, and with how few others a sentence says nothing.
+_LABELS = frozenset(
+    {
+        "file",
+        "path",
+        "filename",
+        "datei",
+        "fichier",
+        "archivo",
+        "arquivo",
+        "plik",
+        "bestand",
+        "файл",
+        "x",
+        "in",
+        "文件",
+        "檔案",
+    }
+    | {"ファイル", "파일", "full", "complete", "step"}
+)
+_FEWEST, _SHORT = 6, 40
+_MOST_SENTENCES = 4
+#: So many characters above a change are read.
+_READ = 1_200
 #: The head of a commit as git shows it.
 _COMMIT = late(r"(?m)^[ \t]*(?:commit [0-9a-f]{7,40}\b|Author:[ \t])")
 _LONGEST = 200
@@ -108,23 +161,88 @@ _LINE = late(r"[^\n]*\S[^\n]*")
 
 
 def is_shown(above: str, below: str = "") -> bool:
-    """Whether the lines beside a change say that it is an example, or what somebody did long ago.
+    """Whether the words beside a change say that it is an example, not done, or what was done before."""
+    return judged(above) is True or (bool(below) and _takes_back(below))
 
-    What its last clause says counts most: "It must not be negative, so clamp it" asks for the change.
+
+def judged(above: str) -> bool | None:
+    """What the words above a change say of it: that it is only shown, or that it is meant; None where they are none.
+
+    The last sentence counts, and in it the last clause: "It must not be negative, so clamp it:" asks for the change.
+    One with next to no words, such as a path, counts with the one before it, and so does "It changed this:". One
+    that leads up to the change, as by its colon, must say that it is meant; another one counts only if it speaks
+    of the change.
     """
-    line = above[-_LONGEST:]
-    return (bool(line) and _shows(line)) or (bool(below) and _BELOW.search(below[:_LONGEST]) is not None)
+    said = named = None
+    for sentence in _sentences(above[-_READ:]):
+        verdict = _verdict(sentence)
+        if verdict is not None:
+            return verdict
+        if _is_label(sentence):
+            named = named or "x" in _WORD.findall(sentence)
+        elif not _PRONOUN.search(sentence):
+            return _leads(sentence) and not named
+        else:
+            said = _leads(sentence) and not named
+    return said
 
 
-def _shows(line: str) -> bool:
-    strong = _STRONG.search(line) is not None
-    if not (strong or _WEAK.search(line)):
+def _sentences(above: str) -> Iterator[str]:
+    """The last sentences, the last one first, code and names of files as `x`; a blank line ends a sentence."""
+    told = 0
+    for paragraph in reversed(above.split("\n\n")):
+        lines = [line.strip(" \t>*_#") for line in paragraph.split("\n") if line.strip(" \t`~>")]
+        text = _CODE.sub(_named, " ".join(lines)).rstrip("`~ ")
+        for sentence in reversed(_SENTENCES.split(text)):
+            if _WORD.search(sentence):
+                yield sentence
+                told += 1
+                if told == _MOST_SENTENCES:
+                    return
+
+
+def _named(code: re.Match[str]) -> str:
+    return code[0] if _KEPT.match(code[0]) else "x"
+
+
+def _is_label(sentence: str) -> bool:
+    """Whether a sentence has a name, a number or a word, and nothing that is said."""
+    words = [word for word in _WORD.findall(sentence) if word.lower() not in _LABELS]
+    return len(words) < _FEWEST and sum(map(len, words)) < _SHORT
+
+
+def _leads(sentence: str) -> bool:
+    return not sentence.rstrip(" \t*_)\"'”").endswith((".", "!", "。", "！"))
+
+
+def _verdict(sentence: str) -> bool | None:
+    if sentence.rstrip(" \t*_)").endswith(("?", "？")):
+        return True
+    clauses = [clause for clause in _CLAUSES.split(sentence) if _WORD.search(clause)] or [sentence]
+    mains = [_SUBORDINATE.sub("", clause) for clause in clauses]
+    last = next((number for number in range(len(mains) - 1, -1, -1) if mains[number].strip()), 0)
+    if _DONE.search(mains[last]):
+        return bool(_NOTHING_DONE.search(mains[last]) or _NEGATED.search(mains[last]))
+    if _ANNOUNCED.search(clauses[last]):
+        return _is_aside(clauses[last])
+    if any(
+        _DONE.search(main) and not (_NOTHING_DONE.search(main) or _NEGATED.search(main)) for main in mains
+    ):
         return False
-    clauses = [clause for clause in _CLAUSES.split(line) if clause.strip(" \t*_`:")]
-    last = clauses[-1] if clauses else line
-    if len(clauses) > 1 and _DONE.search(last) and not _STRONG.search(last):
+    speaks = _leads(sentence) or _POINTS.search(sentence) or sentence.count(" ") < 2
+    return True if speaks and _is_aside(sentence) else None
+
+
+def _is_aside(text: str) -> bool:
+    return any(words.search(text) for words in (_NOTHING_DONE, _SHOWN, _NEGATED, _BEFORE))
+
+
+def _takes_back(below: str) -> bool:
+    """Whether a line below a change speaks of it, as of an example or of what is not done."""
+    first = _SENTENCES.split(below[:_LONGEST])[0]
+    if not _BELOW.search(first) or _DONE.search(first):
         return False
-    return strong or not _DONE.search(line)
+    return any(words.search(first) for words in (_NOTHING_DONE, _SHOWN, _UNDONE, _BEFORE))
 
 
 def is_commit(text: str) -> bool:
@@ -132,14 +250,10 @@ def is_commit(text: str) -> bool:
     return _COMMIT.search(text) is not None
 
 
-def beside(text: str, begin: int, end: int) -> tuple[str, str]:
-    """The last line above a place that is not blank, and the first one below it, fences aside."""
-    above = ""
-    for line in reversed(text[max(0, begin - 6 * _LONGEST) : begin].split("\n")):
-        if line.strip(" \t`~"):
-            above = line.strip()
-            break
-    for found in _LINE.finditer(text, end, end + 6 * _LONGEST):
+def beside(text: str, begin: int, end: int, floor: int = 0) -> tuple[str, str]:
+    """What is above a place of a text, from `floor` on as far as it is read, and the first line below, fences aside."""
+    above = text[max(floor, begin - _READ) : begin]
+    for found in _LINE.finditer(text, end, end + _READ):
         if found[0].strip(" \t`~"):
             return above, found[0].strip()
     return above, ""

@@ -31,7 +31,7 @@ _MARKDOWN = frozenset({"markdown", "md", "mdx"})
 #: A fence of fewer lines says too little to tell its file by it.
 _FEWEST_SHOWN = 3
 #: The head of a commit is in so many lines above its diff.
-_HEAD = 12
+_HEAD, _WIDEST = 12, 400
 #: More changes than these are not taken from one answer, so what is said of others does not matter.
 _MOST_JUDGED = 1_000
 #: How many lines that could mean something are looked at where a few are enough.
@@ -373,14 +373,14 @@ class _Scan:
             self.findings.refuse("", f"the answer has {excess}, and none in so many is read")
             return
         at = 0
+        shown = False
         while (at := self.lines.next_hot(at)) < len(self.lines):
-            items, begin, label = self.findings.items, at, self._label(at)
+            items, begin, floor = self.findings.items, at, self.floor
             count = len(items)
             at = self._line(at)
             if len(items) == count:
                 continue
-            judged = count < _MOST_JUDGED
-            shown = judged and (explaining.is_shown(label, self._below(at)) or self._is_history(begin))
+            shown = count < _MOST_JUDGED and self._is_shown(floor, begin, at, shown)
             if shown:
                 items[count:] = [_offered(item) for item in items[count:] if _names_its_file(item)]
             uses = {type(item): None for item in items[count:]}
@@ -394,10 +394,14 @@ class _Scan:
         below = self.lines.below(at)
         return self.lines.all[below].strip() if below < len(self.lines) else ""
 
-    def _is_history(self, at: int) -> bool:
-        """Whether what begins in the line is the diff of a commit, as git shows it."""
-        around = self.lines.all[max(0, at - _HEAD) : at + _HEAD]
-        return explaining.is_commit("\n".join(line[:200] for line in around))
+    def _is_shown(self, floor: int, begin: int, end: int, before: bool) -> bool:
+        """Whether what these lines hold is only shown; where no words part it from what is `before`, it is as that."""
+        above = "\n".join(line[:_WIDEST] for line in self.lines.all[max(floor, begin - _HEAD) : begin])
+        said = explaining.judged(above)
+        if said or (said is None and before) or explaining.is_shown("", self._below(end)):
+            return True
+        head = "\n".join(line[:_WIDEST] for line in self.lines.all[begin : begin + _HEAD])
+        return explaining.is_commit(f"{above}\n{head}")
 
     def _line(self, at: int) -> int:
         """Read what begins in the line; the line after it."""

@@ -141,7 +141,9 @@ def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: 
             fault = "a call in it is written as text, in a form that cannot be read"
             at = max(opening.end(), opening.start() + 1)
             continue
-        shown = len(calls) < _MOST_CALLS and is_shown(*beside(text, opening.start(), found[1]))
+        shown = len(calls) < _MOST_CALLS and is_shown(
+            *beside(text, opening.start(), found[1], taken[-1][1] if taken else 0)
+        )
         calls += [replace(call, shown=shown) for call in found[0]]
         taken.append((opening.start(), found[1]))
         at = found[1]
