@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS))
@@ -106,11 +107,8 @@ def _home(folder: str, provider: Provider) -> Generator[None]:
 @contextmanager
 def _given(seconds: float) -> Generator[None]:
     """A server on this machine may be silent for so long, instead of a quarter of an hour."""
-    before, local.LOCAL_TIMEOUT_SECONDS = local.LOCAL_TIMEOUT_SECONDS, seconds
-    try:
+    with patch.object(local, "LOCAL_TIMEOUT_SECONDS", seconds):
         yield
-    finally:
-        local.LOCAL_TIMEOUT_SECONDS = before
 
 
 async def _opened(workspace: Path, wire: str, dialect: str) -> Session:
