@@ -7,9 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from support.sessions import open_session
+import pytest
+from support.sessions import open_session, reply
 
+from tui_agent.store import events as e
 from tui_agent.store.state import State
+from tui_agent.ui import bridge as bridges
 from tui_agent.ui.bridge import INTERVAL, Bridge
 from tui_agent.ui.widgets.pane import Pane
 
@@ -94,3 +97,45 @@ async def test_after_closing_nothing_is_shown(tmp_path: Path) -> None:
         session.chat.set_draft("y")
         await asyncio.sleep(2 * INTERVAL)
         assert len(pane.states) == 1
+
+
+@pytest.mark.parametrize("keys", ["", "wait", "come"])
+async def test_a_request_is_composed_before_its_message_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: str
+) -> None:
+    """Where keys wait, or one comes meanwhile, what they depend on is shown at once."""
+    monkeypatch.setattr(bridges, "REQUEST_FIRST", 30.0)
+    monkeypatch.setattr(bridges, "INTERVAL", 0.0)
+    async with open_session(tmp_path, [reply(message="Done.")]) as session:
+        bridge = Bridge(session, run_now, lambda: keys == "wait")
+        pane, before = Shown("chat"), dict[str, int]()
+        bridge.attach(cast(Pane, pane))
+
+        def happened(event: e.Event, _: State) -> None:
+            before.setdefault(type(event).__name__, len(pane.states))
+            if isinstance(event, e.PlanMade) and keys == "come":
+                bridge.hurry()
+
+        session.subscribe(happened)
+        await session.chat.submit("Say that it is done")
+        freed = asyncio.create_task(bridge.free())
+        await session.chat.finished()
+        await freed
+        bridge.flush()
+        assert (before["RequestSent"] > before["TurnStarted"]) == bool(keys)
+        assert pane.states[-1].chat.messages[0].text == "Say that it is done"
+        bridge.close()
+
+
+async def test_what_takes_long_before_its_request_is_shown_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridges, "REQUEST_FIRST", 0.0)
+    async with open_session(tmp_path, services=False) as session:
+        bridge = Bridge(session, run_now)
+        pane = Shown("turn")
+        bridge.attach(cast(Pane, pane))
+        await session.journal.record(e.TurnStarted(1, "go"))
+        await bridge.free()
+        assert pane.states[-1].turn.phase == "planning"
+        bridge.close()

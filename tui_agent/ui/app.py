@@ -219,6 +219,8 @@ class WorkspaceApp(Host, inherit_bindings=False):
             self.keyboard.put(event)
             if self.session is None:
                 self.workspace_screen.typed_early()
+            elif (bridge := self.workspace_screen.bridge) is not None:
+                bridge.hurry()
         else:
             await super().on_event(event)
 

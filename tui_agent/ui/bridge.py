@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from tui_agent.store.store import Listener
 
 INTERVAL = 1 / 30
+#: Seconds for which the beginning of a turn is not shown, so that its request leaves before panes are laid out and
+#: drawn, which takes longer than the request does; and those in which it leaves once it is composed.
+REQUEST_FIRST, LEAVES_WITHIN = 0.1, 0.005
+#: Phases of a turn before its request.
+_BEFORE = ("planning", "finding")
 
 
 class Told(Protocol):
@@ -38,15 +43,25 @@ class Shown(Protocol):
 class Bridge:
     """Shows each pane the state when one of its slices has changed. No timer runs while nothing happens.
 
-    `later` runs a callback in the screen's own time (its message queue).
+    The first request of a turn comes before the panes, for `REQUEST_FIRST` at the most and not where keys wait, which
+    `keys_wait` tells. `later` runs a callback in the screen's own time (its message queue).
     """
 
-    def __init__(self, session: Told, later: Callable[[Callable[[], object]], object]) -> None:
+    def __init__(
+        self,
+        session: Told,
+        later: Callable[[Callable[[], object]], object],
+        keys_wait: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._session = session
         self._later = later
+        self._keys_wait = keys_wait
         self._shown: dict[Shown, tuple[object, ...]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._last = float("-inf")
+        #: The last turn that was seen to begin; and while its request comes first, what ends then.
+        self._turn = session.state.turn.number
+        self._request: asyncio.Future[None] | None = None
         self._unsubscribe = session.subscribe(self._happened)
 
     def attach(self, pane: Shown) -> None:
@@ -61,9 +76,17 @@ class Bridge:
     def close(self) -> None:
         self._unsubscribe()
         self._shown.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._no_longer_waits()
+
+    async def free(self) -> None:
+        """Wait while a request comes first."""
+        if self._request is not None:
+            await asyncio.shield(self._request)
+
+    def hurry(self) -> None:
+        """Show what has changed although a request comes first: a key may depend on it."""
+        if self._request is not None:
+            self._due()
 
     def flush(self) -> bool:
         """Show now what has changed; whether anything had."""
@@ -77,13 +100,33 @@ class Bridge:
         return changed
 
     def _happened(self, event: Event, state: State) -> None:
-        if self._timer is None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(max(loop.time(), self._last + INTERVAL), self._due)
+        turn, loop = state.turn, asyncio.get_running_loop()
+        begins, self._turn = turn.number != self._turn, turn.number
+        if begins and not self._keys_wait():
+            if self._request is None:
+                self._request = loop.create_future()
+            self._show_at(loop.time() + REQUEST_FIRST)
+        elif self._timer is None:
+            self._show_at(max(loop.time(), self._last + INTERVAL))
+        elif self._request is not None and turn.phase not in _BEFORE:
+            self._show_at(min(loop.time() + LEAVES_WITHIN, self._timer.when()))
+
+    def _show_at(self, moment: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_at(moment, self._due)
 
     def _due(self) -> None:
-        self._timer = None
+        self._no_longer_waits()
         self._later(self.flush)
+
+    def _no_longer_waits(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._request is not None:
+            self._request.set_result(None)
+            self._request = None
 
 
 def _slices(pane: Shown, state: State) -> tuple[object, ...]:

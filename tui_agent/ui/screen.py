@@ -101,7 +101,7 @@ class WorkspaceScreen(KeysFirstScreen[None], inherit_bindings=False):
         from tui_agent.ui.widgets.prompt_lines import ApprovalLine
 
         self.session = self.arrangement.session = session
-        self.bridge = bridge = Bridge(session, self.call_later)
+        self.bridge = bridge = Bridge(session, self.call_later, self.host.keyboard.waiting)
         self._awaited = "chat" if opened and self.host.keyboard.text else self.arrangement.layout.focus
         with self.app.batch_update():
             for pane in (ChatPane(session), StatusPane(session)):

@@ -80,6 +80,10 @@ class Keyboard:
         """Whether everything that was read has had its effects."""
         return not self._queue and not self._handling
 
+    def waiting(self) -> bool:
+        """Whether something was read that is not being handled yet."""
+        return bool(self._queue)
+
     @property
     def idle(self) -> float:
         """Seconds since something was read; 0 while it has effects still."""

@@ -173,7 +173,7 @@ class Pane(Container):
         """
         others = (self.screen.query_one_optional(f"#pane-{name}", Pane) for name in changes)
         panes = [self, *filter(None, others)]
-        loop = asyncio.get_running_loop()
+        loop, bridge = asyncio.get_running_loop(), getattr(self.screen, "bridge", None)
         done = loop.create_future()
 
         def release() -> None:
@@ -185,6 +185,8 @@ class Pane(Container):
         async def then() -> None:
             try:
                 await call
+                if bridge is not None:
+                    await bridge.free()
             finally:
                 for pane in panes:
                     if pane.is_attached:
