@@ -15,7 +15,7 @@ from support.certificates import certificate, needs_openssl
 from support.strict import Call, Reply, Say, StrictServer, View
 
 from tui_agent.errors import ModelError
-from tui_agent.model import certificates, reading_in_blocks
+from tui_agent.model import certificates, httpcore_patch
 from tui_agent.model.child import ChildModel
 from tui_agent.model.client import CallChunk, EndChunk, Message, ModelRequest, TextChunk
 from tui_agent.model.parts import message_of
@@ -272,6 +272,6 @@ async def test_another_httpcore_is_left_as_it_is() -> None:
     class Renamed(AsyncHTTP11Connection):
         async def _receive_event(self, seconds: float | None = None) -> None: ...  # ty: ignore
 
-    assert reading_in_blocks._is_known(AsyncHTTP11Connection), "what is installed is known"
-    assert not reading_in_blocks._is_known(Renamed)
-    assert not reading_in_blocks._is_known(object)
+    assert httpcore_patch._is_known(AsyncHTTP11Connection), "what is installed is known"
+    assert not httpcore_patch._is_known(Renamed)
+    assert not httpcore_patch._is_known(object)

@@ -19,6 +19,7 @@ import httpx
 _log = logging.getLogger(__name__)
 #: So many seconds a connection without a request is kept; most providers close it earlier or later.
 IDLE_SECONDS = 300.0
+LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS)
 #: After the last event of a reply so many seconds and bytes are read until the end of its body.
 END_SECONDS, MOST_END_BYTES = 0.5, 16_384
 #: A request waits so many seconds for a body of the same server that is being read to its end: a new connection through
@@ -40,16 +41,6 @@ MOST_OPENING_SECONDS = 10.0
 _ends: dict[str, set[asyncio.Task[None]]] = {}
 _opening: dict[str, asyncio.Task[None]] = {}
 _used: dict[str, float] = {}
-
-
-def limits(given: Any) -> httpx.Limits:
-    """The limits of a client, with connections that are kept as long as ours."""
-    given = given if isinstance(given, httpx.Limits) else httpx.Limits(max_connections=None)
-    return httpx.Limits(
-        max_connections=given.max_connections,
-        max_keepalive_connections=given.max_keepalive_connections,
-        keepalive_expiry=IDLE_SECONDS,
-    )
 
 
 def origin_of(url: httpx.URL) -> str:

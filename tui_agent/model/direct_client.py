@@ -18,8 +18,9 @@ from tui_agent.model import catalogue, connections, table
 from tui_agent.model.certificates import LateContext, verification
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
-from tui_agent.model.event_stream import BrokenStream, Wire, watch_transports
+from tui_agent.model.event_stream import BrokenStream, Wire
 from tui_agent.model.explain import Meaning
+from tui_agent.model.http_clients import watched_client
 from tui_agent.model.joining import merged
 from tui_agent.model.login.access import Logins
 from tui_agent.model.login.flow import LoginBusy
@@ -292,11 +293,8 @@ def _encoded(body: dict[str, Any]) -> bytes:
 @cache
 def client() -> httpx.AsyncClient:
     """One client for all requests; proxies are those of the environment, certificates as litellm chooses them."""
-    watch_transports()
     _certificates.cache_clear()
-    return httpx.AsyncClient(
-        verify=_certificates(), follow_redirects=True, limits=httpx.Limits(max_connections=None)
-    )
+    return watched_client(_certificates())
 
 
 @cache

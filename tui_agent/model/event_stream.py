@@ -1,7 +1,7 @@
 """A server's answer checked before anybody reads it: whole events of valid UTF-8 and JSON, errors told as errors.
 
 litellm passes over what it cannot read, turns the errors inside a stream into a status 500, and takes a whole body
-in place of a stream for an empty answer. So the transport that it sends through is wrapped (`watch_transports`), and
+in place of a stream for an empty answer. So the transports that it sends through are wrapped (`http_clients.py`), and
 what happens to a request is noted in a `Wire`.
 """
 
@@ -14,14 +14,12 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import httpx
 import msgspec
 
 from tui_agent.model import connections
-from tui_agent.model.reading_in_blocks import read_in_blocks
 from tui_agent.model.server_error import ServerError, is_error, lowered, retry_after, status_of
 
 #: A server that sends so much without ending an event sends no events.
@@ -81,21 +79,6 @@ _wire: ContextVar[Wire | None] = ContextVar("wire", default=None)
 def watch(wire: Wire) -> None:
     """Note in `wire` what happens to the requests that this task sends from now on."""
     _wire.set(wire)
-
-
-@cache
-def watch_transports() -> None:
-    """Have every HTTP client that is made from now on send through `Watched` transports, proxies included."""
-    read_in_blocks()
-    for name in ("_init_transport", "_init_proxy_transport"):
-        setattr(httpx.AsyncClient, name, _making_watched(getattr(httpx.AsyncClient, name)))
-
-
-def _making_watched(make: Callable[..., httpx.AsyncBaseTransport]) -> Callable[..., httpx.AsyncBaseTransport]:
-    def watched(*args: Any, **options: Any) -> Watched:
-        return Watched(make(*args, **{**options, "limits": connections.limits(options.get("limits"))}))
-
-    return watched
 
 
 class Watched(httpx.AsyncBaseTransport):

@@ -19,7 +19,8 @@ from tui_agent.errors import ModelError, RequestRejected
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
 from tui_agent.model.effort import accepts_temperature, level_of
-from tui_agent.model.event_stream import Wire, watch_transports
+from tui_agent.model.event_stream import Wire
+from tui_agent.model.http_clients import use_client_of_loop, watch_litellm
 from tui_agent.model.login.services import by_login, service_of
 from tui_agent.model.parts import CallPart, Origin, ThinkingPart
 from tui_agent.model.providers import LOCAL_ADDRESSES
@@ -55,7 +56,7 @@ def litellm() -> ModuleType:
     litellm.disable_hf_tokenizer_download = True
     # It would end an answer that says one thing a hundred times: a row of zeros, a table of dashes.
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
-    watch_transports()
+    watch_litellm(litellm)
     return litellm
 
 
@@ -141,6 +142,7 @@ class LitellmTransport:
         if request.options:
             # litellm speaks Ollama's own API to it, and knows its options by name
             options |= request.options if provider.startswith("ollama") else {"extra_body": request.options}
+        use_client_of_loop(litellm())
         try:
             pieces = await litellm().acompletion(
                 model=request.model,
