@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.processes import background
-from tui_agent.processes.background import CALLS, MOST_BUSY, NotWanted, in_background
+from tui_agent.processes.background import CALLS, MOST_BUSY, NotWanted, Standstill, in_background
 
 
 def no_work() -> None:
@@ -71,6 +71,32 @@ async def test_what_is_not_wanted_any_more_is_given_up() -> None:
     with pytest.raises(NotWanted):
         await in_background(work, wanted)
     assert asked == 3
+
+
+async def test_work_that_can_wait_stands_still_while_a_person_waits_for_something_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = threading.Event()
+
+    class Noting(Standstill):
+        def wait(self) -> None:
+            asked.set()
+            super().wait()
+
+    def work() -> None:
+        for _ in range(2 * CALLS):
+            no_work()
+
+    monkeypatch.setattr(background, "standstill", standstill := Noting())
+    standstill.begin(30)
+    await in_background(work)
+    working = asyncio.create_task(in_background(work, can_wait=True))
+    assert await asyncio.to_thread(asked.wait, 10)
+    assert not working.done()
+    standstill.end()
+    await working
+    standstill.begin(0)
+    await in_background(work, can_wait=True)
 
 
 async def test_what_it_raises_arrives() -> None:

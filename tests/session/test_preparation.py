@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from support.sessions import open_session, reply
 
+from tui_agent.processes.background import standstill
+from tui_agent.session import turns
+from tui_agent.store import events as e
+from tui_agent.store.state import State
 from tui_agent.trial import plan as planning
 
 
@@ -38,3 +42,20 @@ async def test_what_a_view_hides_is_looked_for_while_the_model_answers(
         if interactive:
             assert await asyncio.to_thread(looked.asked.wait, 20)
     assert looked.asked.is_set() == interactive
+
+
+async def test_work_that_can_wait_stands_still_until_the_request_of_a_turn_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "REQUEST_FIRST", 30.0)
+    still = dict[str, bool]()
+
+    def happened(event: e.Event, _: State) -> None:
+        still.setdefault(type(event).__name__, standstill.lasts)
+
+    async with open_session(tmp_path, [reply(message="Done.")]) as session:
+        session.subscribe(happened)
+        await session.chat.submit("Say that it is done")
+        await session.chat.finished()
+    assert still["PlanMade"] and still["ConversationBegun"]
+    assert not still["ReplyRead"]

@@ -34,16 +34,47 @@ class NotWanted(Exception):
     """The work was given up: what it was for has changed."""
 
 
-async def in_background(work: Callable[[], T], wanted: Callable[[], bool] = lambda: True) -> T:
+class Standstill:
+    """Whether work in the background that can wait stands still, since a person waits for something else."""
+
+    def __init__(self) -> None:
+        self._over = threading.Event()
+        self._until = 0.0
+
+    def begin(self, seconds: float) -> None:
+        """Stand still for so long, or until `end`."""
+        self._until = time.monotonic() + seconds
+        self._over.clear()
+
+    def end(self) -> None:
+        self._over.set()
+
+    @property
+    def lasts(self) -> bool:
+        return not self._over.is_set() and time.monotonic() < self._until
+
+    def wait(self) -> None:
+        """Wait while it lasts. Blocking."""
+        while self.lasts:
+            self._over.wait(max(0.0, self._until - time.monotonic()))
+
+
+standstill = Standstill()
+
+
+async def in_background(
+    work: Callable[[], T], wanted: Callable[[], bool] = lambda: True, *, can_wait: bool = False
+) -> T:
     """Do it in a thread, a slice at a time, with a round of the loop between two slices.
 
     The thread is held up where it calls a function: one long call, as of an expression, is not divided. It asks between
-    two slices whether the work is still `wanted`, and raises NotWanted where it is not.
+    two slices whether the work is still `wanted`, and raises NotWanted where it is not. Work that `can_wait`, and holds
+    no lock that others want soon, stands still with `standstill`.
     """
     loop = asyncio.get_running_loop()
 
     def run() -> T:
-        sys.setprofile(_between_slices(loop, wanted))
+        sys.setprofile(_between_slices(loop, wanted, standstill.wait if can_wait else None))
         try:
             return work()
         finally:
@@ -53,7 +84,7 @@ async def in_background(work: Callable[[], T], wanted: Callable[[], bool] = lamb
 
 
 def _between_slices(
-    loop: asyncio.AbstractEventLoop, wanted: Callable[[], bool]
+    loop: asyncio.AbstractEventLoop, wanted: Callable[[], bool], pause: Callable[[], None] | None
 ) -> Callable[[FrameType, str, object], None]:
     """Is called with each call of a thread."""
     came = threading.Event()
@@ -68,6 +99,8 @@ def _between_slices(
             return
         if not wanted():
             raise NotWanted
+        if pause is not None:
+            pause()
         if came.is_set():
             busy = 0
         if not busy:

@@ -103,7 +103,7 @@ class Preparation:
 
     async def _look_at_tools(self) -> None:
         """What a view hides of the person's tools takes a second to find, and is remembered."""
-        await in_background(partial(_plan_view, self._workspace.root))
+        await in_background(partial(_plan_view, self._workspace.root), can_wait=True)
 
 
 def _plan_view(root: Path) -> None:

@@ -13,6 +13,7 @@ from tui_agent.debug_log import fault
 from tui_agent.edits.change import Change
 from tui_agent.errors import EditFailed, LimitReached, SessionError, TuiAgentError
 from tui_agent.log.journal import Journal
+from tui_agent.processes.background import standstill
 from tui_agent.session.effort_words import split_effort, with_effort
 from tui_agent.settings.schema import Effort
 from tui_agent.store import events as e
@@ -21,6 +22,8 @@ from tui_agent.store.state import Decision, State
 _log = logging.getLogger(__name__)
 STOPPED = "Stopped: what came so far is kept."
 ASK_FOR_THE_REST = "before it was complete: send “continue” to ask for the rest"
+#: Seconds for which the first request of a turn has the processor for itself, at the most.
+REQUEST_FIRST = 0.1
 #: Seconds between two tellings of what streams: a frame or two of the screen.
 TOLD_EVERY = 0.03
 Part = Literal["summary", "message", "reasoning", ""]
@@ -324,6 +327,7 @@ class Turns:
 
     async def _drive(self, steps: Steps) -> str:
         await self._prepare()
+        standstill.begin(REQUEST_FIRST)
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
         pieces = Pieces(self._tell)
@@ -355,7 +359,9 @@ class Turns:
         await self._tell_level()
 
     async def _let_go(self, event: e.Event) -> None:
-        """Decisions that went out with a request wait no more."""
+        """Decisions that went out with a request wait no more, and other work goes on."""
+        if isinstance(event, e.RequestSent):
+            standstill.end()
         left = tuple(self._decisions)
         if (
             isinstance(event, e.RequestSent)
