@@ -85,7 +85,7 @@ async def do(walk: Walk, words: str) -> None:
     left, pressed = len(walk.guide.left), [""]
 
     def applied_or_asked_again() -> bool:
-        asked = any("Press again" in notice.text for notice in session.state.notices.items)
+        asked = any("again applies anyway" in notice.text for notice in session.state.notices.items)
         return asked or len(walk.guide.left) < left
 
     for part in re.split(r"[,;:] (?:then |and )?| then ", told):

@@ -74,7 +74,7 @@ QUIET = {"api": SubTaskProgress("streaming", started=0, heard=time.time() - 65.5
 RUNS = replace(TICKED, state="running")
 #: A state, the line over the prompt with the key that leads there, and the mark in the status line.
 WAITING = (
-    (ASKS, "? Which file is Schema? · Ctrl+O p", "? 1 question"),
+    (ASKS, "? Which file is “Schema”? · Ctrl+O p", "? 1 question"),
     (State(review=ReviewSlice(tuple(CHANGED[:1]))), "⚠ Conflict in 0.py · F5", "⚠ 1 conflict · no model"),
     (
         State(review=ReviewSlice((CHANGED[0], OPEN))),
@@ -82,7 +82,11 @@ WAITING = (
         "⚠ 1 conflict · ● 1 change · ",
     ),
     (State(review=ReviewSlice(tuple(CHANGED))), "⚠ Conflict in 0.py and 2 more files · F5", "⚠ 3 conflicts"),
-    (State(review=ReviewSlice((FAILED,)), turn=TurnSlice(1)), "✗ Failed change to b.py · F5", "✗ 1 failed"),
+    (
+        State(review=ReviewSlice((FAILED,)), turn=TurnSlice(1)),
+        "✗ Could not place the change to b.py · F5",
+        "✗ 1 failed",
+    ),
     (State(review=ReviewSlice((FAILED,)), turn=TurnSlice(2)), "", "no model"),
     (
         State(subtasks=SubTasksSlice((RUNS,), running=QUIET)),

@@ -39,14 +39,14 @@ async def test_what_failed_is_beside_the_proposal_and_said_before_all_is_applied
         await it.press(*"change f in a.py", "enter")
         await it.until(lambda: it.text.count("✗ ruff 1") == 3, "in the title, the chat and the status line")
         title = str(it.one(ReviewPane).title_text)
-        assert title == "Review ●1 ✗ ruff 1 · a.py · hunk 1 of 1"
+        assert title == "Review ●1 ✗ ruff 1 · a.py · change 1 of 1"
         it.one(PlaceLink).focus()
         await it.press("enter")
         await it.until(
             lambda: (buffer := it.session.state.buffers.get("a.py")) and buffer.cursor[0] == 1, "the line"
         )
         await it.press("f8")
-        await it.shows("ruff: failed. Press again to apply all the same")
+        await it.shows("ruff: failed. F8 again applies anyway")
         assert (work / "a.py").read_text() == "def f():\n    return 1\n"
         await it.press("f8")
         await it.until(lambda: (work / "a.py").read_text() == "def f():\n    return 3\n", "applied")

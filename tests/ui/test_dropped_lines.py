@@ -31,7 +31,7 @@ async def test_what_drops_most_of_its_file_is_said_and_applied_by_the_second_pre
         await it.until(lambda: len(it.session.state.review.open) == 2, "proposed")
         await it.until(lambda: not it.session.state.turn.running, "the turn has ended")
         await it.press("f8")
-        await it.shows("notes.txt loses 40 lines. Press again")
+        await it.shows("notes.txt loses 40 lines. F8 again")
         assert (work / "notes.txt").read_text() == LONG
         assert (work / "b.txt").read_text() == "one\n"
         await it.press("f8")

@@ -31,7 +31,7 @@ async def proposed(it: Driven) -> None:
     await it.session.chat.submit("Add timeouts in src/api.py")
     await it.until(lambda: len(it.session.state.review.open) == 2, "two changes")
     await it.press("f5")
-    await it.shows(" · api.py 1 of 2 · hunk 1 of 2")
+    await it.shows(" · api.py 1 of 2 · change 1 of 2")
 
 
 async def test_one_hunk_applied_one_skipped_and_all_of_it_undone(workspace: Path) -> None:
@@ -39,17 +39,17 @@ async def test_one_hunk_applied_one_skipped_and_all_of_it_undone(workspace: Path
     async with on_screen(workspace, [reply(fileChanges=CHANGES, todos=TODOS)]) as it:
         await proposed(it)
         await it.press("a")
-        await it.shows(" · api.py 1 of 2 · hunk 2 of 2")
+        await it.shows(" · api.py 1 of 2 · change 2 of 2")
         assert api.read_text() == API.replace("get(url)", "get(url, 5)")
         await it.press("s")
-        await it.shows(" · test_api.py 2 of 2 · hunk 1 of 1")
+        await it.shows(" · test_api.py 2 of 2 · change 1 of 1")
         await it.press("a")
         await it.shows("2 applied")
         assert new.read_text() == "def test_fetch():\n    pass\n"
         await it.shows("Todos 2/2")
         await it.press("u")
         await it.until(lambda: not new.exists(), "the new file gone")
-        await it.shows(" · test_api.py 2 of 2 · hunk 1 of 1")
+        await it.shows(" · test_api.py 2 of 2 · change 1 of 1")
         await it.press("u")
         await it.until(lambda: api.read_text() == API, "the text as it was")
 
@@ -58,9 +58,9 @@ async def test_a_session_opens_where_the_review_was_left(workspace: Path) -> Non
     async with on_screen(workspace, [reply(fileChanges=CHANGES)]) as it:
         await proposed(it)
         await it.press("]")
-        await it.shows(" · test_api.py 2 of 2 · hunk 1 of 1")
+        await it.shows(" · test_api.py 2 of 2 · change 1 of 1")
     async with on_screen(workspace, session="last") as it:
-        await it.shows(" · test_api.py 2 of 2 · hunk 1 of 1")
+        await it.shows(" · test_api.py 2 of 2 · change 1 of 1")
         await it.shows("def test_fetch():")
 
 
@@ -76,7 +76,7 @@ async def test_a_file_that_was_not_found_is_chosen_in_the_plan(
         small = size < (90, 0)  # the plan is not in view beside the chat, so its attempts are seen in there
         await it.shows(f"{'▾' if small else '▸'} 0 of 1 file found")
         await it.shows("✗ conf/setings.py")
-        await it.shows("? Which file is Settings? · Ctrl+O p")
+        await it.shows("? Which file is “Settings”? · Ctrl+O p")
         it.screen.focus_pane("plan")
         await it.shows("Which file is meant?")
         await it.shows("1 src/settings.py")

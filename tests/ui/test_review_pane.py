@@ -60,7 +60,7 @@ async def test_it_opens_at_the_first_hunk_that_waits():
     app = PaneApp(ReviewPane, reviewed(*CHANGES))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        assert str(app.pane.title_text) == "Review ●2 · api.py 1 of 2 · hunk 1 of 2"
+        assert str(app.pane.title_text) == "Review ●2 · api.py 1 of 2 · change 1 of 2"
         assert app.line_with("+ four")[1] == "▌"
         assert app.line_with("src/api.py").endswith("+2 −2")
         assert app.line_with("new.py").endswith("new · +1 −0")
@@ -80,10 +80,10 @@ async def test_each_key_decides_one_hunk_and_goes_on_to_the_next():
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("a")
         await pilot.pause()
-        assert str(app.pane.title_text).partition(" · ")[2] == "api.py 1 of 2 · hunk 2 of 2"
+        assert str(app.pane.title_text).partition(" · ")[2] == "api.py 1 of 2 · change 2 of 2"
         await pilot.press("s")
         await pilot.pause()
-        assert str(app.pane.title_text).partition(" · ")[2] == "new.py 2 of 2 · hunk 1 of 1"
+        assert str(app.pane.title_text).partition(" · ")[2] == "new.py 2 of 2 · change 1 of 1"
         await pilot.press("a")
         await pilot.pause()
         assert app.noted.named("review.apply") == [([seen("c1", 0)],), ([seen("c2", 0)],)]
@@ -145,7 +145,7 @@ async def test_keys_walk_through_hunks_and_files_and_the_place_is_kept():
     again = PaneApp(ReviewPane, session)
     async with again.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        assert str(again.pane.title_text).partition(" · ")[2] == "api.py 1 of 2 · hunk 2 of 2"
+        assert str(again.pane.title_text).partition(" · ")[2] == "api.py 1 of 2 · change 2 of 2"
 
 
 async def test_the_mouse_does_what_the_keys_do():
@@ -164,7 +164,7 @@ async def test_the_mouse_does_what_the_keys_do():
         lines = app.text.split("\n")
         await pilot.click(offset=(20, next(y for y, line in enumerate(lines) if "+ thirty" in line)))
         await pilot.pause()
-        assert str(app.pane.title_text).partition(" · ")[2] == "api.py 1 of 2 · hunk 2 of 2"
+        assert str(app.pane.title_text).partition(" · ")[2] == "api.py 1 of 2 · change 2 of 2"
 
 
 async def test_undo_goes_back_to_what_it_opened_again():
@@ -179,7 +179,7 @@ async def test_undo_goes_back_to_what_it_opened_again():
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("u")
         await pilot.pause()
-        assert str(app.pane.title_text).partition(" · ")[2] == "new.py 2 of 2 · hunk 1 of 1"
+        assert str(app.pane.title_text).partition(" · ")[2] == "new.py 2 of 2 · change 1 of 1"
         await pilot.press("U")
         assert session.named("review.redo") == [()]
 
@@ -211,7 +211,7 @@ async def test_a_comment_is_written_below_and_shown_with_its_change():
         await pilot.pause()
         assert len(session.named("review.comment")) == 1 and not session.named("review.take_back")
         noted = replace(CHANGES[0], comments=(Comment("why?", 1),))
-        fact = "About hunk 2 of your change to src/api.py the person says: why?"
+        fact = "About change 2 of your change to src/api.py the person says: why?"
         waits = ConversationSlice(untold=(fact,))
         app.show(State(review=ReviewSlice((noted, CHANGES[1])), conversation=waits))
         await pilot.pause()
@@ -228,7 +228,7 @@ async def test_a_hunk_is_edited_by_hand():
         await pilot.pause()
         await pilot.press("e")
         await pilot.pause()
-        assert "src/api.py: what hunk 1 puts there" in app.text
+        assert "Edit change 1 of src/api.py" in app.text
         await pilot.press("end", *" more", "f2")
         await pilot.pause()
         assert session.named("review.edit_hunk") == [(seen("c1", 0), "four more\n")]
@@ -311,7 +311,7 @@ async def test_the_diff_is_shown_side_by_side_and_back():
         await pilot.press("n", "v")
         await pilot.pause()
         assert "│" not in app.line_with("+ thirty")
-        assert str(app.pane.title_text).partition(" · ")[2] == "api.py 1 of 2 · hunk 2 of 2"
+        assert str(app.pane.title_text).partition(" · ")[2] == "api.py 1 of 2 · change 2 of 2"
 
 
 REGIONS = (

@@ -36,8 +36,7 @@ def test_that_nothing_is_kept_and_that_it_is_read_only_is_said_on_any_line() -> 
 
 def test_everything_when_there_is_room() -> None:
     assert facts_line(FULL, 300).plain == (
-        "rehearsal: recorded replies · gpt-5 · turn 4 · 12.4k of 200k · cache 75% · $0.02 · "
-        "main ↑2 ↓1 ±1 · ⚠ 1 stale"
+        "Rehearsal · turn 4 · 12.4k of 200k · cache 75% · $0.02 · main ↑2 ↓1 ±1 · ⚠ 1 stale"
     )
 
 
@@ -47,14 +46,14 @@ def test_never_wider_than_there_is_room(width: int) -> None:
 
 
 def test_that_replies_are_recorded_is_never_dropped_first() -> None:
-    assert facts_line(FULL, 30).plain == "rehearsal: recorded replies"
+    assert facts_line(FULL, 12).plain == "Rehearsal"
 
 
 def test_unknown_is_not_zero() -> None:
     unknown = State(
         usage=UsageSlice(session=Usage(10, 10, 0, None)), workspace=WorkspaceSlice(indexing=False)
     )
-    assert facts_line(unknown, 100).plain == "no model · cost unknown"
+    assert facts_line(unknown, 100).plain == "no model"
 
 
 def test_text_from_outside_is_text() -> None:

@@ -44,7 +44,7 @@ async def test_a_narrow_pane_lists_the_tasks_by_layer():
         assert [line[2:].split() for line in app.text.split("\n")[1:4]] == [
             ["●", "api", "running"],
             ["✓", "ui", "completed"],
-            ["◉", "tests", "←", "1"],
+            ["◉", "tests", "after", "1"],
         ]
         await pilot.resize_terminal(80, 6)
         await pilot.pause()
@@ -282,11 +282,11 @@ async def test_autonomy_and_what_is_used_of_the_limits_stand_above():
     )
     async with app.run_test(size=(100, 16)) as pilot:
         await pilot.pause()
-        line = app.line_with("auto · 1 of 2 run")
-        assert "9.5k of 20k tokens, $0.25 of $2 · each at most 9k tokens, 30:00" in line
+        line = app.line_with("1 of 2 run · starts by itself")
+        assert "9.5k of 20k tokens, $0.25 of $2 · 9k tokens, 30 min each" in line
         await pilot.resize_terminal(30, 16)
         await pilot.pause()
-        assert app.line_with("auto · 1 of 2 run").endswith("$0.25/$2")
+        assert app.line_with("1 of 2 run").endswith("$0.25/$2")
 
 
 async def test_its_changes_are_gone_to_or_said_to_be_none():

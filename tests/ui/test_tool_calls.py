@@ -124,7 +124,7 @@ async def test_a_turn_that_costs_much_says_how_far_it_is_and_asks_on_the_screen(
     ) as it:
         await it.session.chat.submit("Look")
         await it.shows("This turn has cost $1.40")
-        assert "step 2 · " in it.text and "2k tokens · $1.40" in it.text
+        assert "step 2 · " in it.text and "2k tokens · $1.40 so far" in it.text
         it.one(PermissionLine).focus()
         await it.press("enter")
         await it.shows("Go on: it is not asked again in this turn")
@@ -178,4 +178,4 @@ async def test_a_wait_says_how_long_and_what_ends_it_and_its_reason_is_whole(tmp
         it.one(ProgressLine).show(State(turn=TurnSlice(1, "retrying", retry_seconds=8, retry_why=why)))
         await it.pilot.pause()
         text = " ".join(it.text.replace("▎", " ").split())
-        assert f"asks again in 8 s · Esc gives up {why}" in text
+        assert f"Rate limit · again in 8 s · Esc gives up {why}" in text

@@ -273,4 +273,4 @@ async def _say_no_plan(planner: str, why: str, emit: Emit) -> None:
 
 
 def _no_plan(planner: str, why: str) -> str:
-    return f"{planner} made no plan, so the words of the request find the files: {why}"
+    return f"No plan from {planner}; files were found by your words: {why}"

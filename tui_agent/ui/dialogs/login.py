@@ -51,11 +51,11 @@ async def choose_login(app: Host, session: Session) -> None:
     if not rows:
         await session.notice("You are logged in everywhere: `tui-agent logout NAME` ends a login")
         return
-    value = await app.push_screen_wait(Chooser("Log in", lambda _: rows, "Enter chooses"))
+    value = await app.push_screen_wait(Chooser("Log in", lambda _: rows, ""))
     try:
         if value and (name := await log_in(app, session, value)):
             await session.models.choose(name)
-            await session.notice(f"{name} answers from the next request on")
+            await session.notice(f"{name} is used from now on")
     except TuiAgentError as error:
         await session.notice(str(error), "error")
 

@@ -84,7 +84,7 @@ async def _use(
         about = await session.models.choose(name, environment)
         works = f"{name} works ({about}) and" if about else name
         keep = f'; to keep it, put model = "{name}" into your settings.toml' if about else ""
-        await session.notice(f"{works} answers from the next request on{keep}")
+        await session.notice(f"{works} is used from now on{keep}")
         effort = effort_of(name)
         if effort != session.models.effort(name):
             await session.notice(await session.models.set_effort(effort))

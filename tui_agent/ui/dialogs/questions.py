@@ -29,7 +29,7 @@ async def may_run_here(app: App[object], session: Session, command: str) -> bool
     rows = [
         ChooserRow("", label("No, leave it in the prompt")),
         ChooserRow("once", label("Run it once")),
-        ChooserRow("always", label(f"Run it, and do not ask again in {session.workspace.root.name}")),
+        ChooserRow("always", label(f"Always run it in {session.workspace.root.name}")),
     ]
     title = f"Run in the real folder, where what it writes stays: {command}"
     question = Chooser(title, lambda _: rows, "y runs it once, Enter chooses", answers={"y": "once"})

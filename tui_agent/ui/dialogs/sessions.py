@@ -57,7 +57,7 @@ def _turns(data: Path, session: str) -> Chooser:
         whole = [ChooserRow(WHOLE, label("All of it, as it is now"))] if not words.strip() else []
         return [*whole, *(_turn_row(line) for line in fitting)]
 
-    return Chooser("Go on with a copy, as it stood after …", rows, "words of a turn", get())
+    return Chooser("Fork this session, as it stood after …", rows, "words of a turn", get())
 
 
 def _turn_row(line: FoundLine) -> ChooserRow:
@@ -224,7 +224,7 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
                 ChooserRow("", label("No, keep it")),
                 ChooserRow("delete", label("Yes, delete it for good")),
             ]
-            question = Chooser(f"Delete “{entry.title[:50]}”?", lambda _: rows, "Enter chooses")
+            question = Chooser(f"Delete “{entry.title[:50]}”?", lambda _: rows, "")
             if await self.app.push_screen_wait(question) == "delete":
                 await self._change(catalog.delete(self._data, entry.id))
 
@@ -253,11 +253,11 @@ def naming(name: str) -> Chooser:
 def elsewhere(session: str, what: str) -> Chooser:
     """Asks what to do about a session that another process has open: gives `fork`, `read`, or None."""
     rows = [
-        ChooserRow("fork", label("Go on with a copy of it (fork)")),
+        ChooserRow("fork", label("Fork it")),
         ChooserRow("read", label("Look at it, without changing anything")),
         ChooserRow("", label("Leave it")),
     ]
-    return Chooser(f"{what[:1].upper()}{what[1:]}", lambda _: rows, "Enter chooses")
+    return Chooser(f"{what[:1].upper()}{what[1:]}", lambda _: rows, "")
 
 
 def _row(entry: SessionEntry, everywhere: bool, current: str) -> Content:

@@ -165,7 +165,7 @@ PANES = {
                 Key("page_up", "Scroll the chat up"),
                 Key("page_down", "Scroll the chat down"),
                 Key("bottom", "Go to the newest message"),
-                Key("go_on", "See and edit what “continue” sends", writes=True),
+                Key("go_on", "Edit the next request", writes=True),
                 Key("reasoning", "Show or fold the model's thinking"),
                 Key("copy", "Copy the last answer"),
                 Key("blocks", "Walk through messages and code: y copies, o opens"),

@@ -42,7 +42,7 @@ def modified_since(file: KnownFile) -> str:
 #: In the order in which they are given up from the right.
 COLUMNS = (
     KnownColumn("Modified since", 16, modified_since),
-    KnownColumn("Last seen", 9, lambda file: f"turn {file.seen_turn}" if file.seen_turn else "never"),
+    KnownColumn("Last seen", 9, lambda file: f"turn {file.seen_turn}" if file.seen_turn else "not seen"),
     KnownColumn("Hash", 12, lambda file: file.md5[:12]),
     KnownColumn("Seen", 5, lambda file: "whole" if file.whole else "part"),
     KnownColumn("Size", 8, lambda file: size_in_words(file.size)),
@@ -87,7 +87,9 @@ def _rank(file: KnownFile) -> int:
 def _row(file: KnownFile, columns: tuple[KnownColumn, ...], width: int) -> Line:
     if not columns:
         mark = Piece("  " if file.freshness == "fresh" else "⚠ ", "stale")
-        return Line((mark, Piece(file.path, "", "start")), (Piece(f"{file.seen_turn or 'never'}", "muted"),))
+        return Line(
+            (mark, Piece(file.path, "", "start")), (Piece(f"{file.seen_turn or 'not seen'}", "muted"),)
+        )
     name, *cells = _cells(file.path, [each.words(file) for each in columns], width)
     inks = ["muted" if file.freshness == "fresh" else "stale", *["muted"] * (len(cells) - 1)]
     pieces = [Piece(text, ink) for text, ink in zip(cells, inks, strict=True)]

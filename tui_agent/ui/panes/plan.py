@@ -23,7 +23,6 @@ _EMPTY = "The files that a request needs, and how they were found, are shown her
 _PATH, _PATTERNS = "or type its path", "patterns, surest first"
 #: Between patterns, as they are shown to be changed.
 _BETWEEN = " | "
-_SOURCES = {"model": "model", "words": "built in"}
 
 
 class PlanPane(Pane):
@@ -209,7 +208,6 @@ class PlanPane(Pane):
         done = sum(action.state == "loaded" for action in plan.actions)
         count = f" {done}/{len(plan.actions)}" if plan.actions else ""
         count += " ?" if self._waiting_for else ""
-        count += f" · {_SOURCES[plan.source]}" if plan.actions else ""
         self.title_text = label(f"{self.TITLE}{count}")
         rows = plan_rows(plan, self._waiting_for, self._unfolded)
         empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)

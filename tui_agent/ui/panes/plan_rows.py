@@ -136,7 +136,7 @@ def _hits(action: ActionSlice) -> list[str]:
 
 def _end(action: ActionSlice) -> Iterator[Row]:
     broad = next((attempt for attempt in action.attempts if attempt.outcome == "too_broad"), None)
-    none = f"{broad.matches} files match; narrow the pattern" if broad else "none of these patterns matched"
+    none = f"{broad.matches} files match; narrow the pattern" if broad else "not found"
     words, ink = {
         "skipped": (f"{none}; skipped" if broad else "not found; skipped", "muted"),
         "create": (none if broad else "not found; it may be created", "added"),

@@ -142,7 +142,8 @@ class ReviewDecisions:
         doubt = (". ".join(filter(None, (state.check_doubt, *says))), content)
         if doubt[0] and doubt != self._doubted:
             self._doubted = doubt
-            await self._session.notice(f"{doubt[0]}. Press again to apply all the same", "warning")
+            again = self._pane.keys.shown("changes.apply_all")
+            await self._session.notice(f"{doubt[0]}. {again} again applies anyway", "warning")
             return
         self._doubted = None
         apply = self._session.review.apply
@@ -221,7 +222,7 @@ class ReviewDecisions:
         if position.hunk >= len(diff.hunks):
             return
         text = "".join(diff.hunks[position.hunk].added)
-        about, which = f"{change.path}: what hunk {position.hunk + 1} puts there", pick(change, position)
+        about, which = f"Edit change {position.hunk + 1} of {change.path}", pick(change, position)
         kept = (self._session, f"hunk:{change.id}:{position.hunk}")
 
         async def keep(new: str) -> None:

@@ -57,7 +57,7 @@ def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) ->
     change = changes[index]
     file = change.path.rsplit("/", 1)[-1]
     count = f" {index + 1} of {len(changes)}" if len(changes) > 1 else ""
-    hunk = f" · hunk {place.hunk + 1} of {len(change.hunks)}" if change.hunks else ""
+    hunk = f" · change {place.hunk + 1} of {len(change.hunks)}" if change.hunks else ""
     return f"{name} · {file}{count}{hunk}"
 
 

@@ -213,7 +213,7 @@ def _marks(state: State, quiet: int) -> Iterable[Piece]:
 
 def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]:
     if state.session.rehearsal:
-        yield ("rehearsal: recorded replies", "$warning")
+        yield ("Rehearsal", "$warning")
     elif state.session.replay:
         yield (f"replies are recorded: {state.session.replay}", "$warning")
     if state.session.not_kept:
@@ -227,7 +227,8 @@ def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]
         yield (mark.words, CHECK_INKS[mark.look])
     yield from _marks(state, quiet)
     name = state.model.name or model
-    yield (f"{name} {effort}".rstrip() or "no model", "$text" if name else "$warning")
+    if not state.session.rehearsal:
+        yield (f"{name} {effort}".rstrip() or "no model", "$text" if name else "$warning")
     if state.model.status in ("starting", "failed"):
         yield (state.model.status, "$error" if state.model.status == "failed" else "$muted")
     if state.turn.number:
@@ -263,14 +264,12 @@ def _usage(state: State) -> Iterable[Piece]:
     usage, total = state.usage, state.usage.session
     if usage.context:
         about = "~" if usage.context_estimated else ""
-        window = (
-            f" of {window_in_short(state.model.window)}" if state.model.window_known else ", window unknown"
-        )
+        window = f" of {window_in_short(state.model.window)}" if state.model.window_known else ""
         yield (f"{about}{_short(usage.context)}{window}", "$muted")
     if total.input and total.cached:
         yield (f"cache {round(100 * total.cached / total.input)}%", "$muted")
-    if total.input or total.output:
-        yield ("cost unknown" if total.cost is None else f"${total.cost:.2f}", "$muted")
+    if (total.input or total.output) and total.cost is not None:
+        yield (f"${total.cost:.2f}", "$muted")
 
 
 def _git(state: State) -> Iterable[Piece]:

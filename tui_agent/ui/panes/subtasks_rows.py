@@ -16,6 +16,12 @@ from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.rows import Row
 
+#: What runs without a key, by the setting `autonomy`.
+_BY_ITSELF = {
+    "manual": "starts nothing by itself",
+    "assisted": "starts only what you tick",
+    "auto": "starts by itself",
+}
 #: Share of a limit from which on it is told as a warning.
 _NEAR = 0.9
 _PHASES = {
@@ -81,7 +87,9 @@ def unapproved(tasks: Sequence[SubTask]) -> list[str]:
 def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row:
     """How much runs by itself, how much runs, and what was used of what may be."""
     running = sum(task.state == "running" for task in tasks)
-    left = Piece(f"{settings.autonomy} · {running} of {settings.subtasks.max_parallel} run", "muted", "end")
+    most = settings.subtasks.max_parallel
+    runs = f"{running} of {most} run" if running else f"none runs, at most {most}"
+    left = Piece(f"{runs} · {_BY_ITSELF[settings.autonomy]}", "muted", "end")
     tokens, limits, each = used.input + used.output, settings.limits, settings.subtasks
     most_tokens, most_cost = limits.session_tokens, limits.session_cost
     near = (most_tokens and tokens >= most_tokens * _NEAR) or (
@@ -90,18 +98,26 @@ def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row
     ink = "warning" if near else "muted"
     of_tokens = f" of {short_count(most_tokens)}" if most_tokens else ""
     of_cost = f" of ${most_cost:g}" if most_cost else ""
-    cost = dollars(used.cost) or "$0"
-    said = f"{short_count(tokens)}{of_tokens} tokens, {cost}{of_cost}"
+    cost = "" if used.cost is None else dollars(used.cost) or "$0"
+    said = f"{short_count(tokens)}{of_tokens} tokens" + (f", {cost}{of_cost}" if cost else "")
     caps = [
         f"{short_count(each.max_tokens)} tokens" if each.max_tokens else "",
         f"${each.max_cost:g}" if each.max_cost else "",
-        clock(each.max_seconds) if each.max_seconds else "",
+        _time(each.max_seconds),
     ]
     capped = ", ".join(cap for cap in caps if cap)
-    long = f"{said} · each at most {capped}" if capped else said
-    short = f"{short_count(tokens)}{of_tokens.replace(' of ', '/')} {cost}{of_cost.replace(' of ', '/')}"
-    right = (long, said, short, f"{cost}{of_cost.replace(' of ', '/')}")
+    long = f"{said} · {capped} each" if capped else said
+    paid = f"{cost}{of_cost.replace(' of ', '/')}" if cost else ""
+    short = f"{short_count(tokens)}{of_tokens.replace(' of ', '/')} {paid}".rstrip()
+    right = (long, said, short, paid or short)
     return Row("", Line((left,), tuple(Piece(words, ink) for words in right)))
+
+
+def _time(seconds: int) -> str:
+    """`30 min` or `1:30`; nothing for 0."""
+    if not seconds:
+        return ""
+    return clock(seconds) if seconds % 60 else f"{seconds // 60} min"
 
 
 def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:

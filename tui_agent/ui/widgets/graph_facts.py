@@ -94,9 +94,9 @@ def short_count(count: int) -> str:
 
 
 def dollars(cost: float | None) -> str:
-    """`$0.02`; a question mark where it is not known, nothing where nothing was paid."""
+    """`$0.02`; nothing if it is not known, or nothing was paid."""
     if cost is None:
-        return "$?"
+        return ""
     return f"${cost:.2f}" if cost >= 0.005 else "<1¢" if cost > 0 else ""
 
 
@@ -107,7 +107,7 @@ def _fact(
         return _running(task, progress, now, silent_after)
     if task.state == "pending" and (waits := waited_for(task, done)):
         words = Piece(f"waits for {', '.join(waits)}", "muted", "end")
-        return Fact(mark_of(task), words, Piece(f"← {len(waits)}", "muted"))
+        return Fact(mark_of(task), words, Piece(f"after {len(waits)}", "muted"))
     if task.state == "failed":
         return Fact(mark_of(task), Piece(task.reason or "failed", "failed", "end"), Piece("failed", "failed"))
     if task.state == "completed" and task.seconds:

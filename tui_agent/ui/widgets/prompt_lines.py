@@ -181,8 +181,6 @@ _PHASES = {
 }
 
 
-#: Seconds after which the first step of a turn says how far it is, too.
-_LONG = 10
 #: The cells of a path that is being written, at the least.
 _SHORTEST_PATH = 12
 #: Seconds from which they are told, and those without a word of the model after which that is told.
@@ -190,7 +188,7 @@ SHOWN_FROM, SILENT = 2, 10
 
 
 class ProgressLine(PromptLine):
-    """What the turn is doing, or the command that was started last; below it the step, the time, what was used."""
+    """What the turn is doing, or the command that was started last; below it the step and what was used."""
 
     def __init__(self) -> None:
         super().__init__("progress")
@@ -217,8 +215,8 @@ class ProgressLine(PromptLine):
             if state.turn.number != self._turn:
                 self._turn, self._since = state.turn.number, time.monotonic()
             seconds = time.monotonic() - self._since
-            below = so_far(state, seconds)
-            lines = lines or self._live(state, 0 if below else seconds)
+            below = so_far(state)
+            lines = lines or self._live(state, seconds)
             lines += below
         else:
             self._turn = 0
@@ -227,7 +225,7 @@ class ProgressLine(PromptLine):
         self.say(_joined(lines) if lines else "", layout=layout)
 
     def _live(self, state: State, seconds: float) -> list[Content]:
-        """What the turn does, for how long unless that is told below, what came of the answer, the key that ends it."""
+        """What the turn does, for how long, what came of the answer, the key that ends it."""
         turn, reply = state.turn, state.reply
         keys = getattr(self.app, "keys", None)
         stop = keys.shown("app.close") if keys is not None else ""
@@ -235,7 +233,8 @@ class ProgressLine(PromptLine):
             across = self.parent.size.width if isinstance(self.parent, Widget) else 0
             gives_up = f" · {stop} gives up" if stop else ""
             rows = wrap(turn.retry_why, max(across - 6, 20), max_lines=3, placeholder=" …")
-            first = parts(("● ", "$warning"), (f"asks again in {turn.retry_seconds} s{gives_up}", "$muted"))
+            what = "Rate limit" if "rate limit" in turn.retry_why.lower() else "No answer"
+            first = parts(("● ", "$warning"), (f"{what} · again in {turn.retry_seconds} s{gives_up}", "$muted"))
             return [first, *(parts((f"  {row}", "$muted")) for row in rows)]
         heard = (turn.number, turn.phase, reply.letters, len(reply.reasoning))
         if heard != self._heard:
@@ -299,17 +298,14 @@ def _progress(turn: TurnSlice, model: str) -> Content:
     return parts(("● ", "$running"), (words.replace(" the model", who or " the model"), "$muted"))
 
 
-def so_far(state: State, seconds: float) -> list[Content]:
-    """`step 12 · 1:34 · 45.2k tokens · $0.31`, once a turn has more than one step or takes long."""
+def so_far(state: State) -> list[Content]:
+    """`step 12 · 45.2k tokens · $0.31 so far`, once a turn has more than one step."""
     turn, used = state.turn, state.usage.turn
-    if turn.step < 2 and seconds < _LONG:
+    if turn.step < 2:
         return []
     tokens = used.input + used.output
-    if turn.step < 2 and not tokens:
-        return []  # the line above has the time
-    facts = [f"step {max(turn.step, 1)}", clock(seconds)]
-    facts += [f"{short_count(tokens)} tokens", dollars(used.cost)] if tokens else []
-    return [parts((f"  {' · '.join(fact for fact in facts if fact)}", "$muted"))]
+    facts = [f"step {turn.step}", *([f"{short_count(tokens)} tokens", dollars(used.cost)] if tokens else [])]
+    return [parts((f"  {' · '.join(fact for fact in facts if fact)}{' so far' if tokens else ''}", "$muted"))]
 
 
 class QueuedMessages(Static):

@@ -37,10 +37,13 @@ def waiting_for_person(state: State, now: float, silent_after: int) -> list[Wait
     if state.turn.phase == "waiting" and state.asked is None:
         asking = next((it.action.name for it in state.plan.actions if it.state == "asking"), "")
         found.append(
-            Waiting("?", f"Which file is {asking}?" if asking else "The plan asks something", "plan")
+            Waiting("?", f"Which file is “{asking}”?" if asking else "The plan asks something", "plan")
         )
     changes = [change for change in state.review.changes if change.state in ("conflict", "failed")]
-    for kind, one, sign in (("conflict", "Conflict in", "⚠"), ("failed", "Failed change to", "✗")):
+    for kind, one, sign in (
+        ("conflict", "Conflict in", "⚠"),
+        ("failed", "Could not place the change to", "✗"),
+    ):
         paths = [change.path for change in changes if change.state == kind and _is_current(change, state)]
         if paths:
             more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
