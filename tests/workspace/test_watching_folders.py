@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.trees import SECONDS, make_repository, make_tree, run_git
-from watchfiles._rust_notify import RustNotify
+from watchfiles import watch
+from watchfiles.main import FileChange
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.staging import temporary_name
@@ -22,6 +23,7 @@ from tui_agent.workspace.watch_plan import make_plan
 from tui_agent.workspace.watcher import Watcher
 
 ADDED, CHANGED, DELETED = 1, 2, 3
+Batches = Generator[set[FileChange], None, None]
 
 
 class Told:
@@ -118,11 +120,11 @@ async def test_ignore_files_and_git_are_told_apart(tmp_path: Path) -> None:
 async def test_a_folder_made_before_the_watcher_listens_is_watched(tmp_path: Path) -> None:
     make_tree(tmp_path, {"a.py": "1", ".gitignore": "build/\n", "build/o": ""})
 
-    def late(folders: list[str], *rest: Any) -> RustNotify:
+    def late(*folders: str, **how: Any) -> Batches:
         (tmp_path / "new").mkdir(exist_ok=True)
-        return RustNotify(folders, *rest)
+        return watch(*folders, **how)
 
-    async with watching(tmp_path, make_notify=late) as told:
+    async with watching(tmp_path, watch=late) as told:
         await told.until(lambda seen: seen.relist)
         (tmp_path / "new/b.py").touch()
         await told.until(lambda seen: seen.kinds.get("new/b.py") == "added")
@@ -135,13 +137,11 @@ async def test_in_a_large_tree_each_folder_is_watched_for_itself(
     make_tree(tmp_path, ["a/b/c.py", "a/d.py", "e.py"])
     asked: list[tuple[int, bool]] = []
 
-    def counted(
-        folders: list[str], debug: bool, polling: bool, delay: int, deep: bool, *rest: Any
-    ) -> RustNotify:
-        asked.append((len(folders), deep))
-        return RustNotify(folders, debug, polling, delay, deep, *rest)
+    def counted(*folders: str, recursive: bool, **how: Any) -> Batches:
+        asked.append((len(folders), recursive))
+        return watch(*folders, recursive=recursive, **how)
 
-    async with watching(tmp_path, make_notify=counted) as told:
+    async with watching(tmp_path, watch=counted) as told:
         assert asked == [(3, False)], "for a whole folder the watcher looks at each file"
         (tmp_path / "a/b/c.py").write_text("2")
         await told.until(lambda seen: seen.kinds.get("a/b/c.py") == "changed")
@@ -154,12 +154,12 @@ async def test_in_a_large_tree_each_folder_is_watched_for_itself(
 async def test_polling_where_the_system_watches_no_more(tmp_path: Path) -> None:
     make_tree(tmp_path, ["a.py"])
 
-    def limited(folders: list[str], debug: bool, polling: bool, *rest: Any) -> RustNotify:
-        if not polling:
+    def limited(*folders: str, force_polling: bool, **how: Any) -> Batches:
+        if not force_polling:
             raise OSError("OS file watch limit reached")
-        return RustNotify(folders, debug, True, 50, *rest[1:])
+        return watch(*folders, force_polling=True, **{**how, "poll_delay_ms": 50})
 
-    async with watching(tmp_path, make_notify=limited) as told:
+    async with watching(tmp_path, watch=limited) as told:
         [(state, why)] = told.states
         assert state == "polling" and "limit reached" in why
         (tmp_path / "new.py").write_text("1")
@@ -181,18 +181,12 @@ async def test_a_folder_that_goes_is_told(tmp_path: Path) -> None:
 
 
 async def test_a_watcher_that_breaks_says_so(tmp_path: Path) -> None:
-    class Broken:
-        def __init__(self, *_: Any) -> None: ...
-        def __enter__(self) -> Broken:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-        def close(self) -> None: ...
-        def watch(self, *_: Any) -> set[tuple[int, str]]:
-            raise OSError("the disk went away")
+    def broken(*_: str, **__: Any) -> Batches:
+        yield set()
+        raise OSError("the disk went away")
 
     with pytest.raises(ChildFailed, match="the disk went away"):
-        async with watching(tmp_path, make_notify=Broken) as told:
+        async with watching(tmp_path, watch=broken) as told:
             await told.until(lambda seen: False)
 
 

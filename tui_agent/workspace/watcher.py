@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
+from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final
 
-from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
+from watchfiles import Change, watch
 
 from tui_agent.errors import ChildFailed
 from tui_agent.git.repository import Repository, find_repository
@@ -25,8 +27,9 @@ MOST_PLANS: Final = 3
 
 _NOT_UTF8: Final = "a file has a name that is not UTF-8, so changes are looked for every two seconds"
 
-Raw = set[tuple[int, str]]
-MakeNotify = Callable[..., RustNotify]
+Raw = set[tuple[Change, str]]
+#: `watchfiles.watch`: the system's errors are OSErrors, the library's own RuntimeErrors.
+Watch = Callable[..., Generator[Raw, None, None]]
 
 
 class _Unreadable(Exception):
@@ -34,12 +37,12 @@ class _Unreadable(Exception):
 
 
 class Watcher:
-    """Watches one root. `poll` looks again and again from the start; `make_notify` is for trying out failures."""
+    """Watches one root. `poll` looks again and again from the start; `watch` is for trying out failures."""
 
-    def __init__(self, root: str, *, poll: bool = False, make_notify: MakeNotify = RustNotify) -> None:
+    def __init__(self, root: str, *, poll: bool = False, watch: Watch = watch) -> None:
         self._root = root
         self._polling = poll
-        self._make_notify = make_notify
+        self._watch = watch
 
     async def run(self) -> AsyncGenerator[dict[str, Any], None]:
         """`{"state", "why", "newest"}` when watching begins (see `WatchPlan.newest`), then `{"changes", "git",
@@ -48,8 +51,9 @@ class Watcher:
         Raises `ChildFailed` where nothing can be watched.
         """
         announced, unreadable = False, ""
+        loop = asyncio.get_running_loop()
         while True:
-            repository, plan, ears, why = await asyncio.to_thread(self._begin)
+            repository, plan, ears, why = await asyncio.to_thread(self._begin, loop)
             why, unreadable = why or unreadable, ""
             try:
                 seen = Seen(replan=not await asyncio.to_thread(plan.holds))
@@ -74,100 +78,119 @@ class Watcher:
             finally:
                 ears.close()
 
-    def _begin(self) -> tuple[Repository | None, WatchPlan, _Ears, str]:
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> tuple[Repository | None, WatchPlan, _Ears, str]:
         """Plan, and begin to watch. A folder that went in between is a reason to plan again."""
         _check_folder(self._root)
         for attempt in range(MOST_PLANS):
             repository = find_repository(self._root)
             plan = make_plan(self._root, repository)
             try:
-                return repository, plan, *self._open(plan)
+                return repository, plan, *self._open(plan, loop)
             except FileNotFoundError as error:
                 if attempt == MOST_PLANS - 1 or not os.path.isdir(self._root):
                     raise _failed(error) from error
         raise AssertionError("the last attempt returns or raises")
 
-    def _open(self, plan: WatchPlan) -> tuple[_Ears, str]:
+    def _open(self, plan: WatchPlan, loop: asyncio.AbstractEventLoop) -> tuple[_Ears, str]:
         """Begin to watch, by polling where the system's limits allow no more; and why, if that was so."""
-        if not self._polling:
-            try:
-                return _Ears(self._notifiers(plan)), ""
-            except FileNotFoundError:
-                raise
-            except OSError as error:
-                self._polling = True
-                why = f"the system watches no more folders ({error}), so changes are looked for every two seconds"
-                return _Ears(self._polled(plan)), why
-            except WatchfilesRustInternalError as error:
-                raise _failed(error) from error
-        return _Ears(self._polled(plan)), ""
-
-    def _polled(self, plan: WatchPlan) -> list[RustNotify]:
+        why = ""
         try:
-            return self._notifiers(plan)
+            if not self._polling:
+                try:
+                    return _Ears(self._watches(plan), loop), ""
+                except FileNotFoundError:
+                    raise
+                except OSError as error:
+                    self._polling = True
+                    why = f"the system watches no more folders ({error}), so changes are looked for every two seconds"
+            return _Ears(self._watches(plan), loop), why
         except FileNotFoundError:
             raise
-        except (OSError, WatchfilesRustInternalError) as error:
+        except (OSError, RuntimeError) as error:
             raise _failed(error) from error
 
-    def _notifiers(self, plan: WatchPlan) -> list[RustNotify]:
-        made: list[RustNotify] = []
-        try:
-            for folders, recursive in ((plan.single, False), (plan.whole, True)):
-                if folders:
-                    made.append(self._notifier(folders, recursive))
-        except BaseException:
-            for notify in made:
-                notify.close()
-            raise
-        return made
+    def _watches(self, plan: WatchPlan) -> list[Callable[[threading.Event], Generator[Raw, None, None]]]:
+        parts = ((plan.single, False), (plan.whole, True))
+        return [partial(self._of, sorted(folders), recursive) for folders, recursive in parts if folders]
 
-    def _notifier(self, folders: Collection[str], recursive: bool) -> RustNotify:
-        return self._make_notify(sorted(folders), False, self._polling, POLL_DELAY, recursive, True)
+    def _of(
+        self, folders: Collection[str], recursive: bool, stop: threading.Event
+    ) -> Generator[Raw, None, None]:
+        """Batches; also an empty one every `STEP`, the first of which says that the folders are watched."""
+        return self._watch(
+            *folders,
+            watch_filter=None,
+            debounce=DEBOUNCE,
+            step=STEP,
+            stop_event=stop,
+            rust_timeout=1,
+            yield_on_timeout=True,
+            debug=False,
+            raise_interrupt=False,
+            force_polling=self._polling,
+            poll_delay_ms=POLL_DELAY,
+            recursive=recursive,
+            ignore_permission_denied=True,
+        )
 
 
 class _Ears:
-    """Threads that listen to notifiers, and the queue that they fill. Made in any thread, heard on the loop."""
+    """Threads that listen, and the queue that they fill. Made in any thread, heard on the loop.
 
-    def __init__(self, notifiers: list[RustNotify]) -> None:
-        self._notifiers = notifiers
+    Raises what a watch raises as it begins.
+    """
+
+    def __init__(
+        self,
+        watches: list[Callable[[threading.Event], Generator[Raw, None, None]]],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._loop = loop
         self._stop = threading.Event()
-        self._queue: asyncio.Queue[Raw | Exception] | None = None
+        self._queue: asyncio.Queue[Raw | Exception] = asyncio.Queue()
+        begun: list[Future[None]] = [Future() for _ in watches]
+        for one, future in zip(watches, begun, strict=True):
+            threading.Thread(target=self._listen, args=(one, future), daemon=True).start()
+        try:
+            for future in begun:
+                future.result()
+        except BaseException:
+            self.close()
+            raise
 
     async def hear(self) -> Raw:
         """The next batch."""
-        if self._queue is None:
-            self._queue = asyncio.Queue()
-            loop = asyncio.get_running_loop()
-            for notify in self._notifiers:
-                listen = threading.Thread(target=self._listen, args=(notify, loop, self._queue), daemon=True)
-                listen.start()
         heard = await self._queue.get()
-        if isinstance(heard, WatchfilesRustInternalError) and "decode path" in str(heard):
+        if isinstance(heard, RuntimeError) and "decode path" in str(heard):
             raise _Unreadable
         if isinstance(heard, Exception):
             raise _failed(heard)
         return heard
 
     def close(self) -> None:
-        """Each thread notices within a step, and gives its notifier back."""
+        """Each thread notices within a step."""
         self._stop.set()
-        if self._queue is None:
-            for notify in self._notifiers:
-                notify.close()
 
     def _listen(
-        self, notify: RustNotify, loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[Raw | Exception]
+        self, watches: Callable[[threading.Event], Generator[Raw, None, None]], begun: Future[None]
     ) -> None:
-        with notify:
-            while not self._stop.is_set():
-                try:
-                    heard = notify.watch(DEBOUNCE, STEP, 0, self._stop)
-                except (OSError, WatchfilesRustInternalError) as error:
-                    loop.call_soon_threadsafe(queue.put_nowait, error)
-                    return
-                if isinstance(heard, set):
-                    loop.call_soon_threadsafe(queue.put_nowait, heard)
+        try:
+            for batch in watches(self._stop):
+                if not begun.done():
+                    begun.set_result(None)
+                if batch:
+                    self._tell(batch)
+        except (OSError, RuntimeError) as error:
+            if begun.done():
+                self._tell(error)
+            else:
+                begun.set_exception(error)
+
+    def _tell(self, heard: Raw | Exception) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, heard)
+        except RuntimeError:  # the loop has ended
+            self._stop.set()
 
 
 def _items(seen: Seen) -> list[dict[str, Any]]:
