@@ -1,17 +1,21 @@
-"""Costs of known models: those of litellm's price table, by length, cache and hour."""
+"""What litellm is asked directly: costs of known models by length, cache and hour, and the clients that it keeps."""
 
 from __future__ import annotations
 
+import socket
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
+import httpx
 import pytest
 from support.model_table import in_both
 
 from tui_agent.model import table
 from tui_agent.model.client import UsageChunk
+from tui_agent.model.event_stream import Wire, watch
+from tui_agent.model.http_clients import use_client_of_loop
 from tui_agent.model.litellm_client import abilities, litellm
 from tui_agent.model.table import KnownModel, from_listing
 
@@ -179,3 +183,24 @@ def test_what_a_list_says_badly_is_unknown(entry: dict[str, Any], prices: int, w
 @pytest.mark.parametrize("entry", [None, [], "x", {}, {"id": 3}])
 def test_what_is_not_an_entry_is_passed_over(entry: object) -> None:
     assert from_listing(entry) is None
+
+
+async def sent(client: httpx.AsyncClient) -> bool:
+    """Whether a request through this client is noted."""
+    wire = Wire()
+    watch(wire)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        with pytest.raises(httpx.ConnectError):
+            await client.post(f"http://127.0.0.1:{nobody.getsockname()[1]}/v1", content=b"{}")
+    return wire.sent
+
+
+async def test_each_client_of_litellm_is_watched() -> None:
+    module = litellm()
+    from litellm.llms.custom_httpx.http_handler import get_async_httpx_client
+
+    assert await sent(get_async_httpx_client("anthropic").client)
+    assert await sent(get_async_httpx_client("cohere", {"timeout": 3.0}).client)
+    use_client_of_loop(module)
+    assert module.aclient_session is not None and await sent(module.aclient_session)
