@@ -6,15 +6,18 @@ import asyncio
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from support.sessions import open_session, reply
+from support.sessions import model_of, open_session, reply
 
+from tui_agent.files import known_secrets
 from tui_agent.processes.background import standstill
 from tui_agent.session import turns
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.trial import plan as planning
+from tui_agent.turn import texts
 
 
 class Looked(planning.ToolFolders):
@@ -59,3 +62,30 @@ async def test_work_that_can_wait_stands_still_until_the_request_of_a_turn_leave
         await session.chat.finished()
     assert still["PlanMade"] and still["ConversationBegun"]
     assert not still["ReplyRead"]
+
+
+async def test_what_a_request_reads_is_read_while_its_message_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("Answer briefly.\n")
+    (tmp_path / ".env").write_text("TOKEN=k3yv4lue0123456789abcdef\n")
+    read: list[str] = []
+
+    def noted(module: Any, name: str) -> None:
+        function = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args, **how: (read.append(name), function(*args, **how))[1])
+
+    monkeypatch.setattr(planning, "_STORES", Looked())
+    monkeypatch.setattr(texts, "is_settled", lambda stamp: True)
+    noted(texts, "judge_file")
+    noted(known_secrets, "_read")
+    async with open_session(tmp_path, [reply(message="Done.")], interactive=True) as session:
+        assert not read, "whoever only looks around does not pay for it"
+        session.chat.set_draft("Say that it is done")
+        await next(task for task in asyncio.all_tasks() if task.get_name() == "preparation: index")
+        assert {"judge_file", "_read"} <= set(read)
+        read.clear()
+        await session.chat.submit("Say that it is done")
+        await session.chat.finished()
+        assert "Answer briefly." in str(model_of(session).requests[-1].messages)
+    assert not read

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import msgspec
+
+from tui_agent.errors import TuiAgentError
 from tui_agent.files.late_expressions import compile_in
 from tui_agent.files.sensitive import governs, is_secret
 from tui_agent.processes.background import in_background
 from tui_agent.session.models import ModelAccess
 from tui_agent.store.event import Event
-from tui_agent.store.events import DraftChanged
+from tui_agent.store.events import LASTING, DraftChanged
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
 from tui_agent.workspace.workspace import Workspace
 
+if TYPE_CHECKING:
+    from tui_agent.turn.context import TurnContext
+
 #: Imported in a thread: on the loop, at the first Enter, they would hold up the keys.
 MODULES: Final = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler", "tui_agent.model.login.access")
 
-#: Where the expressions are by which a request and a reply are read.
-READING: Final = ("tui_agent.answers.", "tui_agent.edits.", "tui_agent.planning.")
+#: Where the expressions are by which a request is made and a reply is read.
+READING: Final = tuple(f"tui_agent.{name}." for name in ("context", "files", "planning", "answers", "edits"))
 
 #: While a message is written, the model's server may be reached every so many seconds.
 WARM_SECONDS = 10.0
@@ -33,15 +40,19 @@ WARM_SECONDS = 10.0
 class Preparation:
     """Done once, as soon as a message is being written: whoever only looks around does not pay for it."""
 
-    def __init__(self, store: Store, models: ModelAccess, workspace: Workspace) -> None:
+    def __init__(
+        self, store: Store, models: ModelAccess, workspace: Workspace, context: Callable[[], TurnContext]
+    ) -> None:
         self._store = store
         self._models = models
         self._workspace = workspace
+        self._context = context
         self._work: asyncio.Task[None] | None = None
         self._index: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._view: asyncio.Task[None] | None = None
         self._warmed = -WARM_SECONDS
+        self._open = True
         self._interactive = True
 
     def start(self, *, interactive: bool) -> None:
@@ -62,6 +73,7 @@ class Preparation:
         await self._models.get_ready()
 
     async def close(self) -> None:
+        self._open = False
         for task in filter(None, (self._work, self._index, self._warming, self._view)):
             task.cancel()
             await asyncio.wait([task])
@@ -95,15 +107,24 @@ class Preparation:
         if self._interactive:
             await in_background(_import_tools)
             await in_background(partial(compile_in, *READING))
+            await in_background(_learn_events)
 
     async def _warm_index(self) -> None:
         await self._workspace.ready()
         await in_background(self._workspace.index.warm)
         await in_background(lambda: (is_secret("a"), governs("a")))  # makes their expressions
+        self._begin()
+        assert self._work is not None
+        await asyncio.wait([self._work])
+        await in_background(partial(_look_ahead, self._context()), self._is_open)
 
     async def _look_at_tools(self) -> None:
         """What a view hides of the person's tools takes a second to find, and is remembered."""
-        await in_background(partial(_plan_view, self._workspace.root), can_wait=True)
+        await in_background(partial(_plan_view, self._workspace.root), self._is_open, can_wait=True)
+
+    def _is_open(self) -> bool:
+        """A thread cannot be cancelled, and the program would end when it has."""
+        return self._open
 
 
 def _plan_view(root: Path) -> None:
@@ -111,6 +132,21 @@ def _plan_view(root: Path) -> None:
 
     with suppress(NoView, OSError):
         plan(root)
+
+
+def _look_ahead(context: TurnContext) -> None:
+    from tui_agent.turn.instructions import look_ahead
+
+    with suppress(TuiAgentError, OSError):  # the request says it
+        look_ahead(context)
+        context.secrets.look(context.state().secrets)
+
+
+def _learn_events() -> None:
+    """Have msgspec look at each type, which takes it 0.15 ms at the first use."""
+    for event in LASTING.values():
+        with suppress(msgspec.ValidationError):
+            msgspec.json.decode(b"{}", type=event)
 
 
 def _import_tools() -> None:

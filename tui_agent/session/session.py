@@ -128,7 +128,9 @@ class Session:
         #: Where what happened can be read; None where it is in memory alone.
         self.log_path: Path | None = log
         self._shortcuts = SnapshotWriter(journal, storage.log.path, storage.since) if storage.log else None
-        self._preparation = preparation = Preparation(journal.store, self.models, workspace)
+        self._preparation = preparation = Preparation(
+            journal.store, self.models, workspace, self._turn_context
+        )
         self._turns = turns = Turns(
             journal, self._turn_context, preparation.end, self.models.tell_level, self._apply_unattended
         )

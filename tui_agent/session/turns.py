@@ -261,6 +261,7 @@ class Turns:
         return any(batch.left and batch.last > 0 for batch in state.batches[:1])
 
     async def _run(self, started: e.TurnStarted, begun: asyncio.Future[None]) -> None:
+        standstill.begin(REQUEST_FIRST)
         try:
             await self._journal.record(started)
         except BaseException as error:
@@ -327,7 +328,6 @@ class Turns:
 
     async def _drive(self, steps: Steps) -> str:
         await self._prepare()
-        standstill.begin(REQUEST_FIRST)
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
         pieces = Pieces(self._tell)

@@ -49,6 +49,11 @@ async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit
     return tuple(look.found)
 
 
+def look_ahead(context: TurnContext) -> None:
+    """Read what the next request will find unchanged. For a thread."""
+    _first_look(context, _touched(context.state(), ()))
+
+
 def _touched(state: State, files: Sequence[LoadedFile]) -> list[str]:
     """Every file that was read or changed this session, in the order of their paths."""
     changed = {change.path for change in state.review.changes}

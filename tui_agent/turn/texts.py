@@ -29,7 +29,7 @@ class Text(Struct, frozen=True):
 
 
 class Texts:
-    """Remembers texts by path with the stamp they had. One thread at a time uses it."""
+    """Remembers texts by path with the stamp they had. What two threads ask for at once is read twice."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Path, int], tuple[Stamp, Judged | str]] = {}
