@@ -170,6 +170,11 @@ async def test_what_the_model_does_is_told_with_the_time_and_what_came(
         batch = Batch("batch1", "all", "docs/**", "do", 1, 30, left=("x",), now=("a",) * 12)
         line.show(State(turn=turn, batches=(batch,), reply=replace(reply, writing=PATH)))
         assert f"writing {PATH} · 3 of 12 files · " in str(line.content)
+        reads = TurnSlice(9, "asking", reading=14)
+        line.show(State(turn=reads))
+        now[0] += 14
+        line.show(State(turn=reads))
+        assert str(line.content) == "● reading the prompt, 14 s · Esc stops"
 
 
 async def test_a_wait_says_how_long_and_what_ends_it_and_its_reason_is_whole(tmp_path: Path) -> None:

@@ -429,7 +429,7 @@ class ChatPane(Pane):
     def _tell_walk(self, message: Transcript.Walked) -> None:
         """What is chosen, and the keys that count for it."""
         line, block = self.query_one("#walking", PromptLine), message.block
-        enter = " · Enter unfolds" if block is not None and block.line >= 0 else ""
+        enter = " · Enter opens, closes" if block is not None and block.line >= 0 else ""
         keys = f"{enter} · y copies · o opens · ↑ ↓ walk · Esc"
         name = one_line(block.words) if block is not None else ""
         line.say(f"{name[:_NAMED]}{'…' * (len(name) > _NAMED)}{keys}" if name else "")

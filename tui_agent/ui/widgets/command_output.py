@@ -155,7 +155,7 @@ class CommandOutput(FoldLine):
             return seen
         keys = getattr(self.app, "keys", None)
         where = "" if result.ok else " above"
-        key = f" · {keys.shown('chat.blocks')} Enter shows them" if keys else ""
+        key = f" · {keys.shown('chat.blocks')} walks to them" if keys else ""
         return [*seen, parts((f"… {more:,} more{where}{key}", "$muted"))]
 
 

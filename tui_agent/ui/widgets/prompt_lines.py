@@ -234,7 +234,9 @@ class ProgressLine(PromptLine):
             gives_up = f" · {stop} gives up" if stop else ""
             rows = wrap(turn.retry_why, max(across - 6, 20), max_lines=3, placeholder=" …")
             what = "Rate limit" if "rate limit" in turn.retry_why.lower() else "No answer"
-            first = parts(("● ", "$warning"), (f"{what} · again in {turn.retry_seconds} s{gives_up}", "$muted"))
+            first = parts(
+                ("● ", "$warning"), (f"{what} · again in {turn.retry_seconds} s{gives_up}", "$muted")
+            )
             return [first, *(parts((f"  {row}", "$muted")) for row in rows)]
         heard = (turn.number, turn.phase, reply.letters, len(reply.reasoning))
         if heard != self._heard:
@@ -244,11 +246,12 @@ class ProgressLine(PromptLine):
         of = sum(len(batch.now) for batch in state.batches)
         asks = turn.phase in ("asking", "streaming") and not turn.reading and not turn.calls
         silent = asks and quiet >= SILENT
+        reads = turn.phase == "asking" and turn.reading  # which has its seconds
         letters = max(reply.letters, len(reply.reasoning)) if turn.phase == "streaming" else 0
         facts = [
             f"nothing heard for {clock(quiet)}" if silent else "",
             _files(files, of) if files and turn.phase == "streaming" else "",
-            clock(seconds) if seconds >= SHOWN_FROM and not silent else "",
+            clock(seconds) if seconds >= SHOWN_FROM and not silent and not reads else "",
             f"~{short_count(estimated_tokens(letters))} tokens" if letters else "",
             f"{stop} stops" if stop else "",
         ]
