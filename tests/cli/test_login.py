@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import stat
@@ -17,7 +16,7 @@ from pathlib import Path
 import pytest
 from support.login_servers import ACCOUNT, CODE, GITHUB_TOKEN, REFRESH_TOKEN, ROUTER_KEY, LoginServer
 from support.privileges import unprivileged
-from support.program import run
+from support.program import run, started
 from support.strict.reply import Call, Reply, Say, View
 from support.strict.server import StrictServer
 
@@ -103,7 +102,7 @@ def test_a_code_that_nobody_approves_expires(server: LoginServer, tmp_path: Path
 
 
 def test_a_login_at_openrouter_ends_with_the_browser(server: LoginServer, home: Path, tmp_path: Path) -> None:
-    with the_program("login", "openrouter", folder=tmp_path) as program:
+    with started("login", "openrouter", folder=tmp_path) as program:
         page = the_page(program)
         callback = server.approve(page)
         with pytest.raises(urllib.error.HTTPError):  # another program of this machine that guesses
@@ -117,7 +116,7 @@ def test_a_login_at_openrouter_ends_with_the_browser(server: LoginServer, home: 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["address", "code"])
 def test_a_code_of_openrouter_is_pasted(server: LoginServer, tmp_path: Path, whole: bool) -> None:
-    with the_program("login", "openrouter", folder=tmp_path) as program:
+    with started("login", "openrouter", folder=tmp_path) as program:
         callback = server.approve(the_page(program))
         pasted = callback if whole else callback.partition("?code=")[2]
         out, err = program.communicate(f"\n{pasted}\n", timeout=60)
@@ -166,7 +165,7 @@ def test_a_home_that_cannot_be_written_is_a_sentence_before_anything_is_approved
 
 def test_an_interrupt_ends_a_login(server: LoginServer, tmp_path: Path) -> None:
     server.decisions = ["authorization_pending"] * 10_000
-    with the_program("login", "copilot", folder=tmp_path) as program:
+    with started("login", "copilot", folder=tmp_path) as program:
         assert program.stderr is not None
         while "Waiting" not in program.stderr.readline():
             pass
@@ -320,18 +319,6 @@ def test_a_token_that_is_revoked_in_the_middle_of_a_turn(
         assert again.returncode == 3 and ended in again.stderr
         asked_later = server.count("/oauth/token" if login == "chatgpt" else "/copilot_internal/v2/token")
         assert asked_later == asked  # the service is not asked again
-
-
-def the_program(*words: str, folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tui_agent", *words],
-        cwd=folder,
-        env=dict(os.environ),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def the_page(program: subprocess.Popen[str]) -> str:

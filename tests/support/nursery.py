@@ -1,8 +1,9 @@
 """Children of the tests' own process as copies of one that has imported what they need.
 
 A session has two children, and each computes 0.2 s for its imports: a third of what the whole suite would compute. So
-they are forked from a nursery, on Linux, by the code that forks the children of `tui-agent run`. Programs that a test
-starts, and children of other kinds, are started as ever.
+they are forked from a nursery, on Linux, by the code that forks the children of `tui-agent run`. A second nursery,
+which begins with the first `Popen`, has imported what the program without a screen needs: two thirds of what a short
+run computes. Other programs, and children of other kinds, are started as ever.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, NoReturn
 
 from tui_agent.processes import child
@@ -31,9 +34,24 @@ MODULES = ("tui_agent.model.worker", "tui_agent.workspace.worker")
 _CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine(), 0) if sys.platform == "linux" else 0
 _CLONE_PARENT = 0x8000
 _MOST_BYTES = 1 << 20
+#: What a run and the commands for sessions import, most of it when they need it.
+_PROGRAM = (
+    *("tui_agent.__main__", "tui_agent.cli", "tui_agent.headless.run", "tui_agent.session.opening"),
+    *(
+        "tui_agent.log.cleanup",
+        "tui_agent.model.recording",
+        "tui_agent.model.login.access",
+        "tui_agent.tools.registry",
+    ),
+    *("tui_agent.tools.propose_changes", "tui_agent.turn.turn", "tui_agent.subtasks.scheduler"),
+)
+#: Beginnings of variables that are read when a process starts, and by a copy no more.
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_")
 #: The process whose children they are: one that a test forks could not wait for them.
 _OWNER = os.getpid()
 _started_as_ever, _imported_from = child.spawn, variables({}).get("PYTHONPATH")
+_read_at_start = {name: value for name, value in os.environ.items() if name.startswith(_READ_AT_START)}
+_asking = threading.Lock()
 
 
 def use() -> None:
@@ -54,25 +72,53 @@ def _forked(module: str, given: Mapping[str, str]) -> ProcessCopy | None:
     """A copy of the nursery; None where the system makes none."""
     pipes = [os.pipe() for _ in range(3)]
     (stdin, our_stdin), (our_stdout, stdout), (our_stderr, stderr) = pipes
-    told = json.dumps({"module": module, "variables": dict(given), "folder": os.getcwd()}).encode()
-    try:
-        nursery = _nursery()
-        socket.send_fds(nursery, [told], [stdin, stdout, stderr])
-        pid = nursery.recv(32)
-    except OSError:
-        pid = b""
+    told = {"module": module, "variables": dict(given), "folder": os.getcwd()}
+    pid = _asked("children", told, (stdin, stdout, stderr))
     ours = (our_stdin, our_stdout, our_stderr)
     for descriptor in (stdin, stdout, stderr, *(() if pid else ours)):
         os.close(descriptor)
-    return ProcessCopy(int(pid), *ours) if pid else None
+    return ProcessCopy(pid, *ours) if pid else None
+
+
+class Popen(subprocess.Popen[str]):
+    """`python -m tui_agent WORDS…` as a copy of a nursery, where that is the same; any other command as ever."""
+
+    def _execute_child(self, args: Any, *others: Any) -> None:
+        folder, env = others[4:6]
+        streams = others[9:15]  # for each of three pipes the end to read from, and the one to write to
+        stdin, _, _, stdout, _, stderr = streams
+        given = dict(os.environ if env is None else env)
+        as_here = {name: given[name] for name in given if name.startswith(_READ_AT_START)} == _read_at_start
+        ours = list(args[:3]) == [sys.executable, "-m", "tui_agent"] and os.getpid() == _OWNER
+        pid = 0
+        if _CLONE and ours and as_here and -1 not in streams:
+            told = {"words": list(args[3:]), "variables": given, "folder": str(folder or os.getcwd())}
+            pid = _asked("programs", told, (stdin, stdout, stderr))
+        if not pid:
+            super()._execute_child(args, *others)  # ty: ignore[unresolved-attribute]
+            return
+        self.pid, self._child_created = pid, True
+        self._close_pipe_fds(*streams)  # ty: ignore[unresolved-attribute]
+
+
+def _asked(kind: str, told: Mapping[str, Any], streams: tuple[int, int, int]) -> int:
+    """The process id of a new copy; 0 where the system makes none."""
+    with _asking:
+        try:
+            nursery = _nursery(kind)
+            socket.send_fds(nursery, [json.dumps(told).encode()], streams)
+            return int(nursery.recv(32) or 0)
+        except OSError:
+            return 0
 
 
 @cache
-def _nursery() -> socket.socket:
+def _nursery(kind: str) -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for one in (ours, theirs):
         one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
-    command = [sys.executable, "-P", __file__, str(theirs.fileno())]
+    safely = ("-P",) if kind == "children" else ()  # as each of them is started
+    command = [sys.executable, *safely, __file__, kind, str(theirs.fileno())]
     process = subprocess.Popen(command, pass_fds=[theirs.fileno()], start_new_session=True)
     theirs.close()
     atexit.register(process.wait)
@@ -80,10 +126,12 @@ def _nursery() -> socket.socket:
     return ours
 
 
-def _serve(asked: socket.socket) -> None:
+def _serve(asked: socket.socket, *modules: str) -> None:
     """Fork what is asked for until nobody can ask any more."""
     for module in MODULES:
         importlib.import_module(module).build(lambda event: None)  # imports what it needs
+    for module in modules:
+        importlib.import_module(module)
     gc.freeze()
     while True:
         told, streams, flags, _ = socket.recv_fds(asked, _MOST_BYTES, 3)
@@ -113,8 +161,22 @@ def _copy() -> int:
 def _be(told: dict[str, Any], streams: tuple[int, ...]) -> NoReturn:
     os.chdir(told["folder"])
     stdin, stdout, stderr = streams
-    become(told["module"], told["variables"], (stdin, stdout, stderr))
+    if module := told.get("module"):
+        become(module, told["variables"], (stdin, stdout, stderr))
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
+    sys.stdout = sys.__stdout__ = os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
+    os.environ.clear()
+    os.environ.update(told["variables"])
+    from tui_agent import __main__ as program
+
+    sys.argv[:] = [str(Path(program.__file__)), *told["words"]]
+    sys.path[0] = told["folder"]
+    sys.exit(program.main())
 
 
 if __name__ == "__main__":
-    _serve(socket.socket(fileno=int(sys.argv[1])))
+    _serve(socket.socket(fileno=int(sys.argv[2])), *(_PROGRAM if sys.argv[1] == "programs" else ()))

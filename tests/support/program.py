@@ -1,4 +1,4 @@
-"""The program as a person starts it: `python -m tui_agent …` in a process of its own."""
+"""The program without a screen, as a person starts it: `python -m tui_agent …` in a process of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from support.nursery import Popen
 
 PATIENCE_SECONDS = 90
 
@@ -21,16 +23,22 @@ def run(
     patience: float = PATIENCE_SECONDS,
 ) -> subprocess.CompletedProcess[str]:
     """Run it to its end in `folder`; never raises for its exit status."""
-    return subprocess.run(
-        [sys.executable, "-m", "tui_agent", *words],
-        cwd=folder,
-        env={**os.environ, **(environment or {})},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=patience,
-        check=False,
-    )
+    command = [sys.executable, "-m", "tui_agent", *words]
+    with started(*words, folder=folder, environment=environment) as program:
+        try:
+            out, err = program.communicate(stdin, timeout=patience)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            raise
+        return subprocess.CompletedProcess(command, program.wait(), out, err)
+
+
+def started(*words: str, folder: Path, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    """It, with all three streams in our hands."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", "tui_agent", *words]
+    variables = {**os.environ, **(environment or {})}
+    return Popen(command, cwd=folder, env=variables, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 def json_lines(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
