@@ -7,6 +7,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
 
+from support import stylesheets
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 
@@ -28,6 +29,8 @@ HOSTILE = "[red]x[/red] [@click=app.quit]\x1b[31m\x07\n\t日本語 \u202e\u200b[
 
 #: The parts of a session that a front end calls.
 PARTS = ("chat", "files", "review", "subtasks", "todos")
+
+stylesheets.share()
 
 
 class NotedPart:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from support import stylesheets
 from support.sessions import Reply, open_session
 from textual.pilot import Pilot
 from textual.widget import Widget
@@ -20,6 +21,8 @@ from tui_agent.ui.widgets.pane import Pane
 
 Found = TypeVar("Found", bound=Widget)
 PATIENCE = 20.0
+
+stylesheets.share()
 
 
 class Driven(NamedTuple):
