@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from tui_agent.processes import background
-from tui_agent.processes.background import CALLS, MOST_BUSY, NotWanted, Standstill, in_background
-
-
-def no_work() -> None:
-    pass
+from tui_agent.processes.background import MOST_BUSY, NotWanted, Standstill, in_background, pause
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +30,8 @@ async def test_the_loop_has_a_round_between_two_slices() -> None:
 
     def work() -> int:
         before = rounds
-        for _ in range(CALLS * slices):
-            no_work()
+        for _ in range(slices):
+            pause()
         return rounds - before
 
     turning = asyncio.create_task(turn())
@@ -46,8 +43,8 @@ async def test_it_goes_on_where_the_loop_waits_for_it() -> None:
     done = threading.Event()
 
     def work() -> None:
-        for _ in range(2 * CALLS * MOST_BUSY):
-            no_work()
+        for _ in range(2 * MOST_BUSY):
+            pause()
         done.set()
 
     working = asyncio.create_task(in_background(work))
@@ -66,7 +63,7 @@ async def test_what_is_not_wanted_any_more_is_given_up() -> None:
 
     def work() -> None:
         while True:
-            no_work()
+            pause()
 
     with pytest.raises(NotWanted):
         await in_background(work, wanted)
@@ -84,8 +81,8 @@ async def test_work_that_can_wait_stands_still_while_a_person_waits_for_somethin
             super().wait()
 
     def work() -> None:
-        for _ in range(2 * CALLS):
-            no_work()
+        for _ in range(2):
+            pause()
 
     monkeypatch.setattr(background, "standstill", standstill := Noting())
     standstill.begin(30)
@@ -104,31 +101,16 @@ async def test_what_it_raises_arrives() -> None:
         await in_background(lambda: 1 // 0)
 
 
-async def test_a_module_that_the_loop_waits_for_is_imported_without_a_pause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_it_pauses_between_two_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(background, "AT_MOST", 60.0)
-    begun = threading.Event()
-    monkeypatch.setattr(background, "test", (begun.set, threading.get_ident(), no_work), raising=False)
-    (tmp_path / "waited_for.py").write_text(
-        "import time\n"
-        "from tui_agent.processes import background as b\n"
-        "tell, loop, no_work = b.test\n"
-        "tell()\n"
-        "while not b._imports(loop): time.sleep(0.001)\n"
-        f"for _ in range({8 * CALLS}): no_work()\n"
-    )
-    working = asyncio.create_task(in_background(lambda: importlib.import_module("waited_for")))
-    await asyncio.to_thread(begun.wait, 10)
-    importlib.import_module("waited_for")  # on the loop
-    await working
+    names = [f"paused_at_{number}" for number in range(5)]
+    for name in names:
+        (tmp_path / f"{name}.py").write_text("")
+    (tmp_path / "pausing.py").write_text("".join(f"import {name}\n" for name in names))
+    asked: list[bool] = []
+    await in_background(lambda: importlib.import_module("pausing"), lambda: asked.append(True) or True)
+    assert len(asked) >= len(names) and not [one for one in sys.meta_path if "Between" in type(one).__name__]
 
 
-def test_a_python_that_locks_its_modules_in_another_way_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert background._ACQUIRE is not None, "here it is known"
-    source = compile(Path(background.__file__).read_text(), background.__file__, "exec")
-    monkeypatch.delattr(importlib, "_bootstrap")
-    found: dict[str, object] = {"__name__": background.__name__}
-    exec(source, found)
-    assert found["_ACQUIRE"] is None
+def test_a_pause_outside_of_such_work_does_nothing() -> None:
+    pause()

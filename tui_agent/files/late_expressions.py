@@ -57,10 +57,12 @@ def late(pattern: str, flags: int = 0) -> Late:
     return Late(pattern, flags)
 
 
-def compile_in(*packages: str) -> None:
-    """Compile those of the modules of these packages that are imported: for a moment in which nobody waits."""
+def compile_in(*packages: str, between: Callable[[], object] = lambda: None) -> None:
+    """Compile those of the modules of these packages that are imported, for a moment in which nobody waits; `between`
+    is called before each."""
     for name, module in sys.modules.copy().items():  # one step: other threads import meanwhile
         if name.startswith(packages):
             for value in vars(module).copy().values():
                 if isinstance(value, Late):
+                    between()
                     _ = value.compiled

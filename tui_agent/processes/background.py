@@ -1,19 +1,18 @@
 """Work in a thread that lets the loop come first: imports, tables, colours.
 
 Python runs one thread at a time. A thread that computes keeps its turn for as long as it may and takes every second
-one, so that a key and a frame take twice as long meanwhile, and each call of the loop that gives its turn away waits.
+one, so that a key and a frame take twice as long meanwhile. Work that is done here calls `pause` between its pieces;
+between two modules that it imports that is done for it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import sys
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -21,13 +20,8 @@ T = TypeVar("T")
 SLICE = 0.001
 #: Seconds for which a slice waits for the loop, which may be drawing a frame.
 AT_MOST = 0.005
-#: Slices that found the loop busy in a row: it may be waiting for this work.
-MOST_BUSY = 8
-#: Where a thread is that waits for a module; None in a Python that does it in another way.
-_MODULE_LOCK = getattr(getattr(importlib, "_bootstrap", None), "_ModuleLock", None)
-_ACQUIRE = getattr(getattr(_MODULE_LOCK, "acquire", None), "__code__", None)
-#: Calls between two looks at the clock.
-CALLS = 16
+#: Slices that found the loop busy in a row: it may be waiting for this work, such as a module that it imports too.
+MOST_BUSY = 4
 
 
 class NotWanted(Exception):
@@ -65,59 +59,72 @@ standstill = Standstill()
 async def in_background(
     work: Callable[[], T], wanted: Callable[[], bool] = lambda: True, *, can_wait: bool = False
 ) -> T:
-    """Do it in a thread, a slice at a time, with a round of the loop between two slices.
+    """Returns what `work` returns in a thread, in which the loop has a round whenever it calls `pause`.
 
-    The thread is held up where it calls a function: one long call, as of an expression, is not divided. It asks between
-    two slices whether the work is still `wanted`, and raises NotWanted where it is not. Work that `can_wait`, and holds
-    no lock that others want soon, stands still with `standstill`.
+    Between two slices it is asked whether the work is still `wanted`; if not, `pause` raises `NotWanted`. Work that
+    `can_wait`, and holds no lock that others want soon, stands still with `standstill`.
     """
     loop = asyncio.get_running_loop()
 
     def run() -> T:
-        sys.setprofile(_between_slices(loop, wanted, standstill.wait if can_wait else None))
+        _working.turns = _Turns(loop, wanted, can_wait)
+        finder = _BetweenModules()
+        sys.meta_path.insert(0, finder)
         try:
             return work()
         finally:
-            sys.setprofile(None)
+            sys.meta_path.remove(finder)
+            del _working.turns
 
     return await asyncio.to_thread(run)
 
 
-def _between_slices(
-    loop: asyncio.AbstractEventLoop, wanted: Callable[[], bool], pause: Callable[[], None] | None
-) -> Callable[[FrameType, str, object], None]:
-    """Is called with each call of a thread."""
-    came = threading.Event()
-    loop_thread = getattr(loop, "_thread_id", None)
-    busy = calls = 0
-    begun = time.monotonic()
+def pause() -> None:
+    """Let the loop come first, if a slice of work has been done since it last did. Does nothing outside
+    `in_background`. Raises `NotWanted`."""
+    turns: _Turns | None = getattr(_working, "turns", None)
+    if turns is not None:
+        turns.pause()
 
-    def look(_frame: FrameType, _event: str, _arg: object) -> None:
-        nonlocal begun, busy, calls
-        calls += 1
-        if calls % CALLS or time.monotonic() - begun < SLICE or _imports(loop_thread):
+
+#: What this thread works under.
+_working = threading.local()
+
+
+class _Turns:
+    """The turns of one thread and the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, wanted: Callable[[], bool], can_wait: bool) -> None:
+        self._loop = loop
+        self._wanted = wanted
+        self._can_wait = can_wait
+        self._came = threading.Event()
+        #: Slices in a row that the loop did not come after.
+        self._busy = 0
+        self._begun = time.monotonic()
+
+    def pause(self) -> None:
+        if time.monotonic() - self._begun < SLICE:
             return
-        if not wanted():
+        if self._can_wait:
+            standstill.wait()
+        if not self._wanted():
             raise NotWanted
-        if pause is not None:
-            pause()
-        if came.is_set():
-            busy = 0
-        if not busy:
-            came.clear()
+        if self._came.is_set():
+            self._busy = 0
+        if not self._busy:
+            self._came.clear()
             try:
-                loop.call_soon_threadsafe(came.set)
+                self._loop.call_soon_threadsafe(self._came.set)
             except RuntimeError:  # it has ended
-                sys.setprofile(None)
                 return
-        if busy < MOST_BUSY:
-            busy = 0 if came.wait(AT_MOST) else busy + 1
-        begun = time.monotonic()
-
-    return look
+        if self._busy < MOST_BUSY:
+            self._busy = 0 if self._came.wait(AT_MOST) else self._busy + 1
+        self._begun = time.monotonic()
 
 
-def _imports(thread: int | None) -> bool:
-    """Whether this thread waits for a module that another one imports."""
-    frame = sys._current_frames().get(thread or 0)
-    return frame is not None and frame.f_code is _ACQUIRE
+class _BetweenModules:
+    """Asked for each module before anybody else; finds none, and pauses there."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        pause()

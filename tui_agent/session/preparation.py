@@ -16,7 +16,7 @@ import msgspec
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.late_expressions import compile_in
 from tui_agent.files.sensitive import governs, is_secret
-from tui_agent.processes.background import in_background
+from tui_agent.processes.background import in_background, pause
 from tui_agent.session.models import ModelAccess
 from tui_agent.store.event import Event
 from tui_agent.store.events import LASTING, DraftChanged
@@ -106,7 +106,7 @@ class Preparation:
             await (in_background if self._interactive else asyncio.to_thread)(partial(import_module, module))
         if self._interactive:
             await in_background(_import_tools)
-            await in_background(partial(compile_in, *READING))
+            await in_background(partial(compile_in, *READING, between=pause))
             await in_background(_learn_events)
 
     async def _warm_index(self) -> None:
@@ -139,12 +139,14 @@ def _look_ahead(context: TurnContext) -> None:
 
     with suppress(TuiAgentError, OSError):  # the request says it
         look_ahead(context)
+        pause()
         context.secrets.look(context.state().secrets)
 
 
 def _learn_events() -> None:
     """Have msgspec look at each type, which takes it 0.15 ms at the first use."""
     for event in LASTING.values():
+        pause()
         with suppress(msgspec.ValidationError):
             msgspec.json.decode(b"{}", type=event)
 

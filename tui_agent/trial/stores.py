@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from tui_agent.files.git_folder import read_start
 from tui_agent.files.sensitive import is_secret, stores_in
+from tui_agent.processes.background import pause
 
 #: Folders of the machine in which a file may be there for one user alone.
 _PRIVATE = ("/etc", "/opt", "/usr/local")
@@ -80,6 +81,7 @@ def _look(folder: str, entry: _Look, tools: Sequence[str], private: bool, *, dee
     """Look into a folder, with `deep` into all below it too. Raises OSError for the folder itself."""
     waiting = [folder]
     while waiting:
+        pause()
         place = waiting.pop()
         try:
             entries = list(os.scandir(place))

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from tui_agent.processes.background import pause
 from tui_agent.workspace.patterns import Alternative, Pattern
 from tui_agent.workspace.picker import Picker
 
@@ -184,6 +185,7 @@ class Index:
     def warm(self) -> None:
         """Get the picker ready ahead of its first key, and the overview ahead of the first request. For a thread."""
         self._picker.fill(self._paths)
+        pause()
         self.overview()
 
     def _take(self, paths: list[str]) -> None:

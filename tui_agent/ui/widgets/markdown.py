@@ -14,6 +14,7 @@ from msgspec import Struct
 from textual.content import Content
 
 from tui_agent.files.visible import clean
+from tui_agent.processes.background import pause
 from tui_agent.ui.widgets.markdown_blocks import (
     MOST_IN_LINE,
     PARSER,
@@ -218,6 +219,7 @@ class Reading:
     def _settle(self, units: Sequence[Unit], source: Sequence[str], skip: int, open_: Unit | None) -> None:
         drawer = self._drawer(source, units[0] if units else None, self._links)
         for unit in units:
+            pause()
             if skip and not unit.start and self._rows is not None:
                 self._add_rows(self._rows, drawer.rows(unit.tokens)[1:])
             else:
@@ -289,6 +291,7 @@ class Reading:
                 return False
             if self._read >= len(self._text):
                 break
+            pause()
             line = clean(
                 (self._text[self._read :] if end < 0 else self._text[self._read : end]).removesuffix("\r")
             )

@@ -21,6 +21,7 @@ from textual.style import Style
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.visible import clean
+from tui_agent.processes.background import pause
 from tui_agent.ui.widgets.markdown_lines import AnyLine, Table, TableLine, TextLine
 
 #: Levels of quotes and lists inside each other, two for a list; deeper text is shown plain.
@@ -67,6 +68,16 @@ PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": MOST_NESTED}).en
     ["table", "strikethrough"]
 )
 PARSER.core.ruler.enableOnly(["normalize", "block"])
+
+
+def _pause_in_parsing(*_: object) -> bool:
+    """A rule that fits nothing: the parser asks it first wherever a block or something in a line may begin."""
+    pause()
+    return False
+
+
+PARSER.block.ruler.before("table", "pause", _pause_in_parsing)
+PARSER.inline.ruler.before("text", "pause", _pause_in_parsing)
 
 
 class Blocks:
@@ -268,6 +279,7 @@ class Blocks:
             if token.type == "tr_open":
                 rows.append([])
             elif token.type == "inline":
+                pause()
                 rows[-1].append(self._words(token, "" if len(rows) > 1 else "bold"))
         return [tuple(cell.simplify() for cell in row) for row in rows]
 
@@ -332,6 +344,7 @@ def coloured(code: str, language: str) -> list[Content]:
     lines: list[Content] = []
     words, spans, length = [], [], 0
     for kind, token in lexer.get_tokens(code):
+        pause()
         style = _style_of(kind)
         for number, part in enumerate(token.split("\n")):
             if number:

@@ -25,7 +25,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 
-from tui_agent.processes.background import NotWanted, in_background
+from tui_agent.processes.background import NotWanted, in_background, pause
 from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.broken import WORDS, Guarded, logged
 from tui_agent.ui.widgets.markdown import Drawn, Reading
@@ -282,6 +282,7 @@ async def _heights(
 
 
 def _height(line: AnyLine, width: int) -> int:
+    pause()
     try:
         return line.height(width)
     except Exception as error:
