@@ -26,12 +26,12 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
     ),
     "cargo-build": (None, 1, (), ["src/lib.rs:13"]),
     "cargo-doc": (
-        *(1, 4, ("panics", "result", "inner::deep", "src/lib.rs -")),
+        *(1, 4, ("inner::deep", "panics", "result", "src/lib.rs -")),
         ["src/lib.rs:9", "src/lib.rs:11"],
     ),
     "ctest-out": (1, 1, ("wrong",), ["src/bad.c:3"]),
     "deno": (1, 1, ("is wrong",), ["deno/a_test.js:2"]),
-    "eslint": (None, 3, ("'a' is assigned a value but never used no-unused-vars",), ["ts/e.js:1"]),
+    "eslint": (None, 2, ("'a' is assigned a value but never used no-unused-vars",), ["ts/e.js:1"]),
     "flake8": (None, 3, ("bad.py F401 'os' imported but unused",), ["bad.py:1", "bad.py:2", "bad.py:4"]),
     "gcc": (
         *(None, 1, ("/project/src/bad.c error: ‘x’ undeclared (first use in this function)",)),
@@ -51,7 +51,10 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
     "java-stack": (None, None, (), ["Boom.java:2", "Boom.java:3"]),
     "javac": (None, 1, ("X.java error: incompatible types: String cannot be converted to int",), ["X.java:1"]),
     "jest": (1, 2, ("shop › is wrong", "shop › throws"), ["j/shop.test.js:4", "shop.cjs:2", "j/shop.test.js:5"]),
-    "maven": (1, 2, ("ShopTest.wrong", "ShopTest.error"), ["src/test/java/shop/ShopTest.java:6"]),
+    "maven": (
+        *(2, 3, ("OtherTest.fails", "ShopTest.wrong", "ShopTest.error")),
+        ["shop/ShopTest.java:12", "shop/ShopTest.java:9", "shop/OtherTest.java:7"],
+    ),
     "minitest": (
         *(1, 2, ("TestShop#test_wrong", "TestShop#test_error")),
         ["test_shop.rb:5", "shop.rb:3", "test_shop.rb:6"],
@@ -70,8 +73,11 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
         ["bad.py:3", "bad.py:4"],
     ),
     "node-stack": (None, None, (), ["shop.cjs:2", "boom.cjs:2", "boom.cjs:3"]),
-    "nodetest": (1, 4, ("is wrong", "throws", "inner", "group"), ["n/shop.test.cjs:3", "n/shop.test.cjs:4"]),
-    "nodetest-spec": (1, 4, ("is wrong", "throws", "inner", "group"), ["n/shop.test.cjs:3", "shop.cjs:2"]),
+    "nodetest": (1, 4, ("is wrong", "throws", "inner"), ["n/shop.test.cjs:3", "n/shop.test.cjs:4"]),
+    "nodetest-spec": (
+        *(1, 4, tuple(f"n/shop.test.cjs {name}" for name in ("is wrong", "throws", "inner"))),
+        ["n/shop.test.cjs:3", "shop.cjs:2"],
+    ),
     "php-stack": (None, None, (), ["shop.php:4"]),
     "phpunit": (
         *(1, 2, ("ShopTest::testError", "ShopTest::testWrong")),
@@ -105,6 +111,34 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
         *(1, 2, ("v/shop.test.mjs > shop > is wrong", "v/shop.test.mjs > shop > throws")),
         ["v/shop.test.mjs:4", "shop.cjs:2", "v/shop.test.mjs:5"],
     ),
+    "bats-pretty": (1, 1, ("is wrong: x",), ["a.bats:3"]),
+    "biome": (None, 2, ("a.js lint/suspicious/noDoubleEquals", "a.js lint/suspicious/noDebugger"), ["a.js:2"]),
+    "cargo-workspace": (
+        *(2, 6, ("tests::no_panic", "tests::other_panic", "tests::result", "tests::wrong", "out_wrong")),
+        ["a/src/lib.rs:19", "a/src/lib.rs:15"],
+    ),
+    "ctest": (1, 5, ("wrong", "segv", "with", "slow", "nothere"), []),
+    "gotestsum": (3, 4, ("cart TestWrong", "cart TestSub/a_b", "cart TestSub", "cart ExampleTotal"), []),
+    "gradle": (
+        *(2, 3, ("shop.ShopTest > error", "shop.ShopTest > wrong", "shop.OtherTest > fails")),
+        ["shop/ShopTest.java:12", "shop/ShopTest.java:9", "shop/OtherTest.java:7"],
+    ),
+    "jest-broken": (2, 1, ("imp/imp.test.js Test suite failed to run",), ["imp/imp.test.js:1"]),
+    "minitest-spec": (
+        *(1, 3, ("A b#test_0001_does c", "TestShop#test_wrong", "TestShop#test_error")),
+        ["test/test_shop.rb:15", "test/test_shop.rb:6", "shop.rb:4"],
+    ),
+    "nodetest-24": (4, 4, ("test/shop.test.js is wrong", "test/shop.test.js throws", "test/shop.test.js sub 1"), []),
+    "phpunit-verbose": (
+        *(3, 4, ("ShopTest::testError", "ShopTest::testWrong", 'ShopTest::testRow with data set "c: d" (false)')),
+        ["src/Shop.php:5", "tests/ShopTest.php:10", "tests/ShopTest.php:7"],
+    ),
+    "rustc-short": (None, 2, ("src/lib.rs error[E0308]: mismatched types: expected `i32`, found `&str`",),
+                    ["src/lib.rs:1"]),
+    "subtests": (2, 2, ("sub/test_sub.py::T::test_s",) * 2, ["sub/test_sub.py:6"]),
+    "ty": (None, 4, ("error[invalid-explicit-return]: Return type does not match returned value bad.py",),
+           ["bad.py:3"]),
+    "vitest-broken": (2, 1, ("imp/imp.test.js",), ["imp/imp.test.js:2"]),
 }  # fmt: skip
 #: The files of the project: what a path in an output means is one of them by its end.
 FILES = sorted({place.rpartition(":")[0] for *_, found in EXPECTED.values() for place in found})
@@ -145,7 +179,8 @@ def test_every_output_is_tried() -> None:
         ("Ran 3 tests in 0.001s\n\nOK\n", Outcome(3, 0)),
         ("Ran 4 tests in 0.001s\n\nOK (skipped=1, expected failures=1)\n", Outcome(2, 0)),
         ("Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=1, unexpected successes=1)\n", Outcome(2, 3)),
-        ("test result: ok. 3 passed; 0 failed; 0 ignored\n\ntest result: ok. 2 passed; 0 failed\n", Outcome(5, 0)),
+        ("test result: ok. 3 passed; 0 failed; 0 ignored;\n\ntest result: ok. 2 passed; 0 failed; 1 ignored;\n",
+         Outcome(5, 0)),
         ("     Summary [   0.01s] 3 tests run: 2 passed, 1 failed, 0 skipped\n", Outcome(2, 1)),
         ("Tests:       1 failed, 1 skipped, 7 passed, 9 total\n", Outcome(7, 1)),
         ("Tests:       7 passed, 7 total\n", Outcome(7, 0)),
@@ -177,6 +212,15 @@ def test_every_output_is_tried() -> None:
         ("Found 1 error in 1 file (checked 3 source files)\n", Outcome(None, 1)),
         ("\x1b[32m✔\x1b[0m a\r\n\x1b[1m3 passed\x1b[0m in 0.1s\r\n", Outcome(3, 0)),
         ("everything is fine\nok then\n", Outcome()),
+        # what a test prints is no summary
+        ("Tests: 9 failed\n  ● a › b\n    ● no\n\nTests:       1 failed, 2 total\n", Outcome(1, 1, ("a › b",))),
+        ("  9 passing\n# pass 9\n  1 passing (5ms)\n", Outcome(1, 0)),
+        # a name that stands there twice failed once
+        ("  ● a\n\nSummary of all failing tests\n  ● a\n\nTests:       1 failed, 1 total\n", Outcome(0, 1, ("a",))),
+        ("would reformat a.py\n1 file would be reformatted.\n", Outcome(None, 1, ("a.py",))),
+        ("/usr/bin/ld: CMakeFiles/t.o: in function `main':\nt.c:(.text+0x5): undefined reference to `f'\n",
+         Outcome(None, 1, ("t.c undefined reference to `f'",))),
+        ("\x1b[1GTests 1/2\x1b[1G  1 passing (5ms)\n", Outcome(1, 0)),
     ],
 )  # fmt: skip
 def test_a_summary_is_read(output: str, expected: Outcome) -> None:
@@ -202,6 +246,8 @@ def test_a_summary_is_read(output: str, expected: Outcome) -> None:
         ("CMake Error at CMakeLists.txt:5 (message):", "CMakeLists.txt:5"),
         ("Makefile:10: *** missing separator.  Stop.", "Makefile:10"),
         ("src\\a.cpp(12): error C2065", ""),
+        ("SyntaxError: /project/src/a.js: Unexpected token (2:0)", "src/a.js:2"),
+        ("bin/a.sh: 2: x: not found", "bin/a.sh:2"),
         ("  test/a_test.dart 12:5  main.<fn>", "test/a_test.dart:12"),
         ('  on main.tf line 3, in resource "x":', "main.tf:3"),
         ("thread 'a' panicked at src/a.rs:9:18:", "src/a.rs:9"),

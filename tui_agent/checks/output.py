@@ -43,7 +43,7 @@ _COUNTED: Mapping[str, str] = {
     word: kind
     for kind, words in {
         "passed": "passed passing pass ok successes succeeded",
-        "failed": "failed failing fail failure failures error errors cancelled problem problems bad",
+        "failed": "failed failing fail failure failures error errors cancelled bad",
         "left": "skipped skip skips pending incomplete excluded omissions notrun inconclusive",
         "total": "total tests test run runs examples example specs spec completed",
     }.items()
@@ -52,6 +52,10 @@ _COUNTED: Mapping[str, str] = {
 _MARK = late("<[NS]>")
 _PATH = r"([\w./@+-]{1,400})"
 _ANSI = late(r"\x1b\[[0-9;:?]{0,60}[@-~]")
+#: What leads back to the first column.
+_LINE_START = late(r"\x1b\[[01]?G")
+#: Where a name ends with its line.
+_LINE = late(r" \(line \d{1,9}\)$")
 _SPACES = late(r"\s{1,400}")
 
 
@@ -60,30 +64,36 @@ class Runner:
 
     summary: an expression whose group `counts` holds numbers and words, or whose groups are called `passed`,
     `failed`, `left` (out) or `total`. Each match is one run; `adds` says whether they are added up, else the last one
-    counts. failures: expressions whose groups, joined, are the name. sign: text without which the output is another's.
+    counts. failures: expressions whose groups, joined, are the name, or whose group `list` holds one
+    in each line. uncounted: the same for what failed and is in no
+    count, as a file that could not be read. sign: text without which the output is another's.
     """
 
     def __init__(
-        self, name: str, summary: str, *failures: str, adds: bool = False, sign: str = "", each: bool = False
+        self,
+        name: str,
+        summary: str,
+        *failures: str,
+        uncounted: str = "",
+        adds: bool = False,
+        sign: str = "",
+        each: bool = False,
     ) -> None:
         """`each`: a match of `summary` is one failure and not a summary."""
         self.name = name
-        self._summary, self._failures = summary, failures
+        self._summary, self._failures, self._uncounted = summary, failures, uncounted
         self._adds, self._sign, self._each = adds, sign, each
 
     @cached_property
-    def _expressions(self) -> tuple[re.Pattern[str], list[re.Pattern[str]]]:
-        patterns = [
-            re.compile(_MARK.sub(lambda mark: _PIECES[mark[0]], pattern), re.MULTILINE)
-            for pattern in (self._summary, *self._failures)
-        ]
-        return patterns[0], patterns[1:]
+    def _expressions(self) -> tuple[re.Pattern[str], list[re.Pattern[str]], list[re.Pattern[str]]]:
+        summary, *failures = map(_compiled, (self._summary, *self._failures))
+        return summary, failures, [_compiled(self._uncounted)] if self._uncounted else []
 
     def read(self, output: str) -> Outcome | None:
         """What this runner found; None if the output is not its own."""
         if self._sign and self._sign not in output:
             return None
-        summary, failures = self._expressions
+        summary, failures, uncounted = self._expressions
         runs = list(summary.finditer(output))
         if not runs:
             return None
@@ -91,8 +101,17 @@ class Runner:
             return Outcome(None, len(runs), _names(runs))
         counted = [_numbers(run) for run in (runs if self._adds else runs[-1:])]
         passed = [one[0] for one in counted if one[0] is not None]
-        named = (match for pattern in failures for match in pattern.finditer(output))
-        return Outcome(sum(passed) if passed else None, sum(one[1] for one in counted), _names(named))
+        failed = sum(one[1] for one in counted)
+        names = _names(match for pattern in failures for match in pattern.finditer(output))
+        if len(names) > failed:  # some are said once as they fail and once in the end
+            names = tuple(dict.fromkeys(names))
+        more = dict.fromkeys(_names(match for pattern in uncounted for match in pattern.finditer(output)))
+        names = (*names, *more)[:MOST_FAILURES]
+        return Outcome(sum(passed) if passed else None, failed + len(more), names)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(_MARK.sub(lambda mark: _PIECES[mark[0]], pattern), re.MULTILINE)
 
 
 def _numbers(run: re.Match[str]) -> tuple[int | None, int]:
@@ -123,12 +142,16 @@ def _names(found: Iterable[re.Match[str]]) -> tuple[str, ...]:
     """Names of failures, each as often as it stands there up to `MOST_FAILURES`."""
     names: list[str] = []
     for match in found:
-        name = _SPACES.sub(" ", " ".join(group for group in match.groups() if group)).strip()
-        if name:
-            names.append(name[:LONGEST_NAME])
-        if len(names) == MOST_FAILURES:
+        listed = (
+            match["list"].splitlines()
+            if "list" in match.re.groupindex
+            else [" ".join(filter(None, match.groups()))]
+        )
+        cleaned = (_LINE.sub("", _SPACES.sub(" ", name).strip()) for name in listed)
+        names += [name[:LONGEST_NAME] for name in cleaned if name]
+        if len(names) >= MOST_FAILURES:
             break
-    return tuple(names)
+    return tuple(names[:MOST_FAILURES])
 
 
 #: Each runner by its summary; the first that fits counts. No expression repeats a class that matches across lines, and
@@ -137,7 +160,7 @@ RUNNERS: Sequence[Runner] = (
     Runner(
         "pytest",
         r"^(?:={1,200} )?(?P<counts><N> [a-z]{1,20}(?:, <N> (?:subtests )?[a-z]{1,20}){0,8}|no tests ran) in <S>s\b",
-        r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?(?:[(\[][^\n]{0,200}?[)\]])?) "
+        r"^(?:FAILED|ERROR|(?:\[[^\]\n]{0,200}\] )?(?:\([^)\n]{0,200}\) )?SUBFAIL(?:ED)?(?:[(\[][^\n]{0,200}?[)\]])?) "
         r"([^\s:\[][^\n\[]{0,400}?(?:\[[^\n]{0,300}?\](?= - |$))?)(?: - [^\n]*)?$",
     ),
     Runner(
@@ -153,34 +176,41 @@ RUNNERS: Sequence[Runner] = (
     ),
     Runner(
         "cargo",
-        r"^test result: \w{1,20}\. (?P<passed><N>) passed; (?P<failed><N>) failed",
-        r"^---- (\S[^\n]{0,300}?)(?: \(line <N>\))? stdout ----$",
+        r"^test result: \w{1,20}\. (?P<passed><N>) passed; (?P<failed><N>) failed; <N> ignored;",
+        r"^failures:\n(?P<list>(?:    \S[^\n]{0,400}\n){1,500})",
         adds=True,
     ),
     Runner(
         "vitest",
-        r"^[ \t]{0,20}Tests[ \t]{1,20}(?P<counts><N> (?:failed|passed|skipped|todo)[^\n(]{0,100}) \(<N>\)",
+        r"^[ \t]{0,20}Tests[ \t]{1,20}(?:no tests|(?P<counts><N> (?:failed|passed|skipped|todo)[^\n(]{0,100}) \(<N>\))"
+        r"(?:\n[ \t]{0,20}Errors[ \t]{1,20}(?P<errors><N>) errors?)?",
         r"^[ \t]{0,20}FAIL[ \t]{1,20}([^\n>]{1,200} > [^\n]{1,300})$",
+        uncounted=r"^[ \t]{0,20}FAIL[ \t]{1,20}([^\n>\[]{1,300}) \[ [^\n\]]{1,300} \]$",
         adds=True,
     ),
     Runner(
         "jest",
-        r"^[ \t]{0,20}Tests:[ \t]{1,20}(?P<counts><N> [^\n:]{1,200})$",
-        r"^[ \t]{0,20}● (?!Console|Test suite)([^\n]{1,300})$",
-        r"^FAIL[ \t]{1,4}\S{1,300}\n[ \t]{1,4}(● Test suite failed to run)$",
+        r"^[ \t]{0,20}Tests:[ \t]{1,20}(?P<counts>(?:<N> [a-z]{1,20}, ){0,6}<N> total)$",
+        r"^  ● (?!Console$|Test suite failed to run$)([^\n]{1,300})$",
+        uncounted=r"^ ?FAIL[ \t]{1,4}(\S[^\n]{0,300}?)(?: \([\d.]{1,20} m?s\))?\n"
+        r"(?:[ \t]{0,4}\n)?  ● (Test suite failed to run)$",
         adds=True,
     ),
     Runner(
         "node:test",
-        r"^(?:#|ℹ) pass (?P<passed><N>)\n(?:(?:#|ℹ) fail (?P<failed><N>))?",
-        r"^[ \t]{0,80}not ok <N> -? ?(?![^\n]{0,300}# (?:SKIP|TODO))([^\n]{1,300})$",
-        r"^[ \t]{0,80}✖ (?!failing tests)([^\n]{1,300}?)(?: \([\d.]{1,20}m?s\))?$",
+        r"^([#ℹ]) tests <N>\n(?:\1 suites <N>\n)?\1 pass (?P<passed><N>)\n\1 fail (?P<failed><N>)"
+        r"(?:\n\1 cancelled (?P<cancelled><N>))?",
+        # not of what failed for a part of it
+        r"^[ \t]{0,80}not ok <N> -? ?(?![^\n]{0,300}# (?:SKIP|TODO))([^\n]{1,300})\n"
+        r"[ \t]{1,80}---\n(?!(?:[ \t]{1,80}(?:duration_ms|type|location): [^\n]{0,300}\n){0,3}"
+        r"[ \t]{1,80}failureType: 'subtestsFailed')",
+        r"^test at (\S{1,300}):<N>:<N>\n✖ ([^\n]{1,300}?)(?: \([\d.]{1,20}m?s\))?$",
         adds=True,
     ),
     Runner(
         "mocha",
-        r"^[ \t]{0,20}(?P<counts><N> passing(?: \([^)\n]{1,20}\))?(?:\n[ \t]{0,20}<N> (?:pending|failing)){0,2})",
-        r"^  <N>\) ([^\n]{1,300}?(?:\n {5,40}[^\n]{1,300}?){0,12}?):$",
+        r"^[ \t]{0,20}(?P<counts><N> passing \([^)\n]{1,20}\)(?:\n[ \t]{0,20}<N> (?:pending|failing)){0,2})",
+        r"^  <N>\) ([^\n]{1,300}?(?:\n {5,40}[^\n]{1,300}?){0,12}?):(?=\n(?:\n| {5}))",
         adds=True,
     ),
     Runner(
@@ -194,7 +224,10 @@ RUNNERS: Sequence[Runner] = (
     Runner(
         "phpunit",
         r"^(?:OK \((?P<passed><N>) tests?, |Tests: (?P<total><N>), (?=Assertions)(?P<counts>[^\n]{1,200}))",
-        r"^<N>\) (\S{1,200}::[^\n]{1,300})$",
+        # but those of other headings
+        r"^There (?:was|were) <N> (?:risky|incomplete|skipped) [^\n]{1,30}:\n"
+        r"(?:(?!--$|There w|[A-Z]{2,10}!$|OK|Tests: )[^\n]{0,1000}\n){0,5000}|^<N>\) (\S{1,200}::[^\n]{1,300})$",
+        r"^ ✘ ([^\n]{1,300})$",
     ),
     Runner(
         "rspec",
@@ -205,8 +238,15 @@ RUNNERS: Sequence[Runner] = (
     Runner(
         "minitest",
         r"^(?P<counts><N> (?:runs|tests), <N> assertions, [^\n]{1,200})$",
-        r"^(?!Failure|Error)(?:(?:Failure|Error): )?([A-Z][\w:]{0,200}#\S{1,300}?)(?::| \[[^\]\n]{1,300}\]:)$",
+        r"^(?:[ \t]{1,4}<N>\) )?(?:Failure|Error):\n([^\n]{1,400}?)(?: \[[^\]\n]{1,300}\])?:$",
         r"^(?:Failure|Error): (test[^\n]{1,300})$",
+    ),
+    Runner(
+        "bats",
+        r"^(?P<counts><N> tests?, <N> failures?[^\n]{0,100})$",
+        r"^ ✗ ([^\n]{1,300})$",
+        sign="\n ✗ ",
+        adds=True,
     ),
     Runner(
         "mix",
@@ -217,8 +257,13 @@ RUNNERS: Sequence[Runner] = (
     Runner(
         "ctest",
         r"^\d{1,3}% tests passed, (?P<failed><N>) tests? failed out of (?P<total><N>)",
-        r"^[ \t]{1,20}<N> - (\S[^\n(]{0,300}?) \(",
+        r"^[ \t]{1,20}<N> - (\S[^\n(]{0,300}?) \((?!Disabled\)|Skipped\))",
         adds=True,
+    ),
+    Runner(
+        "gotestsum",
+        r"^DONE (?:<N> runs, )?(?P<total><N>) tests?(?P<counts>(?:, <N> [a-z]{1,20}){0,4}) in <S>s$",
+        r"^=== FAIL: (\S{1,300} \S{1,300}) \(",
     ),
     Runner(
         "googletest",
@@ -287,25 +332,42 @@ RUNNERS: Sequence[Runner] = (
         r"^[ \t]{1,8}✘ \[fail\]: ([^\n]{1,300})$",
     ),
 )
+#: A message with its path in the line below.
+_ABOVE_PLACE = (
+    r"^((?:error(?:\[[\w-]{1,80}\])?:|ERROR|[A-Z]{1,5}\d{2,5}) [^\n]{1,300})\n[ \t]{1,8}--> "
+    rf"{_PATH}:"
+)
 #: The same of what looks at code without running it.
 LINTERS: Sequence[Runner] = (
-    Runner("rustc", r"^error: could not compile [^\n]{1,200} due to (?:(?P<failed><N>) )?previous errors?"),
+    Runner(
+        "rustc",
+        r"^error: could not compile [^\n]{1,200} due to (?:(?P<failed><N>) )?previous errors?",
+        _ABOVE_PLACE,
+        rf"^{_PATH}:\d{{1,9}}:\d{{1,9}}: (error(?:\[\w{{1,20}}\])?: [^\n]{{1,300}})",
+    ),
     Runner(
         "eslint",
-        r"^✖ (?P<failed><N>) problems?",
+        r"^✖ <N> problems? \((?P<failed><N>) errors?",
         r"^[ \t]{1,8}\d{1,9}:\d{1,9}[ \t]{1,8}error([ \t][^\n]{1,300})$",
     ),
     Runner(
         "pyright",
-        r"^(?P<failed><N>) errors?, <N> warnings?, <N> informations?",
+        r"^(?P<failed><N>) errors?, <N> warnings?, <N> (?:informations?|notes?)",
         rf"^[ \t]{{0,4}}{_PATH}:\d{{1,9}}:\d{{1,9}} - (error: [^\n]{{1,300}})",
     ),
     Runner(
         "mypy, ruff, tsc",
-        r"^Found (?P<failed><N>) errors?\b",
+        r"^(?:Found (?P<failed><N>) (?:errors?|diagnostics?)|[ \t]{1,4}INFO (?P<errors><N>) errors?)\b",
         rf"^{_PATH}(?::\d{{1,9}}){{1,2}}: (error: [^\n]{{1,300}}|[A-Z]{{1,5}}\d{{2,5}} [^\n]{{1,300}})",
         rf"^{_PATH}:\d{{1,9}}:\d{{1,9}} - error (TS\d{{1,9}}: [^\n]{{1,300}})",
-        rf"^([A-Z]{{1,5}}\d{{2,5}} [^\n]{{1,300}})\n[ \t]{{1,8}}--> {_PATH}:",
+        _ABOVE_PLACE,
+        rf"^{_PATH}(?::\d{{1,9}}:\d{{1,9}})? "
+        r"((?:lint|assist|parse|format|organizeImports)(?:/\S{1,200})?) [^\n]{0,200}━$",
+    ),
+    Runner(
+        "formatters",
+        rf"^(?:[Ww]ould reformat:? {_PATH}|\[warn\] (?=\S{{1,400}}$){_PATH}|Diff in {_PATH}(?= at line |:))",
+        each=True,
     ),
     Runner("rubocop", r"^<N> files? inspected, (?:(?P<failed><N>)|no) offenses? detected", adds=True),
     Runner("all well", r"^(?:Success: no issues found|All checks passed!)"),
@@ -319,9 +381,12 @@ LINTERS: Sequence[Runner] = (
         rf"^{_PATH}:\d{{1,9}}:\d{{1,9}}: ([A-Z]{{1,4}}\d{{2,5}}:? [^\n]{{1,300}})",
         each=True,
     ),
-    Runner("go build, go vet", r"^(?:vet: )?(\S{1,300}\.go):<N>:<N>: ([^\n]{1,300})$", sign="# ", each=True),
+    Runner("go build, go vet", r"^(?:vet: )?(\S{1,300}\.go):<N>:<N>: ([^\n]{1,300})$", each=True),
     Runner(
-        "compilers", rf"^{_PATH}:\d{{1,9}}(?::\d{{1,9}})?: ((?:fatal )?error:? [^\n]{{1,300}})", each=True
+        "compilers",
+        rf"^(?:{_PATH}:\d{{1,9}}(?::\d{{1,9}})?: ((?:fatal )?error:? [^\n]{{1,300}})"
+        r"|(?:\S{1,200}ld: )?(\S{1,300}?):\(\.text[^)\n]{0,40}\): (undefined reference [^\n]{1,300}))",
+        each=True,
     ),
 )
 _GO_PACKAGE = late(
@@ -374,7 +439,10 @@ def wrong_lines(output: str) -> tuple[str, ...]:
 def _plain(output: str) -> str:
     if len(output) > 2 * MOST_READ:
         output = f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
-    return _ANSI.sub("", output).replace("\r\n", "\n")
+    output = _ANSI.sub("", _LINE_START.sub("\r", output)).replace("\r\n", "\n")
+    if "\r" in output:  # lines that were written over
+        output = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in output.split("\n"))
+    return output
 
 
 def _go(text: str) -> Outcome | None:

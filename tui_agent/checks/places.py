@@ -16,16 +16,18 @@ MOST_PLACES, MOST_LOOKED_FOR = 50, 2_000
 MOST_READ = 1 << 20
 _ANSI = late(r"\x1b\[[0-9;:?]{0,60}[@-~]")
 #: A path and a line in the notations of languages and tools, each path read once from its first letter:
-#: `a.py:3`, `a.ts(3,5)`, `a.java:[3,5]`, `"a.py", line 3`, `a.php on line 3`, `a.cs:line 3`, `a_test.dart 3:5`.
+#: `a.py:3`, `a.ts(3,5)`, `a.java:[3,5]`, `"a.py", line 3`, `a.php on line 3`, `a.cs:line 3`, `a_test.dart 3:5`,
+#: `a.js: Unexpected token (3:5)`.
 _LOCATED = late(
     r"(?<![\w./@+~\\-])(?P<path>[\w./@+~-]{1,400}|(?<=\")[^\"\n:]{1,400}(?=\"))"
     r"(?:"
     r":(?:line )?(?P<colon>\d{1,9})(?!\d)"
     r"|[\"']?,? (?:on |at )?lines? (?P<word>\d{1,9})"
-    r"|: line (?P<shell>\d{1,9}):"
+    r"|: (?:line )?(?P<shell>\d{1,9}):"
     r"|\((?P<round>\d{1,9})(?:,\d{1,9})?\)"
     r"|:\[(?P<square>\d{1,9}),\d{1,9}\]"
     r"|[ \t]{1,80}(?P<apart>\d{1,9}):\d{1,9}(?!\d)"
+    r"|: [^\n:()]{1,80} \((?P<behind>\d{1,9}):\d{1,9}\)"
     r")"
 )
 #: The method before a file of Java, Kotlin or Scala, whose folders are those of its package.
@@ -85,7 +87,7 @@ def _located(output: str) -> Iterator[tuple[str, int]]:
 
 
 _STEPS = late(r"^(?:\.{1,2}/){1,100}")
-_LINES = ("colon", "word", "shell", "round", "square", "apart")
+_LINES = ("colon", "word", "shell", "round", "square", "apart", "behind")
 
 
 def _cleaned(path: str) -> str:
