@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,17 +19,7 @@ from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.files.visible import escaped
 from tui_agent.headless import arguments, output
 from tui_agent.headless.arguments import ScreenOptions, in_words
-from tui_agent.headless.commands import (
-    COMMANDS,
-    model_option,
-    plain_option,
-    planner_option,
-    record_option,
-    replay_option,
-    set_option,
-)
 from tui_agent.headless.output import OutputLost, open_streams, silence
-from tui_agent.headless.session_commands import sessions
 from tui_agent.settings.faults import nearest
 
 if TYPE_CHECKING:
@@ -249,6 +240,11 @@ def tui_agent() -> None:
     """
 
 
+_plain_option = click.option(
+    "--plain", is_flag=True, help="Lines of text for a screen reader; so by itself with TERM=dumb."
+)
+
+
 @tui_agent.command("open", cls=_Opening, hidden=True)
 @click.argument("path", required=False)
 @click.option(
@@ -257,13 +253,13 @@ def tui_agent() -> None:
 @click.option(
     "--continue", "continue_newest", is_flag=True, help="Continue the newest session of this folder."
 )
-@model_option
-@planner_option
+@arguments.model_option
+@arguments.planner_option
 @click.option("--theme", metavar="NAME", help="The colour theme: dark, light, … or one of your own.")
-@plain_option
-@set_option
-@record_option
-@replay_option
+@_plain_option
+@arguments.set_option
+@arguments.record_option
+@arguments.replay_option
 def open_(path: str | None, resume: str | None, **options: Any) -> int:
     if path is None and resume and os.path.isdir(resume):
         path, resume = resume, ""
@@ -285,14 +281,42 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
 
 
 @tui_agent.command()
-@plain_option
+@_plain_option
 def demo(plain: bool) -> int:
     """The rehearsal: recorded replies, no network, no key."""
     return open_rehearsal(plain)
 
 
-for command in (*COMMANDS, sessions):
-    tui_agent.add_command(command)
+class LateCommand(click.Command):
+    """A command whose module is imported when it is called or its own help is asked for."""
+
+    def __init__(self, name: str, module: str, words: str) -> None:
+        super().__init__(name, short_help=words)
+        self._module = module
+
+    def imported(self) -> click.Command:
+        return getattr(import_module(f"tui_agent.headless.{self._module}"), self.name or "")
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
+        return self.imported().make_context(info_name, args, *rest, **extra)
+
+
+#: The commands without a screen: name, module in `headless`, the first sentence of its help.
+for command in (
+    ("run", "run_command", "Run one turn without a screen."),
+    ("apply", "review", "Write pending changes: those named, or all."),
+    ("skip", "review", "Put pending changes aside: those named, or all."),
+    ("undo", "review", "Take back the last apply, or the named changes of it."),
+    ("redo", "review", "Do again what the last undo took back."),
+    ("stats", "stats", "Count questions, failed loads, refused changes and turns."),
+    ("doctor", "doctor", "Show what is installed, what is found and what is missing."),
+    ("login", "login_command", "Log in at a service whose subscription or account pays for a model."),
+    ("logout", "login_command", "Forget the login at a service."),
+    ("trust", "trust_command", "Let a workspace use what its .tui-agent/ brings."),
+    ("config", "config_command", "Show where the configuration is and what is in force."),
+    ("sessions", "sessions", "List, read, search, export, fork and delete sessions."),
+):
+    tui_agent.add_command(LateCommand(*command))
 
 
 def _workspace(path: str) -> Any:

@@ -7,17 +7,16 @@ import re
 import subprocess
 from pathlib import Path
 from types import ModuleType
-from unittest.mock import Mock, call, create_autospec
+from unittest.mock import Mock, create_autospec
 
 import pytest
 from support.privileges import unprivileged
 
 from tui_agent import cli
 from tui_agent.errors import Unreachable
-from tui_agent.headless import arguments, review, sessions
+from tui_agent.headless import arguments, run_command
 from tui_agent.headless import run as run_module
 from tui_agent.headless.arguments import (
-    DecideOptions,
     OpenOption,
     RunOptions,
     ScreenOptions,
@@ -42,6 +41,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def ran(monkeypatch) -> Mock:
+    """Takes what `run` would do, without the processes that it would need."""
+    monkeypatch.setattr(run_command, "_processes", lambda options: (None, None))
     return replaced(monkeypatch, run_module, "run")
 
 
@@ -135,43 +136,19 @@ class TestRun:
         assert not ran.called
 
 
-@pytest.mark.parametrize("decision", ["apply", "skip", "undo", "redo"])
-def test_a_decision_is_handed_on(run, workspace, monkeypatch, decision):
-    decided = replaced(monkeypatch, review, "decide")
-    run(decision, "--session", "abc", "c1", "c2")
-    assert handed(decided) == [DecideOptions(decision, "abc", workspace, ("c1", "c2"))]
-    assert "--session" in run(decision).sentence
-
-
-HERE = object()
-
-
 @pytest.mark.parametrize(
-    ("words", "name", "taken"),
+    ("words", "says"),
     [
-        (["list", "--all"], "list_sessions", call(HERE, everywhere=True, as_json=False, sort="newest")),
-        (["show", "abc", "--json"], "show_session", call("abc", as_json=True, sent=False)),
-        (["search", "a", "b"], "search_sessions", call("a b", HERE, everywhere=False, as_json=False)),
-        (["export", "abc", "--format", "json"], "export_session", call("abc", form="json", output=None)),
-        (["fork", "abc", "--turn", "2"], "fork_session", call("abc", turn=2)),
-        (["rename", "abc", "name"], "rename_session", call("abc", "name")),
-        (["delete", "abc", "--yes"], "delete_session", call("abc", yes=True)),
+        *([(word,), "missing option '--session'"] for word in ("apply", "skip", "undo", "redo")),
+        (("stats", "--all", "--session", "x"), "--session and --all were both given"),
+        (("stats", "--json", "--plot"), "--json and --plot were both given"),
+        (("login", "openrouter", "--json"), "--json is for `tui-agent login status` alone"),
     ],
 )
-def test_sessions_are_handed_on(run, workspace, monkeypatch, words, name, taken):
-    stand_in = replaced(monkeypatch, sessions, name)
-    assert run("sessions", *words).status == 0
-    args = tuple(workspace if value is HERE else value for value in taken.args)
-    assert stand_in.call_args == call(*args, **taken.kwargs)
-
-
-def test_figures_are_handed_on(run, workspace, monkeypatch):
-    stand_in = replaced(monkeypatch, sessions, "stats")
-    for words, form in ((["--json"], "json"), (["--plot"], "plot"), ([], "words")):
-        assert run("stats", *words, "--session", "x").status == 0
-        assert stand_in.call_args == call(workspace, "x", False, form)
-    assert run("stats", "--all", "--session", "x").status == 2
-    assert run("stats", "--json", "--plot").status == 2
+def test_options_that_are_missing_or_exclude_each_other_are_one_sentence(run, workspace, words, says):
+    outcome = run(*words)
+    assert outcome.status == 2
+    assert says in outcome.sentence
 
 
 def test_importing_says_that_it_cannot(run, workspace):
@@ -351,9 +328,13 @@ def test_help_names_every_command_and_option_of_the_contract(run):
         assert option in said
 
 
-@pytest.mark.parametrize("command", CONTRACT)
-def test_every_command_has_a_help(run, command):
-    assert f"Usage: tui-agent {command}" in run(command, "--help").out
+def test_every_command_has_a_help_that_begins_as_the_list_says(run):
+    listed = {
+        name: it.get_short_help_str(200) for name, it in cli.tui_agent.commands.items() if not it.hidden
+    }
+    for command in CONTRACT:
+        said = run(command, "--help").out
+        assert f"Usage: tui-agent {command}" in said and listed[command] in " ".join(said.split())
 
 
 def test_a_pipe_in_place_of_the_index_does_not_hold_up_the_start(workspace: Path) -> None:

@@ -16,6 +16,7 @@ def commands(group: click.Group, *before: str) -> Iterator[tuple[str, ...]]:
     """Every command of the program, by the words that name it; opening a folder has none."""
     for name, command in group.commands.items():
         words = (*before, name)
+        command = command.imported() if isinstance(command, cli.LateCommand) else command
         if isinstance(command, click.Group):
             yield from commands(command, *words)
         else:
@@ -40,6 +41,7 @@ def failing(words: tuple[str, ...], error: BaseException, monkeypatch: pytest.Mo
     for word in words or ("open",):
         assert isinstance(command, click.Group)
         command = command.commands[word]
+        command = command.imported() if isinstance(command, cli.LateCommand) else command
 
     def fails(**_: object) -> None:
         raise error

@@ -66,10 +66,10 @@ _INTERRUPTED = """
 import os, sys, time
 from tui_agent import cli
 from tui_agent.headless import config_command
-def wait(workspace):
+def wait():
     os.write(int(sys.argv[1]), b".")
     time.sleep(60)
-config_command.check = wait
+config_command.check.callback = wait
 sys.exit(cli.main(["config", "check"]))
 """
 

@@ -13,8 +13,8 @@ from support.repositories import git, repository
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree
 
+from tui_agent import cli
 from tui_agent.files.key_formats import MASK
-from tui_agent.headless.sessions import export_session, show_session
 from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_json, as_markdown, known_secrets, parsed
 from tui_agent.session.session import Session
@@ -95,10 +95,12 @@ async def test_what_a_command_prints_of_a_secret_is_in_no_request_and_no_export(
         await session.chat.export(tmp_path / "chat.md")
     assert not holds_a_secret((tmp_path / "chat.md").read_text())
     for form in ("md", "json"):
-        assert export_session(name, form, tmp_path / f"out.{form}") == 0  # type: ignore[arg-type]
+        words = ["export", name, "--format", form, "--output", str(tmp_path / f"out.{form}")]
+        assert cli.main(["sessions", *words]) == 0
         text = (tmp_path / f"out.{form}").read_text()
         assert "PORT=8080" in text and not holds_a_secret(text)
-    assert show_session(name, as_json=False) == 0 and show_session(name, as_json=True) == 0
+    for words in (["show", name], ["show", name, "--json"]):
+        assert cli.main(["sessions", *words]) == 0
     text = capsys.readouterr().out
     assert "PORT=8080" in text and not holds_a_secret(text)
 
@@ -223,7 +225,7 @@ async def test_a_secret_that_only_git_has_is_masked(tmp_path: Path, home: Path) 
         assert not holds_a_secret(request) and "Walrus" not in request
         name = session.state.session.id
         await session.chat.export(tmp_path / "chat.md")
-    assert export_session(name, "md", tmp_path / "out.md") == 0
+    assert cli.main(["sessions", "export", name, "--output", str(tmp_path / "out.md")]) == 0
     for path in ("chat.md", "out.md"):
         text = (tmp_path / path).read_text()
         assert "Rotated" in text and not holds_a_secret(text) and "Walrus" not in text

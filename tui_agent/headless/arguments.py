@@ -1,4 +1,7 @@
-"""Checking what was typed on the command line: folders, files, lines. Each fault is a `UsageError`."""
+"""What is typed on the command line: options that several commands have, and the checks of folders, files and lines.
+
+Each fault is a `UsageError`.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,22 @@ MOST_PROMPT_BYTES = 16 * 1024 * 1024
 #: A folder of more files is opened after a question; it takes at most so many seconds to find that out.
 MOST_FILES = 200_000
 COUNT_WITHIN = 1.0
+
+set_option = click.option(
+    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any setting; can be repeated."
+)
+model_option = click.option("--model", metavar="NAME", help="The model that answers, by its litellm name.")
+planner_option = click.option(
+    "--planner-model", metavar="NAME|none", help="The model that plans, or none for the built-in planner."
+)
+record_option = click.option("--record", metavar="FILE", help="Keep every exchange with the model in FILE.")
+replay_option = click.option("--replay", metavar="FILE", help="Answer from a recording, without any network.")
+workspace_option = click.option(
+    "--workspace", metavar="DIR", default=".", help="The folder to work in (default: here)."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of words.")
+all_option = click.option("--all", "everywhere", is_flag=True, help="Of all workspaces, not just this one.")
+
 _COMMAND = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
 _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 
@@ -196,15 +215,6 @@ class RunOptions(Struct, frozen=True):
     attach: tuple[str, ...] = ()
     apply: Literal["none", "all", "checked"] = "none"
     as_json: bool = False
-
-
-class DecideOptions(Struct, frozen=True):
-    """`tui-agent apply|skip|undo|redo`; without `changes` everything that is pending, or the last apply or undo."""
-
-    decision: Literal["apply", "skip", "undo", "redo"]
-    session: str
-    workspace: Path
-    changes: tuple[str, ...] = ()
 
 
 class ScreenOptions(Struct, frozen=True):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 
+import click
 import msgspec
 
 from tui_agent import debug_log
 from tui_agent.files.visible import escaped, json_escaped
+from tui_agent.headless import arguments
+from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import error, row
 from tui_agent.settings import trust
 from tui_agent.settings.catalog import entries
@@ -18,11 +22,17 @@ from tui_agent.settings.folders import config_folder, themes_folder, user_folder
 from tui_agent.settings.layers import broken_file
 from tui_agent.settings.loading import FILE, WORKSPACE_FOLDER, LoadedSettings, load, workspace_layer
 from tui_agent.settings.prompts import read_prompts
-from tui_agent.settings.schema import Settings
 
 
-def paths(workspace: Path) -> int:
-    """One line for each place: what it is, where it lies, whether it is there."""
+@click.group(cls=CommandGroup)
+def config() -> None:
+    """Show where the configuration is and what is in force."""
+
+
+@config.command()
+def path() -> int:
+    """Show where each configuration file is."""
+    workspace = arguments.workspace_folder(".")
     folders = user_folders()
     places = {
         "shipped configuration": config_folder(),
@@ -36,14 +46,16 @@ def paths(workspace: Path) -> int:
         "this workspace's settings": workspace / WORKSPACE_FOLDER / FILE,
     }
     width = max(map(len, places))
-    for name, path in places.items():
-        row(f"{name:<{width}}  {escaped(str(path))}{_remark(path, workspace)}")
+    for name, place in places.items():
+        row(f"{name:<{width}}  {escaped(str(place))}{_remark(place, workspace)}")
     return 0
 
 
-def show(workspace: Path, overrides: Sequence[str]) -> int:
-    """Every setting as TOML, with where it comes from behind those that are not as shipped."""
-    loaded = _loaded(workspace, overrides)
+@config.command()
+@arguments.set_option
+def show(settings: tuple[str, ...]) -> int:
+    """Show every setting in force here, and where it comes from."""
+    loaded = _loaded(arguments.workspace_folder("."), settings)
     for line in lines(loaded):
         row(line)
     for fault in loaded.faults:
@@ -54,13 +66,15 @@ def show(workspace: Path, overrides: Sequence[str]) -> int:
 def lines(loaded: LoadedSettings) -> Iterator[str]:
     """Each setting that is in force, as a line of TOML."""
     for key in entries():
-        value = json_escaped(msgspec.json.encode(_value(loaded.settings, key)).decode())
+        value = json_escaped(msgspec.json.encode(attrgetter(key)(loaded.settings)).decode())
         source = loaded.sources.get(key)
         yield f"{key} = {value}" + (f"  # from {escaped(source)}" if source else "")
 
 
-def check(workspace: Path) -> int:
-    """Name every fault of every file and of the environment; 2 where there is one."""
+@config.command()
+def check() -> int:
+    """Name everything that is wrong; status 2 if anything is."""
+    workspace = arguments.workspace_folder(".")
     faults = [*_loaded(workspace).faults, *_other_faults(workspace)]
     for fault in faults:
         error(str(fault))
@@ -134,10 +148,3 @@ def _remark(path: Path, workspace: Path) -> str:
     return {"trusted": "", "changed": "  (changed since it was trusted: not in force)"}.get(
         trust.standing(workspace, user_folders()), "  (not trusted: not in force)"
     )
-
-
-def _value(settings: Settings, key: str) -> object:
-    found: object = settings
-    for name in key.split("."):
-        found = getattr(found, name)
-    return found

@@ -17,6 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
+import click
 import msgspec
 from msgspec import Struct
 
@@ -25,7 +26,7 @@ from tui_agent.errors import ChildFailed, FileError, ModelError, TuiAgentError
 from tui_agent.files.private import replace_private
 from tui_agent.files.visible import escaped
 from tui_agent.git.process import run_git
-from tui_agent.headless import config_command
+from tui_agent.headless import arguments, config_command
 from tui_agent.headless.output import json_line, note, row
 from tui_agent.headless.sessions import in_words
 from tui_agent.log.cleanup import Cleaned, used
@@ -99,13 +100,19 @@ class Report(Struct, frozen=True):
     store_limit: int = 0
 
 
-def doctor(workspace: Path, as_json: bool, bundle: Path | None = None) -> int:
-    """Print the report, and pack it into `bundle` with the log and the settings; 1 where something is wrong."""
+@click.command()
+@arguments.json_option
+@click.option(
+    "--bundle", metavar="FILE", help="Pack log, settings and versions for a bug report, without secrets."
+)
+def doctor(as_json: bool, bundle: str | None) -> int:
+    """Show what is installed, what is found and what is missing."""
+    workspace, packed = arguments.workspace_folder("."), arguments.new_file(bundle)
     folders = user_folders()
     report = asyncio.run(examine(workspace, folders))
-    if bundle is not None:
-        _pack(bundle, workspace, folders, report)
-        note(f"{escaped(str(bundle))} holds {', '.join(_PACKED)}: look it over before you give it away")
+    if packed is not None:
+        _pack(packed, workspace, folders, report)
+        note(f"{escaped(str(packed))} holds {', '.join(_PACKED)}: look it over before you give it away")
     if as_json:
         json_line(report)
     else:

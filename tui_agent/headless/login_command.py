@@ -7,9 +7,12 @@ import sys
 import threading
 from contextlib import aclosing
 
+import click
 from msgspec import Struct
 
+from tui_agent.errors import UsageError
 from tui_agent.files.visible import escaped
+from tui_agent.headless.arguments import json_option
 from tui_agent.headless.output import json_line, note, row, say
 from tui_agent.model.login.services import SERVICES, LoginService
 from tui_agent.model.login.services import service as service_named
@@ -26,18 +29,46 @@ class LoginReport(Struct, frozen=True):
     models: str
 
 
-def log_in(name: str) -> int:
-    """Log in at a service; the page and the code are on standard output. Raises `LoginFailed`."""
+@click.command()
+@click.argument("name", metavar="copilot|chatgpt|openrouter|status")
+@json_option
+def login(name: str, as_json: bool) -> int:
+    """Log in at a service whose subscription or account pays for a model.
+
+    `copilot` (GitHub Copilot) and `chatgpt` (ChatGPT) show a code to enter at a page of the service; `openrouter` shows
+    a page that leads back here. `status` lists the logins; --json is for it alone.
+    """
+    if name == "status":
+        return _status(as_json)
+    if as_json:
+        raise UsageError("--json is for `tui-agent login status` alone", "leave it out")
     service, store = service_named(name), LoginStore()
     asyncio.run(_log_in(service, store))
-    login = store.names()[service.name]
-    where = "the system's keyring" if login.in_keyring else escaped(str(store.folder / FILE))
+    kept = store.names()[service.name]
+    where = "the system's keyring" if kept.in_keyring else escaped(str(store.folder / FILE))
     row(f"Logged in at {service.title}. The token is kept in {where}.")
     row(f"Use it: tui-agent --model {service.suggestion}")
     return 0
 
 
-def status(as_json: bool) -> int:
+@click.command()
+@click.argument("name", metavar="copilot|chatgpt|openrouter")
+def logout(name: str) -> int:
+    """Forget the login at a service."""
+    service, store = service_named(name), LoginStore()
+
+    async def forget() -> bool:
+        async with store.locked():
+            return await asyncio.to_thread(store.remove, service.name)
+
+    if asyncio.run(forget()):
+        row(f"Logged out of {service.title}: its token is removed from this machine.")
+    else:
+        row(f"There was no login at {service.title}.")
+    return 0
+
+
+def _status(as_json: bool) -> int:
     """A line for each service: whether there is a login, and where it is kept."""
     logins = LoginStore().names()
     for service in SERVICES:
@@ -49,21 +80,6 @@ def status(as_json: bool) -> int:
             )
         else:
             row(f"{service.name:<11} {_in_words(service, login)}")
-    return 0
-
-
-def log_out(name: str) -> int:
-    """Forget the login at a service. The service itself is not asked."""
-    service, store = service_named(name), LoginStore()
-
-    async def forget() -> bool:
-        async with store.locked():
-            return await asyncio.to_thread(store.remove, service.name)
-
-    if asyncio.run(forget()):
-        row(f"Logged out of {service.title}: its token is removed from this machine.")
-    else:
-        row(f"There was no login at {service.title}.")
     return 0
 
 

@@ -3,54 +3,75 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from typing import Literal
 
-from tui_agent.edits.change import Change, Pick
+import click
+
+from tui_agent.edits.change import Pick
 from tui_agent.errors import SessionError
-from tui_agent.headless.arguments import DecideOptions
+from tui_agent.headless import arguments
 from tui_agent.headless.output import note, row
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 
+Decision = Literal["apply", "skip", "undo", "redo"]
 
-def decide(options: DecideOptions) -> int:
+
+def _command(decision: Decision, words: str) -> click.Command:
+    """The command that takes a decision about changes; without any it is about all, or the last apply or undo."""
+
+    @click.command(decision, help=words)
+    @click.argument("changes", metavar="[CHANGE]...", nargs=-1)
+    @click.option(
+        "--session", metavar="ID|last", required=True, help="The session that the changes belong to."
+    )
+    @arguments.workspace_option
+    def command(changes: tuple[str, ...], session: str, workspace: str) -> int:
+        return asyncio.run(_decide(decision, arguments.workspace_folder(workspace), session, changes))
+
+    return command
+
+
+apply = _command("apply", "Write pending changes: those named, or all.")
+skip = _command("skip", "Put pending changes aside: those named, or all.")
+undo = _command("undo", "Take back the last apply, or the named changes of it.")
+redo = _command("redo", "Do again what the last undo took back.")
+
+
+async def _decide(decision: Decision, workspace: Path, session_id: str, changes: tuple[str, ...]) -> int:
     """Carry the decision out and print what became of each change. Raises `TuiAgentError`."""
-    return asyncio.run(_decide(options))
-
-
-async def _decide(options: DecideOptions) -> int:
-    session = await open_session(Opening(options.workspace, session=options.session))
+    session = await open_session(Opening(workspace, session=session_id))
     try:
         session.subscribe(_say)
         await session.tell_opening()
         before = session.state
         try:
-            await _carry_out(session, options)
+            await _carry_out(session, decision, changes)
         finally:
-            await _answered(session)
-            _print_changes(before, session.state)
-        return 1 if _unhappy(session.state, options) else 0
+            if session.state.turn.running:  # the model is asked again for what conflicts
+                await session.start_services()
+                await session.chat.finished()
+            for change in session.state.review.changes:
+                if before.review.change(change.id) != change:
+                    why = f" ({change.reason})" if change.reason else ""
+                    row(f"{change.id} {change.state} {change.path}{why}")
+        decided = [one for one in session.state.review.changes if not changes or one.id in changes]
+        return 1 if any(change.state in ("failed", "conflict") for change in decided) else 0
     finally:
         await session.close()
 
 
-async def _answered(session: Session) -> None:
-    """Wait for the model, where it is asked again for what conflicts."""
-    if session.state.turn.running:
-        await session.start_services()
-        await session.chat.finished()
-
-
-async def _carry_out(session: Session, options: DecideOptions) -> None:
-    changes = options.changes
+async def _carry_out(session: Session, decision: Decision, changes: tuple[str, ...]) -> None:
     for name in changes:
         if session.state.review.change(name) is None:
             there = ", ".join(change.id for change in session.state.review.changes)
             raise SessionError(
                 f"There is no change {name}", f"choose from {there}" if there else "the session has none"
             )
-    match options.decision:
+    match decision:
         case "apply":
             await session.review.apply([Pick(name) for name in changes])
         case "skip":
@@ -83,20 +104,3 @@ def _say(event: e.Event, _: State) -> None:
     """What there is to say goes to standard error; standard output has the changes alone."""
     if isinstance(event, e.NoticeGiven):
         note(f"{event.level}: {event.text}")
-
-
-def _print_changes(before: State, after: State) -> None:
-    for change in after.review.changes:
-        if before.review.change(change.id) != change:
-            row(f"{change.id} {change.state} {change.path}{_why(change)}")
-
-
-def _why(change: Change) -> str:
-    return f" ({change.reason})" if change.reason else ""
-
-
-def _unhappy(state: State, options: DecideOptions) -> bool:
-    changes = [
-        change for change in state.review.changes if not options.changes or change.id in options.changes
-    ]
-    return any(change.state in ("failed", "conflict") for change in changes)

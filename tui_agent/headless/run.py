@@ -11,26 +11,26 @@ from typing import TextIO
 from tui_agent import errors
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.headless import output
-from tui_agent.headless.ahead import RunAhead
 from tui_agent.headless.arguments import RunOptions
 from tui_agent.headless.lines import Line, finished_line, lines, session_line, words
 from tui_agent.headless.output import OutputLost, Telling
+from tui_agent.processes.child import ChildProcess
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.store.usage import Usage, used_since
+from tui_agent.workspace.ahead import ChildAhead
 
 #: What is still to be decided after everything was to be applied.
 LEFT = ("failed", "conflict", "pending", "merged")
 
 
-def run(options: RunOptions, ahead: RunAhead) -> int:
-    """Run the turn and print it; the exit status is the contract's. Raises `TuiAgentError` before it began."""
-    return ahead.loop.run(_run(options, ahead))
+async def run(options: RunOptions, ahead: ChildAhead | None, model_ahead: ChildProcess | None) -> int:
+    """Run the turn and print it; the exit status is the contract's. Raises `TuiAgentError` before it began.
 
-
-async def _run(options: RunOptions, ahead: RunAhead) -> int:
+    `ahead` and `model_ahead` are the processes of the workspace and of the model, if they are started already.
+    """
     opening = Opening(
         workspace=options.workspace,
         session=options.session,
@@ -39,7 +39,7 @@ async def _run(options: RunOptions, ahead: RunAhead) -> int:
         replay=options.replay,
         record=options.record,
     )
-    session = await open_session(opening, ahead=ahead.workspace, model_ahead=ahead.model)
+    session = await open_session(opening, ahead=ahead, model_ahead=model_ahead)
     teller: Teller = WordsTeller(sys.stdout, sys.stderr)
     if options.as_json:
         teller = JsonTeller(sys.stdout, session.secrets)

@@ -6,19 +6,37 @@ import os
 import sys
 from pathlib import Path
 
+import click
+
 from tui_agent.files.visible import escaped
+from tui_agent.headless import arguments
 from tui_agent.headless.output import note, row
-from tui_agent.settings import trust
+from tui_agent.settings import trust as trusts
 from tui_agent.settings.folders import user_folders
 
 
-def give(workspace: Path, yes: bool = False) -> int:
-    """Trust the workspace with what it brings now, and say what that is; without `yes`, which a person at a terminal
-    need not say, it is only printed."""
-    entry, filters = trust.brought(workspace)
+@click.command()
+@click.argument("path", default=".")
+@click.option("--list", "listed", is_flag=True, help="List the workspaces that are trusted.")
+@click.option("--revoke", is_flag=True, help="Revoke the trust.")
+@click.option("--yes", is_flag=True, help="Trust it without a terminal, where it is only printed otherwise.")
+def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
+    """Let a workspace use what its .tui-agent/ brings.
+
+    That is settings, prompts, keys and themes, of the folder PATH (default: here), as they are there now.
+    """
+    if listed:
+        return _list()
+    if revoke:
+        workspace = Path(os.path.realpath(os.path.expanduser(path)))  # which need not exist any more
+        gone = trusts.revoke(workspace, user_folders())
+        row(f"{'No longer trusted' if gone else 'It was not trusted'}: {escaped(str(workspace))}")
+        return 0
+    workspace = arguments.workspace_folder(path)
+    entry, filters = trusts.brought(workspace)
     asked = yes or (sys.stdin.isatty() and sys.stdout.isatty())
     if asked:
-        trust.trust(workspace, user_folders(), entry)
+        trusts.trust(workspace, user_folders(), entry)
     row(f"{'Trusted' if asked else 'Would trust'} {escaped(entry.path)}")
     for name in entry.files:
         row(f"  {escaped(name)}")
@@ -31,27 +49,16 @@ def give(workspace: Path, yes: bool = False) -> int:
     return 0
 
 
-def show() -> int:
-    """Every workspace that is trusted, one a line, with what has become of it."""
+def _list() -> int:
+    """Print every workspace that is trusted, one a line, with what has become of it."""
     folders = user_folders()
-    entries = trust.trusted(folders)
+    entries = trusts.trusted(folders)
     for entry in entries:
-        standing = trust.standing(Path(entry.path), folders)
-        row(f"{escaped(entry.path)}" + (f"  ({_changed(entry.path)})" if standing != "trusted" else ""))
+        remark = ""
+        if trusts.standing(Path(entry.path), folders) != "trusted":
+            changed = os.path.isdir(entry.path)
+            remark = "  (changed since: no longer in force)" if changed else "  (gone)"
+        row(escaped(entry.path) + remark)
     if not entries:
         note("No workspace is trusted.")
     return 0
-
-
-def revoke(path: str) -> int:
-    """Revoke the trust; the folder need not exist any more."""
-    workspace = Path(os.path.realpath(os.path.expanduser(path)))
-    if trust.revoke(workspace, user_folders()):
-        row(f"No longer trusted: {escaped(str(workspace))}")
-    else:
-        row(f"It was not trusted: {escaped(str(workspace))}")
-    return 0
-
-
-def _changed(path: str) -> str:
-    return "changed since: no longer in force" if os.path.isdir(path) else "gone"

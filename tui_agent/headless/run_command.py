@@ -1,0 +1,121 @@
+"""`tui-agent run`: its arguments, and the processes that get ready on other cores while the run itself is imported."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from tui_agent.errors import ChildFailed, UsageError
+from tui_agent.headless import arguments
+from tui_agent.headless.arguments import RunOptions
+from tui_agent.model import table
+from tui_agent.model.process import model_process
+from tui_agent.model.rules import providers
+from tui_agent.processes.child import ChildProcess
+from tui_agent.settings import trust
+from tui_agent.settings.folders import user_folders
+from tui_agent.workspace.ahead import ChildAhead, workspace_child
+
+
+@click.command()
+@click.argument("prompt")
+@arguments.workspace_option
+@click.option(
+    "--session", metavar="ID|last", default="", help="Continue a session instead of starting a new one."
+)
+@arguments.model_option
+@arguments.planner_option
+@click.option(
+    "--protocol", type=click.Choice(["auto", "tools", "structured"]), help="How the model is to answer."
+)
+@click.option(
+    "--open", "opened", metavar="FILE[:LINE[-LINE]]", multiple=True, help="An open file; the first is active."
+)
+@click.option("--attach", metavar="FILE", multiple=True, help="Show the model this file, as @FILE does.")
+@click.option(
+    "--apply",
+    type=click.Choice(["none", "all", "checked"]),
+    default="none",
+    help="Write the proposed changes, all or nothing; checked: only where every check passed. Else they stay pending.",
+)
+@click.option(
+    "--checks", type=click.Choice(["none", "proposed"]), help="Whether to run the checks on what is proposed."
+)
+@arguments.record_option
+@arguments.replay_option
+@arguments.set_option
+@click.option("--trust", is_flag=True, help="Use what the workspace's .tui-agent/ brings, in this run.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, and nothing else.")
+def run(
+    prompt: str,
+    workspace: str,
+    session: str,
+    model: str | None,
+    planner_model: str | None,
+    protocol: str | None,
+    checks: str | None,
+    opened: tuple[str, ...],
+    attach: tuple[str, ...],
+    record: str | None,
+    replay: str | None,
+    settings: tuple[str, ...],
+    **flags: Any,
+) -> int:
+    """Run one turn without a screen. PROMPT is the request; - reads it from standard input."""
+    folder = arguments.workspace_folder(workspace)
+    source = click.get_current_context().get_parameter_source("workspace")
+    here = source is ParameterSource.DEFAULT and not session
+    if here and (why := arguments.why_ask_first(folder)):
+        raise UsageError(why, "name a folder with --workspace, also if it is to be this one")
+    if checks == "none" and flags["apply"] == "checked":
+        raise UsageError("--apply checked and --checks none were both given", "use one of them")
+    named = (
+        ("model", model),
+        ("planner_model", planner_model),
+        ("protocol", protocol),
+        ("checks.run", checks),
+    )
+    options = RunOptions(
+        workspace=folder,
+        session=session,
+        overrides=arguments.overrides(settings, named),
+        open=tuple(arguments.open_file(folder, words) for words in opened),
+        attach=tuple(arguments.file_below(folder, name) for name in attach),
+        replay=arguments.recording(replay),
+        record=arguments.new_file(record),
+        prompt=arguments.prompt_words(prompt),
+        **flags,
+    )
+    ahead, model_ahead = _processes(options)
+    both = (ahead.process if ahead is not None else None, model_ahead)
+    processes = [process for process in both if process is not None]
+    with asyncio.Runner() as loop:
+        try:
+            for process in processes:
+                with suppress(ChildFailed):  # the first use says so
+                    loop.run(process.start())
+            from tui_agent.headless import run as body  # on this core, while they get ready on others
+
+            return loop.run(body.run(options, ahead, model_ahead))
+        finally:
+            for process in processes:
+                loop.run(process.close())  # a second end of a process is none
+
+
+def _processes(options: RunOptions) -> tuple[ChildAhead | None, ChildProcess | None]:
+    """The workspace's process and the model's, each None where the run does not need it or needs another."""
+    workspace = model = None
+    if not options.session and not options.trust:  # else the folder or its filters may turn out to be others
+        filters = trust.trusted_filters(options.workspace, user_folders())
+        workspace = ChildAhead(options.workspace, filters, workspace_child(filters))
+        workspace.process.fork()
+    if options.replay is None:
+        table.table()  # the tables of models and rules, which both sides need
+        providers()
+        model = model_process()
+        model.fork()
+    return workspace, model

@@ -1,0 +1,77 @@
+"""`tui-agent stats`: questions, failed loads, refused changes and turns, counted over sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from tui_agent.errors import UsageError
+from tui_agent.headless import arguments
+from tui_agent.headless.output import json_line, row
+from tui_agent.headless.sessions import count, entries_of, log_of, say_lost
+from tui_agent.log.log import timed_events_of
+from tui_agent.log.stats import Figures, figures_over_time
+
+#: How wide the bars of `--plot` are.
+BAR_CELLS = 24
+
+
+@click.command()
+@click.option(
+    "--session",
+    default="",
+    metavar="ID|last",
+    help="One session; without this, those of this workspace.",
+)
+@arguments.all_option
+@arguments.json_option
+@click.option("--plot", is_flag=True, help="Draw bars, each figure against its goal.")
+def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
+    """Count questions, failed loads, refused changes and turns."""
+    if session and everywhere:
+        raise UsageError("--session and --all were both given", "use one of them")
+    if as_json and plot:
+        raise UsageError("--json and --plot were both given", "use one of them")
+    here, one = arguments.workspace_folder("."), arguments.session_id(session)
+    names = [one] if one else [entry.id for entry in entries_of(here, everywhere)]
+    total = Figures()
+    for name in names:
+        lost: list[str] = []
+        total = total.plus(figures_over_time(timed_events_of(log_of(name), lost), name))
+        say_lost(lost)
+    if as_json:
+        json_line(total.values())
+    elif plot:
+        for line in _plot(total):
+            row(line)
+    else:
+        for words, value in total.in_words():
+            row(f"{words:<36} {value}")
+    return 0
+
+
+def _plot(figures: Figures) -> Iterator[str]:
+    """Bars: each figure against its goal, then what became of the patterns."""
+    yield f"{count(figures.sessions, 'session')}, {count(figures.turns, 'turn')}"
+    for goal in figures.goals():
+        bound = f"≤ {goal.most:g}" if goal.most is not None else f"≥ {goal.least:g}"
+        value = "–" if goal.value is None else f"{goal.value:g}"
+        scale = max(goal.value or 0, (goal.most or 0) * 2, goal.least or 0)
+        yield f"{goal.words:<38} {_bar(goal.value or 0, scale)} {value:>7}  {bound}{'' if goal.met else '  missed'}"
+    found = {f"hit at pattern {place}": number for place, number in sorted(figures.hits.items())}
+    if figures.built_in:
+        found["hit by a built-in pattern"] = figures.built_in
+    found |= {
+        outcome.replace("_", " "): number
+        for outcome, number in sorted(figures.outcomes.items())
+        if outcome != "hit"
+    }
+    for words, number in found.items():
+        yield f"{words:<38} {_bar(number, max(found.values()))} {number:>7}"
+
+
+def _bar(value: float, scale: float) -> str:
+    """A bar of eighths of a cell, `BAR_CELLS` wide where `value` is `scale`."""
+    eighths = round(8 * BAR_CELLS * min(value / scale, 1.0)) if scale else 0
+    return ("█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")).ljust(BAR_CELLS)
