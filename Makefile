@@ -2,7 +2,7 @@
 # Only relative paths: make is started in this folder, whatever that is called.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench attacks faults fuzz soak providers mutants projects local local-server cov lock models picture snapshots clean set-up
+.PHONY: help run test check bench attacks faults fuzz soak providers mutants projects local local-server cov lock newest models picture snapshots clean set-up
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -60,6 +60,12 @@ cov: set-up ## Run the tests and say which lines they do not reach
 lock: ## Write requirements.lock from pyproject.toml (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --extra dev --universal \
 		pyproject.toml -o requirements.lock
+
+newest: set-up ## The newest versions that pyproject.toml allows, in an environment of their own: the screen's tests there
+	@test -x build/newest/bin/python || .venv/bin/python -m venv build/newest
+	@build/newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
+		--upgrade-strategy eager --editable '.[dev]'
+	@build/newest/bin/python -m pytest $(or $(ARGS),tests/ui)
 
 models: set-up ## Make the table of models from the newest litellm of the package registry
 	@test -x build/models-table/bin/python || .venv/bin/python -m venv build/models-table
