@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tui_agent.files.git_folder import read_start, repository_around
@@ -98,11 +98,14 @@ class KnownSecrets:
         """Those of the last look."""
         return self._values
 
-    def look(self, decisions: Mapping[str, str] | None = None) -> SecretValues:
+    def look(
+        self, decisions: Mapping[str, str] | None = None, between: Callable[[], object] = lambda: None
+    ) -> SecretValues:
         """The values now. `decisions` are what the person said, by the SHA-256 of a file's bytes: what is sent as it is
-        hides nothing. Blocking; of what did not change only the times are read."""
+        hides nothing. Blocking; of what did not change only the times are read. `between` is called before each file.
+        """
         with self._lock:
-            held, others = self._held()
+            held, others = self._held(between)
             self._sent = sent = _sent(decisions or {})
             key = (
                 frozenset((name, one.digest) for name, one in held),
@@ -137,12 +140,13 @@ class KnownSecrets:
 
     # ── the files ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _held(self) -> tuple[list[tuple[str, _Held]], list[tuple[str, _Held]]]:
+    def _held(self, between: Callable[[], object]) -> tuple[list[tuple[str, _Held]], list[tuple[str, _Held]]]:
         """What each file with a value holds, after its name; and the files of which only their form was looked at."""
         secrets, others = self._paths()
         before, self._files = self._files, {}
         found: list[tuple[str, _Held]] = []
         for path, name in secrets[:MOST_SECRETS]:
+            between()
             if held := self._look_at(path, before, MOST_BYTES, named=True):
                 found.append((name, held))
         for one in self._judge.last if self._judge else ():
@@ -154,6 +158,7 @@ class KnownSecrets:
         for path, name in others[:MOST_OTHERS]:
             if path in self._files:
                 continue
+            between()
             held = self._look_at(path, before, min(LARGEST_OTHER, left), named=False)
             if held is not None:
                 left -= held.stamp[1]

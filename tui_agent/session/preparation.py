@@ -113,8 +113,7 @@ class Preparation:
         await self._workspace.ready()
         await in_background(self._workspace.index.warm)
         await in_background(lambda: (is_secret("a"), governs("a")))  # makes their expressions
-        self._begin()
-        assert self._work is not None
+        assert self._work is not None, "it begins with this"
         await asyncio.wait([self._work])
         await in_background(partial(_look_ahead, self._context()), self._is_open)
 
@@ -140,7 +139,7 @@ def _look_ahead(context: TurnContext) -> None:
     with suppress(TuiAgentError, OSError):  # the request says it
         look_ahead(context)
         pause()
-        context.secrets.look(context.state().secrets)
+        context.secrets.look(context.state().secrets, pause)
 
 
 def _learn_events() -> None:
