@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support.sessions import model_of, open_session, reply
+from support.sessions import ScriptedModel, model_of, open_session, reply
 from support.trees import until
 
 from tui_agent.files import systems
 from tui_agent.log.database import LogWriter
 from tui_agent.log.journal import SLOW
+from tui_agent.model.client import Chunk, ModelRequest, TextChunk
 from tui_agent.session.session import Session
 
 PATIENCE = 20.0
+#: What SQLite calls it if each commit waits for the disk.
+SYNCED = 2
 CHANGES = [{"path": f"{name}.txt", "content": "two\n"} for name in "abc"]
 
 
@@ -61,7 +64,7 @@ class SlowDisk:
 
 @contextmanager
 def slow(home: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[SlowDisk]:
-    disk, sync, commit = SlowDisk(), systems.sync, LogWriter.commit
+    disk, sync, commit, end = SlowDisk(), systems.sync, LogWriter.commit, LogWriter.end
 
     def sync_slowly(descriptor: int) -> None:
         if os.readlink(f"/proc/self/fd/{descriptor}").startswith(str(home)):
@@ -69,12 +72,18 @@ def slow(home: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[SlowDisk]:
         sync(descriptor)
 
     def commit_slowly(writer: LogWriter) -> None:
-        disk.wait()
+        if writer.connection.execute("PRAGMA synchronous").fetchone() == (SYNCED,):
+            disk.wait()
         commit(writer)
+
+    def end_slowly(writer: LogWriter) -> None:
+        disk.wait()
+        end(writer)
 
     with monkeypatch.context() as patched:
         patched.setattr(systems, "sync", sync_slowly)
         patched.setattr(LogWriter, "commit", commit_slowly)
+        patched.setattr(LogWriter, "end", end_slowly)
         try:
             yield disk
         finally:
@@ -97,6 +106,18 @@ async def after(disk: SlowDisk, rounds: int, work: asyncio.Task[None]) -> None:
 
 async def said(session: Session) -> None:
     await session.chat.submit("Change a.txt, b.txt and c.txt")
+
+
+class Silent(ScriptedModel):
+    """Never answers."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        await asyncio.Event().wait()
+        yield TextChunk("")
+
+
+def silent(session: Session) -> None:
+    session.models.model = Silent([])
 
 
 async def asked(session: Session, requests: int) -> None:
@@ -144,3 +165,20 @@ async def test_what_is_waited_for_is_said(tmp_path: Path, monkeypatch: pytest.Mo
     ends = ("write files", "what will be written", "what the files will hold", "files in their places")
     assert [word.endswith(end) for word, end in zip(words, (*ends, SLOW), strict=False)] == [True] * 5
     assert "waiting for the disk to save a.txt" in words[5:]
+
+
+async def test_quitting_waits_for_the_disk_once_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many records the session leaves: what is typed, the end of a turn, what was in its queue."""
+    monkeypatch.setattr("tui_agent.log.waits.SAY_AFTER", 0.0)
+    said: list[str] = []
+    async with open_session(tmp_path, prepare=silent) as session:
+        await session.chat.submit("Change a.txt")
+        await session.chat.submit("and then b.txt")
+        with slow(session.folders.data, monkeypatch) as disk:
+            session.chat.set_draft("typed")
+            await after(disk, 1, asyncio.create_task(session.close(say=said.append)))
+    assert SLOW in said
+    async with open_session(tmp_path, [], session="last") as session:
+        assert session.state.input.draft == "typed"

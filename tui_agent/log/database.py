@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tui_agent.errors import Damaged, NotKept, SessionError, TooNew
+from tui_agent.files import systems
 from tui_agent.files.names import shown
 from tui_agent.files.private import make_private, open_private, sync_new
 from tui_agent.files.systems import sentence
@@ -141,6 +142,26 @@ class LogWriter:
             self.connection.execute("PRAGMA synchronous = OFF")
             self.set_meta({"begun": True})
         self.connection.execute("PRAGMA synchronous = FULL")
+
+    def sync_at_end(self) -> None:
+        """From now on no commit waits for the disk: `end` does it for all of them, as it has to do anyway."""
+        with suppress(sqlite3.Error):
+            self.connection.execute("PRAGMA synchronous = NORMAL")
+
+    def end(self) -> None:
+        """Make durable what was committed, put it into the file itself, and close that."""
+        with suppress(sqlite3.Error, OSError):
+            busy, written, moved = self.connection.execute("PRAGMA wal_checkpoint").fetchone()
+            if busy or written != moved:  # somebody reads it: it stays in the write-ahead file
+                self._sync_ahead()
+        with suppress(sqlite3.Error):
+            self.connection.close()
+
+    def _sync_ahead(self) -> None:
+        """SQLite has no locks in this file, so that it may be opened and closed here."""
+        path = self.connection.execute("PRAGMA database_list").fetchone()[2]
+        with open(f"{path}-wal", "rb") as ahead:
+            systems.sync(ahead.fileno())
 
     def begin(self) -> None:
         self._before = self.number

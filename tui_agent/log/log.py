@@ -115,7 +115,7 @@ class Log:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         #: Guards `_closed` and `_ended`, so that no job comes behind the last one that the thread takes.
         self._putting = threading.Lock()
-        self._closed = False
+        self._closed = self._ending = False
         self._ended: SessionError | None = None
         self._thread = threading.Thread(target=self._run, name="session log", daemon=True)
         self._thread.start()
@@ -213,8 +213,14 @@ class Log:
         self._settle()
         return self._writer.number
 
+    def sync_at_end(self) -> None:
+        """What comes from now on is durable when `close` has returned, and not before: on a slow disk each record that
+        a session leaves at its end would be waited for by itself."""
+        self._ending = True
+
     def close(self) -> None:
         """Write what waits, and end. A second time does nothing."""
+        self.sync_at_end()
         with self._putting:
             if self._closed:
                 return
@@ -252,8 +258,7 @@ class Log:
             _log.exception("the log's thread ended")
             self._end(error, taken)
         finally:
-            with suppress(sqlite3.Error):
-                self._writer.connection.close()
+            self._writer.end()
             if self._first is not None:
                 self._first.close()
 
@@ -287,6 +292,8 @@ class Log:
         if not jobs:
             return
         try:
+            if self._ending:
+                self._writer.sync_at_end()
             self.before_commit()
             if self._first is not None:
                 self._first.try_again()

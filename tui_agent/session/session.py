@@ -19,7 +19,7 @@ from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log import recovery
 from tui_agent.log.calls import call
 from tui_agent.log.directory import LOG
-from tui_agent.log.journal import Journal
+from tui_agent.log.journal import SLOW, Journal
 from tui_agent.log.snapshot import SnapshotWriter
 from tui_agent.log.storage import Storage
 from tui_agent.model.client import Model
@@ -60,6 +60,8 @@ from tui_agent.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
     from tui_agent.turn.context import TurnContext
+#: What is waited for at the end, before what is kept.
+STILL_RUNS = "waiting for what still runs to end"
 
 
 class Session:
@@ -213,15 +215,23 @@ class Session:
         await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
 
     @call(changes=False)
-    async def close(self, within: float | None = None) -> None:
+    async def close(
+        self, within: float | None = None, say: Callable[[str], object] = lambda words: None
+    ) -> None:
         """Stop what runs, end the children, keep what grows, and release the session.
 
         A fault in one of these keeps none from the others. What has not ended `within` so many seconds is left as
-        it is: the session is kept and released all the same.
+        it is: the session is kept and released all the same. `say` is given the words for what takes longer than a
+        second.
         """
         if self._follower is not None:
             self._follower.stop()
+        if self.storage.log is not None:
+            self.storage.log.sync_at_end()
         async with AsyncExitStack() as last:  # what was pushed first ends last
+            last.callback(self.subscribe(partial(_say_what_is_waited_for, say)))
+            say(self.state.session.waits_for)
+            last.enter_context(self.journal.waits.on(SLOW))
             if self.storage.lock is not None:
                 last.callback(self.storage.lock.release)
             if self.storage.log is not None:
@@ -230,7 +240,8 @@ class Session:
             last.push_async_callback(asyncio.to_thread, self.storage.blobs.flush)
             try:
                 async with asyncio.timeout(within):
-                    await self._wind_down()
+                    with self.journal.waits.on(STILL_RUNS):
+                        await self._wind_down()
             except TimeoutError:
                 pass
 
@@ -426,3 +437,8 @@ class Session:
         await self.models.get_ready()
         apart = with_fields(self._turn_context(), model=self.models.apart(), requests=Allowance())
         return await draft_message(apart, changes, self.journal.record)
+
+
+def _say_what_is_waited_for(say: Callable[[str], object], event: e.Event, _: State) -> None:
+    if isinstance(event, e.WaitingChanged):
+        say(event.waits_for)

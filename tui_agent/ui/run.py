@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -68,6 +69,14 @@ def run_app(
         open_session, pick_from = partial(reopen, app.next), None
 
 
+def _say(words: str) -> None:
+    """Below the screen that was given back."""
+    if words:
+        with suppress(OSError):  # the terminal may be gone
+            sys.stderr.write(f"tui-agent: {words} …\n")
+            sys.stderr.flush()
+
+
 def _end_at_last(number: int) -> None:
     """End the process when closing has not ended it: the kernel releases the lock, and the children end with us."""
     time.sleep(END_WITHIN)
@@ -89,7 +98,7 @@ async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | Non
         await app.run_async()
     finally:
         if app.session:
-            await app.session.close(within=CLOSE_AT_SIGNAL if app.signal else None)
+            await app.session.close(CLOSE_AT_SIGNAL if app.signal else None, _say)
         if at_last is not None and not app.signal:
             await at_last()
         if app.signal:
