@@ -325,6 +325,36 @@ def test_what_is_inside_a_thought_is_not_carried_out(
         assert "Nothing to do." in reply.message
 
 
+OTHER_ASIDES = [
+    "{{thinking}}…{{/thinking}}", "{thinking}…{/thinking}", "{% thinking %}…{% endthinking %}",
+    "[[think]]…[[/think]]", "<|im_start|>think…<|im_end|>",
+    "<|im_start|>assistant thought…<|im_end|>", "<|channel>thought…<channel|>",
+    "<|channel|>thinking<|message|>…<|end|>", "«think»…«/think»", "【思考】…【/思考】", "<思考>…</思考>",
+    "<denken>…</denken>", "[ANALYSIS]…[/ANALYSIS]", ":::thinking…:::", "::: details Thoughts…:::",
+    "<｜think｜>…<｜/think｜>", "<|begin▁of▁thought|>…<|end▁of▁thought|>",
+    "<|thinking_start|>…<|thinking_end|>", "< think >…</ think >", "<think\n>…</think>",
+    "%%thinking%%…%%/thinking%%", "<!--think-->…<!--/think-->", "/* thinking */…/* end thinking */",
+    "<thoughts>…</thought>", "<thinking>…</think>", "[think]…</think>",
+    "<размышления>…</размышления>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("aside", OTHER_ASIDES)
+def test_signs_and_languages_of_thoughts_are_many(aside: str) -> None:
+    text = f"{aside.replace('…', f'{chr(10)}{BLOCK}{chr(10)}')}\n\nNothing to do."
+    for words, dialect in (("", "tools"), ("I looked at it.\n\n", "structured")):
+        reply = read(words + text, dialect, size=7)
+        assert (reply.changes, reply.offered) == ((), ())
+        assert "Nothing to do." in reply.message
+
+
+@pytest.mark.parametrize(
+    "line", ["[analysis]", "{{ reasoning }}", "**Thoughts**", "(rationale)", "/* internal */"]
+)
+def test_a_name_in_signs_that_nothing_ends_is_no_thought(line: str) -> None:
+    assert len(read(f"{line}\n\n{BLOCK}").changes) == 1
+
+
 @pytest.mark.parametrize(
     "content",
     [

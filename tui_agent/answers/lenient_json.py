@@ -22,7 +22,7 @@ from tui_agent.files.numbers import LONGEST_NUMBER, based_number
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _HALF = re.compile("[\ud800-\udfff]")
 _PAIRS = re.compile("(?:[\ud800-\udbff][\udc00-\udfff])+")
-_LONE = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+_LONE = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
 #: So many characters are looked at together.
 _SLICE = 100_000
 _NAMED = {
@@ -79,10 +79,19 @@ def joined(text: str) -> str:
     parts, at = [], 0
     while at < len(text):
         end = at + _SLICE
-        end += "\ud800" <= text[end - 1 : end] <= "\udbff"  # its other half may follow
-        parts.append(paired(text[at:end]).translate(_LONE))
+        end += _PAIRS.match(text, end - 1) is not None
+        parts.append(_joined(text[at:end]))
         at = end
     return "".join(parts)
+
+
+def _joined(text: str) -> str:
+    """By what codecs do quickly with many halves: each lone one is three bytes, each of which is U+FFFD again."""
+    if _PAIRS.search(text) is None and "\ufffd" not in text:
+        return (
+            text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").replace("\ufffd" * 3, "\ufffd")
+        )
+    return _LONE.sub("\ufffd", text).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 #: Deeper than any shape that we read; what is deeper is not a reply.

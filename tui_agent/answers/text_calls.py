@@ -269,7 +269,8 @@ def _implicit(
         reply = None if found else _reply(value, alone)
         if not found and reply is None:
             continue
-        shown = not alone and len(taken) < _MOST_CALLS and is_shown(*beside(text, begin, end))
+        floor = taken[-1][1] if replies or calls else 0
+        shown = not alone and len(taken) < _MOST_CALLS and is_shown(*beside(text, begin, end, floor))
         if len(calls) < _MOST_CALLS:
             calls += [replace(call, shown=shown) for call in found]
         if reply is not None:

@@ -21,10 +21,11 @@ _AFTER = late(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z"
 #: that ends with one of these words is one too.
 _WORDS = (
     "think(?:s|ing)?|thoughts?|reason(?:s|ing)?|reflect(?:s|ing|ions?)?|monologues?|scratch(?:pad)?|deliberations?"
-    "|brainstorm(?:ing)?|rationale|introspection|pondering|critique"
+    "|brainstorm(?:ing)?|rationale|introspection|ponder(?:ing)?|critique|思考|思维|推理|推論|размышлени[ея]|мысли"
+    "|рассуждени[ея]|denken|gedanken|pens[ée]es?|réflexion|pensamiento|razonamiento|raciocínio|pensiero"
 )
 _NAMES = (
-    rf"[a-z_-]{{0,20}}?(?:{_WORDS})(?:[_-]?process|[_-][a-z_-]{{1,20}})?|analysis|chain[_-]of[_-]\w{{1,12}}|cot|internal"
+    rf"[a-z_-]{{0,20}}?(?:{_WORDS})(?:[_-]?process|[_-][a-z_-]{{1,20}}?)?|analysis|chain[_-]of[_-]\w{{1,12}}|cot|internal"
     "|musings?"
 )
 #: Tags and comments around what is shown and never meant.
@@ -33,12 +34,14 @@ _LONGEST_TAG = 120
 #: So many thoughts before the answer are told apart while they come, all others when it is there.
 _MOST_LEADING = 1_000
 _SPACE = late(r"\s*")
-_ATTRIBUTES = r"(?:[ \t][^<>\n]{0,80})?"
+_ATTRIBUTES = r"(?:[ \t][^<>\n]{0,80})?\n?"
 _OPENS = (
-    rf"<(?=[a-z][^<>\n]{{0,160}}>)(?P<angle>(?:[a-z]{{1,12}}+:)?(?:{_NAMES})){_ATTRIBUTES}>"
+    rf"<[ \t]?(?=[^\W\d_][^<>]{{0,160}}>)(?P<angle>(?:[a-z]{{1,12}}+:)?(?:{_NAMES})){_ATTRIBUTES}>"
     rf"|\[(?P<square>(?:think|thought|reason)[a-z]{{0,9}})\]|◁(?P<triangle>{_NAMES})▷"
-    rf"|<\|(?P<start>start|begin)_(?:of_)?(?P<bar>{_NAMES})\|>|<\|(?P<plain>{_NAMES})\|>"
-    r"|(?P<harmony>(?:<\|start\|>assistant)?<\|channel\|>analysis<\|message\|>)|(?P<unused><unused94>)thought\b"
+    rf"|<[|｜](?P<start>start|begin)[_▁](?:of[_▁])?(?P<bar>{_NAMES})[|｜]>"
+    rf"|<[|｜](?P<plain>{_NAMES})(?:_start)?[|｜]>"
+    rf"|(?P<harmony>(?:<\|start\|>assistant)?<\|channel\|>(?:{_NAMES})<\|message\|>)|(?P<unused><unused94>)thought\b"
+    rf"|<\|im_start\|>(?:assistant[ \t]+)?(?P<role>{_NAMES})\b|<\|channel>(?P<channel>{_NAMES})\b"
 )
 _THOUGHT = late(rf"\s*(?:{_OPENS})", re.IGNORECASE)
 _HEAD = late(r"\s*(?:<\|start\|>assistant)?(?:<\|channel\|>(?:final|commentary)<\|message\|>)?")
@@ -49,7 +52,8 @@ _HEADS = (
 #: The beginning of a tag, as far as it came.
 _MAY_OPEN = late(
     r"(?:<(?:[a-z]{1,12}:?[a-z_-]{0,40}(?:[ \t][^<>\n]{0,80})?)?"
-    r"|<unused9?4?>?[though]{0,7}|<\|[a-z_]{0,40}\|?|\[[a-z_]{0,20}|◁[a-z_]{0,20})\Z",
+    r"|<unused9?4?>?[though]{0,7}|<[|｜][a-z_▁]{0,40}[|｜]?|\[[a-z_]{0,20}|◁[a-z_]{0,20}"
+    r"|<\|(?:im_start\|>(?:assistant[ \t]*)?|channel>|channel\|>)[a-z_-]{0,40})\Z",
     re.IGNORECASE,
 )
 _HARMONY_END = late(r"<\|end\|>|(?=<\|start\|>|<\|channel\|>)")
@@ -67,17 +71,18 @@ def _end_of(opening: re.Match[str]) -> re.Pattern[str] | Late:
     """What ends the thought that begins so."""
     if opening["harmony"]:
         return _HARMONY_END
-    if opening["unused"]:
-        return re.compile("<unused95>")
+    for sign, end in (("unused", "<unused95>"), ("role", r"<\|im_end\|>"), ("channel", r"<channel\|>")):
+        if opening[sign]:
+            return re.compile(end)
     kind = next(kind for kind in ("angle", "square", "triangle", "bar", "plain") if opening[kind])
-    return _end_of_tag(kind, opening[kind].lower())
+    return _end_of_tag(kind, opening[kind].lower().removesuffix("_start"))
 
 
 @lru_cache(100)
 def _end_of_tag(kind: str, name: str) -> re.Pattern[str]:
     name = re.escape(name)
-    ends = {"angle": rf"</{name}[ \t]*>", "square": rf"\[/{name}\]", "triangle": rf"◁/{name}▷"}
-    other = rf"<\|end_(?:of_)?{name}\|>|<\|/{name}\|>|</{name}>"
+    ends = {"angle": rf"<[ \t]?/[ \t]?{name}\s*>", "square": rf"\[/{name}\]", "triangle": rf"◁/{name}▷"}
+    other = rf"<[|｜](?:end[_▁](?:of[_▁])?|/){name}[|｜]>|<[|｜]{name}_end[|｜]>|</{name}>"
     return re.compile(ends.get(kind, other), re.IGNORECASE)
 
 
@@ -142,9 +147,15 @@ class ThoughtFilter:
     def rest(self) -> str:
         """The answer in what is held back, when nothing more comes."""
         self._begun = True
-        if self.unfinished:
-            self._thoughts.append(self._held)
-            self._held = ""
+        if self._ends is not None:
+            thought = self.thought + self._held
+            other = _UNOPENED_END.search(thought) if "/" in thought else None
+            if other:
+                self._thoughts[:], self._told = [thought[: other.start()]], 1
+                self._held, self._ends = thought[other.end() :], None
+            else:
+                self._thoughts.append(self._held)
+                self._held = ""
         held, self._held = self._held, ""
         head = _HEAD.match(held)
         return held[head.end() :] if head and head[0].strip() else held
@@ -162,18 +173,31 @@ _PLAIN_NAMES = (
 )
 _PLAIN = late(rf"(?:{_PLAIN_NAMES}|{TAGS})|.*(?:tool|function|call|answer|patch|diff|edit).*", re.IGNORECASE)
 _OTHER = rf"<(?=[a-z][^<>\n]{{0,160}}>)(?P<other>[a-z][\w:.-]{{0,40}}){_ATTRIBUTES}>"
+#: Signs in which some put such a name, by what closes them: `{{thinking}}` to `{{/thinking}}`, `<!--think-->`. Without
+#: that end it is something else.
+_PAIRS = {
+    "<!--": "-->", "/*": "*/", "{{": "}}", "{%": "%}", "{": "}", "[[": "]]", "[": "]", "((": "))", "(": ")",
+    "«": "»", "【": "】", "《": "》", "⟨": "⟩", "&lt;": "&gt;", "<<": ">>", "%%": "%%", "***": "***", "**": "**",
+}  # fmt: skip
+_MARKED = (
+    rf"(?P<mark>{'|'.join(map(re.escape, _PAIRS))})[ \t]?(?P<marked>{_NAMES}):?[ \t]?"
+    rf"(?:{'|'.join(sorted(map(re.escape, {*_PAIRS.values()})))})"
+    rf"|(?P<colons>:{{3,}})[ \t]?(?:\w{{1,12}}[ \t])?(?:{_NAMES})[ \t]*$"
+)
 #: Lines at which something begins whose text is its own, or in which a thought begins.
 _BEGINNING = late(
     r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(?P<fence>`{3,}|~{3,})"
     r"|(?P<block>(?P<sign><{5,9}|-{5,9}) ?SEARCH>?[ \t]*$)|(?P<patch>\*\*\* Begin Patch)"
     r"|(?P<hunk>@@ )|(?P<call><tool_call>|<function=|<function_calls>|\[TOOL_CALLS\])"
+    rf"|{_OPENS}|{_MARKED}"
     r"|(?P<json>[{\[][ \t]*(?=[\"'{\[\n]))"
-    rf"|{_OPENS}|{_SHOWN}|{_OTHER})",
+    rf"|{_SHOWN}|{_OTHER})",
     re.MULTILINE | re.IGNORECASE,
 )
 #: Without one of these there is nothing to be found, and behind so many lines that could be it nobody looks.
 _ANY = late(
-    r"^[ \t]*(?:[-*+\d.)]{1,9}[ \t]+)?(?:<[!|a-z]|\[(?:think|thought|reason)|◁)"
+    r"^[ \t]*(?:[-*+\d.)]{1,9}[ \t]+)?(?:<[ \t]?[!|｜\w]|\[(?:think|thought|reason)|◁)"
+    rf"|^[ \t]*(?:[\[({{«【《⟨%*:]{{1,3}}|<<|/\*|<!--|&lt;)[ \t]?(?:\w{{1,12}}[ \t])?(?:{_NAMES})"
     rf"|^[ \t]*[`~]{{3,}}[ \t]*(?:{_NAMES})[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -181,7 +205,22 @@ _THOUGHT_FENCE = late(rf"(?:{_NAMES})[ \t]*$", re.IGNORECASE | re.MULTILINE)
 #: So many tags that nothing closes are looked for to the end of the answer.
 _MOST_OPEN = 40
 #: The ends of tags, and stems of what may be left open: one of these is in every text with an aside.
-_ENDS = ("</", "-->", "[/", "◁", "<|", "<unused95>")
+_ENDS = (
+    "</",
+    "< /",
+    "-->",
+    "[/",
+    "◁",
+    "<|",
+    "<｜",
+    "<unused95>",
+    "思",
+    "推",
+    "мысл",
+    "рассужд",
+    "pens",
+    "denken",
+)
 _STEMS = (
     "think",
     "thought",
@@ -195,6 +234,7 @@ _STEMS = (
 )
 _STEMS += ("introspect", "ponder", "critique", "analysis", "chain", "cot", "internal", "musing")
 _MOST_TRIES = 20_000
+_SLICE = 200_000
 _DIFF_LINE = late(r"(?:[ +\-\\@][^\n]*|(?:diff --git |index |--- |\+\+\+ )[^\n]*)?(?:\n|\Z)")
 _CALL_ENDS = {
     "<tool_call>": "</tool_call>",
@@ -221,9 +261,9 @@ def asides(text: str) -> Iterator[Aside]:
     """The thoughts and comments that begin on a line of their own outside of all that has a text of its own."""
     at = tries = 0
     missing: set[str] = set()
-    if not _may_hold_tags(text) or not _ANY.search(text):
+    if not _may_hold_tags(text) or not _next(_ANY, text, 0):
         return
-    while at < len(text) and tries < _MOST_TRIES and (found := _BEGINNING.search(text, at)):
+    while at < len(text) and tries < _MOST_TRIES and (found := _next(_BEGINNING, text, at)):
         tries += 1
         if own := _own_end(text, found, missing):
             if found["fence"] and _THOUGHT_FENCE.match(text, found.end()):
@@ -238,9 +278,10 @@ def asides(text: str) -> Iterator[Aside]:
         if ends.pattern in missing:
             at = found.end()
             continue
-        end = ends.search(text, found.end())
         thought = not (found["shown"] or found["comment"] or tag)
-        if end is None and thought and not text[found.end() : _line_end(text, found.end())].strip():
+        certain = thought and not (found["marked"] or found["colons"])
+        end = ends.search(text, found.end()) or (_UNOPENED_END.search(text, found.end()) if certain else None)
+        if end is None and certain and not text[found.end() : _line_end(text, found.end())].strip():
             yield Aside(found.end() - len(found[0].lstrip()), len(text), True, text[found.end() :], False)
             return
         if end is None:
@@ -253,6 +294,16 @@ def asides(text: str) -> Iterator[Aside]:
         at = close
 
 
+def _next(wanted: Late, text: str, at: int) -> re.Match[str] | None:
+    """The next line at which something is found; looked for in slices, none of which holds the interpreter for long."""
+    while at < len(text):
+        end = _line_end(text, at + _SLICE)
+        if found := wanted.search(text, at, end):
+            return found
+        at = end
+    return None
+
+
 def _may_hold_tags(text: str) -> bool:
     if any(sign in text for sign in _ENDS):
         return True
@@ -263,6 +314,12 @@ def _may_hold_tags(text: str) -> bool:
 def _closing(found: re.Match[str]) -> re.Pattern[str] | Late:
     if found["comment"]:
         return re.compile("-->")
+    if found["colons"]:
+        return re.compile(rf"^[ \t]*{found['colons']}[ \t]*$", re.MULTILINE)
+    if found["marked"]:
+        mark, name = re.escape(found["mark"]), re.escape(found["marked"])
+        ends = rf"{mark}[ \t]?(?:/|end[_ ]?)[ \t]?{name}[ \t]?{re.escape(_PAIRS[found['mark']])}"
+        return re.compile(ends, re.IGNORECASE)
     if name := found["shown"] or found["other"]:
         return re.compile(rf"</{re.escape(name)}[ \t]*>", re.IGNORECASE)
     return _end_of(found)
@@ -333,7 +390,7 @@ def _json_end(text: str, at: int, missing: set[str]) -> int:
 def unopened(text: str) -> int:
     """The place after a thought whose beginning is not in the answer; 0 where there is none."""
     signs = any(sign in text for sign in ("</", "[/", "◁/"))
-    end = _UNOPENED_END.search(text) if signs else None
+    end = _next(_UNOPENED_END, text, 0) if signs else None
     if end is None:
         return 0
     before = text[: end.start()]
