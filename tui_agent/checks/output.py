@@ -51,7 +51,7 @@ _COUNTED: Mapping[str, str] = {
 } | {"expected failures": "left", "unexpected successes": "failed"}
 _MARK = late("<[NS]>")
 _PATH = r"([\w./@+-]{1,400})"
-_ANSI = late(r"\x1b\[[0-9;:?]{0,60}[@-~]")
+_ANSI = late(r"\x1b(?:\[[0-9;:?]{0,60}[@-~]|\][^\n\x07\x1b]{0,2000}(?:\x07|\x1b\\)?|[()]\w)")
 #: What leads back to the first column.
 _LINE_START = late(r"\x1b\[[01]?G")
 #: Where a name ends with its line.
@@ -98,6 +98,7 @@ class Runner:
         if not runs:
             return None
         if self._each:
+            runs = list({run[0]: run for run in runs}.values())  # some say all again in the end
             return Outcome(None, len(runs), _names(runs))
         counted = [_numbers(run) for run in (runs if self._adds else runs[-1:])]
         passed = [one[0] for one in counted if one[0] is not None]
@@ -154,20 +155,24 @@ def _names(found: Iterable[re.Match[str]]) -> tuple[str, ...]:
     return tuple(names[:MOST_FAILURES])
 
 
+_PYTEST_FAILURE = (
+    r"^(?:FAILED|ERROR|(?:\[[^\]\n]{0,200}\] )?(?:\([^)\n]{0,200}\) )?SUBFAIL(?:ED)?(?:[(\[][^\n]{0,200}?[)\]])?) "
+    r"([^\s:\[][^\n\[]{0,400}?(?:\[[^\n]{0,300}?\](?= - |$))?)(?: - [^\n]*)?$"
+)
 #: Each runner by its summary; the first that fits counts. No expression repeats a class that matches across lines, and
 #: each begins at a line, so that an output is read in linear time.
 RUNNERS: Sequence[Runner] = (
     Runner(
         "pytest",
         r"^(?:={1,200} )?(?P<counts><N> [a-z]{1,20}(?:, <N> (?:subtests )?[a-z]{1,20}){0,8}|no tests ran) in <S>s\b",
-        r"^(?:FAILED|ERROR|(?:\[[^\]\n]{0,200}\] )?(?:\([^)\n]{0,200}\) )?SUBFAIL(?:ED)?(?:[(\[][^\n]{0,200}?[)\]])?) "
-        r"([^\s:\[][^\n\[]{0,400}?(?:\[[^\n]{0,300}?\](?= - |$))?)(?: - [^\n]*)?$",
+        _PYTEST_FAILURE,
     ),
     Runner(
         "unittest",
         r"^Ran (?P<total><N>) tests? in <S>s\n\n(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)\n]{0,200})\))?",
         r"^(?:FAIL|ERROR): ([^\n]{1,300})$",
     ),
+    Runner("pytest -qq", _PYTEST_FAILURE, sign=".py::", each=True),
     Runner(
         "cargo nextest",
         r"^[ \t]{0,20}Summary \[[^\]\n]{1,30}\][ \t]{1,20}(?:<N>/)?<N> tests? run: (?P<counts>[^\n]{1,200})",
@@ -204,6 +209,7 @@ RUNNERS: Sequence[Runner] = (
         r"^[ \t]{0,80}not ok <N> -? ?(?![^\n]{0,300}# (?:SKIP|TODO))([^\n]{1,300})\n"
         r"[ \t]{1,80}---\n(?!(?:[ \t]{1,80}(?:duration_ms|type|location): [^\n]{0,300}\n){0,3}"
         r"[ \t]{1,80}failureType: 'subtestsFailed')",
+        r"^not ok <N> ([^-#\n][^\n]{0,300})$",  # that of mocha
         r"^test at (\S{1,300}):<N>:<N>\n✖ ([^\n]{1,300}?)(?: \([\d.]{1,20}m?s\))?$",
         adds=True,
     ),
@@ -358,7 +364,8 @@ LINTERS: Sequence[Runner] = (
     Runner(
         "mypy, ruff, tsc",
         r"^(?:Found (?P<failed><N>) (?:errors?|diagnostics?)|[ \t]{1,4}INFO (?P<errors><N>) errors?)\b",
-        rf"^{_PATH}(?::\d{{1,9}}){{1,2}}: (error: [^\n]{{1,300}}|[A-Z]{{1,5}}\d{{2,5}} [^\n]{{1,300}})",
+        rf"^{_PATH}(?::\d{{1,9}}){{1,2}}: "
+        rf"(error(?:\[[\w-]{{1,80}}\]|:) [^\n]{{1,300}}|[A-Z]{{1,5}}\d{{2,5}} [^\n]{{1,300}})",
         rf"^{_PATH}:\d{{1,9}}:\d{{1,9}} - error (TS\d{{1,9}}: [^\n]{{1,300}})",
         _ABOVE_PLACE,
         rf"^{_PATH}(?::\d{{1,9}}:\d{{1,9}})? "
@@ -373,13 +380,29 @@ LINTERS: Sequence[Runner] = (
     Runner("all well", r"^(?:Success: no issues found|All checks passed!)"),
     Runner(
         "tsc",
-        r"^(\S[^\n(]{0,400})\(\d{1,9},\d{1,9}\): error (TS\d{1,9}: [^\n]{1,300})",
+        r"^(?:(\S[^\n(]{0,400})\(\d{1,9},\d{1,9}\): )?error ([A-Z]{2,8}\d{1,9}: [^\n]{1,300})",
         each=True,
     ),
     Runner(
         "flake8, pylint",
-        rf"^{_PATH}:\d{{1,9}}:\d{{1,9}}: ([A-Z]{{1,4}}\d{{2,5}}:? [^\n]{{1,300}})",
+        rf"^{_PATH}:\d{{1,9}}(?::\d{{1,9}})?: (\[?[A-Z]{{1,4}}\d{{2,5}}[\](:]?[^\n]{{1,300}})",
         each=True,
+    ),
+    Runner(
+        "eslint by line",
+        rf"^{_PATH}: line \d{{1,9}}, col \d{{1,9}}, (Error - [^\n]{{1,300}})"
+        rf"|^{_PATH}:\d{{1,9}}:\d{{1,9}}: ([^\n]{{1,300}} \[Error[^\]\n]{{0,100}}\])$",
+        each=True,
+    ),
+    Runner(
+        "maven, without tests", rf"^\[ERROR\] {_PATH}:\[\d{{1,9}},\d{{1,9}}\] ([^\n]{{1,300}})", each=True
+    ),
+    Runner("kotlinc", rf"^e: (?:file://)?{_PATH}:\d{{1,9}}:\d{{1,9}}:? ([^\n]{{1,300}})", each=True),
+    Runner(
+        "javac",
+        r"^(?P<failed><N>) errors?$",
+        r"^(?::\w{1,80})?([\w./@+-]{1,400}\.java):\d{1,9}: (error: [^\n]{1,300})",
+        sign=".java:",
     ),
     Runner("go build, go vet", r"^(?:vet: )?(\S{1,300}\.go):<N>:<N>: ([^\n]{1,300})$", each=True),
     Runner(

@@ -23,7 +23,7 @@ _LOCATED = late(
     r"(?:"
     r":(?:line )?(?P<colon>\d{1,9})(?!\d)"
     r"|[\"']?,? (?:on |at )?lines? (?P<word>\d{1,9})"
-    r"|: (?:line )?(?P<shell>\d{1,9}):"
+    r"|: (?:(?P<shell>\d{1,9}):|line (?P<named>\d{1,9})[:,])"
     r"|\((?P<round>\d{1,9})(?:,\d{1,9})?\)"
     r"|:\[(?P<square>\d{1,9}),\d{1,9}\]"
     r"|[ \t]{1,80}(?P<apart>\d{1,9}):\d{1,9}(?!\d)"
@@ -87,7 +87,7 @@ def _located(output: str) -> Iterator[tuple[str, int]]:
 
 
 _STEPS = late(r"^(?:\.{1,2}/){1,100}")
-_LINES = ("colon", "word", "shell", "round", "square", "apart", "behind")
+_LINES = ("colon", "word", "shell", "named", "round", "square", "apart", "behind")
 
 
 def _cleaned(path: str) -> str:
