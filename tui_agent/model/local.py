@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import time
+from collections import ChainMap
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -404,7 +405,7 @@ class LocalModels:
         return place
 
     def _place(self, model: str) -> _Place | None:
-        environment = {**self._environment, **self.memory.variables(model), **os.environ}
+        environment = ChainMap(os.environ, self.memory.variables(model), self._environment)
         address, provider = servers.address_of(model, environment), provider_of(model)
         if not address or provider is None:
             return None
