@@ -167,7 +167,8 @@ class Applier:
         decided = await asyncio.to_thread(apply, change, base, new, OnDisk(now.text, now.md5), picks)
         if isinstance(decided, Conflict):
             raise EditFailed(
-                f"{decided.path}: {decided.reason}", "look at both, then skip the change or ask again"
+                f"{decided.path}: {decided.reason}",
+                "choose a side in the review, skip the change, or ask again",
             )
         targets = [Target(now, None)]
         if not decided.rename_to:
@@ -186,14 +187,15 @@ class Applier:
         return Resolved(change, picked(change, picks), decided, tuple(targets), in_part)
 
     async def _refuse(self, refused: Sequence[tuple[Change, TuiAgentError]]) -> None:
-        for change, error in refused:
+        reasons = [str(error).removeprefix(f"{change.path}: ") for change, error in refused]
+        for (change, error), reason in zip(refused, reasons, strict=True):
             if change.state != "failed":
                 await self._journal.record(
-                    e.ChangeMoved(change.id, "conflict", reason=str(error)),
+                    e.ChangeMoved(change.id, "conflict", reason=reason),
                     e.ModelOwesNews(f"{change.called} could not be applied: {error.what}."),
                 )
         names = ", ".join(change.path for change, _ in refused)
-        raise EditFailed(f"Nothing was written, {names} conflicts", str(refused[0][1]))
+        raise EditFailed(f"Nothing was written, {names} conflicts", reasons[0])
 
     async def _write(self, resolved: Sequence[Resolved]) -> None:
         state = self._journal.store.state

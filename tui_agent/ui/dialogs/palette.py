@@ -99,4 +99,4 @@ async def show_notices(app: App[object], session: Session) -> None:
     def rows(words: str) -> list[ChooserRow]:
         return notice_rows(words, session.state.notices.items)
 
-    await app.push_screen_wait(Chooser("Notices", rows, following=session.subscribe))
+    await app.push_screen_wait(Chooser("Messages", rows, following=session.subscribe))
