@@ -114,7 +114,7 @@ PHRASES: dict[str, Sequence[str]] = {
     ),
 }
 #: What is typed seldom, since it takes long: a screen with other panes.
-SELDOM = (LEADER + "9",)
+SELDOM = tuple(LEADER + "9" + behind for behind in ("", "x", F4, *(LEADER + key for key in "*;=4in9")))
 FILES = {
     "api.py": "".join(f"def f{n}(url):\n    return get(url, {n})\n\n\n" for n in range(6)),
     "models.py": "class Model:\n    name = ''\n\n    def save(self):\n        pass\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 
 import pytest
 from support.trees import until
@@ -68,18 +68,4 @@ async def test_all_of_it_is_collected_when_it_is_much(
     collector.collect_soon()
     await until(lambda: node() is None)
     assert more
-    collector.close()
-
-
-async def test_a_tuple_that_is_being_made_can_be_finished(idle: list[float]) -> None:
-    collector = Garbage(lambda: idle[0])
-    collector.begin()
-
-    def items() -> Iterator[int]:
-        for number in range(30):
-            if number == 15:
-                collector._collect(0.0)
-            yield number
-
-    assert tuple(items()) == tuple(range(30))
     collector.close()
