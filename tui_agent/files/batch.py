@@ -177,8 +177,9 @@ class _Batch:
         """
         order = sorted(range(len(self.steps)), key=lambda at: self.steps[at].data is None)
         staged = [at for at in order if self.steps[at].data is not None]
+        swept: set[str] = set()
         for at in staged:
-            self._stage(at, sync=False)
+            self._stage(at, sync=False, swept=swept)
         waits("waiting for the disk to take what the files will hold")
         several_at_once(self._sync_staged, staged)
         for at in order:
@@ -231,11 +232,16 @@ class _Batch:
         self.steps[at] = replace(step, data=data, expected=found.md5)
         return found
 
-    def _stage(self, at: int, sync: bool = True) -> None:
+    def _stage(self, at: int, sync: bool = True, swept: set[str] | None = None) -> None:
+        """Write the new content beside its place. A folder that is not among the `swept` ones is swept first."""
         entry, step = self.plan.entries[at], self.steps[at]
         try:
             with self.gate.find(entry.path, "write") as spot:
                 spot.make_parents()
+                folder = os.path.dirname(entry.path)
+                if swept is not None and folder not in swept:
+                    swept.add(folder)
+                    staging.sweep(spot.folder)
                 like = staging.look(spot).status
                 with self.gate.find(step.like, "write") if step.like else nullcontext() as source:
                     staging.stage(

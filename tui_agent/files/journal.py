@@ -150,6 +150,10 @@ def take_back(gate: Gate, blobs: Blobs, journal: BatchJournal) -> list[str]:
 
     Can be broken off and begun again at any point. Raises FileError where a file cannot be put back.
     """
+    for entry in journal.entries:  # all of them first: they may be what fills the disk
+        with suppress(PathRefused, OSError), gate.find(entry.path, "write") as spot:
+            if len(spot.missing) <= 1:
+                staging.discard(spot.folder, entry.temporary)
     said = []
     for entry in reversed(journal.entries):
         sentence = _take_back(gate, blobs, entry)

@@ -24,6 +24,8 @@ from tui_agent.files.walk import Spot
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 20
+#: The names of temporaries of this process that could not be removed when it was done with them.
+_left: set[str] = set()
 #: By how much the clock may have been set since the machine was started, in seconds.
 _CLOCK_SET = 60.0
 
@@ -196,16 +198,21 @@ def discard(folder: int, temporary: str) -> bool:
     """Remove a temporary, which may be gone already; whether it was there."""
     try:
         os.unlink(temporary, dir_fd=folder)
+    except FileNotFoundError:
+        return False
     except OSError:
-        return False  # it was never made, or the disk is beyond help: the next writer here sweeps it
+        _left.add(temporary)  # the next writer here sweeps it
+        return False
+    _left.discard(temporary)
     return True
 
 
 def sweep(folder: int) -> None:
-    """Remove the temporaries in a folder whose process died before it could, or was ended by a power cut."""
+    """Remove the temporaries in a folder that this process could not remove, or whose process died before it could,
+    or was ended by a power cut."""
     for name in os.listdir(folder):
         match = _TEMPORARY.fullmatch(name)
-        if match and (not runs(match[1]) or _is_from_before_the_start(folder, name)):
+        if match and (name in _left or not runs(match[1]) or _is_from_before_the_start(folder, name)):
             discard(folder, name)
 
 
