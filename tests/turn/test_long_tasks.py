@@ -126,6 +126,7 @@ async def test_without_a_price_half_of_the_requests_are_asked_about(work: Path) 
         await send(session)
         assert session.state.turn.limit == "limits.ask_at_cost"
         assert len(model_of(session).requests) == 3
+        assert "limits.requests=… asks later" in session.state.turn.error
     free: list[Reply] = [*([paid(0.0)] * 4), calls(text="Done.")]
     async with open_session(work, free, protocol="tools", overrides=over) as session:
         await send(session)

@@ -22,7 +22,11 @@ from tui_agent.turn.request import Answered
 LOOP = 3
 #: The limit, by the name of its setting.
 ASK_AT_COST = "limits.ask_at_cost"
-GO_ON = "send “continue” to let it go on, or raise it with --set limits.ask_at_cost=…"
+GO_ON = "send “continue” to let it go on, or raise it with --set limits.ask_at_cost=… (0 never asks)"
+#: The same where no price is known, so that half of `limits.requests` stands for it.
+GO_ON_UNPRICED = (
+    "send “continue” to let it go on; --set limits.requests=… asks later, limits.ask_at_cost=0 never"
+)
 #: Results that differ only in how long something took are the same.
 _SECONDS = re.compile(r"\b\d+(?:[.,]\d+)? ?(?:ms|s|sec|seconds)\b")
 
@@ -40,8 +44,9 @@ async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
     digest = hashlib.sha256(f"{ASK_AT_COST}\0{state.session.id}\0{state.turn.first}".encode()).hexdigest()
     if any(one.digest == digest and one.answer == "once" for one in state.permissions):
         return
+    remedy = GO_ON_UNPRICED if state.usage.turn.cost is None else GO_ON
     if context.ask is None:
-        raise LimitReached(what, GO_ON, ASK_AT_COST)
+        raise LimitReached(what, remedy, ASK_AT_COST)
     call = f"cost_{context.turn}_{state.turn.step}"
     decision = PermissionDecision(digest, "", what, what)
     async with context.asking:
@@ -50,7 +55,7 @@ async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
             context.progress.pending.append(answer)
     await emit(e.PermissionDecided(replace(decision, answer="once" if answer.path == "once" else "no")))
     if answer.path != "once":
-        raise LimitReached(what, GO_ON, ASK_AT_COST)
+        raise LimitReached(what, remedy, ASK_AT_COST)
 
 
 def _cost_reached(context: TurnContext) -> str:
