@@ -4,7 +4,7 @@ import pytest
 from support.panes import ThemedApp
 from textual.app import ComposeResult
 
-from tui_agent.ui.component_styles import style_components_when_drawn
+from tui_agent.ui import textual_patches
 from tui_agent.ui.themes import load_palette, theme_of
 from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
@@ -109,7 +109,7 @@ async def test_only_visible_rows_are_drawn(monkeypatch):
 
 
 async def test_the_style_of_a_meaning_is_worked_out_when_it_is_first_drawn_and_again_with_other_colours():
-    style_components_when_drawn()
+    textual_patches.apply()
     app = RowsApp(numbered(2))
     async with app.run_test(size=(20, 5)) as pilot:
         assert set(app.rows._component_styles) == {"ink--accent", "ground--cursor"}

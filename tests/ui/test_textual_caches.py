@@ -28,13 +28,8 @@ from textual.widgets.text_area import TextAreaTheme
 from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.store.files import Buffer
 from tui_agent.ui import garbage as garbage_module
+from tui_agent.ui import textual_patches
 from tui_agent.ui.garbage import QUIET, Garbage
-from tui_agent.ui.textual_caches import (
-    patch_notices,
-    patch_strip_caches,
-    patch_styles_cache,
-    patch_tall_widgets,
-)
 from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.syntax import SyntaxColours
 
@@ -48,12 +43,12 @@ class Small(App[None]):
         return {**super().get_css_variables(), **ours}
 
     def compose(self) -> ComposeResult:
-        patch_styles_cache()
+        textual_patches.apply()
         yield Static("one", id="one")
 
 
 def test_a_tall_widget_is_marked_and_laid_out_without_a_look_at_each_of_its_lines() -> None:
-    patch_tall_widgets()
+    textual_patches.apply()
     lines, tall = StylesCache(), Region(0, 0, 300, 1_000_000)
     lines._cache = {5: Strip.blank(1), 7: Strip.blank(1)}
     lines.set_dirty(tall.shrink((6, 0, 0, 0)))
@@ -85,7 +80,7 @@ async def test_the_drawn_lines_of_widgets_that_are_removed_go_with_them() -> Non
 
 
 def test_a_line_that_a_filter_leaves_as_it_is_stays_the_same_line() -> None:
-    patch_strip_caches()
+    textual_patches.apply()
     line_filter, black = ANSIToTruecolor(DEFAULT_TERMINAL_THEME), Color(0, 0, 0)
     ours = Strip([Segment("a", Style.parse("#ff0000 on #000000")), Segment("b")])
     assert ours.apply_filter(line_filter, black) is ours
@@ -96,7 +91,7 @@ def test_a_line_that_a_filter_leaves_as_it_is_stays_the_same_line() -> None:
 
 
 async def test_nothing_is_left_of_a_notice_that_is_taken_away() -> None:
-    patch_notices()
+    textual_patches.apply()
     async with Small().run_test(notifications=True) as pilot:
         pilot.app.notify("one")
         await pilot.pause()
@@ -155,7 +150,7 @@ class Words(str):
 
 
 async def test_a_line_drawn_at_its_own_width_is_freed_at_once() -> None:
-    patch_strip_caches()
+    textual_patches.apply()
     gc.disable()
     try:
         for drawn in (
@@ -174,7 +169,7 @@ async def test_a_line_drawn_at_its_own_width_is_freed_at_once() -> None:
 
 async def test_lines_are_divided_and_cropped_as_before() -> None:
     plain = Strip([Segment("abcd")], 4)
-    patch_strip_caches()
+    textual_patches.apply()
     assert [part.text for part in plain.divide([2, 4])] == ["ab", "cd"]
     assert [part.text for part in plain.divide([4])] == ["abcd"]
     assert [part.text for part in plain.divide([4, 9])] == ["abcd"]

@@ -17,10 +17,11 @@ from textual import events, on
 from textual.driver import Driver
 from textual.notifications import Notify
 from textual.screen import Screen
+from textual.scrollbar import ScrollBar
 
 from tui_agent.errors import OpenElsewhere, TuiAgentError, UsageError
+from tui_agent.ui import textual_patches
 from tui_agent.ui.actions import APP, bindings_of
-from tui_agent.ui.component_styles import style_components_when_drawn
 from tui_agent.ui.garbage import Garbage
 from tui_agent.ui.host import Choice, Host, Reopen
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
@@ -32,10 +33,9 @@ from tui_agent.ui.signals import given_to_tmux, passed_on
 from tui_agent.ui.sink import counted
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
 from tui_agent.ui.terminal_input import PasteWaits
-from tui_agent.ui.textual_caches import patch_caches
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
-from tui_agent.ui.widgets.scroll_bar import draw_scroll_bars_as_cells
+from tui_agent.ui.widgets.scroll_bar import ScrollBarCells
 from tui_agent.ui.widgets.session_calls import GROUP, ask
 
 if TYPE_CHECKING:
@@ -97,9 +97,8 @@ class WorkspaceApp(Host, inherit_bindings=False):
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
             os.environ.pop("NO_COLOR", None)  # empty means unset, which Textual takes for set
-        patch_caches()
-        draw_scroll_bars_as_cells()
-        style_components_when_drawn()
+        textual_patches.apply()
+        ScrollBar.renderer = ScrollBarCells  # as its documentation says
         super().__init__(driver_class=TerminalDriver)
         self._open_session = open_session
         self._depth = depth or depth_of(self.console.color_system)

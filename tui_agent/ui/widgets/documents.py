@@ -116,6 +116,10 @@ class CodeDocument(SyntaxAwareDocument):
         self.edits += 1
         return result
 
+    def release(self) -> None:
+        """It is no longer shown: its tree and it hold each other in a way that is never collected."""
+        self._syntax_tree = None
+
     def prepare_query(self, query: str) -> Query | None:
         return prepared(self.language, query)
 

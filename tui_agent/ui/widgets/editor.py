@@ -18,7 +18,6 @@ from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaT
 from tui_agent.edits.overlay import Overlay
 from tui_agent.edits.search import Occurrence, Place
 from tui_agent.store.files import Buffer
-from tui_agent.ui.textual_caches import release_document
 from tui_agent.ui.widgets.documents import CodeDocument, PartedLines, ending_of, widest
 from tui_agent.ui.widgets.line_edits import dedent
 from tui_agent.ui.widgets.syntax import LineHighlights, Point, language_of
@@ -115,11 +114,12 @@ class Editor(WritingArea):
         self.length = len(text)
         if isinstance(self.document, CodeDocument) and self.document.parsed < 0:
             self._parse()
-        if before is not None and before is not self.document:
-            release_document(before)
+        if isinstance(before, CodeDocument) and before is not self.document:
+            before.release()
 
     def on_unmount(self) -> None:
-        release_document(self.document)
+        if isinstance(self.document, CodeDocument):
+            self.document.release()
 
     def edit(self, edit: Edit) -> EditResult:
         top = edit.top[0]

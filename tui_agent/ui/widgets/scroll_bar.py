@@ -7,14 +7,10 @@ from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style as CellStyle
 from textual.css.styles import RulesMap
-from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 from textual.style import Style
 from textual.visual import RenderOptions, Visual
-
-
-def draw_scroll_bars_as_cells() -> None:
-    ScrollBar.renderer = ScrollBarCells
 
 
 class ScrollBarCells(ScrollBarRender, Visual):

@@ -1,0 +1,53 @@
+"""Whether a patch may be applied: the private names that it needs are there, with the shape it was written for."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+_log = logging.getLogger(__name__)
+#: `none` skips every patch.
+SWITCH = "TUI_AGENT_PATCHES"
+
+
+def usable(patch: str, *problems: str) -> bool:
+    """Whether a patch may be applied, given what `missing` found; the debug log says why not."""
+    problem = "switched off" if os.environ.get(SWITCH) == "none" else next(filter(None, problems), "")
+    if problem:
+        _say(patch, problem)
+    return not problem
+
+
+@cache
+def _say(patch: str, problem: str) -> None:
+    _log.warning("Textual is not patched, %s: %s", patch, problem)
+
+
+def missing(owner: type, attributes: str = "", **methods: str) -> str:
+    """What this class lacks, as words; empty if nothing.
+
+    `methods` are functions of the class by name, with the names of their parameters; `attributes` are names, parted by
+    spaces, that its methods set or that it declares.
+    """
+    for name, parameters in methods.items():
+        function = inspect.unwrap(getattr(owner, name, None) or _nothing)
+        if " ".join(inspect.signature(function).parameters) != parameters:
+            return f"{owner.__name__}.{name} does not take {parameters}"
+    known = {*_declared(owner)} if attributes else set()
+    return next((f"{owner.__name__} has no {name}" for name in attributes.split() if name not in known), "")
+
+
+def _declared(owner: type) -> Iterator[str]:
+    for one in owner.__mro__:
+        yield from vars(one)
+        yield from getattr(one, "__slots__", ())
+        for value in vars(one).values():
+            code: Any = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
+            yield from code.co_names if code else ()
+
+
+def _nothing(_nothing_of_this_name: object) -> None: ...

@@ -1,0 +1,43 @@
+"""A cache of Textual that would keep widgets that were removed.
+
+Defect: `StylesCache.get_inner_outer` is cached over all widgets with `self` in the key: it holds on to the newest
+thousand widgets by their drawn lines, also to those that were removed. What it remembers depends on two colours only.
+
+Figure: memory of the interface after 500 turns.
+
+Checked with: Textual 8.2.8.
+
+Upstream report: "`lru_cache` on the method `StylesCache.get_inner_outer` keeps `self` alive. A cached function of the
+two colours does the same work and keeps nothing."
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from textual._styles_cache import StylesCache
+
+from tui_agent.ui.textual_patches.guard import missing, usable
+
+
+def apply() -> bool:
+    method: Any = StylesCache.get_inner_outer
+    original = getattr(method, "__wrapped__", None)
+    known = usable(
+        "styles cache",
+        missing(StylesCache, get_inner_outer="cls base_background background"),
+        "" if original else "it has no cache",
+    )
+    if not known or original is None:
+        return False
+
+    @lru_cache(1024)
+    def by_colours(base: Any, background: Any) -> Any:
+        return original(None, base, background)
+
+    def get_inner_outer(_: Any, base_background: Any, background: Any) -> Any:
+        return by_colours(base_background, background)
+
+    StylesCache.get_inner_outer = get_inner_outer  # ty: ignore[invalid-assignment]
+    return True
