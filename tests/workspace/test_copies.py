@@ -129,7 +129,8 @@ async def test_files_that_git_ignores_and_those_of_submodules_can_be_brought(
 
 async def test_without_git_the_listed_files_are_copied(tmp_path: Path) -> None:
     root = make_tree(
-        tmp_path / "plain", {"a.txt": "a", "src/run.sh": "x", "m.log": "", ".ignore": "*.log", "b.txt": "b"}
+        tmp_path / "plain",
+        {"a.txt": "a", "src/run.sh": "x", "m.log": "", ".gitignore": "*.log", "b.txt": "b"},
     )
     (root / "src/run.sh").chmod(0o555)
     (root / "src/up").symlink_to("../a.txt")
@@ -142,7 +143,7 @@ async def test_without_git_the_listed_files_are_copied(tmp_path: Path) -> None:
         assert copy.kind == "copy"
         found = tree(Path(copy.root))
         assert found == {
-            ".ignore": b"*.log",
+            ".gitignore": b"*.log",
             "a.txt": b"a",
             "b.txt": b"b",
             "absolute": "b.txt",

@@ -34,6 +34,8 @@ from tui_agent.processes.environment import avoid_programs_in
 
 #: How long a call may take, in seconds: one that reads, and one that may write a whole work tree.
 SECONDS, LONG_SECONDS = 60.0, 600.0
+#: Repositories inside repositories are followed so deep.
+MAX_DEPTH: Final = 4
 #: Of more paths it is asked at once which are tracked.
 FEW: Final = 100
 #: Of a submodule only its commit counts: to see what changed in it git would believe its configuration.
@@ -140,8 +142,9 @@ def git(
         return Result(127, b"", str(error).encode(errors="replace"))
 
 
-def git_without_repository(root: str, *arguments: str) -> Result:
-    """Run `git` in a folder as if it were the work tree of an empty repository. Raises ChildFailed as `git` does."""
+def git_without_repository(root: str, *arguments: str, feed: bytes | None = None) -> Result:
+    """Run `git` in a folder as if it were the work tree of an empty repository, which lies elsewhere. Raises
+    ChildFailed as `git` does."""
     avoid_programs_in(root)
     try:
         with temporary_folder() as empty:
@@ -150,7 +153,7 @@ def git_without_repository(root: str, *arguments: str) -> Result:
             _write(os.path.join(empty, "HEAD"), b"ref: refs/heads/none\n")
             _write(os.path.join(empty, "config"), format_config(_FIXED))
             variables = {"GIT_DIR": empty, "GIT_WORK_TREE": os.path.realpath(root)}
-            return run_git(root, arguments, variables, seconds=SECONDS)
+            return run_git(root, arguments, variables, feed=feed, seconds=SECONDS)
     except OSError as error:
         return Result(127, b"", str(error).encode(errors="replace"))
 
@@ -192,6 +195,18 @@ def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = F
     feed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
     index = ("--no-index",) if untracked else ()
     told = git(repository.root, "check-ignore", "-z", "--stdin", *index, feed=feed)
+    if told.status not in (0, 1):
+        return None
+    return {os.fsdecode(path) for path in told.out.split(b"\0") if path}
+
+
+def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | None:
+    """Those of `paths` that the ignore files of a folder in no repository leave out; None if git cannot tell. None
+    are left out if there is no git."""
+    if not paths or not find_git():
+        return set()
+    feed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
+    told = git_without_repository(root, "check-ignore", "-z", "--stdin", feed=feed)
     if told.status not in (0, 1):
         return None
     return {os.fsdecode(path) for path in told.out.split(b"\0") if path}
@@ -249,6 +264,27 @@ def ignored_folders(repository: Repository) -> set[str]:
     empty_of_others = [os.fsdecode(path[:-1]) for path in told.out.split(b"\0") if path.endswith(b"/")]
     # git names a folder too when all that is in it now happens to be ignored: a new file there is not
     return (ignored(repository, empty_of_others, untracked=True) or set()) if empty_of_others else set()
+
+
+def ignored_folders_without_repository(root: str, depth: int = 0) -> set[str]:
+    """The same of a folder in no repository; those in it keep their own rules."""
+    told = git_without_repository(
+        root, "status", "--porcelain", "-z", "--ignored=matching", "--untracked-files=all"
+    )
+    folders = [line for line in told.out.split(b"\0") if line.endswith(b"/")]
+    found = {os.fsdecode(line[3:-1]) for line in folders if line.startswith(b"!! ")}
+    for line in folders if depth < MAX_DEPTH else ():
+        if line.startswith(b"?? "):
+            inner = os.fsdecode(line[3:-1])
+            place = os.path.join(root, inner)
+            repository = find_repository(place)
+            left_out = (
+                ignored_folders(repository)
+                if repository
+                else ignored_folders_without_repository(place, depth + 1)
+            )
+            found |= {f"{inner}/{folder}" for folder in left_out}
+    return found
 
 
 def without_submodules(root: str, index: str = "") -> list[str]:

@@ -11,10 +11,16 @@ from msgspec import Struct
 
 from tui_agent.files.names import is_text
 from tui_agent.files.staging import is_temporary
-from tui_agent.git.repository import Repository, git, ignored
-from tui_agent.workspace.ignore_files import IGNORE_FILES, rules_for
-from tui_agent.workspace.walk import CONTROL_FOLDERS, as_texts, walk
-from tui_agent.workspace.watch_plan import GIT_SIGNS, WatchPlan
+from tui_agent.git.repository import (
+    Repository,
+    git,
+    git_without_repository,
+    ignored,
+    ignored_without_repository,
+)
+from tui_agent.workspace.git_listing import WITHOUT_CONTROL
+from tui_agent.workspace.walk import CONTROL_FOLDERS, as_texts
+from tui_agent.workspace.watch_plan import GIT_SIGNS, IGNORE_FILE, WatchPlan
 
 Kind = Literal["added", "changed", "deleted"]
 ADDED: Final = 1
@@ -72,7 +78,7 @@ def _one(root: str, path: str, told: set[int], seen: Seen) -> bool:
     """Note one path's change; True for a folder that is new. What we write aside for a moment is nobody's file."""
     if is_temporary(os.path.basename(path)):
         return False
-    if os.path.basename(path) in IGNORE_FILES:
+    if os.path.basename(path) == IGNORE_FILE:
         seen.relist = seen.replan = True
     try:
         mode = os.lstat(os.path.join(root, path)).st_mode
@@ -88,38 +94,25 @@ def _one(root: str, path: str, told: set[int], seen: Seen) -> bool:
 
 def _add_folder(root: str, repository: Repository | None, folder: str, seen: Seen) -> None:
     """A folder that was made, moved in or restored comes with files of which nothing else is told."""
+    asked = ("ls-files", "-z", "--others", "--exclude-standard")
+    below = ("--", f":(literal){folder}/")
     if repository is None:
-        rules = rules_for(root, folder + "/")
-        found = walk(root, rules, folder + "/").paths if rules else []
+        told, is_there = git_without_repository(root, *asked, *WITHOUT_CONTROL, *below), os.path.isfile
     else:
-        told = git(
-            root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f":(literal){folder}/"
-        )
-        found = as_texts(told.out).paths
-        seen.relist = seen.relist or not told.ok or any(path.endswith("/") for path in found)
-    seen.changes.update({path: "added" for path in found if os.path.lexists(os.path.join(root, path))})
+        told, is_there = git(root, *asked, "--cached", *below), os.path.lexists
+    found = as_texts(told.out).paths
+    seen.relist = seen.relist or not told.ok or any(path.endswith("/") for path in found)
+    seen.changes.update({path: "added" for path in found if is_there(os.path.join(root, path))})
 
 
 def _drop_ignored(root: str, repository: Repository | None, seen: Seen) -> None:
     present = [path for path, kind in seen.changes.items() if kind != "deleted"]
     if not present:
         return
-    left_out = ignored(repository, present) if repository else ignored_by_files(root, present)
+    left_out = ignored(repository, present) if repository else ignored_without_repository(root, present)
     if left_out is None:
         seen.relist = True
         seen.changes = {path: kind for path, kind in seen.changes.items() if kind != "added"}
         return
     for path in left_out:
         seen.changes.pop(path, None)
-
-
-def ignored_by_files(root: str, paths: list[str]) -> set[str]:
-    """Those of `paths` that the ignore files of their folders leave out, where git has no say."""
-    by_folder: dict[str, list[str]] = {}
-    for path in paths:
-        by_folder.setdefault(path.rpartition("/")[0], []).append(path)
-    left_out: set[str] = set()
-    for folder, inside in by_folder.items():
-        rules = rules_for(root, folder + "/" if folder else "")
-        left_out.update(path for path in inside if rules is None or rules.ignores(path, False))
-    return left_out

@@ -15,17 +15,17 @@ from msgspec.structs import replace
 from tui_agent.files.git_folder import read_regular
 from tui_agent.files.names import is_text
 from tui_agent.git.repository import (
+    MAX_DEPTH,
     Repository,
     find_repository,
     git,
     git_without_repository,
     withheld_filters,
 )
-from tui_agent.workspace.ignore_files import IgnoreFiles
 from tui_agent.workspace.walk import CONTROL_FOLDERS, MAX_FILES, FileListing, as_texts, walk
 
-#: Repositories inside repositories are followed so deep.
-MAX_DEPTH: Final = 4
+#: Leaves out the folders of version control, whichever it is.
+WITHOUT_CONTROL: Final = tuple(f"--exclude={name}/" for name in sorted(CONTROL_FOLDERS))
 #: In `ls-files -t --stage`: left out by a sparse checkout (`S`), a link (120000), a submodule (160000).
 _SPECIAL: Final = re.compile(rb"\0(?:(S) \d{6}|. (1[26]0000)) [0-9a-f]+ \d\t([^\0]+)")
 #: In a file of attributes.
@@ -69,11 +69,12 @@ def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
 
 def list_without_repository(root: str, depth: int = 0) -> FileListing:
     """The files of a folder that is in no repository which we open, by the rules of its ignore files."""
-    marks = (f"--exclude={name}/" for name in sorted(CONTROL_FOLDERS))
-    told = git_without_repository(root, "ls-files", "-z", "--others", "--exclude-standard", *marks)
+    told = git_without_repository(root, "ls-files", "-z", "--others", "--exclude-standard", *WITHOUT_CONTROL)
+    if not told.ok:
+        return walk(root)  # git is missing
     names = told.out.split(b"\0")
-    if not told.ok or len(names) > MAX_FILES or any(name.rpartition(b"/")[2] == b".ignore" for name in names):
-        return walk(root, IgnoreFiles(root))  # git is missing, or does not know such files
+    if len(names) > MAX_FILES + 1:
+        return replace(as_texts(b"\0".join(names[:MAX_FILES])), cut=True)
     inner = {name.rstrip(b"/") for name in names if name.endswith(b"/")}
     top = os.fsencode(root)
     listing = as_texts(b"\0".join(name for name in names if name[-1:] != b"/" and _is_file(top, name)))

@@ -1,11 +1,11 @@
-"""Every file of a folder that is not in a repository, found by walking. No library is needed to import it."""
+"""Every file of a folder, found by walking, for want of git. No library is needed to import it."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
@@ -33,35 +33,11 @@ class FileListing(Struct, frozen=True):
     untracked: tuple[str, ...] = ()
 
 
-class Ignores(Protocol):
-    """The rules in force in one folder."""
-
-    def enter(self, folder: str, names: list[str]) -> Ignores:
-        """The rules in a folder below (`folder` ends in `/`, or is empty), given the names of its files."""
-        ...
-
-    def ignores(self, path: str, is_folder: bool) -> bool:
-        """Whether the rules leave out a path whose folders they do not leave out."""
-        ...
-
-
-class BulkyIgnores:
-    """The rules of a walk that has no others: what is bulky everywhere stays out."""
-
-    def enter(self, folder: str, names: list[str]) -> Ignores:
-        return self
-
-    def ignores(self, path: str, is_folder: bool) -> bool:
-        return is_folder and path.rpartition("/")[2] in _BULKY_FOLDERS
-
-
-def walk(root: str, ignores: Ignores | None = None, folder: str = "", limit: int = MAX_FILES) -> FileListing:
-    """The files below `folder` (empty, or ending in `/`) of `root`. Links to folders are not followed.
-
-    `ignores` are the rules in force above `folder`. Folders that cannot be read count as empty.
-    """
+def walk(root: str, limit: int = MAX_FILES) -> FileListing:
+    """The files below `root` but for what is bulky everywhere. Links to folders are not followed. Folders that cannot
+    be read count as empty."""
     found: list[str] = []
-    for path in _files(root, folder, ignores or BulkyIgnores()):
+    for path in _files(root):
         if len(found) == limit:
             return _named(found, cut=True)
         found.append(path)
@@ -71,7 +47,7 @@ def walk(root: str, ignores: Ignores | None = None, folder: str = "", limit: int
 def holds_more(root: str, most: int, within: float) -> bool:
     """Whether a walk of at most `within` seconds finds more than `most` files."""
     end = time.monotonic() + within
-    for count, _ in enumerate(_files(root, "", BulkyIgnores()), 1):
+    for count, _ in enumerate(_files(root), 1):
         if count > most:
             return True
         if count % 1_000 == 0 and time.monotonic() > end:
@@ -94,18 +70,13 @@ def _named(paths: list[str], *, cut: bool = False) -> FileListing:
     return FileListing(kept, len(set(paths)) - len(kept), cut)
 
 
-def _files(root: str, folder: str, ignores: Ignores) -> Iterator[str]:
-    waiting = [(folder, ignores)]
+def _files(root: str) -> Iterator[str]:
+    waiting = [""]
     while waiting:
-        folder, above = waiting.pop()
+        folder = waiting.pop()
         folders, files = _entries(os.path.join(root, folder))
-        rules = above.enter(folder, files)
-        yield from (folder + name for name in files if not rules.ignores(folder + name, False))
-        waiting += [
-            (f"{folder}{name}/", rules)
-            for name in folders
-            if name not in CONTROL_FOLDERS and not rules.ignores(folder + name, True)
-        ]
+        yield from (folder + name for name in files)
+        waiting += [f"{folder}{name}/" for name in folders if name not in CONTROL_FOLDERS | _BULKY_FOLDERS]
 
 
 def _entries(folder: str) -> tuple[list[str], list[str]]:

@@ -15,14 +15,15 @@ from typing import Final
 from msgspec import Struct
 
 from tui_agent.files.systems import Stamp, stamp_of
-from tui_agent.git.repository import Repository, ignored_folders
-from tui_agent.workspace.ignore_files import IGNORE_FILES, IgnoreFiles
-from tui_agent.workspace.walk import CONTROL_FOLDERS, Ignores
+from tui_agent.git.repository import Repository, ignored_folders, ignored_folders_without_repository
+from tui_agent.workspace.walk import CONTROL_FOLDERS
 
 #: Files of a git folder that say that the status may have changed.
 GIT_SIGNS: Final = frozenset(
     {"HEAD", "index", "config", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD", "packed-refs"}
 )
+#: A change of it changes what is listed.
+IGNORE_FILE: Final = ".gitignore"
 #: In a tree of more files each folder is watched for itself alone.
 MANY_FILES: Final = 5000
 
@@ -53,23 +54,10 @@ class WatchPlan(Struct, frozen=True):
         return all(stamp_of(place) == self.seen[place] for place in self.single - self.git_folders)
 
 
-class _GitIgnores:
-    """The folders that git ignores, as a whole."""
-
-    def __init__(self, folders: set[str]) -> None:
-        self._folders = folders
-
-    def enter(self, folder: str, names: list[str]) -> Ignores:
-        return self
-
-    def ignores(self, path: str, is_folder: bool) -> bool:
-        return path in self._folders
-
-
 def make_plan(root: str, repository: Repository | None) -> WatchPlan:
     """Look through the folders and say how to watch them."""
-    rules: Ignores = _GitIgnores(ignored_folders(repository)) if repository else IgnoreFiles(root)
-    folders, mixed, ignore_files, count = _folders(root, rules)
+    ignored = ignored_folders(repository) if repository else ignored_folders_without_repository(root)
+    folders, mixed, ignore_files, count = _folders(root, ignored)
     if count > MANY_FILES:
         mixed = set(folders)
     single = {_absolute(root, folder) for folder in mixed}
@@ -82,25 +70,25 @@ def make_plan(root: str, repository: Repository | None) -> WatchPlan:
     return WatchPlan(frozenset(single | signs), frozenset(whole), frozenset(signs), seen)
 
 
-def _folders(root: str, rules: Ignores) -> tuple[dict[str, Stamp | None], set[str], list[str], int]:
+def _folders(root: str, ignored: set[str]) -> tuple[dict[str, Stamp | None], set[str], list[str], int]:
     """All folders to be watched (relative, the root is ""), those with an ignored or linked one below, the ignore
     files in them, and how many files they hold."""
     ignore_files: list[str] = []
     count = 0
     folders: dict[str, Stamp | None] = {}
     mixed: set[str] = set()
-    waiting = [("", rules)]
+    waiting = [""]
     while waiting:
-        folder, above = waiting.pop()
+        folder = waiting.pop()
         place = _absolute(root, folder)
         folders[folder] = stamp_of(place)
         below, links, files = _entries(place)
         count += len(files)
         prefix = folder + "/" if folder else ""
-        ignore_files += [prefix + name for name in IGNORE_FILES if name in files]
-        inner = above.enter(prefix, files)
-        kept = [n for n in below if n not in CONTROL_FOLDERS and not inner.ignores(prefix + n, True)]
-        waiting += [(prefix + name, inner) for name in kept]
+        if IGNORE_FILE in files:
+            ignore_files.append(prefix + IGNORE_FILE)
+        kept = [name for name in below if name not in CONTROL_FOLDERS and prefix + name not in ignored]
+        waiting += [prefix + name for name in kept]
         if links or len(kept) < len(below):
             _mark_upwards(folder, mixed)
     return folders, mixed, ignore_files, count

@@ -16,7 +16,13 @@ from tui_agent.files.systems import remove_folder
 from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
 from tui_agent.git.client import Gone
 from tui_agent.git.commits import commit, commit_diff, commit_plan
-from tui_agent.git.repository import find_repository, ignored, ignored_apart, tracked
+from tui_agent.git.repository import (
+    find_repository,
+    ignored,
+    ignored_apart,
+    ignored_without_repository,
+    tracked,
+)
 from tui_agent.git.status import read_status, status_and_deleted
 from tui_agent.git.trees import sweep
 from tui_agent.git.worktrees import (
@@ -242,8 +248,6 @@ def build(announce: Announce) -> Mapping[str, Handler]:
 def _ignored(root: str, paths: list[str]) -> list[str]:
     """A path that git cannot tell about counts as ignored. Behind a link, the place that it leads to counts; outside of
     the folder there are no rules, and the gate refuses it where it is to be written."""
-    from tui_agent.workspace.changes import ignored_by_files
-
     repository = find_repository(root)
     if repository is not None:
         found = ignored(repository, paths)
@@ -252,7 +256,8 @@ def _ignored(root: str, paths: list[str]) -> list[str]:
     places = _behind_links(root, paths)
     inside = sorted({place for place in places.values() if place})
     if repository is None:
-        found = ignored_by_files(root, inside)
+        found = ignored_without_repository(root, inside)
+        found = set(inside) if found is None else found
     else:
         found = ignored_apart(repository, inside)
     return sorted(path for path, place in places.items() if place in found)
