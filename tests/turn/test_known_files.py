@@ -298,14 +298,16 @@ def row_of(session: Session, path: str) -> list[str]:
 
 async def test_after_an_undo_the_table_names_it_and_the_hash_of_the_text_now(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a = 1\n")
-    edit = {"path": "a.py", "edits": [{"search": "a = 1", "replace": "a = 2"}]}
-    async with open_session(tmp_path, [reply(), reply(fileChanges=[edit]), reply(), reply()]) as session:
+    (tmp_path / "b.py").write_text("b = 1\n")
+    edits = [{"path": f"{it}.py", "edits": [{"search": f"{it} = 1", "replace": f"{it} = 2"}]} for it in "ab"]
+    async with open_session(tmp_path, [reply(), reply(fileChanges=edits), reply(), reply()]) as session:
         await turn(session, "Look at a.py")
-        await turn(session, "Change a.py")
+        await turn(session, "Change a.py and b.py")
         await session.review.apply()
         await session.review.undo()
-        await turn(session, "What now?")
+        await turn(session, "What is in b.py now?")
         assert row_of(session, "a.py")[2:] == ["⚠️ Yes (undo)", md5(b"a = 1\n")[:12]]
+        assert row_of(session, "b.py")[3] == md5(b"b = 1\n")[:12], "also where it was read again"
         (tmp_path / "a.py").write_text("a = 3\n")
         await turn(session, "And now?")
         assert "undo" not in row_of(session, "a.py")[2]

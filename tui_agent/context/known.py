@@ -55,7 +55,7 @@ class KnownFile(Struct, frozen=True):
     def hash(self) -> str:
         """The hash of the newest version that the model knows; after an undo that of the text now."""
         if self.freshness == "undone":
-            return self.written
+            return self.written or self.md5  # which is that of the text now where it was read since
         seen = self.md5 or self.written
         return self.written if self.written_known and self.freshness == "edited" else seen
 
