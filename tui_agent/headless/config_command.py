@@ -99,7 +99,7 @@ def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
         if fault is not None:
             yield fault
     yield from read_prompts(folders.config, workspace).faults
-    yield from _unknown_actions(folders.config / "keys.toml")
+    yield from _keys_faults(folders.config / "keys.toml")
     settings = _loaded(workspace).settings
     places = (themes_folder(), folders.config / "themes", workspace / WORKSPACE_FOLDER / "themes")
     names = sorted({file.stem for place in places for file in place.glob("*.toml")})
@@ -117,27 +117,41 @@ def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
             )
 
 
-def _unknown_actions(keys: Path) -> Iterator[ConfigFault]:
-    """Actions of the person's keys that none of the shipped ones has."""
+def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
+    """Entries of the person's keys that are outside a table, name no action or no key, or take the key of another
+    action in the same place."""
     try:
         text = keys.read_text(encoding="utf-8")
         own = tomllib.loads(text)
     except (OSError, ValueError):
         return  # said already, or not there
     shipped = tomllib.loads((config_folder() / "keys.toml").read_text(encoding="utf-8"))
-    known = {
-        f"{group}.{name}"
-        for group, actions in shipped.items()
-        if isinstance(actions, dict)
-        for name in actions
-    }
+    tables = {group: actions for group, actions in shipped.items() if isinstance(actions, dict)}
+    known = {f"{group}.{name}" for group, actions in tables.items() for name in actions}
+
+    def fault(name: str, what: str, remedy: str) -> ConfigFault:
+        return ConfigFault(str(keys), what, remedy, line_of(text, name))
+
     for group, actions in own.items():
-        for name in actions if isinstance(actions, dict) else ():
-            if f"{group}.{name}" not in known:
-                near = nearest(f"{group}.{name}", known)
+        if not isinstance(actions, dict):
+            yield fault(group, f"{escaped(group)} is outside a table", "write it under [pane]")
+            continue
+        owners: dict[str, str] = {}
+        for name, value in {**tables.get(group, {}), **actions}.items():
+            action = f"{group}.{name}"
+            values = value if isinstance(value, list) else [value]
+            if action not in known:
+                near = nearest(action, known)
                 remedy = f"did you mean {near}?" if near else "the palette lists them all"
-                what = f"there is no action {escaped(f'{group}.{name}')}"
-                yield ConfigFault(str(keys), what, remedy, line_of(text, f"{group}.{name}"))
+                yield fault(action, f"there is no action {escaped(action)}", remedy)
+            elif not all(isinstance(key, str) for key in values):
+                yield fault(action, f"the keys of {action} are not text", "write a key or a list of keys")
+            else:
+                for key in filter(None, values):
+                    other = owners.setdefault(key, action)
+                    if other != action:
+                        what = f"the key {escaped(key)} stands for {other} and for {action}"
+                        yield fault(action, what, "change one")
 
 
 def _remark(path: Path, workspace: Path) -> str:
