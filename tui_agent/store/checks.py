@@ -61,7 +61,7 @@ class CheckResult(Struct, frozen=True):
         """`12 passed 3.2 s`, or what failed: `2 new failures, 1 old`."""
         if self.state == "failed":
             if self.old and self.new:
-                return f"{_failures(self.new, 'new ')}, {self.old} old"
+                return f"{self.new} new failure{'' if self.new == 1 else 's'}, {self.old} old"
             return str(self.failed or "")
         if self.old or self.flaky or (self.new == 0 and self.old is None):
             apart = ["it failed before"] if self.old is None else [f"{self.old} old"] if self.old else []
@@ -69,10 +69,6 @@ class CheckResult(Struct, frozen=True):
             return f"no new failures ({', '.join(apart)})"
         passed = [f"{self.passed} passed"] if self.passed is not None else []
         return " ".join([*passed, f"{self.seconds:.1f} s"])
-
-
-def _failures(count: int, kind: str = "") -> str:
-    return f"{count} {kind}failure{'' if count == 1 else 's'}"
 
 
 class ChecksSlice(Struct, frozen=True):

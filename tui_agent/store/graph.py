@@ -161,7 +161,10 @@ def layers(tasks: Sequence[SubTask]) -> list[list[SubTask]]:
     while layer:
         depth |= dict.fromkeys(layer, number)
         number += 1
-        layer = [later for name in layer for later in behind[name] if _one_less(left, later) == 0]
+        reached = [later for name in layer for later in behind[name]]
+        for later in reached:
+            left[later] -= 1
+        layer = [later for later in dict.fromkeys(reached) if not left[later]]
     depth |= dict.fromkeys(
         known - depth.keys(), number
     )  # a circle, refused before it gets here: side by side
@@ -169,11 +172,6 @@ def layers(tasks: Sequence[SubTask]) -> list[list[SubTask]]:
     for task in tasks:
         columns[depth[task.id]].append(task)
     return columns
-
-
-def _one_less(left: dict[str, int], name: str) -> int:
-    left[name] -= 1
-    return left[name]
 
 
 def _left_in_circles(tasks: Sequence[SubTask]) -> list[str]:

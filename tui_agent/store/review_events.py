@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, ChangeState, Checkpoint, FileStep, HunkState
 from tui_agent.store.event import Lasting
-from tui_agent.store.state import ChatMessage, ReviewSlice, State, Todo
+from tui_agent.store.state import ChatMessage, State
 
 #: A todo whose changes are all in one of these, one of them applied, is done.
 DECIDED: frozenset[ChangeState] = frozenset({"applied", "skipped"})
@@ -180,10 +180,11 @@ def _freed(changes: tuple[Change, ...], gone: str) -> tuple[Change, ...]:
 
 
 def _tick(state: State, change_id: str) -> State:
-    todos = tuple(_ticked(todo, state.review) if change_id in todo.changes else todo for todo in state.todos)
-    return state if todos == state.todos else replace(state, todos=todos)
-
-
-def _ticked(todo: Todo, review: ReviewSlice) -> Todo:
-    states = [change.state for change in review.changes if change.id in todo.changes]
-    return replace(todo, done="applied" in states and DECIDED.issuperset(states))
+    """Each todo of the change is done if its changes are decided and one is applied."""
+    todos = []
+    for todo in state.todos:
+        if change_id in todo.changes:
+            states = [change.state for change in state.review.changes if change.id in todo.changes]
+            todo = replace(todo, done="applied" in states and DECIDED.issuperset(states))
+        todos.append(todo)
+    return state if tuple(todos) == state.todos else replace(state, todos=tuple(todos))
