@@ -126,8 +126,5 @@ def _judged(started: Attempt, found: Matches, action: FileAction, limits: ChainL
     if found.count > limits.max_per_action:
         why = f"{found.count:,} files match; narrow the pattern"
         return replace(ended, outcome="too_broad", paths=found.paths[:SHOWN], why=why)
-    return replace(ended, outcome="hit", paths=tuple(sorted(found.paths, key=_nearest_to_root)))
-
-
-def _nearest_to_root(path: str) -> tuple[int, str]:
-    return path.count("/"), path
+    nearest = sorted(found.paths, key=lambda path: (path.count("/"), path))  # to the root
+    return replace(ended, outcome="hit", paths=tuple(nearest))

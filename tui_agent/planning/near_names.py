@@ -188,18 +188,14 @@ def nearest(action: FileAction, paths: Sequence[str]) -> tuple[str, ...]:
 
     The last folder counts most: how many of them agree from the end on, then how many are shared at all.
     """
-    hints = [folders for pattern in action.patterns if (folders := _folders(pattern))]
+    named = (pattern.removeprefix("./").split("/")[:-1] for pattern in action.patterns)
+    plain = ([folder for folder in folders if not _SIGNS.search(folder)] for folders in named)
+    hints = [folders for folders in plain if folders]
     if not hints:
         return tuple(paths)
     scores = {path: max(_likeness(hint, path.split("/")[:-1]) for hint in hints) for path in paths}
     best = max(scores.values())
     return tuple(path for path in paths if scores[path] == best)
-
-
-def _folders(pattern: str) -> list[str]:
-    """The folders that a pattern names in so many words."""
-    folders = pattern.removeprefix("./").split("/")[:-1]
-    return [folder for folder in folders if not _SIGNS.search(folder)]
 
 
 def _likeness(hint: Sequence[str], folders: Sequence[str]) -> tuple[int, int]:

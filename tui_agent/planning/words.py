@@ -74,16 +74,13 @@ def read_words(request: str, index: Index, active: str = "") -> Words:
     found = _once(sorted(found, key=lambda one: one.at))
     files = tuple(one.action for one in found if isinstance(one.action, FileAction))
     folders = tuple(one.action for one in found if isinstance(one.action, DirectoryAction))
-    plan = Plan("words", files[:MAX_ACTIONS], folders[:MAX_ACTIONS], _too_many(len(files)))
+    faults: tuple[str, ...] = ()
+    if len(files) > MAX_ACTIONS:
+        faults = (f"{len(files)} files are named; the first {MAX_ACTIONS} are looked for",)
+    plan = Plan("words", files[:MAX_ACTIONS], folders[:MAX_ACTIONS], faults)
     named = [one for one in found if not one.plain]
     certain = bool(named) and all(one.sure for one in named) and not _VAGUE.search(request)
     return Words(plan, certain and len(files) <= MAX_ACTIONS)
-
-
-def _too_many(count: int) -> tuple[str, ...]:
-    return (
-        (f"{count} files are named; the first {MAX_ACTIONS} are looked for",) if count > MAX_ACTIONS else ()
-    )
 
 
 def _phrases(masked: Masked, index: Index) -> Iterator[FoundAction]:
@@ -98,17 +95,15 @@ def _phrases(masked: Masked, index: Index) -> Iterator[FoundAction]:
         yield FoundAction(folder.at, DirectoryAction(path or folder.path, folder.recursive), bool(path))
     for batch in batches:
         patterns = candidates.chain_for_batch(batch.folder, batch.names, index)
-        action = FileAction(_label(batch.text), patterns, "all of them are meant", all=True)
+        label = batch.text[:1].upper() + batch.text[1:60]
+        action = FileAction(label, patterns, "all of them are meant", all=True)
         yield FoundAction(batch.at, action, not batch.folder or index.has_folder(batch.folder))
     for tests in find_tests_for(masked):
         patterns = candidates.chain_for_tests(tests.name)
-        if _is_name(tests.name) or candidates.fits_something(patterns, index, MOST_NAMESAKES):
+        is_name = "/" in tests.name or "." in tests.name or looks_like_identifier(tests.name)
+        if is_name or candidates.fits_something(patterns, index, MOST_NAMESAKES):
             action = FileAction(f"tests for {tests.name}", patterns, "its tests", False, "create_new")
             yield FoundAction(tests.at, action, True)  # they are made where there are none
-
-
-def _is_name(word: str) -> bool:
-    return "/" in word or "." in word or looks_like_identifier(word)
 
 
 def _here(request: str, active: str) -> Iterator[FoundAction]:
@@ -141,22 +136,15 @@ def _once(found: Iterable[FoundAction]) -> list[FoundAction]:
     taken: set[str] = set()
     for one in found:
         action = one.action
-        keys = {action.path} if isinstance(action, DirectoryAction) else _keys(action)
+        if isinstance(action, DirectoryAction):
+            keys = {action.path}
+        else:  # the same first pattern, or the same name in any spelling
+            keys = {action.patterns[0]}
+            keys |= set() if action.all else {re.sub(r"[_-]", "", action.name).lower()}
         if not keys & taken:
             kept.append(one)
             taken |= keys
     return kept
-
-
-def _keys(action: FileAction) -> set[str]:
-    """What makes two actions the same: the first pattern, or the name in any spelling."""
-    if action.all:
-        return {action.patterns[0]}
-    return {action.patterns[0], re.sub(r"[_-]", "", action.name).lower()}
-
-
-def _label(text: str) -> str:
-    return text[:1].upper() + text[1:60]
 
 
 def _action_for(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
@@ -327,17 +315,13 @@ def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -
     text = reference.text
     if text in ORDINARY and not quoted:
         return None
-    same = [path for path in namesakes if _is_called(path, text)]
+    own = {path: path.rpartition("/")[2] for path in namesakes}
+    same = [path for path, name in own.items() if text in (name, name.rpartition(".")[0])]
     if not 0 < len(same) <= MOST_NAMESAKES:
         return None
     named = quoted or looks_like_identifier(text)
     one = _file(reference, text, tuple(same), "a file is called so", named, "skip")
     return replace(one, plain=not named)
-
-
-def _is_called(path: str, name: str) -> bool:
-    own = path.rpartition("/")[2]
-    return name in (own, own.rpartition(".")[0])
 
 
 def _may_be_namesake(reference: Reference) -> bool:
