@@ -163,7 +163,9 @@ class Applier:
         if change.state == "failed":
             raise EditFailed(f"{change.path}: {change.reason}", "skip it, or ask the model again")
         now = await self._writer.current(change.path)
-        base, new = await asyncio.to_thread(self._texts, change)
+        base, new = await asyncio.to_thread(
+            lambda: (text_under(self._blobs, change.base), text_under(self._blobs, change.new))
+        )
         decided = await asyncio.to_thread(apply, change, base, new, OnDisk(now.text, now.md5), picks)
         if isinstance(decided, Conflict):
             raise EditFailed(
@@ -274,9 +276,6 @@ class Applier:
         known = self._journal.store.state.known.files
         before = known.get(change.path if path == change.rename_to else path)
         return before is not None and before.whole
-
-    def _texts(self, change: Change) -> tuple[str | None, str | None]:
-        return text_under(self._blobs, change.base), text_under(self._blobs, change.new)
 
 
 def _paths(change: Change) -> list[str]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, ChangeKind, Comment, HunkState, Pick, text_under
+from tui_agent.edits.change import Change, Comment, HunkState, Pick, text_under
 from tui_agent.edits.hunks import compose, counts, hunks
 from tui_agent.edits.merge import ConflictView, Side, regions, settled
 from tui_agent.edits.rebase import in_conflict, named, rebased, remaining, reworked, with_texts
@@ -58,7 +58,8 @@ class ConflictResolver:
                 "look at the conflict again: other places disagree now",
             )
         if sides and all(side == "yours" for side in sides) and not by_hand:
-            moved = e.ChangeMoved(change.id, "skipped", _skipped(change), "yours was kept")
+            kept = tuple("skipped" if state == "pending" else state for state in change.hunks)
+            moved = e.ChangeMoved(change.id, "skipped", kept, "yours was kept")
             fact = f"{change.called} conflicted, and the person kept the file as it is."
             await self._journal.record(moved, e.ModelOwesNews(fact))
             return
@@ -174,10 +175,6 @@ def _numbers(change: Change, wanted: HunkState) -> set[int]:
     return {number for number, state in enumerate(change.hunks) if state == wanted}
 
 
-def _skipped(change: Change) -> tuple[HunkState, ...]:
-    return tuple("skipped" if state == "pending" else state for state in change.hunks)
-
-
 def _whole_lines(text: str, base: str, proposed: Sequence[str]) -> str:
     """What was typed, ended as the lines were that it takes the place of."""
     ending = "\r\n" if any(line.endswith("\r\n") for line in proposed) or "\r\n" in base else "\n"
@@ -197,7 +194,7 @@ def view_of_two(change: Change, rival: Change, blobs: Blobs) -> ConflictView:
         regions(read(change.base) or "", ours, theirs),
         yours_gone=ours is None,
         theirs_gone=theirs is None,
-        now=_seen(rival),
+        now=f"{rival.id} {rival.new} {' '.join(rival.hunks)}",
         yours_name=named(rival),
         theirs_name=named(change),
     )
@@ -234,7 +231,7 @@ def _one_of_both(change: Change, rival: Change, text: str, now: Current, blobs: 
     rename_to = (rival.rename_to or change.rename_to) if rival.base else ""
     both = replace(
         change,
-        kind=_kind(rival.base, rename_to),
+        kind="create" if not rival.base else "rename" if rename_to else "edit",
         base=rival.base,
         path=rival.path,
         rename_to=rename_to,
@@ -250,17 +247,7 @@ def _one_of_both(change: Change, rival: Change, text: str, now: Current, blobs: 
     return rebased(one, base, text, now.text, now.md5, blobs.put_text)
 
 
-def _kind(base: str, rename_to: str) -> ChangeKind:
-    if not base:
-        return "create"
-    return "rename" if rename_to else "edit"
-
-
 def given_up(change: Change, why: str) -> e.ChangeMoved:
     """A change that gives way, because of `why`: what of it was applied stays so, the rest is skipped."""
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     return e.ChangeMoved(change.id, "applied" if "applied" in hunks else "skipped", hunks, why)
-
-
-def _seen(rival: Change) -> str:
-    return f"{rival.id} {rival.new} {' '.join(rival.hunks)}"

@@ -55,15 +55,11 @@ async def changes_of(
             )
             continue
         kind = "create" if now.text is None else _KINDS[one.kind]
-        runs = one.executable if kind != "delete" and one.executable != _runs(now.mode) else None
+        ran = bool((now.mode or 0) & 0o100)  # was executable for its owner
+        runs = one.executable if kind != "delete" and one.executable != ran else None
         change = Change(f"r{run}.{number}", turn, one.path, kind, reason=f"from `{command}`", executable=runs)
         changes.append(await asyncio.to_thread(_based, change, now, new, blobs))
     return changes, left
-
-
-def _runs(mode: int | None) -> bool:
-    """Whether a file with these permission bits is executable for its owner."""
-    return mode is not None and bool(mode & 0o100)
 
 
 def _based(change: Change, now: Current, new: str, blobs: Blobs) -> Change:

@@ -283,7 +283,11 @@ class Review:
     def _refuse_broken(self, broken: Sequence[Change]) -> None:
         """Raises `EditFailed` that names them, where there are any."""
         if broken:
-            names = ", ".join(f"{change.path} ({change.state}{_because(change)})" for change in broken)
+            why = [f": {change.reason}" if change.reason else "" for change in broken]
+            names = ", ".join(
+                f"{change.path} ({change.state}{because})"
+                for change, because in zip(broken, why, strict=True)
+            )
             raise EditFailed(
                 f"Nothing was written, because of {names}", "skip it, or apply the others one by one"
             )
@@ -340,10 +344,6 @@ class Review:
     def _diff(self, change: Change) -> Diff:
         base, new = text_under(self._blobs, change.base), text_under(self._blobs, change.new)
         return diff_of(change.path, base or "", new or "")
-
-
-def _because(change: Change) -> str:
-    return f": {change.reason}" if change.reason else ""
 
 
 def _skipped(change: Change, picks: Sequence[Pick]) -> str:

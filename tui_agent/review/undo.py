@@ -244,7 +244,10 @@ class UndoHistory:
     def _changes(self, point: Checkpoint, undone: bool) -> list[e.Lasting]:
         names = dict.fromkeys(pick.change for pick in point.picks)
         found = [change for name in names if (change := self._review.change(name)) is not None]
-        return [_moved(change, point, undone) for change in found]
+        if undone:
+            return [e.ChangeMoved(change.id, *reopened(change, point.picks)) for change in found]
+        applied = ((change, after(change.hunks, picked(change, point.picks), "applied")) for change in found)
+        return [e.ChangeMoved(change.id, settled(hunks), hunks) for change, hunks in applied]
 
 
 def _steps(point: Checkpoint, undone: bool) -> tuple[FileStep, ...]:
@@ -286,13 +289,6 @@ def _back(change: Change, write: Write) -> str:
     if not numbers or len(numbers) == len(change.hunks):
         return f"Your applied change to {change.path} was undone by the person."
     return f"Of your applied change to {change.path} hunk {', '.join(numbers)} was undone by the person."
-
-
-def _moved(change: Change, point: Checkpoint, undone: bool) -> e.ChangeMoved:
-    if undone:
-        return e.ChangeMoved(change.id, *reopened(change, point.picks))
-    hunks = after(change.hunks, picked(change, point.picks), "applied")
-    return e.ChangeMoved(change.id, settled(hunks), hunks)
 
 
 def _named(review: ReviewSlice, name: str, undone: bool) -> Checkpoint:

@@ -47,7 +47,8 @@ def settle_others(data: Path, root: Path, own: Path) -> list[str]:
             continue
         try:
             with SessionLock.take(folder):
-                said += [_of_session(folder, line) for line in _settle(folder, data, root)]
+                done = _settle(folder, data, root)
+                said += [f"{line.rstrip('.')} (session {folder.name})" for line in done]
         except SessionError:
             continue  # it runs
     return said
@@ -106,7 +107,3 @@ def _overlap(one: Path, other: Path) -> bool:
     """Whether they are one folder, or one lies in the other."""
     one, other = Path(os.path.realpath(one)), Path(os.path.realpath(other))
     return one.is_relative_to(other) or other.is_relative_to(one)
-
-
-def _of_session(folder: Path, line: str) -> str:
-    return f"{line.rstrip('.')} (session {folder.name})"

@@ -79,17 +79,16 @@ class Versions:
             raise _no_repository()
         if not plan.files:
             raise SessionError("There is nothing to commit", "no file differs from the last commit")
-        committed = {path for path in applied if await self._is_committed(path, applied[path])}
+        committed = set()
+        for path, left in applied.items():
+            data = await self._workspace.repository.file_at(LAST_COMMIT, path)
+            if (md5(data) if data is not None else "") == left:
+                committed.add(path)
         files = [
             structs.replace(file, applied=file.path in applied and file.path not in committed)
             for file in plan.files
         ]
         return structs.replace(plan, files=tuple(sorted(files, key=lambda file: not file.applied)))
-
-    async def _is_committed(self, path: str, after: str) -> bool:
-        """Whether the last commit has a file as an apply left it."""
-        data = await self._workspace.repository.file_at(LAST_COMMIT, path)
-        return (md5(data) if data is not None else "") == after
 
     async def commit_file(self, path: str) -> Diff:
         """What a commit would change in a file: the disk against the last commit. Raises `FileError`."""
@@ -166,16 +165,16 @@ def for_model(paths: Sequence[str], diff: str, cut: bool, gate: Gate) -> str:
     shown = gate.without_secrets(paths)
     hidden = set(paths) - set(shown)
     head, *parts = diff.split("diff --git ")
-    kept = [part for part in parts if not _is_of(part, hidden) and not hits(_without_marks(part))]
+    left_out = {name for path in hidden for name in (path, _quoted(path))}
+    kept = [
+        part
+        for part in parts
+        if not any(name in part.split("\n", 1)[0] for name in left_out) and not hits(_without_marks(part))
+    ]
     names = "\n".join(shown)
     return (
         f"Files:\n{names}\n\n{head}" + "".join(f"diff --git {part}" for part in kept) + ("\n…" if cut else "")
     )
-
-
-def _is_of(part: str, paths: set[str]) -> bool:
-    head = part.split("\n", 1)[0]
-    return any(path in head or _quoted(path) in head for path in paths)
 
 
 def _quoted(path: str) -> str:
