@@ -18,7 +18,6 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tui_agent.errors import Fault, TuiAgentError
@@ -285,15 +284,11 @@ def _chain(error: BaseException, seen: set[int]) -> Iterator[str]:
         yield from _chain(before, seen)
         yield "\nwhich led to:\n\n"
     yield "Traceback (most recent call last):\n"
-    yield from _frames(error.__traceback__)
+    yield from traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__)).format()
     yield f"{type(error).__qualname__}{_message(error)}\n"
     if isinstance(error, BaseExceptionGroup):
         for one in error.exceptions:
             yield from _chain(one, seen)
-
-
-def _frames(trace: TracebackType | None) -> list[str]:
-    return traceback.StackSummary.extract(traceback.walk_tb(trace)).format()
 
 
 def _message(error: BaseException) -> str:

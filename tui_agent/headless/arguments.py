@@ -61,7 +61,8 @@ def workspace_folder(path: str) -> Path:
     except FileNotFoundError:
         raise UsageError(f"there is no folder {shown}", "name one that exists, or make it first") from None
     except NotADirectoryError:
-        raise UsageError(f"{shown} is a file", f"name its folder: {escaped(_parent(path))}") from None
+        above = escaped(os.path.dirname(path.rstrip("/")) or ".")
+        raise UsageError(f"{shown} is a file", f"name its folder: {above}") from None
     except PermissionError:
         raise UsageError(
             f"the folder {shown} may not be read", "ask its owner for access, or name another"
@@ -182,10 +183,6 @@ def overrides(settings: Sequence[str], named: Iterable[tuple[str, str | None]] =
     return (*settings, *(f"{key}={value}" for key, value in named if value is not None))
 
 
-def _parent(path: str) -> str:
-    return os.path.dirname(path.rstrip("/")) or "."
-
-
 class OpenOption(Struct, frozen=True):
     """`--open FILE[:LINE[-LINE]]`: a path below the workspace, and the lines of a cursor or a selection.
 
@@ -278,7 +275,8 @@ def in_words(error: click.ClickException) -> tuple[str, str]:
     message = error.format_message().rstrip(".").replace("\n", " ")
     match error:
         case click.NoSuchOption(option_name=name):
-            near = nearest(name, _options(context)) if context else ""
+            params = context.command.get_params(context) if context else []
+            near = nearest(name, [one for param in params for one in param.opts if one.startswith("--")])
             return f"`{command}` has no option {escaped(name)}", f"did you mean {near}?" if near else remedy
         case click.UsageError() if message == "Missing command" and isinstance(group, click.Group):
             return f"`{command}` needs a command", f"write one of {', '.join(group.commands)}"
@@ -292,8 +290,3 @@ def in_words(error: click.ClickException) -> tuple[str, str]:
             return escaped(message[:1].lower() + message[1:]), "put words that belong together in quotes"
         case _:
             return escaped(message[:1].lower() + message[1:]), remedy
-
-
-def _options(context: click.Context) -> list[str]:
-    params = context.command.get_params(context)
-    return [name for param in params for name in param.opts if name.startswith("--")]

@@ -229,7 +229,8 @@ def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], s
     """The report for a person, a line each; problems last."""
     around, model = report.surroundings, report.model
     yield "ok", f"tui-agent {report.version}, Python {around.python}, {around.platform}"
-    yield "ok", _packages_in_words(around)
+    names = [name for name in around.packages if not name.startswith("tree-sitter-")]  # which are many
+    yield "ok", ", ".join(f"{name} {around.packages[name]}" for name in names)
     if around.git:
         yield "ok", around.git
     yield "ok", around.terminal.in_words()
@@ -250,12 +251,6 @@ def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], s
         yield "note", f"could be used: {variables}tui-agent --model {name} ({because})"
     for problem in report.problems:
         yield "problem", problem
-
-
-def _packages_in_words(around: Machine) -> str:
-    """The versions, but for the grammars of the editor, which are many."""
-    names = [name for name in around.packages if not name.startswith("tree-sitter-")]
-    return ", ".join(f"{name} {around.packages[name]}" for name in names)
 
 
 def _model_line(model: ModelReport) -> tuple[Literal["ok", "note"], str]:

@@ -156,7 +156,9 @@ def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
         case e.SubTasksProposed():
             yield from (_subtask(task, state) for task in state.subtasks.tasks)
         case e.SubTaskMoved(id=name) | e.SubTaskEnded(id=name) | e.SubTaskGivenBack(id=name):
-            yield from _with_those_behind(name, state)
+            for task in state.subtasks.tasks:  # an end may have made those that wait for it ready
+                if task.id == name or (name in task.dependencies and task.state == "ready"):
+                    yield _subtask(task, state)
 
 
 def _check_state(result: CheckResult, state: State) -> CheckLook:
@@ -213,13 +215,6 @@ def _response(event: e.ReplyRead) -> Line:
         "next_steps": [{"html": step.label, "inputText": step.input_text} for step in event.next_steps],
         "cut": event.cut,
     }
-
-
-def _with_those_behind(name: str, state: State) -> Iterator[Line]:
-    """The task itself, and those that wait for it: an end may have made them ready."""
-    for task in state.subtasks.tasks:
-        if task.id == name or (name in task.dependencies and task.state == "ready"):
-            yield _subtask(task, state)
 
 
 def _change_and_whose(change: Change, state: State) -> Iterator[Line]:

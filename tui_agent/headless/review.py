@@ -45,7 +45,11 @@ async def _decide(decision: Decision, workspace: Path, session_id: str, changes:
     """Carry the decision out and print what became of each change. Raises `TuiAgentError`."""
     session = await open_session(Opening(workspace, session=session_id))
     try:
-        session.subscribe(_say)
+        session.subscribe(
+            lambda event, _: (
+                note(f"{event.level}: {event.text}") if isinstance(event, e.NoticeGiven) else None
+            )
+        )
         await session.tell_opening()
         before = session.state
         try:
@@ -98,9 +102,3 @@ def _checkpoints(state: State, changes: tuple[str, ...], undone: bool) -> list[s
             f"{', '.join(changes)} has no apply to {'redo' if undone else 'undo'}", "name another"
         )
     return found
-
-
-def _say(event: e.Event, _: State) -> None:
-    """What there is to say goes to standard error; standard output has the changes alone."""
-    if isinstance(event, e.NoticeGiven):
-        note(f"{event.level}: {event.text}")

@@ -120,7 +120,8 @@ async def _turn(
     if turn.ok and options.apply != "none":
         left = await apply_all(session, proposed, checked=options.apply == "checked")
         if out and not left:
-            left = f"Applied, but {_count(out)} did not fit into the request: send “continue” for the rest"
+            files = "1 file" if len(out) == 1 else f"{len(out)} files"
+            left = f"Applied, but {files} did not fit into the request: send “continue” for the rest"
     if turn.ok and turn.limit:
         said = f"{turn.limit} ended the turn before the model was done: send “continue” to let it go on"
         left = f"{left}. {said}" if left else said
@@ -135,10 +136,6 @@ async def _turn(
     used = used_since(before, session.state.usage.session)
     teller.finish(session.state, turn.ok and not left, turn.error or left, used)
     return status
-
-
-def _count(out: Sequence[str]) -> str:
-    return "1 file" if len(out) == 1 else f"{len(out)} files"
 
 
 async def _stop(session: Session) -> None:

@@ -59,7 +59,11 @@ def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
             del values["rank"]  # the order of the lines says it
             json_line(values)
         else:
-            row(_entry_line(entry, everywhere))
+            when = datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+            figures = f"{count(entry.turns, 'turn'):>9}  {entry.size_in_words:>7}"
+            title = entry.title[:60] + (f"  ({entry.note})" if entry.note else "")
+            where = f"  {entry.workspace}" if everywhere else ""
+            row(f"{entry.id}  {when}  {figures}  {title}{where}")
     if not entries and not as_json:
         note(
             "No session yet."
@@ -227,13 +231,6 @@ def say_lost(lost: list[str]) -> None:
     """What could not be read of a log goes to standard error."""
     for sentence in lost:
         note(sentence)
-
-
-def _entry_line(entry: SessionEntry, everywhere: bool) -> str:
-    when = datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
-    title = entry.title[:60] + (f"  ({entry.note})" if entry.note else "")
-    where = f"  {entry.workspace}" if everywhere else ""
-    return f"{entry.id}  {when}  {count(entry.turns, 'turn'):>9}  {entry.size_in_words:>7}  {title}{where}"
 
 
 def _message_text(message: ChatMessage) -> str:
