@@ -171,3 +171,9 @@ def test_a_diff_in_text_whose_lines_lack_their_blank_is_not_taken_in_part() -> N
     found = prose.changes(f"{diff}@@ -9,2 +10,2 @@\nz = 1\n-w = 2\n+w = 3\n\nDone.")
     assert not found.changes
     assert "a.py" in [refusal.path for refusal in found.refused]
+
+
+@pytest.mark.parametrize("language", ["Dockerfile", "Makefile"])
+def test_a_file_name_that_is_a_language_alone_names_no_file(language: str) -> None:
+    assert prose.changes(f"You can pack it like this.\n\n```{language}\nFROM x\n```\n").changes == ()
+    assert [one.path for one in prose.changes(f"```text {language}\nFROM x\n```\n").changes] == [language]

@@ -40,6 +40,10 @@ def test_a_labelled_fence_is_a_change_where_it_resembles_its_file() -> None:
         "does not name the file"
         in proposed("def f():\n    pass\n", "".join(LONG.splitlines(True)[:20]), labelled=True).ask
     )
+    package = '{\n  "name": "mine",\n  "version": "1.0.0"\n}\n'
+    for base in ("x = 1\n", "import os\n\nprint(os.name)\n", package):
+        assert proposed('{\n  "name": "theirs",\n  "files": []\n}\n', base, labelled=True).ask
+    assert not proposed(package.replace("mine", "yours"), package, labelled=True).ask
 
 
 def test_a_diff_that_adds_a_file_that_is_there_is_asked_about() -> None:

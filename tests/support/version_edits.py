@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
@@ -71,12 +71,14 @@ class Changed(msgspec.Struct):
     ended: bool
 
 
-def fetch() -> list[str]:
+def fetch(
+    wheels: Iterable[tuple[str, ...]] = WHEELS, tarballs: Iterable[tuple[str, ...]] = TARBALLS
+) -> list[str]:
     """Fetch what is not there; the names of the packages that could not be had (no network, no npm)."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     wanted = [
         (kind, name, version)
-        for kind, packages in (("wheel", WHEELS), ("npm", TARBALLS))
+        for kind, packages in (("wheel", wheels), ("npm", tarballs))
         for name, *versions in packages
         for version in versions
     ]

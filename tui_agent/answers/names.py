@@ -184,6 +184,7 @@ def in_info(info: str) -> str:
     if not blank:
         name = text.strip("`'\"")
         sure = is_path(name) and has_extension(name) and name.lower() not in _LANGUAGES
+        sure = sure and name not in _WITHOUT_EXTENSION  # alone these are languages too
         return plain(name) if sure else ""
     name = rest.strip().strip("`'\"")
     return plain(name) if _is_language(first) and is_path(name) else ""

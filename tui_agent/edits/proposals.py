@@ -90,6 +90,13 @@ def _is_part(base: str, content: str) -> bool:
     return dropped > max(_MOST_DROPPED, total * (1 - _EXCERPT_SHARE))
 
 
+def _resembles(base: str, new: str) -> bool:
+    """Whether at least half of a text's lines that have a word are in another one: every program has the brackets."""
+    there = {line.strip() for line in new.splitlines()}
+    worded = [bare for line in base.splitlines() if any(map(str.isalnum, bare := line.strip()))]
+    return 2 * sum(line in there for line in worded) >= len(worded)
+
+
 def _dropped(old: str, new: str) -> tuple[int, int]:
     """How many of a text's lines another one does not have, blank ones aside, and how many there are."""
     before = Counter(line for text in plain(old).split("\n") if (line := text.strip()))
@@ -175,7 +182,7 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
         return f"{unseen}, and {drops}" if drops else unseen
     if drops:
         return drops
-    if request.labelled and _is_part(base_text, new):
+    if request.labelled and not _resembles(base_text, new):
         return "most lines of the file are not in it, and its fence does not name the file itself"
     return ""
 
