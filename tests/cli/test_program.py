@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from support.command_line import run_program
+from support.recordings import recorded
 
 from tui_agent import __version__
 
@@ -26,10 +27,15 @@ print(*sys.modules, f"collected-early-{len(early) > 4}", f"collects-{gc.isenable
 
 def imported(*words: str) -> set[str]:
     """The top packages that were imported when the command had ended."""
+    return {name.partition(".")[0] for name in modules(*words)}
+
+
+def modules(*words: str) -> set[str]:
+    """All modules that were."""
     done = subprocess.run(
         [sys.executable, "-c", _IMPORTED, *words], capture_output=True, text=True, timeout=60, check=True
     )
-    return {name.partition(".")[0] for name in done.stderr.split()}
+    return set(done.stderr.split())
 
 
 def test_version_is_answered_without_importing_anything():
@@ -46,6 +52,16 @@ def test_help_and_configuration_import_nothing_heavy(words):
     found = imported(*words)
     assert not found & HEAVY
     assert found >= {"collected-early-False", "collects-True"}
+
+
+def test_a_turn_without_a_screen_imports_what_it_needs(home, tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    replay = recorded(tmp_path / "recording.jsonl", ("Hello", '{"summary": "Hello."}'))
+    found = modules("run", "--workspace", str(work), "--replay", str(replay), "Hello")
+    assert "tui_agent.turn.turn" in found
+    of_some = ("checks.found", "checks.projects.", "subtasks.scheduler", "subtasks.run", "model.login.access")
+    assert [name for name in found if name.startswith(tuple(f"tui_agent.{some}" for some in of_some))] == []
 
 
 def test_an_interrupt_while_it_runs_is_status_130(tmp_path):

@@ -14,10 +14,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tui_agent.checks.comparison import Finding, alone, difference, finding, has_run, still_there
-from tui_agent.checks.found import concerns, found_in
 from tui_agent.checks.places import places
-from tui_agent.checks.projects.files import Project
-from tui_agent.checks.projects.workspaces import narrowed
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
@@ -121,7 +118,7 @@ class Checks:
         if self._settings().checks.commands or self._settings().checks.run == "none":
             return
         if await asyncio.to_thread(self._accepted) is None:
-            found = await asyncio.to_thread(found_in, self._workspace.root)
+            found = await asyncio.to_thread(_found_in, self._workspace.root)
             if found:
                 self._journal.tell(e.ChecksOffered(tuple(found)))
 
@@ -134,7 +131,7 @@ class Checks:
         known = {check.name for check in chosen} | {check.command for check in chosen}
         found = [
             check
-            for check in found_in(self._workspace.root)
+            for check in _found_in(self._workspace.root)
             if check.name not in known and check.command not in known
         ]
         return [
@@ -201,6 +198,8 @@ class Checks:
         """Whether there are checks, and what is proposed has to do with none of them."""
         if self._settings().checks.run == "none":
             return False
+        from tui_agent.checks.found import concerns
+
         chosen = [check for check in await asyncio.to_thread(self.chosen) if check.when == "proposed"]
         return bool(chosen) and not any(concerns(check, self._proposed()) for check in chosen)
 
@@ -278,6 +277,10 @@ class Checks:
 
     async def _in_order(self, where: Where, which: Which) -> list[CheckCommand]:
         """Those that have to do with what is proposed, fast ones first; in a workspace for its packages alone."""
+        from tui_agent.checks.found import concerns
+        from tui_agent.checks.projects.files import Project
+        from tui_agent.checks.projects.workspaces import narrowed
+
         chosen = await asyncio.to_thread(self.chosen)
         if where == "trial":
             paths, project = self._proposed(), Project(self._workspace.root)
@@ -511,6 +514,15 @@ def _later(path: Path, since: float) -> bool:
             if path == path.parent:
                 return True
             path = path.parent
+
+
+def _found_in(root: Path) -> list[CheckCommand]:
+    """The checks that the files of a project name. Blocking."""
+    from tui_agent.checks.found import (
+        found_in,
+    )  # readers of two dozen kinds of files, which a run has no use for
+
+    return found_in(root)
 
 
 def _hash(path: Path) -> str:

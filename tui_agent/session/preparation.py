@@ -27,8 +27,10 @@ from tui_agent.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from tui_agent.turn.context import TurnContext
 
-#: Imported in a thread: on the loop, at the first Enter, they would hold up the keys.
-MODULES: Final = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler", "tui_agent.model.login.access")
+#: Imported in a thread: on the loop, at the first Enter, they would hold up the keys; and those that only some turns
+#: need, where keys are pressed.
+MODULES: Final = ("tui_agent.turn.turn",)
+SOME_NEED: Final = ("tui_agent.subtasks.scheduler", "tui_agent.model.login.access")
 
 #: Where the expressions are by which a request is made and a reply is read.
 READING: Final = tuple(f"tui_agent.{name}." for name in ("context", "files", "planning", "answers", "edits"))
@@ -105,6 +107,8 @@ class Preparation:
             # without a screen there are no keys that would have to come first
             await (in_background if self._interactive else asyncio.to_thread)(partial(import_module, module))
         if self._interactive:
+            for module in SOME_NEED:
+                await in_background(partial(import_module, module))
             await in_background(_import_tools)
             await in_background(partial(compile_in, *READING, between=pause))
             await in_background(_learn_events)

@@ -168,7 +168,8 @@ class SubTasks:
     @call(changes=False)
     async def settled(self) -> None:
         """Wait until no sub-task runs, and none that is wanted can begin."""
-        await self._scheduler.settled()
+        if self.state.subtasks.tasks:
+            await self._scheduler.settled()
 
     @call(changes=True)
     async def redo(self, change: str, task: str) -> None:
