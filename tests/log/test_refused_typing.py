@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
@@ -104,6 +105,36 @@ async def test_a_session_that_ends_while_the_log_is_held_leaves_everything_behin
         assert "said while nothing was kept" in [it.text for it in again.state.chat.messages]
         assert not (log.parent / NAME).exists()
         assert kept(log) == BOTH
+
+
+async def test_a_session_that_may_be_ended_at_once_does_not_wait_for_the_log_with_what_that_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal gives it two seconds; the log waits five for a program that has its lock."""
+    monkeypatch.setattr(database, "_PATIENCE", 60.0)
+    async with open_session(tmp_path, [reply("Hello.")]) as session:
+        log = log_of(session)
+        await session.chat.submit("said before")
+        await session.chat.finished()
+        with locked(log):
+            said = asyncio.create_task(session.chat.submit("on its way"))
+            await until(lambda: session.journal._on_its_way)
+            session.chat.set_draft("typed later")
+            ended = asyncio.create_task(session.close(within=0.05))
+            await until(lambda: (log.parent / NAME).exists())
+            left = (log.parent / NAME).read_bytes()
+            assert b"on its way" in left
+            assert b"typed later" in left
+            assert not session.state.session.not_kept
+        await asyncio.wait([said, ended])
+        name = session.state.session.id
+    async with open_session(tmp_path, [], session=name) as again:  # the log has it, too: it is there once
+        assert [it.text for it in again.state.chat.messages if it.kind == "person"] == [
+            "said before",
+            "on its way",
+        ]
+        assert again.state.input.draft == "typed later"
+        assert not (log.parent / NAME).exists()
 
 
 async def test_a_message_that_was_refused_is_written_when_the_lock_is_gone_without_another_word(

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from tui_agent.errors import RecordRefused, SessionError
@@ -46,6 +47,8 @@ class Journal:
         self._loop = asyncio.get_running_loop()
         self._in_order = asyncio.Lock()
         self._unwritten: list[Lasting] = []
+        #: What the log was given and has neither confirmed nor refused.
+        self._on_its_way: dict[asyncio.Future[None], Sequence[Lasting]] = {}
         #: How many calls of `record_soon` are on their way to the disk.
         self._soon = 0
         #: The newest under each key that the log has not confirmed, and what of it the log was given.
@@ -158,28 +161,29 @@ class Journal:
             self.log.drop(keys)
 
     async def close(self) -> None:
-        """Write what waits, and end. What the log still refuses is left beside it, for the next who opens it; it is
-        lost where that cannot be written either, as the screen has said."""
+        """Write what waits, and end. What the log does not take, or not before this process has to end, is left beside
+        it, for the next who opens it; it is lost where that cannot be written either, as the screen has said."""
         if self.log is None or self._closed:
             return
         self._closed = True
-        folder, refused = self.log.path.parent, bool(self._unwritten or self.store.state.session.not_kept)
+        folder, left = self.log.path.parent, bool(self._unwritten or self._on_its_way or self._growing)
         try:
-            if refused:  # before the log is tried: whoever wants this process to end may not wait for that
-                await self._leave_behind(folder)
+            if left:  # before the log is tried: whoever wants this process to end may not wait for that
+                await self._leave_behind(folder, sync=False)
             if self._unwritten:
                 await self._try_again()
             self.flush()
         finally:
             await asyncio.to_thread(self.log.close)
-        if self._unwritten or self._growing:
-            await self._leave_behind(folder)
-        elif refused:
+        if self._unwritten or self._on_its_way or self._growing:
+            await self._leave_behind(folder, sync=True)
+        elif left:
             await asyncio.to_thread(late.forget, folder)
 
-    async def _leave_behind(self, folder: Path) -> None:
-        waiting = late.Late(self.number, tuple(self._unwritten), tuple(self._growing.values()))
-        await asyncio.to_thread(late.leave, folder, waiting)
+    async def _leave_behind(self, folder: Path, *, sync: bool) -> None:
+        events = (*chain.from_iterable(self._on_its_way.values()), *self._unwritten)
+        waiting = late.Late(self.number, events, tuple(self._growing.values()))
+        await asyncio.to_thread(late.leave, folder, waiting, sync=sync)
 
     async def _append(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
         if not events:
@@ -227,6 +231,7 @@ class Journal:
             if event.key in joined or (tried_again and event.key not in self._joined)
         ]
         self._handed_over |= {event.key: event for event in kept}
+        self._on_its_way[durable] = [*held, *events]
 
         def on_disk(number: int) -> None:
             self._loop.call_soon_threadsafe(self._written, events, kept, number, durable)
@@ -248,6 +253,7 @@ class Journal:
         durable: asyncio.Future[None],
     ) -> None:
         self.number = number
+        self._on_its_way.pop(durable)
         self._fold(events, durable)
         for event in kept:
             self._confirm(event)
@@ -263,6 +269,7 @@ class Journal:
         durable: asyncio.Future[None],
     ) -> None:
         """The disk failed: it happened all the same, and is written later. What no log can hold did not happen."""
+        self._on_its_way.pop(durable)
         self._growing = {**given_up, **self._growing}
         for event in kept:
             self._take_back(event)

@@ -35,13 +35,14 @@ class _Left(Struct, frozen=True):
     growing: tuple[tuple[str, str, bytes], ...]
 
 
-def leave(folder: Path, late: Late) -> None:
-    """Write it down, as far as that is possible: nobody is left who could be told that it is not."""
+def leave(folder: Path, late: Late, *, sync: bool) -> None:
+    """Write it down, as far as that is possible: nobody is left who could be told that it is not. Without `sync` it
+    outlives this process, and not a power cut."""
     events = [(body.type, body.data) for body in map(_body, late.events) if body is not None]
     kept = [(event.key, body.type, body.data) for event in late.growing if (body := _body(event)) is not None]
     left = _Left(late.number, tuple(events), tuple(kept))
     with suppress(OSError):
-        write_private(folder / NAME, msgspec.msgpack.encode(left))
+        write_private(folder / NAME, msgspec.msgpack.encode(left), sync=sync)
 
 
 def forget(folder: Path) -> None:
