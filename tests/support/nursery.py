@@ -30,6 +30,8 @@ from tui_agent.processes.connection import variables
 from tui_agent.processes.forked import ProcessCopy, adopt, become
 
 MODULES = ("tui_agent.model.worker", "tui_agent.workspace.worker")
+#: What nearly every workspace child imports for its first request, longer than all else that it computes.
+_AT_ONCE = ("tui_agent.workspace.watcher", "tui_agent.workspace.imports", "tree_sitter_python", "git")
 #: The number of clone(2) where it is known, and its flag for a child of the nursery's own parent.
 _CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine(), 0) if sys.platform == "linux" else 0
 _CLONE_PARENT = 0x8000
@@ -130,7 +132,10 @@ def _serve(asked: socket.socket, *modules: str) -> None:
     """Fork what is asked for until nobody can ask any more."""
     for module in MODULES:
         importlib.import_module(module).build(lambda event: None)  # imports what it needs
-    for module in modules:
+    os.environ.update(
+        GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=os.devnull
+    )  # as `git.repository` has it
+    for module in (*_AT_ONCE, *modules):
         importlib.import_module(module)
     gc.freeze()
     while True:
