@@ -28,7 +28,7 @@ AWAY = 60.0
 #: soon as it is quiet, and without waiting for that.
 MOST_ADDED, TOO_MUCH_ADDED = 20_000, 40_000
 #: The share of the time that may go into it.
-SHARE = 0.01
+SHARE = 0.05
 
 
 class Garbage:
