@@ -1,4 +1,4 @@
-"""The list of sessions, kept up to date: sorted, searched, renamed, deleted."""
+"""The list of sessions: one SQLite file, brought up to date when it is read; sorted, searched, renamed, deleted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -15,12 +16,12 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from tui_agent.errors import SessionError
-from tui_agent.log import directory, log
+from tui_agent.files.numbers import whole_number
+from tui_agent.log import database, directory, log, records
 from tui_agent.log.database import from_sql, to_sql
-from tui_agent.log.directory import SessionEntry
-from tui_agent.log.index import FTS, SHORTEST, make_tables, refresh
+from tui_agent.log.directory import LOG, SessionEntry
 from tui_agent.log.lock import SessionLock
-from tui_agent.store.events import SessionRenamed
+from tui_agent.store import events as e
 
 Sort = Literal["newest", "turns", "size", "name"]
 SORTS: tuple[Sort, ...] = ("newest", "turns", "size", "name")
@@ -31,6 +32,21 @@ MOST = 500
 _PATIENCE = 2.0
 _ENTRY = ", ".join(SessionEntry.__struct_fields__)
 _LINE = "l.session, l.turn, l.kind, l.text"
+#: The form of the tables; a file of any other is made again.
+_VERSION = 2
+#: The table of the full-text index, where this Python's sqlite has one; it finds words from this length on.
+_FTS, _SHORTEST = "found", 3
+_TABLES = """
+    CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, workspace TEXT, started_from TEXT, updated REAL,
+        turns INTEGER, first_request TEXT, size INTEGER, note TEXT, rank REAL, looks TEXT,
+        number INTEGER);
+    CREATE TABLE lines (id INTEGER PRIMARY KEY, session TEXT, turn INTEGER, kind TEXT, text TEXT);
+    CREATE INDEX lines_of ON lines (session, id);
+"""
+_INDEX = f"CREATE VIRTUAL TABLE {_FTS} USING fts5 (text, content = 'lines', content_rowid = 'id', tokenize = 'trigram')"
+_SEARCHED = ("TurnStarted", "ReplyRead", "ReplyLeftOff", "FileLoaded", "ChangeProposed")
+#: The most of one message that is searched, in characters.
+_LONGEST = 20_000
 T = TypeVar("T")
 
 
@@ -137,13 +153,13 @@ def _connect(path: Path | str) -> sqlite3.Connection:
     if isinstance(path, Path):
         path.chmod(0o600)
     connection.execute("PRAGMA synchronous = OFF")
-    make_tables(connection)
+    _make_tables(connection)
     return connection
 
 
 def _bring_up_to_date(connection: sqlite3.Connection, data: Path) -> None:
     try:
-        refresh(connection, data)
+        _refresh(connection, data)
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise
@@ -164,12 +180,12 @@ def _of(workspace: Path | None) -> tuple[str, tuple[str | bytes, ...]]:
 
 def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, list[str]]:
     """The condition that a line holds all the words, and its values: by the index where they are long enough."""
-    has_index = connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (FTS,)).fetchone()
-    indexed = [word for word in words if has_index and len(word) >= SHORTEST]
+    has_index = _has_index(connection)
+    indexed = [word for word in words if has_index and len(word) >= _SHORTEST]
     others = [word for word in words if word not in indexed]
     parts, values = [], []
     if indexed:
-        parts.append(f"l.id IN (SELECT rowid FROM {FTS} WHERE {FTS} MATCH ?)")
+        parts.append(f"l.id IN (SELECT rowid FROM {_FTS} WHERE {_FTS} MATCH ?)")
         printable = (word.encode(errors="replace").decode() for word in indexed)
         values.append(" AND ".join(f'"{word.replace(chr(34), chr(34) * 2)}"' for word in printable))
     parts += ["l.text LIKE ? ESCAPE '\\'" for _ in others]
@@ -181,13 +197,135 @@ def _likes(words: list[str]) -> list[str]:
     return ["%" + re.sub(r"([\\%_])", r"\\\1", word) + "%" for word in printable]
 
 
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables where there are none. Raises sqlite3.Error, also for those of another version."""
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version == _VERSION:
+        return
+    if version:
+        raise sqlite3.DatabaseError("the list of sessions is of another version")
+    connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {_VERSION}; COMMIT")
+    try:
+        connection.execute(_INDEX)
+    except sqlite3.OperationalError:
+        pass  # a sqlite without it: lines are looked through one by one
+
+
+def _refresh(connection: sqlite3.Connection, data: Path) -> None:
+    """Take in every session that looks other than when it was last taken in, and let go those that are gone."""
+    folder = os.fspath(data / "sessions")
+    known = {row[0]: row[1:] for row in connection.execute("SELECT id, looks, number FROM sessions")}
+    looks = {
+        name: _looks(f"{folder}/{name}/{LOG}") or _looks(f"{folder}/{name}/{directory.SNAPSHOT}")
+        for name in directory.ids(data)
+    }
+    changed = [name for name, look in looks.items() if look and known.get(name, ("",))[0] != look]
+    gone = [name for name in known if not looks.get(name)]
+    if not changed and not gone:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for name in gone:
+            _forget(connection, name)
+        for name in changed:
+            _take_in(connection, Path(folder, name), looks[name], known.get(name, ("", 0))[1])
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _take_in(connection: sqlite3.Connection, folder: Path, looks: str, number: int) -> None:
+    try:
+        with closing(database.connect_to_read(folder / LOG)) as kept:
+            entry = directory.entry_of(folder, database.read_meta(kept))
+            last = database.last_number(kept)
+            if last < number:
+                _forget(connection, folder.name)
+                number = 0
+            for turn, kind, text in _said(kept, number):
+                _add_line(connection, folder.name, turn, kind, text)
+    except (SessionError, sqlite3.Error, ValueError, OSError) as error:
+        found = directory.broken_entry(folder, error)
+        note = found.note if found else f"it cannot be read ({error})"
+        asked = (note, looks, folder.name)
+        if connection.execute("UPDATE sessions SET note = ?, looks = ? WHERE id = ?", asked).rowcount:
+            return
+        if found is None:
+            return
+        entry, last = found, 0
+    values = (getattr(entry, name) for name in SessionEntry.__struct_fields__)
+    columns = (to_sql(value) if isinstance(value, str) else value for value in values)
+    row = (*columns, looks if _is_settled(looks) else "", last)
+    connection.execute(f"INSERT OR REPLACE INTO sessions VALUES ({', '.join('?' for _ in row)})", row)
+
+
+def _said(kept: sqlite3.Connection, after: int) -> Iterator[tuple[int, str, str]]:
+    """(turn, kind, text) of each line behind a record."""
+    turn = 0
+    for record in database.read_records(kept, after, _SEARCHED):
+        match records.lasting(record):
+            case e.TurnStarted(turn, request):
+                yield turn, "person", request
+            case e.ReplyRead(turn, summary, message) | e.ReplyLeftOff(turn, summary, message):
+                yield turn, "agent", f"{summary}\n{message}".strip()
+            case e.FileLoaded(file):
+                yield turn, "file", file.path
+            case e.ChangeProposed(change):
+                yield change.turn, "file", change.path
+
+
+def _add_line(connection: sqlite3.Connection, session: str, turn: int, kind: str, text: str) -> None:
+    text = text[:_LONGEST].encode(errors="replace").decode()
+    known = "SELECT 1 FROM lines WHERE session = ? AND kind = 'file' AND text = ?"
+    if not text or (kind == "file" and connection.execute(known, (session, text)).fetchone()):
+        return
+    values = (session, turn, kind, text)
+    line = connection.execute(
+        "INSERT INTO lines (session, turn, kind, text) VALUES (?, ?, ?, ?)", values
+    ).lastrowid
+    if _has_index(connection):
+        connection.execute(f"INSERT INTO {_FTS} (rowid, text) VALUES (?, ?)", (line, text))
+
+
+def _forget(connection: sqlite3.Connection, session: str) -> None:
+    if _has_index(connection):
+        connection.execute(
+            f"INSERT INTO {_FTS} ({_FTS}, rowid, text) SELECT 'delete', id, text FROM lines WHERE session = ?",
+            (session,),
+        )
+    connection.execute("DELETE FROM lines WHERE session = ?", (session,))
+    connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+
+
+def _has_index(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (_FTS,)).fetchone())
+
+
+def _is_settled(looks: str) -> bool:
+    """Whether what is written from now on will change how a log looks."""
+    return time.time_ns() - max(whole_number(changed) for changed in looks.split()[1::2]) > database.SOON
+
+
+def _looks(path: str) -> str:
+    """Size and time of a log and of what is not merged into it yet; empty where there is none."""
+    found = []
+    for place in (path, f"{path}-wal"):
+        try:
+            status = os.stat(place)
+        except OSError:
+            continue
+        found.append(f"{status.st_size} {status.st_mtime_ns}")
+    return " ".join(found)
+
+
 def rename(data: Path, session: str, name: str) -> None:
     """Give a session a name. Raises SessionError, also where another process has it open."""
     folder = directory.existing(data, session)
     failures: list[SessionError] = []
     with SessionLock.take(folder):
-        kept = log.Log.open(folder / directory.LOG)
-        kept.append([SessionRenamed(name)], lambda _: None, failures.append)
+        kept = log.Log.open(folder / LOG)
+        kept.append([e.SessionRenamed(name)], lambda _: None, failures.append)
         kept.set_meta(name=name)
         kept.close()
     if failures:
