@@ -61,23 +61,21 @@ def file_layer(path: Path) -> Layer:
 def broken_file(path: Path) -> ConfigFault | None:
     """Why a TOML file cannot be read at all; None where it can, or where there is none."""
     try:
-        _parsed(str(path), read_small(path))
+        found = _parsed(str(path), read_small(path))
     except FileNotFoundError:
         return None
     except OSError as error:
         what = f"the file cannot be read ({reason_of(error)})"
         return ConfigFault(str(path), what, "make it a file that you may read")
-    except _Unreadable as error:
-        return error.fault
-    return None
+    return found if isinstance(found, ConfigFault) else None
 
 
 def text_layer(where: str, content: bytes, *, lined: bool = False) -> Layer:
     """The settings in the bytes of a TOML file called `where`; `lined` for a layer with their lines."""
-    try:
-        text, parsed = _parsed(where, content)
-    except _Unreadable as error:
-        return Layer(where, faults=(error.fault,))
+    found = _parsed(where, content)
+    if isinstance(found, ConfigFault):
+        return Layer(where, faults=(found,))
+    text, parsed = found
     values: dict[str, Value] = {}
     faults: list[ConfigFault] = []
     for key, value in _flat(parsed):
@@ -167,35 +165,21 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obj
             yield key, value
 
 
-class _Unreadable(Exception):
-    """Bytes that are not TOML."""
-
-    def __init__(self, fault: ConfigFault) -> None:
-        super().__init__(str(fault))
-        self.fault = fault
-
-
-def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]]:
-    """The text of a TOML file and what it says. Raises `_Unreadable`."""
+def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]] | ConfigFault:
+    """The text of a TOML file and what it says, or what is wrong with it."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _Unreadable(
-            ConfigFault(where, "the file is not UTF-8 text", "save it as UTF-8", line)
-        ) from None
+        return ConfigFault(where, "the file is not UTF-8 text", "save it as UTF-8", line)
     try:
         return text, read_toml(text)
     except Unreadable as error:
-        raise _Unreadable(_broken(where, text, error)) from None
-
-
-def _broken(where: str, text: str, error: Exception) -> ConfigFault:
-    words = str(error)
-    found = _AT_LINE.search(words)
-    line = whole_number(found[1]) if found else text.count("\n") + 1 if "end of document" in words else 0
-    what = "the file is not TOML" + (f" ({_AT_LINE.sub('', words).lower()})" if line else "")
-    return ConfigFault(where, what, "correct it; until then none of its settings is used", line)
+        words = str(error)
+        found = _AT_LINE.search(words)
+        line = whole_number(found[1]) if found else text.count("\n") + 1 if "end of document" in words else 0
+        what = "the file is not TOML" + (f" ({_AT_LINE.sub('', words).lower()})" if line else "")
+        return ConfigFault(where, what, "correct it; until then none of its settings is used", line)
 
 
 def _shown(value: object) -> str:

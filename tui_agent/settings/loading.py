@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tui_agent.errors import SettingsError
 from tui_agent.files.visible import escaped
-from tui_agent.settings.catalog import Value, build, default_values
+from tui_agent.settings.catalog import build, default_values
 from tui_agent.settings.faults import ConfigFault
 from tui_agent.settings.files import WORKSPACE_FOLDER, read_beneath, reason_of
 from tui_agent.settings.folders import Folders, config_folder, user_folders
@@ -46,14 +46,29 @@ def load(
     """
     environ = os.environ if environ is None else environ
     folders = folders or user_folders(environ)
-    merged = _Merged()
-    merged.add(shipped_layer(), SHIPPED)
-    merged.add(file_layer(folders.config / FILE))
+    values, sources, faults = default_values(), dict[str, str](), list[ConfigFault]()
+
+    def add(layer: Layer) -> None:
+        values.update(layer.values)
+        sources.update(dict.fromkeys(layer.values, layer.where))
+        faults.extend(layer.faults)
+
+    add(shipped_layer())
+    sources.clear()
+    add(file_layer(folders.config / FILE))
     if workspace is not None and trusted:
-        merged.add(narrowed(workspace_layer(workspace), merged.values))
-    merged.add(environment_layer(environ))
-    merged.add(override_layer(overrides))
-    return merged.loaded()
+        add(narrowed(workspace_layer(workspace), values))
+    add(environment_layer(environ))
+    add(override_layer(overrides))
+    low, high = "context.reset_to", "context.reset_at"
+    if build(values).context.reset_to >= build(values).context.reset_at:
+        where = sources.get(low) or sources.get(high) or SHIPPED
+        what = f"`{low}` ({values[low]}) must be below `{high}` ({values[high]})"
+        faults.append(ConfigFault(where, what, "the shipped values of both are used", key=low))
+        for key in (low, high):
+            values[key] = default_values()[key]
+            sources.pop(key, None)
+    return LoadedSettings(build(values), sources, tuple(faults))
 
 
 def shipped_layer() -> Layer:
@@ -75,33 +90,3 @@ def workspace_layer(workspace: Path) -> Layer:
         what = f"the file cannot be read ({reason_of(error)})"
         return Layer(where, faults=(ConfigFault(where, what, "it must be a plain file, not a link"),))
     return text_layer(where, content, lined=True)
-
-
-class _Merged:
-    """The layers so far, the nearest last."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Value] = default_values()
-        self.sources: dict[str, str] = {}
-        self.faults: list[ConfigFault] = []
-
-    def add(self, layer: Layer, source: str = "") -> None:
-        self.values.update(layer.values)
-        self.faults.extend(layer.faults)
-        if source != SHIPPED:
-            self.sources.update(dict.fromkeys(layer.values, layer.where))
-
-    def loaded(self) -> LoadedSettings:
-        context = build(self.values).context
-        if context.reset_to >= context.reset_at:
-            self._put_back("context.reset_to", "context.reset_at")
-        return LoadedSettings(build(self.values), self.sources, tuple(self.faults))
-
-    def _put_back(self, low: str, high: str) -> None:
-        """Take what ships for two settings of which the first is not below the second."""
-        where = self.sources.get(low) or self.sources.get(high) or SHIPPED
-        what = f"`{low}` ({self.values[low]}) must be below `{high}` ({self.values[high]})"
-        self.faults.append(ConfigFault(where, what, "the shipped values of both are used", key=low))
-        for key in (low, high):
-            self.values[key] = default_values()[key]
-            self.sources.pop(key, None)

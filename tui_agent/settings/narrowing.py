@@ -80,19 +80,12 @@ def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
         )
         for key, why in refused.items()
     )
-    kept = {
-        key: _with_those_below(key, value, below[key])
-        for key, value in layer.values.items()
-        if key not in refused
-    }
+    kept = {key: value for key, value in layer.values.items() if key not in refused}
+    for key, value in kept.items():
+        under = below[key]
+        if ALLOWED.get(key) == "more" and isinstance(value, tuple) and isinstance(under, tuple):
+            kept[key] = tuple(dict.fromkeys((*under, *value)))  # what is there stays
     return Layer(layer.where, kept, layer.faults + faults)
-
-
-def _with_those_below(key: str, value: Value, below: Value) -> Value:
-    """The value in force: of a list that may only grow, what is there stays."""
-    if ALLOWED.get(key) != "more" or not isinstance(value, tuple) or not isinstance(below, tuple):
-        return value
-    return tuple(dict.fromkeys((*below, *value)))
 
 
 def _why_not(key: str, value: Value, below: Value) -> str:
