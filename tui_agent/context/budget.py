@@ -69,7 +69,7 @@ def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
 
     They begin with a message of the person, so that a function call and its result are never parted.
     """
-    starts = _starts(messages)
+    starts = [place for place, message in enumerate(messages) if message["role"] == "user"]
     if not starts:
         return len(messages)
     fitting = [start for start in starts if sum(sizes[start:]) <= room]
@@ -90,10 +90,6 @@ def newest_within(messages: Sequence[Message], tokens: Sequence[int], most: int,
         if sum(tokens[place:]) <= most and (place == start or messages[place]["role"] != "tool"):
             return place
     return len(messages)
-
-
-def _starts(messages: Sequence[Message]) -> list[int]:
-    return [place for place, message in enumerate(messages) if message["role"] == "user"]
 
 
 class Spent(Struct, frozen=True):
@@ -148,7 +144,9 @@ def emptied(message: Message, keep: Collection[str] = (), *, answered: bool = Tr
             text = _without_contents(str(message.get("content") or ""), answered)
             return message | {"content": text or _NOT_SHOWN}
         case "assistant":
-            return _without_changes(message, keep)
+            # a part that is emptied loses what the provider made of it; the others go back as they came
+            origin = {"origin": message["origin"]} if "origin" in message else {}
+            return message_of([_slim_part(part, keep) for part in parts_of(message)]) | origin
     return message
 
 
@@ -177,21 +175,11 @@ def _editor(found: re.Match[str]) -> str:
 def _without_files(line: str) -> str:
     try:
         result = json.loads(line)
-        files = [_without_content(entry) for entry in result["files"]]
+        kept = [{key: value for key, value in file.items() if key not in _GONE} for file in result["files"]]
+        files = [file | {"truncated": True} for file in kept]
         return json.dumps({**result, "files": files}, ensure_ascii=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return line  # no result of ours
-
-
-def _without_content(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in entry.items() if key not in _GONE} | {"truncated": True}
-
-
-def _without_changes(message: Message, keep: Collection[str]) -> Message:
-    """A part that is emptied loses what the provider made of it; the others go back as they came."""
-    parts = [_slim_part(part, keep) for part in parts_of(message)]
-    origin = {"origin": message["origin"]} if "origin" in message else {}
-    return message_of(parts) | origin
 
 
 def _slim_part(part: Part, keep: Collection[str]) -> Part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
 from msgspec import Struct
@@ -64,14 +64,12 @@ def _table(listing: DirectoryListing) -> str:
     title = f"### {name(listing.path or '.')}" + (f" (only {name(listing.filter)})" if listing.filter else "")
     if listing.error:
         return f"{title}\n{item(listing.error)}"
-    rows = "\n".join(_rows(listing.entries))
+    rows = "\n".join(
+        f"| {cell(entry)} | {kind} | {size_in_words(size) if kind == 'file' else ''} |"
+        for entry, kind, size in listing.entries
+    )
     shown = len(listing.entries)
     count = ("1 entry" if listing.total == 1 else f"{listing.total} entries") + (
         f", the first {shown} shown" if shown < listing.total else ""
     )
     return f"{title}\n| Name | Type | Size |\n| --- | --- | --- |\n{rows}\n{count}"
-
-
-def _rows(entries: Iterable[tuple[str, str, int]]) -> Iterable[str]:
-    for entry, kind, size in entries:
-        yield f"| {cell(entry)} | {kind} | {size_in_words(size) if kind == 'file' else ''} |"

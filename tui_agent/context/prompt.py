@@ -104,19 +104,15 @@ def user_text(news: MessageParts, in_view: loaded.InView) -> str:
         loaded.bundle_section(news.bundled),
         news.memory,
         news.sub_tasks,
-        _facts(news.facts),
+        "\n".join(("Since your last message:", *(f"- {item(fact)}" for fact in news.facts)))
+        if news.facts
+        else "",
         instructions.section(news.new_contexts, news.gone_contexts),
         loaded.read_files_result(news.files, in_view) if news.files else "",
         editor.additional_data(news.editor_blocks),
         f"<user_query>\n{inert(news.query)}\n</user_query>" if news.query else "",
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-def _facts(facts: Sequence[str]) -> str:
-    if not facts:
-        return ""
-    return "Since your last message:\n" + "\n".join(f"- {item(fact)}" for fact in facts)
 
 
 def as_sent(message: Message) -> str:
