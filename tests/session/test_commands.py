@@ -121,13 +121,15 @@ async def test_an_empty_command_is_refused(root: Path) -> None:
 
 
 async def test_what_a_command_wrote_can_wait_in_the_review(root: Path) -> None:
-    async with open_session(root, [reply("Changes it.", fileChanges=[CHANGE])]) as session:
+    async with open_session(
+        root, [reply("Changes it.", fileChanges=[CHANGE, {"path": "d.txt", "content": "d\n"}])]
+    ) as session:
         with pytest.raises(SessionError, match="No command has run"):
             await session.commands.take()
         await session.chat.submit("change it")
         await session.chat.finished()
         await session.commands.run(
-            "sed -i 's/print/PRINT/' a.py; rm b.txt; echo new > c.txt; ln -s a.py link"
+            "sed -i 's/print/PRINT/' a.py; rm b.txt d.txt; echo new > c.txt; ln -s a.py link"
         )
         await session.commands.ended()
         await session.commands.take()
@@ -136,12 +138,17 @@ async def test_what_a_command_wrote_can_wait_in_the_review(root: Path) -> None:
             "a.py": "edit",
             "b.txt": "delete",
             "c.txt": "create",
+            "d.txt": "create",
         }
         assert waiting["a.py"].reason.startswith("from `sed")
-        assert session.state.notices.items[-1].text == "link is left out: it is a link"
+        assert [notice.text.partition(": ")[2] for notice in session.state.notices.items[-2:]] == [
+            "it is a link",
+            "it was deleted, but is only proposed so far: skip it in the review",
+        ]
         await session.review.apply()
     assert (root / "a.py").read_text() == "PRINT(2)\n"
     assert (root / "c.txt").read_text() == "new\n"
+    assert (root / "d.txt").read_text() == "d\n"
     assert not (root / "b.txt").exists()
 
 

@@ -12,6 +12,7 @@ from support.views import Runner, in_view, on_a_copy, text
 
 from tui_agent.trial import beneath, changed
 from tui_agent.trial.beneath import Beneath
+from tui_agent.trial.plan import Seed
 from tui_agent.trial.reading import BINARY
 
 VIEWS = pytest.mark.parametrize("view", [in_view, on_a_copy], ids=["overlay", "landlock"])
@@ -165,3 +166,19 @@ def test_nothing_is_reached_through_a_link(root: Path, monkeypatch: pytest.Monke
         assert below.names("folder/inner") == ["b.txt"]
         with open(below.open("folder/inner/b.txt")) as file:
             assert file.read() == "b"
+
+
+async def test_nothing_is_read_where_nothing_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No process is started for it, so that a quick look costs half."""
+    monkeypatch.setattr(changed, "_PROGRAM", "import sys; sys.exit")
+    result = await in_view(tmp_path, "mkdir .pytest_cache; cat /dev/null")
+    assert (result.status, result.changes, result.unread) == (0, (), "")
+    result = await in_view(tmp_path, "touch a.txt")
+    assert "not listed" in result.unread
+
+
+async def test_a_pending_file_that_a_command_deletes_is_deleted(tmp_path: Path) -> None:
+    result = await in_view(tmp_path, "rm new.txt", Seed("new.txt", "file", b"new\n"))
+    assert [(one.path, one.kind) for one in result.changes] == [("new.txt", "deleted")]

@@ -17,14 +17,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import IO, Any, Literal, Self
+from typing import IO, Any, Literal, NamedTuple, Self
 
 import msgspec
 
 from tui_agent.files.names import shown
 from tui_agent.trial.outside import OURS, PYTHON
 from tui_agent.trial.plan import MEGABYTE, ViewPlan
-from tui_agent.trial.reading import Budget
+from tui_agent.trial.reading import LEFT_OUT, Budget
 
 BUDGET = Budget(
     files=20_000,
@@ -37,6 +37,8 @@ BUDGET = Budget(
 )
 #: Seconds until the reader is given up, and bytes of its answer.
 _PATIENCE, _MOST_TOLD = 60.0, 64 * MEGABYTE
+#: Seconds after which the process is started for a command that goes on: one that wrote nothing has ended by then.
+_READY_AFTER = 0.1
 _PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.trial.reader import main; main"
 
 #: Size, time and mode of each file of a copy when it was made, by its relative path.
@@ -106,24 +108,38 @@ class _Told(msgspec.Struct, frozen=True):
     left: dict[str, tuple[int, list[str]]]
 
 
+class _Asked(NamedTuple):
+    """What is to be read: the folder `path` below a descriptor, what else as `LayerReader` has it."""
+
+    path: str
+    below: int | None
+    plan: ViewPlan
+    since: float
+    files: Copied | None = None
+    apart: Sequence[str] = ()
+
+
 class LayerReader:
-    """The process that reads a layer: `async with LayerReader() as reader`. It is made ready while other things go on,
-    and ends with the block."""
+    """The process that reads a layer: `async with LayerReader() as reader`. It is made ready while a command goes on,
+    if that takes a moment, and ends with the block."""
 
     def __init__(self) -> None:
+        self._needed = asyncio.Event()
         self._line: socket.socket | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._starting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._starting = asyncio.create_task(self._start(), name="layer reader")
+        self._starting = asyncio.create_task(self._start_in_time(), name="layer reader")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._starting is not None
-        with suppress(OSError):
+        if self._line is None:
+            self._starting.cancel()
+        with suppress(OSError, asyncio.CancelledError):
             await self._starting
         if self._line is not None:
             self._line.close()
@@ -137,26 +153,22 @@ class LayerReader:
 
         What git and caches keep is left out, and what is below the paths `apart`.
         """
-        return await self._read(f"{len(plan.overlays) - 1}/u", layers, plan, since, None, apart)
+        path = f"{len(plan.overlays) - 1}/u"
+        if not _seeded(plan) and await asyncio.to_thread(_is_empty, path, layers, apart):
+            return Read()
+        return await self._read(_Asked(path, layers, plan, since, apart=apart))
 
     async def of_copy(self, plan: ViewPlan, files: Copied, since: float) -> Read:
         """The same of a copy of a workspace, where `files` says what it held."""
-        return await self._read(plan.root, None, plan, since, files)
+        return await self._read(_Asked(plan.root, None, plan, since, files))
 
-    async def _read(
-        self,
-        path: str,
-        below: int | None,
-        plan: ViewPlan,
-        since: float,
-        files: Copied | None,
-        apart: Sequence[str] = (),
-    ) -> Read:
+    async def _read(self, wanted: _Asked) -> Read:
         try:
             assert self._starting is not None
+            self._needed.set()
             await self._starting
             async with asyncio.timeout(_PATIENCE):
-                return await self._asked(path, below, plan, since, files, apart)
+                return await self._asked(wanted)
         except TimeoutError:
             why = f"it took more than {_PATIENCE:.0f} s"
         except (OSError, ValueError, SyntaxError, EOFError, TypeError, msgspec.ValidationError) as error:
@@ -164,28 +176,20 @@ class LayerReader:
         why = why or "the process that reads it ended before it was done"
         return Read((), f"What was written is not listed: {why}")
 
-    async def _asked(
-        self,
-        path: str,
-        below: int | None,
-        plan: ViewPlan,
-        since: float,
-        files: Copied | None,
-        apart: Sequence[str] = (),
-    ) -> Read:
+    async def _asked(self, wanted: _Asked) -> Read:
         assert self._line is not None
         contents = tempfile.TemporaryFile()  # noqa: SIM115
         asked = {
-            "seeds": _before(plan),
-            "root": plan.workspace,
-            "since": since,
+            "seeds": _before(wanted.plan),
+            "root": wanted.plan.workspace,
+            "since": wanted.since,
             "budget": tuple(BUDGET),
-            "files": None if files is None else dict(files),
-            "apart": list(apart),
+            "files": None if wanted.files is None else dict(wanted.files),
+            "apart": list(wanted.apart),
         }
         await asyncio.to_thread(lambda: (marshal.dump(asked, contents), contents.flush()))
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        layer = os.open(path, flags, dir_fd=below)
+        layer = os.open(wanted.path, flags, dir_fd=wanted.below)
         try:
             socket.send_fds(self._line, [b"read"], [contents.fileno(), layer])
         finally:
@@ -193,6 +197,11 @@ class LayerReader:
         answer = await asyncio.get_running_loop().sock_recv(self._line, 1 << 12)
         at, size = ast.literal_eval(answer.decode())
         return await asyncio.to_thread(_told, contents, at, size)
+
+    async def _start_in_time(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._needed.wait(), _READY_AFTER)
+        await self._start()
 
     async def _start(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -209,6 +218,23 @@ class LayerReader:
                 cwd="/",
                 start_new_session=True,
             )
+
+
+def _seeded(plan: ViewPlan) -> bool:
+    """Whether the workspace's layer held something before the command began that is not left out in any case."""
+    of_workspace = (seed.path for seed in plan.seeds if seed.overlay in ("", plan.workspace))
+    return any(path.partition("/")[0] not in LEFT_OUT for path in of_workspace)
+
+
+def _is_empty(path: str, below: int, apart: Sequence[str]) -> bool:
+    """Whether a layer holds nothing but what is left out in any case. Blocking; raises OSError."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    layer = os.open(path, flags, dir_fd=below)
+    try:
+        with os.scandir(layer) as found:
+            return all(entry.name in LEFT_OUT or entry.name in apart for entry in found)
+    finally:
+        os.close(layer)
 
 
 def _before(plan: ViewPlan) -> dict[str, tuple[str, bytes, int | None]]:

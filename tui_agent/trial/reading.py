@@ -131,7 +131,17 @@ class Comparison:
         """What is in the layer of an overlay, in the order of its folders."""
         self._waiting.append(("folder", "", False))
         self._work()
+        told = {one.path for one in self.found}
+        self._waiting += [
+            ("gone", path, False) for path in self._seeds if path not in told and self._left_no_trace(path)
+        ]
+        self._work()
         return self.found
+
+    def _left_no_trace(self, path: str) -> bool:
+        """Whether a pending file was deleted that is nowhere else, of which the layer then holds nothing."""
+        nowhere = self._layer.status(path) is None and self._real.status(path) is None
+        return nowhere and self._seeds[path].kind == "file" and LEFT_OUT.isdisjoint(path.split("/"))
 
     def of_copy(self, files: Mapping[str, tuple[int, int, int]]) -> list[Found]:
         """What is in a copy of the folder, where `files` are size, time and mode of each when it was made."""

@@ -108,7 +108,7 @@ class Run:
         if plan.on_copy:
             return await self._on_copy(plan, argv, variables)
         since = time.time()
-        async with LayerReader() as reader, View(plan) as view:
+        async with View(plan) as view, LayerReader() as reader:
             ended, seconds = await self._follow(_InView(view, argv, variables))
             await view.end()
             names = await keeping.names(view.layers, plan) if keeping else ()
