@@ -18,6 +18,12 @@ CASES = {
     "tabs, and deeper": (["    a", "      b"], ["\ta", "\t\tb"], ["    z"], ["\tz"]),
     "blanks for tabs": (["\ta", "\t\tb"], ["    a", "        b"], ["\t\t\tc"], ["            c"]),
     "wider": (["a", "  b"], ["a", "    b"], ["a", "  c"], ["a", "    c"]),
+    "wider, or deeper, with a line that is aligned": (
+        ["    a"],
+        ["        a"],
+        ["    for x in (b,", "               c):", "      d"],
+        None,
+    ),
     "wider, or written for the file": (["a", "  b"], ["a", "    b"], ["    c"], None),
     "a tab that may be two blanks or four": (["a"], ["\ta"], ["a", "  b"], None),
     "tabs among blanks": (["  a"], ["\ta"], ["\t\tz"], None),

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
+from unittest.mock import patch
 
 from tests.proofs.tally import Tally
 
@@ -16,6 +20,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support import version_edits
 from support.edit_replies import DISTURBANCES, FORMS, PLACED, Verdict, foreign_lines, read_back, tried
 from support.transcripts import around, labelled
+
+from tui_agent.edits import locate
+from tui_agent.edits.locate import RUNGS, Replacement
+from tui_agent.edits.source import Match, SourceText
 
 #: Another one gives other cases.
 SEED = "between versions"
@@ -83,31 +91,60 @@ def _labelled(draw: Random) -> tuple[Verdict, bool, str]:
     return "silent", True, reply
 
 
-def batch(first: int) -> tuple[Counter[Key], list[str]]:
-    """So many cases from a number on: how they ended, and what is to be seen of those that are wrong."""
-    found: Counter[Key] = Counter()
-    wrong: list[str] = []
+class Tried(NamedTuple):
+    """How cases ended, on which steps the places of those were found that are right, and what is wrong."""
+
+    ended: Counter[Key]
+    rungs: Counter[str]
+    wrong: list[str]
+
+
+def batch(first: int) -> Tried:
+    """So many cases from a number on."""
+    all_of_them = Tried(Counter(), Counter(), [])
     for number in range(first, first + AT_ONCE):
-        name, verdict, certain, told = one_case(number)
-        found[name, verdict, certain] += 1
+        here: Counter[str] = Counter()
+        with patch.object(locate, "placed", partial(_counted, here, locate.placed)):
+            name, verdict, certain, told = one_case(number)
+        all_of_them.ended[name, verdict, certain] += 1
+        if verdict == "right":
+            all_of_them.rungs.update(here)
         if verdict not in ("right", "refused"):
-            wrong.append(f"{number} {name}, {verdict}: {told}")
-    return found, wrong
+            all_of_them.wrong.append(f"{number} {name}, {verdict}: {told}")
+    return all_of_them
+
+
+def _counted(
+    rungs: Counter[str], placed: Callable[[SourceText, Match], Replacement], source: SourceText, match: Match
+) -> Replacement:
+    rungs[match.rung] += 1
+    return placed(source, match)
 
 
 def prove(tally: Tally, scale: float) -> None:
     if missing := version_edits.fetch():
         sys.stdout.write(f"left out, for they cannot be fetched: {', '.join(missing)}\n")
     version_edits.changed()
-    total: Counter[Key] = Counter()
-    wrong: list[str] = []
+    total = Tried(Counter(), Counter(), [])
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        for found, failed in pool.map(batch, range(0, int(CASES * scale), AT_ONCE)):
-            total += found
-            wrong += failed
-    _judge(tally, total)
-    tally.failures[:0] = wrong
-    tally.figures(_rows(total))
+        for one in pool.map(batch, range(0, int(CASES * scale), AT_ONCE)):
+            total.ended.update(one.ended)
+            total.rungs.update(one.rungs)
+            total.wrong.extend(one.wrong)
+    _judge(tally, total.ended)
+    placed = total.rungs.total()
+    for rung in RUNGS:
+        tally.case(
+            "a step decides one place in 1,000",
+            1_000 * total.rungs[rung] >= placed,
+            what=f"{rung} of {placed}",
+        )
+    tally.failures[:0] = total.wrong
+    tally.figures(_rows(total.ended))
+    tally.figures([("step", "places that it decided", *[""] * 6)])
+    tally.figures(
+        (rung, f"{total.rungs[rung]:,}", f"{total.rungs[rung] / placed:.1%}", *[""] * 5) for rung in RUNGS
+    )
 
 
 def _judge(tally: Tally, total: Counter[Key]) -> None:

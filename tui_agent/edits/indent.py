@@ -45,11 +45,13 @@ def readings(
 
     Each way of reading the pairs (all lines deeper by as much, tabs for spaces, levels of another width, a stray
     blank in few of them, a first line without its indentation) that explains them and gives indentations that the
-    file could have counts. `level` is the width of one level in the file, in spaces; `blanks` says whether lines of
-    white space alone lose what the others lose.
+    file could have counts; where there is one, so does each that only lines which may be aligned rule out. `level` is
+    the width of one level in the file, in spaces; `blanks` says whether lines of white space alone lose what the
+    others lose.
     """
     new = [lines[number] for number in changed]
     found: list[list[str]] = []
+    doubtful: list[list[str]] = []
     for rule in _rules(pairs):
         depths = [_by(rule, number, line, blanks) for number, line in zip(changed, new, strict=True)]
         moved = [
@@ -57,12 +59,15 @@ def readings(
             for depth, line in zip(depths, new, strict=True)
             if depth is not None
         ]
-        if len(moved) == len(new) and _possible(new, moved, pairs, level):
+        if len(moved) == len(new):
             result = list(lines)
             for number, line in zip(changed, moved, strict=True):
                 result[number] = line
-            found.append(result)
-    return found
+            if _possible(new, moved, pairs, level):
+                found.append(result)
+            elif _possible(new, moved, pairs, level, aligned=True):
+                doubtful.append(result)
+    return found and found + doubtful
 
 
 def _by(rule: _Rule, number: int, line: str, blanks: bool) -> str | None:
@@ -161,8 +166,13 @@ def _levels(run: int, rise: int, ours: str, theirs: str) -> bool:
     return not spaces % tabs and spaces // tabs in _LEVELS
 
 
-def _possible(lines: Sequence[str], result: Sequence[str], pairs: Sequence[Pair], level: int) -> bool:
-    """Whether the file could have these indentations: its own, whole levels, or moved by whole levels."""
+def _possible(
+    lines: Sequence[str], result: Sequence[str], pairs: Sequence[Pair], level: int, aligned: bool = False
+) -> bool:
+    """Whether the file could have these indentations: its own, whole levels, or moved by whole levels.
+
+    A line at an odd depth may be `aligned` with one above it: then it rules out nothing.
+    """
     own = {there for _, there in pairs}
     chars = set("".join(own))
     for line, new in zip(lines, result, strict=True):
@@ -171,6 +181,8 @@ def _possible(lines: Sequence[str], result: Sequence[str], pairs: Sequence[Pair]
             continue
         if chars and set(after) - chars:
             return False
+        if aligned and len(before) % 2:
+            continue
         if "\t" in after:
             continue
         aside = new.lstrip().startswith("*") and (len(after) - 1) % level == 0  # a line of a comment in stars
