@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from time import monotonic
@@ -17,10 +17,11 @@ from textual.app import App
 from textual.widgets import Static
 
 from tui_agent.errors import TimedOut
-from tui_agent.model.client import Abilities, Chunk, ModelRequest
+from tui_agent.model.client import Abilities, Chunk, ModelRequest, TokenCount
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage
+from tui_agent.ui import bridge
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.widgets import message_text, transcript
 from tui_agent.ui.widgets.completion import CompletionList
@@ -50,12 +51,30 @@ async def say(it: Driven, words: str) -> None:
     await it.pilot.pause()
 
 
-async def test_enter_sends_and_the_answer_is_shown(workspace: Path) -> None:
-    async with on_screen(workspace, [reply("Says hello.", message="Hello **you**.")]) as it:
-        await say(it, "hi there")
-        assert it.one(Prompt).text == ""
-        for words in ("hi there", "Says hello.", "Hello you."):
-            assert words in it.text
+async def test_enter_sends_and_the_answer_is_shown(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent is shown when the request is composed, or another key comes."""
+    monkeypatch.setattr(bridge, "REQUEST_FIRST", 60.0)
+    composes, goes_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(ScriptedModel):
+        async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
+            composes.set()
+            await goes_on.wait()
+            return await super().count(model, texts, wait=wait)
+
+    def slow(session: Session) -> None:
+        session.models.model = Slow([reply("Says hello.", message="Hello **you**.")])
+
+    async with on_screen(workspace, prepare=slow) as it:
+        await it.press(*"hi there", "enter")
+        await composes.wait()
+        assert it.one(Prompt).text == "" and "hi there" not in it.text
+        await it.press("x")
+        await it.shows("hi there")
+        goes_on.set()
+        await it.session.chat.finished()
+        await it.shows("Says hello.")
+        await it.shows("Hello you.")
 
 
 async def test_a_message_before_the_model_is_ready_says_that_it_waits(workspace: Path) -> None:
