@@ -182,3 +182,8 @@ async def test_nothing_is_read_where_nothing_was_written(
 async def test_a_pending_file_that_a_command_deletes_is_deleted(tmp_path: Path) -> None:
     result = await in_view(tmp_path, "rm new.txt", Seed("new.txt", "file", b"new\n"))
     assert [(one.path, one.kind) for one in result.changes] == [("new.txt", "deleted")]
+
+
+@VIEWS
+async def test_whoever_watches_comes_before_what_a_command_does(root: Path, view: Runner) -> None:
+    assert text(await view(root, "nice")) == f"{min(19, os.nice(0) + 5)}\n"

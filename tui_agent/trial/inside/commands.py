@@ -148,6 +148,7 @@ class FirstProcess:
             return
         try:
             os.setsid()
+            os.nice(5)  # whoever watches comes first
             os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
             os.dup2(output, 1)
             os.dup2(output, 2)

@@ -131,7 +131,6 @@ class Supervisor(FirstProcess):
             self._end_all()
 
     def confine(self):
-        os.nice(5)  # whoever watches comes first
         most = _tasks() + self.plan["processes"]  # of all that this user has; the kernel lets root have more
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
         restrict(self.plan)
