@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.errors import Undecodable
-from tui_agent.files.text import TextFile, decode, encode, md5
+from tui_agent.files.text import PIECE, TextFile, decode, encode, md5, pieces
 
 
 @given(st.binary())
@@ -72,3 +72,16 @@ def test_the_ending_that_most_lines_have() -> None:
 
 def test_md5() -> None:
     assert md5(b"") == "d41d8cd98f00b204e9800998ecf8427e"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "a", "a\r\nbb\nccc\n\nd\re\x0cf\u2028g", "\n\n\n"])
+def test_pieces_end_with_a_line_and_are_the_text(text: str) -> None:
+    for size in range(1, 8):
+        found = list(pieces(text, size))
+        assert "".join(found) == text
+        assert all(piece.endswith("\n") for piece in found[:-1])
+        assert [line for piece in found for line in piece.splitlines()] == text.splitlines()
+
+
+def test_a_long_text_is_in_pieces_of_about_a_megabyte() -> None:
+    assert max(map(len, pieces("some words\n" * 200_000))) <= PIECE + len("some words\n")

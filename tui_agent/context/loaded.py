@@ -12,6 +12,7 @@ from tui_agent.answers.line_ranges import Range, in_words
 from tui_agent.context.blocks import inert, json_inert, name
 from tui_agent.context.known import LoadedBy
 from tui_agent.context.portions import LONGEST
+from tui_agent.files.text import pieces
 
 #: What a token of source takes on average, and a line's number before it; in bytes.
 BYTES_A_TOKEN = 4
@@ -51,7 +52,7 @@ class LoadedFile(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.lines < 0:
-            force_setattr(self, "lines", len(self.text.splitlines()))
+            force_setattr(self, "lines", sum(len(piece.splitlines()) for piece in pieces(self.text)))
 
     @property
     def view(self) -> str:
@@ -71,7 +72,7 @@ def cost(size: int, lines: int) -> int:
 
 def numbered(text: str, ranges: Sequence[Range] = ()) -> str:
     """The text, or these lines of it, with `1: ` and so on before each line, ends of lines made plain."""
-    lines = text.splitlines()
+    lines = [line for piece in pieces(text) for line in piece.splitlines()]
     if not ranges:
         return "\n".join(f"{number}: {line}" for number, line in enumerate(lines, 1))
     return "\n…\n".join(

@@ -10,6 +10,7 @@ from itertools import accumulate, islice
 from msgspec import Struct
 
 from tui_agent.answers.line_ranges import Range, within
+from tui_agent.files.text import pieces
 
 #: Lines around a place are shown so far, and twice as far after it, as there is room.
 _REACH = (2, 4, 8, 15, 30, 60, 120, 250, 500, 1_000, 2_000, 5_000, 20_000, 100_000)
@@ -39,7 +40,7 @@ class Portions:
     """One text, measured once: which of its lines are shown in how much room."""
 
     def __init__(self, text: str, wanted: Wanted) -> None:
-        lines = text.splitlines(keepends=True)
+        lines = [line for piece in pieces(text) for line in piece.splitlines(keepends=True)]
         self._sizes = [min(len(line.encode(errors="replace")), LONGEST) + _NUMBER for line in lines]
         self._asked = within(wanted.ranges, len(lines))
         self._places: list[int] = []

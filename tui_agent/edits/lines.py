@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from tui_agent.edits.alignment import matches
+from tui_agent.files.text import pieces
 
 BOM = "\ufeff"
 
 
 def split(text: str) -> list[str]:
     """The lines with their endings; form feeds and Unicode separators are part of a line, as for git."""
-    parts = text.split("\n")
-    last = parts.pop()
-    lines = [part + "\n" for part in parts]
-    return [*lines, last] if last else lines
+    lines: list[str] = []
+    for piece in pieces(text):
+        parts = piece.split("\n")
+        last = parts.pop()
+        lines += [part + "\n" for part in parts]
+        if last:
+            lines.append(last)
+    return lines
 
 
 def plain(text: str) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
 
 from tui_agent.errors import Undecodable
 
+#: Characters of a long text that one call works on.
+PIECE = 1 << 20
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
 _MARKS: tuple[tuple[bytes, Encoding], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -69,3 +72,15 @@ def encode(file: TextFile, text: str) -> bytes:
 def md5(data: bytes) -> str:
     """The hash by which contents are told apart and shown (hexadecimal); no guard against forgery."""
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def pieces(text: str, size: int = PIECE) -> Iterator[str]:
+    """The text in pieces of about so many characters, each but the last ending with a line feed.
+
+    A call on a whole long text would keep every other thread waiting, the keyboard's among them.
+    """
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at + size - 1) + 1 or len(text)
+        yield text[at:end]
+        at = end
