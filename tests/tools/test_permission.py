@@ -11,13 +11,13 @@ import pytest
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree, until
 
-from tui_agent.headless.run import _denied
+from tui_agent.headless.run import Undone
 from tui_agent.session.session import Session
 from tui_agent.settings.layers import Layer
 from tui_agent.settings.narrowing import narrowed
 from tui_agent.settings.schema import PermissionSettings
 from tui_agent.store.event import Event
-from tui_agent.store.state import PermissionDecision
+from tui_agent.store.state import PermissionDecision, State
 from tui_agent.store.turn_events import PermissionDecided
 from tui_agent.tools.permission import _as_words, _fits, refusal_of_path
 
@@ -162,7 +162,9 @@ def test_headless_only_what_would_have_written_or_run_something_counts(
     acts: bool, by: Any, counts: bool
 ) -> None:
     event: Event = PermissionDecided(PermissionDecision("d", "probe", "it", acts=acts, by=by))
-    assert bool(_denied(event)) is counts
+    undone = Undone()
+    undone.on_event(event, State())
+    assert bool(undone.calls) is counts
 
 
 @pytest.mark.parametrize(

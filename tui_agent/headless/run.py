@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from tui_agent import errors
@@ -44,14 +43,10 @@ async def run(options: RunOptions, ahead: ChildAhead | None, model_ahead: ChildP
     if options.as_json:
         teller = JsonTeller(sys.stdout, session.secrets)
     session.subscribe(teller.on_event)
-    out: list[str] = []
-    session.subscribe(lambda event, state: _note_left_out(event, out))
-    undone: dict[str, str] = {}
-    session.subscribe(lambda event, state: _note_undone(event, undone))
-    denied: list[str] = []
-    session.subscribe(lambda event, state: denied.extend(_denied(event)))
+    undone = Undone()
+    session.subscribe(undone.on_event)
     try:
-        status = await _turn(session, options, teller, out, undone, denied)
+        status = await _turn(session, options, teller, undone)
     finally:
         await session.close()
     if isinstance(teller.failed, OutputLost):
@@ -64,43 +59,44 @@ async def run(options: RunOptions, ahead: ChildAhead | None, model_ahead: ChildP
     return status
 
 
-def _note_left_out(event: e.Event, out: list[str]) -> None:
-    """Keep the files that had no room in a request, until they go with another."""
-    match event:
-        case e.FilesLeftOut(paths=paths, why=why, reason="room" | "limit"):
-            out.extend(path for path in paths or (why,) if path not in out)
-        case e.FileLoaded(file) if file.path in out:
-            out.remove(file.path)
+class Undone:
+    """What a turn leaves to be done: `files` that had no room in a request and went with none since, `tasks` that
+    failed or were not begun and why, by id, and `calls` that would have written or run something, if nobody could be
+    asked about them."""
+
+    def __init__(self) -> None:
+        self.files: list[str] = []
+        self.tasks: dict[str, str] = {}
+        self.calls: list[str] = []
+
+    def on_event(self, event: e.Event, state: State) -> None:
+        match event:
+            case e.FilesLeftOut(paths=paths, why=why, reason="room" | "limit"):
+                self.files += [path for path in paths or (why,) if path not in self.files]
+            case e.FileLoaded(file) if file.path in self.files:
+                self.files.remove(file.path)
+            case e.SubTaskEnded(id=name, state="failed", reason=reason):
+                self.tasks[name] = reason
+            case e.SubTaskEnded(id=name) | e.SubTaskMoved(id=name):
+                self.tasks.pop(name, None)
+            case e.SubTasksWanted(ids, wanted=False):
+                self.tasks.update(dict.fromkeys(ids, "not begun"))
+            case e.PermissionDecided(one) if one.acts and one.answer == "no" and one.by == "nobody":
+                self.calls.append(f"{one.tool} {one.shown}".strip())
+
+    def sentences(self) -> list[str]:
+        """About the tasks and the calls."""
+        said = []
+        if self.tasks:
+            parts = "; ".join(f"{name} ({why})" for name, why in self.tasks.items())
+            some = "A sub-task is" if len(self.tasks) == 1 else f"{len(self.tasks)} sub-tasks are"
+            said.append(f"{some} not done: {parts}")
+        if self.calls:
+            said.append(f"Not done, since nobody could be asked: {', '.join(self.calls)}")
+        return said
 
 
-def _denied(event: e.Event) -> tuple[str, ...]:
-    """A call that would have written or run something, and that nobody could be asked about."""
-    if isinstance(event, e.PermissionDecided):
-        decision = event.decision
-        if decision.acts and decision.answer == "no" and decision.by == "nobody":
-            return (f"{decision.tool} {decision.shown}".strip(),)
-    return ()
-
-
-def _note_undone(event: e.Event, undone: dict[str, str]) -> None:
-    """Keep, by id, the sub-tasks that failed or were not begun, and why."""
-    match event:
-        case e.SubTaskEnded(id=name, state="failed", reason=reason):
-            undone[name] = reason
-        case e.SubTaskEnded(id=name) | e.SubTaskMoved(id=name):
-            undone.pop(name, None)
-        case e.SubTasksWanted(ids, wanted=False):
-            undone.update(dict.fromkeys(ids, "not begun"))
-
-
-async def _turn(
-    session: Session,
-    options: RunOptions,
-    teller: Teller,
-    out: Sequence[str],
-    undone: Mapping[str, str],
-    denied: Sequence[str],
-) -> int:
+async def _turn(session: Session, options: RunOptions, teller: Teller, undone: Undone) -> int:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, lambda: loop.create_task(_stop(session)))
     await session.start_services()
@@ -116,25 +112,20 @@ async def _turn(
     await session.subtasks.settled()
     await session.checks.settled()
     turn = session.state.turn
-    left = ""
+    left: list[str] = []
     if turn.ok and options.apply != "none":
-        left = await apply_all(session, proposed, checked=options.apply == "checked")
-        if out and not left:
-            files = "1 file" if len(out) == 1 else f"{len(out)} files"
-            left = f"Applied, but {files} did not fit into the request: send “continue” for the rest"
+        why = await apply_all(session, proposed, checked=options.apply == "checked")
+        if undone.files and not why:
+            files = "1 file" if len(undone.files) == 1 else f"{len(undone.files)} files"
+            why = f"Applied, but {files} did not fit into the request: send “continue” for the rest"
+        left += [why] if why else []
     if turn.ok and turn.limit:
-        said = f"{turn.limit} ended the turn before the model was done: send “continue” to let it go on"
-        left = f"{left}. {said}" if left else said
-    if turn.ok and undone:
-        parts = "; ".join(f"{name} ({why})" for name, why in undone.items())
-        said = f"{'A sub-task is' if len(undone) == 1 else f'{len(undone)} sub-tasks are'} not done: {parts}"
-        left = f"{left}. {said}" if left else said
-    if turn.ok and denied:
-        said = f"Not done, since nobody could be asked: {', '.join(denied)}"
-        left = f"{left}. {said}" if left else said
+        left.append(f"{turn.limit} ended the turn before the model was done: send “continue” to let it go on")
+    if turn.ok:
+        left += undone.sentences()
     status = exit_status(turn) or (1 if left else 0)
     used = used_since(before, session.state.usage.session)
-    teller.finish(session.state, turn.ok and not left, turn.error or left, used)
+    teller.finish(session.state, turn.ok and not left, turn.error or ". ".join(left), used)
     return status
 
 
