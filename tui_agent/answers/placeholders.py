@@ -59,6 +59,8 @@ _SAYS_OF_OTHER = late(
     rf"(?i)(?:keep |all |the |your )*(?:existing|remaining|previous|unchanged) {_THING}(?: {_TAIL})?"
     rf"|(?:the )?rest of {_THING}(?: .{{0,60}})?"
 )
+#: The same between dots.
+_OTHERS = late(rf"(?i)(?:all |the )*other {_THING}")
 _LEADER = (
     r"(?:#+!?|//+!?|/\*+|\*|<!--|--+(?:\[\[)?|;+|%+|\{/\*|\{#|\{\{!--|<%--|\"\"\"|'''|\(\*|\{-|REM\b|'|\.\.)"
 )
@@ -95,7 +97,7 @@ _PYTHON = (".py", ".pyw", ".ipynb")
 
 
 def placeholder(path: str, base: str | None, new: str) -> str:
-    """The first line of a whole new text that stands for text that was left out; empty where none does.
+    """The first line of a new text that stands for text that was left out; empty where none does.
 
     What the file has already is none, nor are dots that are valid code.
     """
@@ -161,7 +163,7 @@ def _suspects(lines: Sequence[str]) -> Iterator[int]:
         there = [stem for stem in stems if stem in text]
         for number in range(begin, min(begin + _TOGETHER, len(lines))) if there else ():
             low = lines[number].strip().lower()
-            if len(low) > _LONGEST or not may_be_remark(low):
+            if len(low) > _LONGEST or not _may_be_remark(low):
                 continue
             if any(stem in low for stem in there):
                 yield number
@@ -170,7 +172,7 @@ def _suspects(lines: Sequence[str]) -> Iterator[int]:
                     return
 
 
-def may_be_remark(bare: str) -> bool:
+def _may_be_remark(bare: str) -> bool:
     """Whether a line may be a comment or words between signs, or have a comment in it."""
     return bare[:1] in _BEGINS or "#" in bare or "/*" in bare or "//" in bare or bare[:3].lower() == "rem"
 
@@ -184,9 +186,8 @@ def _stands_for_more(path: str, lines: Sequence[str], number: int, fresh: bool) 
         return False
     if comment := _COMMENT.fullmatch(bare):
         text = comment["text"].strip(_SIGNS)
-        if not text:
-            return not fresh and bool(re.search(_DOTS, bare))
-        return says.fullmatch(text) is not None
+        dotted = not fresh and re.search(_DOTS, bare) is not None
+        return bool(says.fullmatch(text) or (dotted and _OTHERS.fullmatch(text))) if text else dotted
     for form in (_BRACKETS, _RULED, _DOTTED):
         if (found := form.fullmatch(bare)) and says.fullmatch(found["text"].strip(_SIGNS)):
             return True

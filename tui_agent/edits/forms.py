@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 
 from msgspec import Struct
 
-from tui_agent.answers.placeholders import may_be_remark, placeholder
+from tui_agent.answers.placeholders import placeholder
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits.change import ChangeKind
 from tui_agent.edits.lines import BOM, ended_like, plain
@@ -17,51 +16,11 @@ from tui_agent.edits.place import place
 from tui_agent.edits.source import SourceText
 from tui_agent.errors import Ambiguous, EditFailed
 
-_LEADER = r"(?:#+|//+|/\*+|\*|<!--|--+|;+|%+|\{/\*|\"\"\"|'''|\(\*|REM\b)"
-_LEFT_OUT = (
-    r"(?:rest|remain(?:ing|der)|existing|unchanged|same|previous|other|omitted|as before|keep|snip|truncated)"
-)
-_DOTS = r"(?:\.{3,}|…)"
-_REMARK = re.compile(
-    rf"{_LEADER}\s*\W*(?:{_DOTS}.*\b{_LEFT_OUT}\b.*|.*\b{_LEFT_OUT}\b.*{_DOTS}.*"
-    rf"|(?:the\s+)?(?:rest|remaining|remainder|other|existing|previous)\b.*\b"
-    rf"(?:unchanged|same|as before|omitted|stays?|here|goes here|remains?)\b(?:\W+(?:as|for|below|above|here)\b.*)?\W*"
-    rf"|{_DOTS}\s*(?:\*/|-->|\*/\}}|\*\))?)",
-    re.IGNORECASE,
-)
-_BARE = re.compile(
-    rf"[\[(<{{]?\s*{_DOTS}\s*.*\b{_LEFT_OUT}\b.*|{_DOTS}\s*(?:rest|existing)\b.*", re.IGNORECASE
-)
-#: What some languages unpack: `...rest,`, `...this.other)`.
-_SPREAD = re.compile(r"\.{3}[\w$]+(?:[.(\[].*|[,;)}\]\s]*)")
 _LONGEST = 200
-#: No reply has more lines that could be one.
-_MOST_REMARKS = 10_000
 _MARKER = re.compile(
     r"(?:<{5,9} ?(?:SEARCH|ORIGINAL)|>{5,9} ?(?:REPLACE|UPDATED)|-{5,9} ?SEARCH|\+{5,9} ?REPLACE"
     r"|\*\*\* (?:(?:Begin|End) Patch|(?:Add|Update|Delete) File: ))\b"
 )
-
-
-def elision(base: str, new: str) -> str:
-    """The first line of `new` that says that something was left out and is not in `base`, or nothing."""
-    if not base.strip():
-        return ""
-    there, lines = base.splitlines(), new.splitlines()
-    fresh = set(lines).difference(there)
-    remarks = (bare for line in lines if line in fresh and may_be_remark(bare := line.strip()))
-    own: set[str] = set()
-    for bare in filter(_leaves_out, islice(remarks, _MOST_REMARKS)):
-        own = own or {line.strip() for line in there}
-        if bare not in own:
-            return bare
-    return ""
-
-
-def _leaves_out(bare: str) -> bool:
-    if not 3 <= len(bare) <= _LONGEST or _SPREAD.fullmatch(bare):
-        return False
-    return bool(_REMARK.fullmatch(bare) or _BARE.fullmatch(bare))
 
 
 def leftover(base: str, new: str) -> str:
@@ -186,10 +145,7 @@ def _merged(path: str, base: str | None, one: str | None, other: str | None) -> 
 
 
 def _refuse_elision(request: ChangeRequest, base: str | None, text: str) -> None:
-    remark = elision(base or "", text)
-    if request.content is not None:
-        remark = remark or placeholder(request.path, base, text)
-    if remark:
+    if remark := placeholder(request.path, base, text):
         raise EditFailed(
             f"the new text of {request.path} leaves something out (`{remark}`)",
             "send the whole text, or edits of the places that change",
