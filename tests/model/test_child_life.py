@@ -105,6 +105,7 @@ async def test_nothing_is_asked_for_but_on_loopback(model: ChildModel, provider:
     assert {line for line in lines if "'127.0.0.1'" not in line} == set()
 
 
+@pytest.mark.parametrize("transport", ["auto"], indirect=True)  # what dies is the process, whoever asks in it
 async def test_a_child_that_dies_in_the_middle_says_so_and_comes_back(
     model: ChildModel, provider: Provider, statuses: list[ModelStatus]
 ) -> None:
