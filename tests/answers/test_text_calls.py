@@ -105,7 +105,7 @@ def test_signs_are_looked_for_in_a_moment(text: str) -> None:
     thoughts.take(Ledger(text))
     looks_like_a_change("{" + text, ("propose_changes",))
     looks_like_a_change("{" + '"\\' * 50_000, ("propose_changes",))
-    assert time.process_time() - begun < 1.0
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize("dialect", ["tools", "structured"])

@@ -24,7 +24,7 @@ from tui_agent.ui.host import Choice
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.widgets.guide import JOBS, Guide
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Walk:

@@ -19,7 +19,7 @@ from tui_agent.log.journal import SLOW
 from tui_agent.model.client import Chunk, ModelRequest, TextChunk
 from tui_agent.session.session import Session
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 #: What SQLite calls it if each commit waits for the disk.
 SYNCED = 2
 CHANGES = [{"path": f"{name}.txt", "content": "two\n"} for name in "abc"]

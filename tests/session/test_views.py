@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> Path:
 
 
 async def until(holds: Callable[[], object]) -> None:
-    end = asyncio.get_running_loop().time() + 20
+    end = asyncio.get_running_loop().time() + 60
     while not holds():
         assert asyncio.get_running_loop().time() < end, "never"
         await asyncio.sleep(0.01)

@@ -8,12 +8,14 @@ event loop is asked: nothing is ready to run, nothing falls due within a moment,
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, cast
 
 import textual.app
 import textual.pilot
 
-#: Seconds for which timers, threads and work that does not end are waited for, each from when nothing else is left.
+#: Seconds for which timers, threads and work that does not end are waited for, each from when nothing else is left;
+#: work by the processor time that it took, since a busy machine gives it little.
 TIMERS, THREADS, WORK = 0.05, 0.5, 1.0
 #: How often a thread is looked at, which cannot be waited for: what it does is known to its caller alone.
 LOOK_AGAIN = 0.002
@@ -22,13 +24,13 @@ LOOK_AGAIN = 0.002
 async def wait_for_idle(min_sleep: float = 0.0, max_sleep: float = WORK) -> None:
     """Return when the running loop has nothing to do. The arguments are those of what it replaces, and not used."""
     loop = cast(Any, asyncio.get_running_loop())
-    given_up = loop.time() + WORK
+    given_up = time.thread_time() + WORK
     calm_since: float | None = None
     looks = 0
     while looks < 2:
         await asyncio.sleep(0)
         now = loop.time()
-        if loop._ready and now < given_up:
+        if loop._ready and time.thread_time() < given_up:
             looks = 0
             continue
         calm_since = now if calm_since is None else calm_since

@@ -20,7 +20,7 @@ from tui_agent.ui.themes import Depth
 from tui_agent.ui.widgets.pane import Pane
 
 Found = TypeVar("Found", bound=Widget)
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 stylesheets.share()
 
