@@ -45,7 +45,7 @@ async def test_keys_that_come_together_do_what_they_do_one_by_one(tmp_path: Path
         for typed in TOGETHER:
             assert await both.compare([typed], random) == "", repr(typed)
         random = Random(202)
-        for number in range(6):
+        for number in range(4):
             if number % 4 == 0:
                 await both.propose()
             typed = burst(random, SIZE)
