@@ -376,7 +376,9 @@ async def test_a_conflict_at_apply_goes_back_to_the_model(
         assert wrong.sentence == "There is no change c9: choose from c1.1"
         done = await asyncio.to_thread(run_here, capfd, ["apply", "--session", "last"])
         assert len(provider.requests) == 1 and "2:     return load(url)" in str(provider.requests[0].body)
-    assert done.status == 1 and "Nothing was written, api.py conflicts: the same lines were changed" in done.err
+    assert (
+        done.status == 1 and "Nothing was written, api.py conflicts: the same lines were changed" in done.err
+    )
     assert done.out == "c1.1 skipped api.py (replaced by c1.2)\nc1.2 pending api.py\n"
     skipped = await asyncio.to_thread(run_here, capfd, ["skip", "--session", "last"])
     assert (skipped.status, skipped.out) == (0, "c1.2 skipped api.py\n")
