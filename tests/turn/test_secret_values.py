@@ -208,6 +208,25 @@ async def test_what_a_command_wrote_with_a_mask_is_not_taken(work: Path) -> None
         assert [change.path for change in session.state.review.open] == ["c.txt"]
 
 
+async def test_a_key_that_an_earlier_version_of_a_file_held_is_masked(tmp_path: Path, home: Path) -> None:
+    """Whose name says nothing; plain, and as Base64 has it."""
+    key = "AKIA" + "Q3EGRT7NMZ2KXW5P"
+    top = repository(tmp_path / "top", {"a.py": f'KEY = "{key}"\n'})
+    (top / "a.py").write_text("KEY = load()\n")
+    git(top, "commit", "-qam", "Rotated")
+    async with open_session(top, [reply()]) as session:
+        await session.commands.run(
+            "git log -p; git show HEAD~1:a.py | base64; git show HEAD~1:a.py | base64 -w 5"
+        )
+        await session.commands.ended()
+        await session.chat.submit(session.commands.last_output())
+        await session.chat.finished()
+        (request,) = sent(session)
+    assert "Rotated" in request and MASK in request
+    lines = request.replace("\\n", "\n")
+    assert key not in lines and base64.b64encode(f'KEY = "{key}'.encode()).decode()[8:] not in lines
+
+
 async def test_a_secret_that_only_git_has_is_masked(tmp_path: Path, home: Path) -> None:
     """A value of an earlier commit that is in no file; and the `.env` above the folder, in the repository's top."""
     top = repository(tmp_path / "top", {".env": ENV, "work/a.py": "a = 1\n"})

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from tui_agent.files import sensitive
 from tui_agent.files.git_folder import GitFolder, read_regular
-from tui_agent.files.key_formats import may_hold_key
+from tui_agent.files.key_formats import hits, may_hold_key
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.sensitive import is_secret
 from tui_agent.git.object_stores import names_in_git, object_stores
@@ -36,6 +36,9 @@ _FEW: Final = 20_000
 #: Blobs of more bytes, and more blobs than this, are not judged by what they hold.
 _MOST_READ: Final = 1 << 16
 _MOST_JUDGED: Final = 20_000
+#: In more blobs than this nobody looks for keys, which takes 0.2 s for a thousand; so many are in memory at a time.
+_MOST_SEARCHED: Final = 10_000
+_AT_ONCE: Final = 1_000
 _SUBMODULE, _LINK = b"160000", b"120000"
 _HEX: Final = re.compile(r"[0-9a-f]+")
 #: Names of files that are there to be copied and filled in: what such a file holds is public, wherever else it is.
@@ -53,7 +56,8 @@ class SecretNames(Struct):
 
     rules: of what counts as a secret. packs: the indexes of the packs that were looked at. loose: the ids of objects in
     files of their own, one after the other. secret: the ids of blobs by each secret name. asked: the same of names that
-    were asked for. nameless: blobs that no commit brought. public: blobs of samples.
+    were asked for. nameless: blobs that no commit brought. public: blobs of samples. keyed: blobs with a key in them,
+    where there are not too many to look.
     """
 
     rules: str
@@ -63,6 +67,7 @@ class SecretNames(Struct):
     asked: dict[bytes, set[str]]
     nameless: set[str]
     public: set[str]
+    keyed: set[str] = set()
 
 
 def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[bytes]) -> SecretNames:
@@ -77,7 +82,7 @@ def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[byt
         ids = [each for pack in packs - known.packs for each in ids_of(folder, pack)]
         new = [*ids, *(loose - known.loose)] if len(ids) <= _FEW else None
     if known is None or new is None:
-        known = SecretNames(rules, set(), set(), {}, {}, set(), set())
+        known = SecretNames(rules, set(), set(), {}, {}, set(), set(), set())
         new = None
     if new is None or new:
         _look(folder, known, new)
@@ -165,6 +170,19 @@ def among_secrets(folder: GitFolder, ids: Iterable[str], lines: set[bytes]) -> s
     }
 
 
+def keys_in(data: bytes) -> list[bytes]:
+    """The keys in a text, as they stand there."""
+    if not may_hold_key(data):
+        return []
+    text = data.decode("utf-8", "replace")
+    return [text[hit.start : hit.end].encode() for hit in hits(text)]
+
+
+def _with_keys(folder: GitFolder, ids: Sequence[str]) -> set[str]:
+    parts = (ids[at : at + _AT_ONCE] for at in range(0, len(ids), _AT_ONCE))
+    return {each for part in parts for each, data in contents(folder, part) if keys_in(data)}
+
+
 def telling_lines(data: bytes) -> set[bytes]:
     """Lines that are long enough to tell what they are from, with what is behind a name in them."""
     found = {line.strip() for line in data.split(b"\n")}
@@ -184,6 +202,8 @@ def _look(folder: GitFolder, known: SecretNames, new: list[str] | None) -> None:
     blobs = {line.partition(" ")[0] for line in lines if line.endswith(" blob")}
     commits = [line.partition(" ")[0] for line in lines if line.endswith(" commit")]
     del lines
+    if len(blobs) <= _MOST_SEARCHED:
+        known.keyed |= _with_keys(folder, sorted(blobs))
     judged: dict[bytes, bool] = {}
     for at in range(0, len(commits), _COMMITS):
         feed = "".join(f"{each}\n" for each in commits[at : at + _COMMITS]).encode()

@@ -117,6 +117,9 @@ def _replaced(
         for _, data in blobs.contents(folder, sorted(among - ids)):
             _tell(told, b"git", data)
         ids |= among
+    for _, data in blobs.contents(folder, sorted(names.keyed - ids - harmless)[:MOST_TOLD]):
+        if not _is_sent(data, asked):
+            _tell(told, b"git", b"\n".join(blobs.keys_in(data)))
     if asked.values:
         return None
     made = WithoutSecrets(os.fsencode(folder.git_dir), os.fsencode(folder.common_dir))
