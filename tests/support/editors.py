@@ -77,7 +77,7 @@ class EditorApp(ThemedApp):
 
     def whole(self) -> Cells:
         """The screen drawn from its beginning."""
-        self.editor._line_cache.clear()
+        self.editor.notify_style_update()
         self.editor._styles_cache.clear()
         cells = Cells()
         cells.draw(self.screen._compositor.render_full_update().render_segments(self.console))

@@ -413,7 +413,7 @@ async def test_code_is_coloured_in_the_lines_in_view_only(workspace: Path) -> No
         keyword = Color.parse(it.app.theme_variables["syntax-keyword"]).triplet
         drawn = {style.color.triplet for _, style, _ in editor(it).render_line(0) if style and style.color}
         assert keyword in drawn
-        highlights = editor(it)._highlights
+        highlights = editor(it).colours
         assert isinstance(highlights, LineHighlights)
         assert {name for _, _, name in highlights[1]} >= {"string"}
         assert 0 < len(highlights) <= 3 * CHUNK

@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 from textual import events
 from textual._tree_sitter import get_language
-from textual.document._document import Document
-from textual.document._wrapped_document import WrappedDocument
 from textual.widgets import TextArea
+from textual.widgets.text_area import WrappedDocument
 from tree_sitter import Tree
 
 from tests.support.editors import EditorApp, parsed
 from tui_agent.edits.search import Occurrence
-from tui_agent.ui.widgets import documents
+from tui_agent.ui.widgets import documents, text_area
 from tui_agent.ui.widgets import editor as editor_module
-from tui_agent.ui.widgets.documents import CodeDocument
+from tui_agent.ui.widgets.documents import CodeDocument, ExactDocument
 from tui_agent.ui.widgets.editor import MOST_LINES, PART, Editor
 from tui_agent.ui.widgets.text_area import SEARCHED_LINES
 from tui_agent.workspace.syntax_trees import parse
@@ -28,7 +27,7 @@ LINES = [f"value_{number} = compute({number}, 'text')" for number in range(3_000
 
 
 def colours(editor: Editor) -> list[object]:
-    return [sorted(editor._highlights[row]) for row in range(1_490, 1_520)]
+    return [sorted(editor.colours[row]) for row in range(1_490, 1_520)]
 
 
 async def test_a_key_joins_no_text_measures_its_line_and_parses_nothing(
@@ -38,7 +37,7 @@ async def test_a_key_joins_no_text_measures_its_line_and_parses_nothing(
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.pause()
         joined, measured = [], []
-        text, widest = Document.text, editor_module.widest
+        text, widest = ExactDocument.text, documents.widest
         assert isinstance(text, property) and text.fget is not None
         join = text.fget
 
@@ -46,8 +45,10 @@ async def test_a_key_joins_no_text_measures_its_line_and_parses_nothing(
             measured.append(len(lines))
             return widest(lines, tab)
 
-        monkeypatch.setattr(Document, "text", property(lambda document: joined.append(1) or join(document)))
-        monkeypatch.setattr(editor_module, "widest", measure)
+        monkeypatch.setattr(
+            ExactDocument, "text", property(lambda document: joined.append(1) or join(document))
+        )
+        monkeypatch.setattr(documents, "widest", measure)
         monkeypatch.setattr(editor_module, "PARSED_AFTER", 60.0)
         for key in ("x", "enter", "y", "backspace"):
             await pilot.press(key)
@@ -201,7 +202,7 @@ async def test_a_long_text_has_its_colours_once_it_is_parsed(monkeypatch: pytest
     async with app.run_test(size=(100, 30)) as pilot:
         await parsed(pilot, app.editor)
         await pilot.pause()
-        assert all(app.editor._highlights[row] for row in range(1_490, 1_510))
+        assert all(app.editor.colours[row] for row in range(1_490, 1_510))
         assert app.shown == app.whole()
 
 
@@ -293,7 +294,7 @@ async def test_a_long_paste_is_one_edit_that_is_measured_and_taken_apart_in_a_th
             return widest([*lines], tab)
 
         monkeypatch.setattr(documents, "widest", measured)
-        monkeypatch.setattr(editor_module, "widest", measured)
+        monkeypatch.setattr(text_area, "widest", measured)
         app.editor.move_cursor((0, 3))
         app.post_message(events.Paste("pasted 漢\r\n" * 20_000 + "w" * 300))
         await pilot.press("Z")

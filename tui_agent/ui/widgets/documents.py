@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from time import thread_time
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.cells import cell_len
-from textual.document._document import Document, DocumentBase, EditResult, Location
-from textual.document._syntax_aware_document import SyntaxAwareDocument
-from textual.document._wrapped_document import WrappedDocument
-from textual.expand_tabs import get_tab_widths
-from textual.widgets import _text_area
-from tree_sitter import Language, Parser, Query, Tree
+from textual.geometry import Size
+from textual.widgets.text_area import DocumentBase, EditResult, Location
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
-from tui_agent.workspace.syntax_trees import parse, prepared
+from tui_agent.workspace.syntax_trees import parse
 
-_Row = TypeVar("_Row")
-
+#: Longer texts are not measured whole after each key.
+MEASURED_WHOLE = 500
 #: So many of the longest lines, by characters, are measured in cells.
 _MEASURED = 64
 #: Seconds of processor time for a first parse that the screen waits for, and for all others of one text that took
@@ -28,60 +25,113 @@ _MEASURED = 64
 AT_ONCE, GIVEN_UP_AFTER, SLOW = 0.01, 2.0, 0.2
 
 
-class Verbatim(str):
-    """A text as a document of Textual's takes it apart: at `ending` and nowhere else.
+class ExactDocument(DocumentBase):
+    """A text whose lines end at its one `newline` and nowhere else; each character is kept as it is.
 
-    Textual would end a line at a form feed, a Unicode separator and any of the line endings, and put all of them
-    together again with one and the same.
+    Textual's own documents end a line at a form feed, a Unicode separator and any of the line endings, and put all of
+    them together again with one and the same.
     """
 
-    ending: str
-    #: Its lines, where it was taken apart before.
-    _lines: Sequence[str] = ()
+    def __init__(self, text: str = "") -> None:
+        self._newline = ending_of(text)
+        self._rows = text.split(self._newline)
+        #: Characters of the text.
+        self.length = len(text)
+        #: Lines of a text that is inserted next, and the cells of the widest, where they were made ahead.
+        self._ahead: tuple[str, list[str], int] | None = None
+        #: Cells of the widest line at a width of tabs; and, of the edits since, the rows and what was measured ahead.
+        self._widest: tuple[int, int] | None = None
+        self._touched: list[tuple[int, int, int]] = []
 
-    @classmethod
-    def of(cls, text: str, ending: str) -> Verbatim:
-        if isinstance(text, cls) and text.ending == ending:
-            return text
-        pieces = cls(text)
-        pieces.ending = ending
-        return pieces
+    @property
+    def text(self) -> str:
+        return self._newline.join(self._rows)
 
-    @classmethod
-    def pasted(cls, text: str, ending: str, tab_width: int) -> tuple[Verbatim, int]:
-        """What is pasted, with the line ending that a text has, taken apart; and the cells of its widest line."""
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-        pieces = cls.of(text if ending == "\n" else text.replace("\n", ending), ending)
-        pieces._lines = lines = text.split("\n")
-        return pieces, widest(lines, tab_width)
+    @property
+    def newline(self) -> Any:
+        return self._newline
 
-    def splitlines(self, keepends: bool = False) -> list[str]:
-        return list(self._lines) or (self.split(self.ending) if self else [])
+    @property
+    def lines(self) -> list[str]:
+        return self._rows
 
-    def endswith(self, *_: object) -> bool:
-        """Textual asks whether an empty line is missing at the end: it is there."""
-        return False
+    @property
+    def line_count(self) -> int:
+        return len(self._rows)
 
-    def __contains__(self, part: object) -> bool:
-        """Textual asks which ending the lines have."""
-        return part == self.ending
+    @property
+    def start(self) -> Location:
+        return 0, 0
 
+    @property
+    def end(self) -> Location:
+        return len(self._rows) - 1, len(self._rows[-1])
 
-class ExactDocument(Document):
+    def __getitem__(self, line_index: Any) -> Any:
+        return self._rows[line_index]
+
+    def get_line(self, index: int) -> str:
+        return self._rows[index]
+
+    def get_text_range(self, start: Location, end: Location) -> str:
+        (top, left), (bottom, right) = sorted((start, end))
+        rows = self._rows
+        if top == bottom:
+            return rows[top][left:right] if top < len(rows) else ""
+        if bottom >= len(rows):
+            return self._newline.join([rows[top][left:], *rows[top + 1 :]]) if top < len(rows) else ""
+        return self._newline.join([rows[top][left:], *rows[top + 1 : bottom], rows[bottom][:right]])
+
+    def get_size(self, indent_width: int) -> Size:
+        """The widest line and the number of lines; in a long text only what was changed is measured, and none gets
+        shorter."""
+        known = self._widest
+        whole = len(self._rows) <= MEASURED_WHOLE or len(self._touched) > 1
+        if known is None or known[0] != indent_width or whole:
+            cells = widest(self._rows, indent_width)
+        else:
+            cells = known[1]
+            for first, last, ahead in self._touched:
+                rows = self._rows[first : min(last, len(self._rows) - 1) + 1]
+                rows = [rows[0], rows[-1]] if ahead and rows else rows
+                cells = max(cells, ahead, widest(rows, indent_width))
+        self._widest = indent_width, cells
+        self._touched.clear()
+        return Size(cells, len(self._rows))
+
+    def prepare(self, text: str, lines: list[str], cells: int) -> None:
+        """These are the lines of a text that is inserted next, and the cells of its widest line."""
+        self._ahead = text, lines, cells
+
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
-        return super().replace_range(start, end, Verbatim.of(text, self.newline))
+        (top, left), (bottom, right) = sorted((start, end))
+        rows, ahead, self._ahead = self._rows, self._ahead, None
+        made = ahead is not None and ahead[0] is text
+        lines = list(ahead[1]) if ahead and made else text.split(self._newline)
+        replaced = self.get_text_range((top, left), (bottom, right))
+        before = rows[top][:left] if top < len(rows) else ""
+        behind = rows[bottom][right:] if bottom < len(rows) else ""
+        lines[0] = before + lines[0]
+        place = top + len(lines) - 1, len(lines[-1])
+        lines[-1] += behind
+        rows[top : bottom + 1] = lines
+        self.length += len(text) - len(replaced)
+        self._touched.append((top, place[0], ahead[2] if ahead and made else 0))
+        return EditResult(place, replaced)
 
 
-class CodeDocument(SyntaxAwareDocument):
+class CodeDocument(ExactDocument):
     """Moves its syntax tree along with each edit, and leaves it to the editor when it is parsed again: that takes
     50 ms in a file of 5,000 lines, and Textual's own way, which asks for each line several times, twice as long.
 
     What is not parsed within a frame has the tree of an empty text at first, and is parsed in a thread.
     """
 
-    def __init__(self, text: str, language: Language) -> None:
-        Document.__init__(self, text)
+    def __init__(self, text: str, language: Language, query: Query | None = None) -> None:
+        super().__init__(text)
         self.language = language
+        #: What finds the stretches that have a colour.
+        self.query = query
         self._parser = Parser(language)
         #: Edits so far, and those that the tree knows of: -1 while it is that of no text.
         self.edits, self.parsed = 0, -1
@@ -93,21 +143,21 @@ class CodeDocument(SyntaxAwareDocument):
         tree = parse(self._parser, self.text.encode(errors="replace"), AT_ONCE)
         if tree is not None:
             self.parsed = 0
-        self._syntax_tree = tree or self._parser.parse(b"")
+        self._syntax_tree: Tree | None = tree or self._parser.parse(b"")
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         top, bottom = sorted((start, end))
         first = self._bytes_before(top)
         last = first + len(self.get_text_range(top, bottom).encode(errors="replace"))
-        points = self._location_to_point(top), self._location_to_point(bottom)
-        result = Document.replace_range(self, start, end, Verbatim.of(text, self.newline))
+        points = self._point(top), self._point(bottom)
+        result = super().replace_range(start, end, text)
         edit = {
             "start_byte": first,
             "old_end_byte": last,
             "new_end_byte": first + len(text.encode(errors="replace")),
             "start_point": points[0],
             "old_end_point": points[1],
-            "new_end_point": self._location_to_point(result.end_location),
+            "new_end_point": self._point(result.end_location),
         }
         if self._syntax_tree is not None and self.parsed >= 0:
             self._syntax_tree.edit(**edit)
@@ -120,12 +170,29 @@ class CodeDocument(SyntaxAwareDocument):
         """It is no longer shown: its tree and it hold each other in a way that is never collected."""
         self._syntax_tree = None
 
-    def prepare_query(self, query: str) -> Query | None:
-        return prepared(self.language, query)
+    def query_syntax_tree(
+        self,
+        query: Query,
+        start_point: tuple[int, int] | None = None,
+        end_point: tuple[int, int] | None = None,
+    ) -> dict[str, list[Node]]:
+        """What the query finds between two points, each a row and a column in bytes."""
+        if self._syntax_tree is None:
+            return {}
+        cursor = QueryCursor(query)
+        if start_point is not None and end_point is not None:
+            cursor.set_point_range(start_point, end_point)
+        return cursor.captures(self._syntax_tree.root_node)
+
+    def _point(self, place: Location) -> tuple[int, int]:
+        """A row, and a column in bytes."""
+        row, column = place
+        line = self.lines[row][:column] if row < self.line_count else ""
+        return row, column if line.isascii() else len(line.encode(errors="replace"))
 
     def _bytes_before(self, place: Location) -> int:
         row, column = place
-        above = self.newline.join([*self._lines[:row], self._lines[row][:column]])
+        above = self.newline.join([*self.lines[:row], self.lines[row][:column]])
         return len(above) if above.isascii() else len(above.encode(errors="replace"))
 
     async def parse(self) -> bool:
@@ -206,55 +273,6 @@ def ending_of(text: str) -> str:
     if not feeds:
         return "\r" if "\r" in text else "\n"
     return "\r\n" if text.count("\r\n") == feeds else "\n"
-
-
-class _Rows(Sequence[_Row]):
-    """Something for each line of a document, made when it is asked for."""
-
-    def __init__(self, document: DocumentBase, made: Callable[[int], _Row]) -> None:
-        self._document = document
-        self._made = made
-
-    def __len__(self) -> int:
-        return self._document.line_count
-
-    def __getitem__(self, row: Any) -> Any:
-        """Of one line: no part of it is asked for."""
-        return self._made(range(len(self))[row])
-
-
-class CountedDocument(WrappedDocument):
-    """Textual keeps four lists with an entry for each line, moves those below an edit, and counts all for each line
-    that it draws. Where nothing is wrapped, row and line are one: nothing is kept, and nothing is moved."""
-
-    def wrap(self, width: int, tab_width: int | None = None) -> None:
-        if width:
-            super().wrap(width, tab_width)
-            return
-        self._width, self._tab_width = 0, tab_width or self._tab_width
-        document, tab = self.document, self._tab_width
-        rows: dict[str, Sequence[Any]] = {
-            "_wrap_offsets": _Rows(document, lambda _: []),
-            "_offset_to_line_info": _Rows(document, lambda row: (row, 0)),
-            "_line_index_to_offsets": _Rows(document, lambda row: [row]),
-            "_tab_width_cache": _Rows(
-                document, lambda row: [width for _, width in get_tab_widths(document.get_line(row), tab)]
-            ),
-        }
-        self.__dict__.update(rows)
-
-    @property
-    def height(self) -> int:
-        return len(self._offset_to_line_info)
-
-    def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
-        if self._width:
-            super().wrap_range(start, old_end, new_end)
-
-
-# The names by which Textual's editor makes its wrapping, and a document with colours.
-vars(_text_area)["WrappedDocument"] = CountedDocument
-vars(_text_area)["SyntaxAwareDocument"] = CodeDocument
 
 
 def widest(lines: list[str], tab_width: int) -> int:

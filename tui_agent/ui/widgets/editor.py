@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual import events, work
-from textual.document._document import EditResult
-from textual.document._edit import Edit
 from textual.geometry import Offset, Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.timer import Timer
-from textual.widgets.text_area import LanguageDoesNotExist, Selection, TextAreaTheme
+from textual.widgets.text_area import DocumentBase, Edit, EditResult, Selection, TextAreaTheme
+from tree_sitter import Parser, Query
 
 from tui_agent.edits.overlay import Overlay
 from tui_agent.edits.search import Occurrence, Place
 from tui_agent.store.files import Buffer
-from tui_agent.ui.widgets.documents import CodeDocument, PartedLines, ending_of, widest
+from tui_agent.ui.widgets.documents import CodeDocument, ExactDocument, PartedLines, ending_of
 from tui_agent.ui.widgets.line_edits import dedent
-from tui_agent.ui.widgets.syntax import LineHighlights, Point, language_of
-from tui_agent.ui.widgets.text_area import WritingArea
+from tui_agent.ui.widgets.syntax import LineHighlights, Point, characters, grammar_of, language_of, query_of
+from tui_agent.ui.widgets.text_area import StyledOnce, WritingArea
 
 #: Seconds without an edit after which a text is parsed again: not between two keys of somebody who types on.
 PARSED_AFTER = 0.25
-#: Longer texts are not measured whole after each key.
-MEASURED_WHOLE = 500
 #: Cells of a line that are in view before the cursor, where there are as many.
 LEFT_IN_VIEW = 8
 #: A text with more lines than this is shown in parts of `PART` lines and read only: drawing and wrapping it
@@ -36,19 +36,6 @@ MOST_LINES, PART = 50_000, PartedLines.PART
 COLOURED_TO = 400_000
 
 
-class _UnderWay(NamedTuple):
-    """An edit that is being made, and where it begins and ends in the text before."""
-
-    edit: Edit
-    top: Point
-    bottom: Point
-
-
-def _growth(edits: Sequence[Edit]) -> int:
-    """By how many characters edits made a text longer."""
-    return sum(len(edit.text) - len(edit._edit_result.replaced_text) for edit in edits if edit._edit_result)
-
-
 class Editor(WritingArea):
     """Holds the text of one buffer; the truth is the session's."""
 
@@ -56,15 +43,15 @@ class Editor(WritingArea):
         """Another part of the text is in view."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"editor--found", "editor--current"}
-    #: Cells of the widest line, and the first and last line that the edit under way changes.
-    _widest = 0
-    _touched: tuple[int, int] | None = None
+    #: A new size is shown by the scrollbar; as a change of the layout it would lay out the whole screen.
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
     #: Whether the cursor was last moved by the mouse.
     _by_mouse = False
     _parsing: Timer | None = None
-    _edit: _UnderWay | None = None
-    #: Characters of the text, and of the one that is on disk (-1: not known).
-    length, saved_length = 0, -1
+    #: Styles by tree-sitter's names.
+    _styles_of_code: Mapping[str, Style] = MappingProxyType({})
+    #: Characters of the text that is on disk; -1: not known.
+    saved_length = -1
 
     DEFAULT_CSS = """
     Editor { height: 1fr; padding: 0; scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }
@@ -75,8 +62,10 @@ class Editor(WritingArea):
     """
 
     def __init__(self, buffer: Buffer, theme: TextAreaTheme) -> None:
+        #: The language of the text, if it has colours.
+        self.code_language: str | None = None
+        self.colours = LineHighlights(self)
         super().__init__(soft_wrap=False, tab_behavior="indent", show_line_numbers=True, compact=True)
-        self._highlights = LineHighlights(self)
         self.path = buffer.path
         self.revision = -1
         #: The text that the session had when it was last taken over from there, or handed over to it.
@@ -89,32 +78,35 @@ class Editor(WritingArea):
         self.first_line = 0
         self._found: Sequence[Occurrence] = ()
 
-    def _build_highlight_map(self) -> None:
-        """Textual would query the whole tree here; the lines ask for themselves when they are drawn.
+    @property
+    def colour_query(self) -> Query | None:
+        """What finds the colours of the text."""
+        return self.document.query if isinstance(self.document, CodeDocument) else None
 
-        While an edit is under way they move with their text, as the tree does.
-        """
-        edit, self._edit = self._edit, None
-        if edit is None or edit.edit._edit_result is None:
-            self._highlights.clear()
-        else:
-            end = self._point(edit.edit._edit_result.end_location)
-            assert isinstance(self._highlights, LineHighlights)
-            self._highlights.move(edit.top, edit.bottom, end, edit.edit.text.isalnum())
+    @property
+    def length(self) -> int:
+        """Characters of the text."""
+        return self.document.length if isinstance(self.document, ExactDocument) else len(self.text)
 
     def _point(self, place: Place) -> Point:
         row, column = place
         line = self.document.get_line(row)[:column]
         return row, column if line.isascii() else len(line.encode(errors="replace"))
 
-    def _set_document(self, text: str, language: str | None) -> None:
+    def document_of(self, text: str) -> DocumentBase:
+        grammar = grammar_of(self.code_language) if self.code_language else None
+        if self.code_language is None or grammar is None:
+            return ExactDocument(text)
+        return CodeDocument(text, grammar, query_of(self.code_language))
+
+    def _put(self, document: DocumentBase) -> None:
         """Show another text; the document of the one before is let go of."""
-        before = getattr(self, "document", None)
-        super()._set_document(text, language)
-        self.length = len(text)
-        if isinstance(self.document, CodeDocument) and self.document.parsed < 0:
+        before = self.document
+        self.colours.clear()
+        super()._put(document)
+        if isinstance(document, CodeDocument) and document.parsed < 0:
             self._parse()
-        if isinstance(before, CodeDocument) and before is not self.document:
+        if isinstance(before, CodeDocument):
             before.release()
 
     def on_unmount(self) -> None:
@@ -122,23 +114,22 @@ class Editor(WritingArea):
             self.document.release()
 
     def edit(self, edit: Edit) -> EditResult:
-        top = edit.top[0]
-        self._touched = (top, max(top, edit.bottom[0]) + edit.text.count(self.document.newline))
+        """Colours move with their text, as the tree does."""
         self._parse_soon()
-        self._edit = _UnderWay(edit, self._point(edit.top), self._point(edit.bottom))
+        top, bottom = self._point(edit.top), self._point(edit.bottom)
         result = super().edit(edit)
-        self.length += len(edit.text) - len(result.replaced_text)
+        self.colours.move(top, bottom, self._point(result.end_location), edit.text.isalnum())
         return result
 
-    def _undo_batch(self, edits: Sequence[Edit]) -> None:
-        self.length -= _growth(edits)
+    def undo(self) -> None:
         self._parse_soon()
-        super()._undo_batch(edits)
+        super().undo()
+        self.colours.clear()
 
-    def _redo_batch(self, edits: Sequence[Edit]) -> None:
-        self.length += _growth(edits)
+    def redo(self) -> None:
         self._parse_soon()
-        super()._redo_batch(edits)
+        super().redo()
+        self.colours.clear()
 
     def _parse_soon(self) -> None:
         """Look at the syntax again once nobody has typed for a moment; until then colours move with their text."""
@@ -156,43 +147,34 @@ class Editor(WritingArea):
         if not await document.parse():
             self._parse_soon()
         elif document is self.document and not document.given_up:
-            before = dict(self._highlights)
-            self._build_highlight_map()
+            before = dict(self.colours)
+            self.colours.clear()
             if self.soft_wrap:  # rows on the screen are not those of the text
                 self.refresh()
                 return
             top = self.scroll_offset.y
             for row in range(top, min(top + self.size.height, document.line_count)):
-                if before.get(row) != self._highlights[row]:
+                if before.get(row) != self.colours[row]:
                     self.refresh_rows(row, row)
 
-    def _refresh_size(self) -> None:
-        """The room that the text takes: in a long one only what was changed is measured, and no line gets shorter."""
-        lines, touched, gutter = self.document.lines, self._touched, self.gutter_width
-        ahead, self._touched, self._measured = self._measured, None, 0
-        if touched is not None and len(lines) > MEASURED_WHOLE:
-            first, last = touched[0], min(touched[1], len(lines) - 1)
-            rows = [lines[first], lines[last]] if ahead else lines[first : last + 1]
-            self._widest = max(self._widest, ahead, widest(rows, self.indent_width))
-        else:
-            self._widest = widest(lines, self.indent_width)
-        size = Size(self._widest + gutter + 1, len(lines))
-        before = self.virtual_size
-        if size != before:  # as a reactive it would lay out the whole screen
-            self.set_reactive(Editor.virtual_size, size)
-            if size.height != before.height:
-                self._scroll_update(size)
-            else:  # no bar shows the width
-                self.scroll_x = self.validate_scroll_x(self.scroll_x)
+    def watch_virtual_size(self, before: Size, size: Size) -> None:
+        bar = self.vertical_scrollbar
+        if size.height != before.height and self.show_vertical_scrollbar:
+            bar.window_virtual_size = size.height
+            bar.refresh()
+        self.scroll_x = self.validate_scroll_x(self.scroll_x)
+        self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
-    def _on_mount(self, event: events.Mount) -> None:
+    def on_mount(self) -> None:
         self.use_colours(self._first)
         if self.revision < 0:  # what its colours take is imported before its text comes
             self._speak(language_of(self.path))
 
     def use_colours(self, theme: TextAreaTheme) -> None:
-        self.register_theme(theme)
+        self._styles_of_code = theme.syntax_styles
+        self.register_theme(StyledOnce.like(theme))
         self.theme = theme.name
+        self._drawn_lines.clear()
 
     # ── what the session has ─────────────────────────────────────────────────────────────────────────────
 
@@ -249,15 +231,19 @@ class Editor(WritingArea):
         if ending == before.newline:
             self.replace(overlay.text, (0, 0), before.end)
         else:
-            self.text = overlay.text
+            self.load_text(overlay.text)
         self.selection = Selection(self._within(start), self._within(end))
         self.scroll_to(scroll.x, scroll.y + down, animate=False, immediate=True)
 
     def _speak(self, language: str | None) -> None:
-        try:
-            self.language = language
-        except LanguageDoesNotExist:
-            self.language = None
+        """The text that comes next is of this language."""
+        self.code_language = language
+        if (
+            language is not None
+            and (grammar := grammar_of(language)) is not None
+            and query_of(language) is not None
+        ):
+            Parser(grammar)
 
     @property
     def changed_text(self) -> str | None:
@@ -301,7 +287,7 @@ class Editor(WritingArea):
             event.prevent_default()
             row, column = self.selection.start
             line = self.document.get_line(row)[:column]
-            self._replace_via_keyboard("\n" + line[: len(line) - len(line.lstrip())], *self.selection)
+            self.type_in("\n" + line[: len(line) - len(line.lstrip())])
         elif event.key == "shift+tab":
             event.stop()
             event.prevent_default()
@@ -331,7 +317,7 @@ class Editor(WritingArea):
         """Show where something was found; `found` is in order."""
         if self._found or found:
             self._found = found
-            self._line_cache.clear()
+            self._drawn_lines.clear()
             self.refresh()
 
     def marks(self, row: int) -> tuple[tuple[int, int], ...]:
@@ -340,6 +326,9 @@ class Editor(WritingArea):
         here = found[bisect_left(found, (row,)) : bisect_left(found, (row + 1,))]
         return tuple((one.start, one.end) for one in here)
 
+    def coloured(self, row: int) -> tuple[object, ...]:
+        return tuple(self.colours[row])
+
     def get_line(self, line_index: int) -> Text:
         line = super().get_line(line_index)
         for start, end in self.marks(line_index):
@@ -347,19 +336,23 @@ class Editor(WritingArea):
             line.stylize(
                 self.get_component_rich_style(f"editor--{'current' if here else 'found'}"), start, end
             )
+        text = line.plain
+        for begin, stop, name in self.colours[line_index]:
+            if style := self._styles_of_code.get(name):
+                line.stylize(style, characters(text, begin), None if stop is None else characters(text, stop))
         return line
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """With as much of the line before the cursor as there is room for; the mouse stays on what it presses."""
         scrolled = super().scroll_cursor_visible(center, animate)
-        left, (x, _) = round(self.scroll_x), self._cursor_offset
+        left, (x, _) = round(self.scroll_x), self.wrapped_document.location_to_offset(self.cursor_location)
         room = self.scrollable_content_region.width - self.gutter_width
         if left and not self._by_mouse and not self.soft_wrap and x < left + LEFT_IN_VIEW:
             to = 0 if x + LEFT_IN_VIEW <= room else x - room // 2
             self.scroll_to(x=to, animate=False, force=True)
         return scrolled
 
-    async def _on_mouse_down(self, event: events.MouseDown) -> None:
+    async def on_mouse_down(self, event: events.MouseDown) -> None:
         self._by_mouse = True
 
     def action_cursor_down(self, select: bool = False) -> None:
@@ -379,7 +372,7 @@ class Editor(WritingArea):
         assert self.whole is not None
         last = max(len(self.whole) - PART, 0)
         self.first_line = min(max(row - PART // 2, 0), last)
-        self.language = None
+        self._speak(None)
         self.line_number_start = self.first_line + 1
         self.text = "\n".join(self.whole[self.first_line : self.first_line + PART])
 

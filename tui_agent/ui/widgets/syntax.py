@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -21,7 +24,7 @@ from tui_agent.ui.widgets.diff_lines import DiffLine, new_lines
 from tui_agent.workspace.syntax_trees import parse, prepared
 
 if TYPE_CHECKING:
-    from textual.widgets import TextArea
+    from tree_sitter import Language, Query
 
 
 #: Lines that are queried together.
@@ -60,16 +63,22 @@ Highlight = tuple[int, int | None, str]
 Point = tuple[int, int]
 
 
-class LineHighlights(defaultdict[int, list[Highlight]]):
-    """Replaces the editor's own map of lines to colours; `clear` forgets what was queried."""
+class Queried(Protocol):
+    """A text in the syntax of its language, as far as finding colours goes."""
 
-    def __init__(self, editor: TextArea) -> None:
+    @property
+    def colour_query(self) -> Query | None: ...
+
+    @property
+    def document(self) -> Any: ...
+
+
+class LineHighlights(defaultdict[int, list[Highlight]]):
+    """The colours of each line, found when they are asked for; `clear` forgets what was queried."""
+
+    def __init__(self, editor: Queried) -> None:
         super().__init__(list)
         self._editor = editor
-
-    def __bool__(self) -> bool:
-        """Always worth asking: what is not there yet is queried when it is."""
-        return True
 
     def __missing__(self, row: int) -> list[Highlight]:
         first = row - row % CHUNK
@@ -116,7 +125,7 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
 
     def _query(self, missing: Sequence[int]) -> None:
         first, end, wanted = missing[0], missing[-1] + 1, {*missing}
-        query = self._editor._highlight_query
+        query = self._editor.colour_query
         if not query:
             return
         captures = self._editor.document.query_syntax_tree(query, (first, 0), (end, 0))
@@ -155,6 +164,28 @@ LONGEST = 1_000
 SECONDS = 0.2
 
 
+@cache
+def grammar_of(language: str) -> Language | None:
+    """The grammar of a language, by the name of its package; None if that is not installed or cannot be loaded."""
+    from tree_sitter import Language
+
+    try:
+        module: Any = import_module(f"tree_sitter_{language}")
+        return Language(module.language_xml() if language == "xml" else module.language())
+    except (ImportError, OSError, AttributeError):
+        return None
+
+
+@cache
+def query_of(language: str) -> Query | None:
+    """What finds the colours of a language: Textual ships such queries as data. None where it has none."""
+    grammar = grammar_of(language)
+    file = files("textual") / "tree-sitter" / "highlights" / f"{language}.scm"
+    if grammar is None or not file.is_file():
+        return None
+    return prepared(grammar, file.read_text(encoding="utf-8"))
+
+
 class Coloured(NamedTuple):
     """Characters `start` to `end` of a line, and how they look."""
 
@@ -164,26 +195,24 @@ class Coloured(NamedTuple):
 
 
 class Parsed:
-    """A text in the syntax of its language: as much of Textual's editor as finding colours takes."""
+    """A text that is only shown, in the syntax of its language."""
 
     def __init__(self, lines: Sequence[str], language: str) -> None:
-        from textual._tree_sitter import get_language
-        from textual.widgets import TextArea
         from tree_sitter import Parser
 
-        grammar = get_language(language)
-        self._highlight_query = None
+        grammar = grammar_of(language)
+        self.colour_query: Query | None = None
         if grammar is None:
             return
         tree = parse(Parser(grammar), "".join(lines).encode(errors="replace"), SECONDS)
         if tree is None:
             return
         self._tree = tree
-        self._highlight_query = prepared(grammar, TextArea._get_builtin_highlight_query(language))
+        self.colour_query = query_of(language)
 
     @property
     def document(self) -> Parsed:
-        """The editor asks its document."""
+        """It is its own."""
         return self
 
     def query_syntax_tree(
@@ -203,7 +232,7 @@ class SyntaxColours:
     def __init__(self, lines: Sequence[str], language: str, styles: Mapping[str, Style]) -> None:
         self._lines = lines
         self._styles = styles
-        self._found = LineHighlights(cast("TextArea", Parsed(lines, language)))
+        self._found = LineHighlights(Parsed(lines, language))
 
     def of(self, row: int) -> list[Coloured]:
         """The coloured stretches of a line, in characters; a later one lies over an earlier one."""
@@ -214,7 +243,7 @@ class SyntaxColours:
             style = self._styles.get(name)
             if style is not None:
                 found.append(
-                    Coloured(_characters(text, start), _characters(text, size if end is None else end), style)
+                    Coloured(characters(text, start), characters(text, size if end is None else end), style)
                 )
         return found
 
@@ -263,6 +292,6 @@ def language_of(path: str) -> str | None:
     return LANGUAGES.get(PurePosixPath(path).suffix.lower())
 
 
-def _characters(text: str, offset: int) -> int:
+def characters(text: str, offset: int) -> int:
     """How many characters the first `offset` bytes of a line are."""
     return offset if text.isascii() else len(text.encode(errors="replace")[:offset].decode(errors="ignore"))

@@ -5,24 +5,35 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, Protocol, runtime_checkable
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 from textual import events
-from textual._text_area_theme import TextAreaTheme
 from textual.binding import Binding, BindingType
-from textual.document._document import EditResult, Location, Selection
-from textual.document._edit import Edit
+from textual.cache import LRUCache
 from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import TextArea
+from textual.widgets.text_area import (
+    DocumentBase,
+    DocumentNavigator,
+    Edit,
+    EditResult,
+    Location,
+    Selection,
+    TextAreaTheme,
+)
 
 from tui_agent.ui.sink import clean
-from tui_agent.ui.widgets.documents import CodeDocument, ExactDocument, Verbatim, ending_of
+from tui_agent.ui.textual_patches.text_area_lines import drawn_line
+from tui_agent.ui.textual_patches.unwrapped_rows import view_of
+from tui_agent.ui.widgets.documents import ExactDocument, widest
 
 
 @runtime_checkable
@@ -41,6 +52,7 @@ _NOT_OURS = {"f6", "f7", "ctrl+a"}
 #: Characters of a paste from which on the loop goes on while it is taken apart.
 PASTED_LONG = 100_000
 _BRACKETS = re.compile(r"[][(){}]")
+_PARTNERS = dict(zip("([{)]}", ")]}([{", strict=True))
 #: Lines in which the other one of two brackets is looked for.
 SEARCHED_LINES = 2_000
 
@@ -64,13 +76,24 @@ _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.spli
 class StyledOnce(TextAreaTheme):
     """Works its styles out when a style sheet was applied, which makes others, and not for each drawing."""
 
-    _styles: object = None
+    _styled: int | None = -1
 
     def apply_css(self, text_area: TextArea) -> None:
-        styles = text_area._component_styles.get("text-area--cursor")
-        if styles is None or styles is not self._styles:
+        styled = getattr(text_area, "styled", None)
+        if styled is None or styled != self._styled:
             super().apply_css(text_area)
-            self._styles = styles
+            # They are laid over the colours of the text, which keep the hue that they have.
+            self.cursor_line_style = _ground_of(self.cursor_line_style)
+            self.selection_style = _ground_of(self.selection_style)
+            self._styled = styled
+
+    @classmethod
+    def like(cls, theme: TextAreaTheme, name: str = "") -> StyledOnce:
+        """The same theme, which may have another name."""
+        values: dict[str, Any] = {one.name: getattr(theme, one.name) for one in fields(theme) if one.init}
+        if name:
+            values["name"] = name
+        return cls(**values)
 
 
 class WritingArea(TextArea, inherit_bindings=False):
@@ -101,17 +124,45 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     #: Whether what is typed is refused, because the session is only read here.
     locked = False
-    #: Cells of the widest line of a paste that was measured before it becomes an edit; 0: nothing was.
-    _measured = 0
 
-    def _set_theme(self, theme: str) -> None:
-        super()._set_theme(theme)
-        self._theme.__class__ = StyledOnce
+    def __init__(self, text: str = "", **options: Any) -> None:
+        #: How often a style sheet was applied.
+        self.styled = 0
+        #: Lines as they were drawn, by all that they were drawn from.
+        self._drawn_lines: LRUCache[tuple[object, ...], Strip] = LRUCache(1024)
+        #: Where the other one of two brackets was shown.
+        self._bracket: Location | None = None
+        super().__init__(**options)
+        css = TextAreaTheme.get_builtin_theme("css")
+        if css is not None:
+            self.register_theme(StyledOnce.like(css, "writing"))
+            self.theme = "writing"
+        self._put(self.document_of(text))
 
-    def _set_document(self, text: str, language: str | None) -> None:
-        super()._set_document(Verbatim.of(text, ending_of(text)), language)
-        if not isinstance(self.document, CodeDocument):
-            self.document.__class__ = ExactDocument
+    def notify_style_update(self) -> None:
+        self.styled += 1
+        self._drawn_lines.clear()
+        super().notify_style_update()
+
+    def load_text(self, text: str) -> None:
+        self.history.clear()
+        self._put(self.document_of(text))
+        self.post_message(self.Changed(self))
+        self.update_suggestion()
+
+    def document_of(self, text: str) -> DocumentBase:
+        """The document that holds a text that is loaded."""
+        return ExactDocument(text)
+
+    def _put(self, document: DocumentBase) -> None:
+        """Show this document from its beginning."""
+        self.document = document
+        self.wrapped_document = view_of(document, self.indent_width)
+        self.navigator = DocumentNavigator(self.wrapped_document)
+        self._drawn_lines.clear()
+        self.move_cursor((0, 0))
+        if self.is_attached:
+            self.mutate_reactive(TextArea.indent_width)  # which has the size looked at again
         self.refresh()
 
     def edit(self, edit: Edit) -> EditResult:
@@ -124,36 +175,51 @@ class WritingArea(TextArea, inherit_bindings=False):
             self.refresh_rows(edit.top[0], result.end_location[0] if same else self.document.line_count)
         return result
 
-    def _undo_batch(self, edits: Sequence[Edit]) -> None:
-        super()._undo_batch(edits)
+    def undo(self) -> None:
+        super().undo()
         self.refresh()
 
-    def _redo_batch(self, edits: Sequence[Edit]) -> None:
-        super()._redo_batch(edits)
+    def redo(self) -> None:
+        super().redo()
         self.refresh()
 
-    def _watch_selection(self, previous_selection: Selection, selection: Selection) -> None:
-        bracket = self._matching_bracket_location
-        super()._watch_selection(previous_selection, selection)
+    def watch_selection(self, previous_selection: Selection, selection: Selection) -> None:
         rows = [row for row, _ in (*previous_selection, *selection)]
         if previous_selection.is_empty and selection.is_empty:
             for row in {*rows}:
                 self.refresh_rows(row, row)
         else:
             self.refresh_rows(min(rows), max(rows))
-        if bracket != self._matching_bracket_location:
-            for place in filter(None, (bracket, self._matching_bracket_location)):
+        before, self._bracket = self._bracket, self.matching_bracket_location
+        if before != self._bracket:
+            for place in filter(None, (before, self._bracket)):
                 self.refresh_rows(place[0], place[0])
 
-    def _yield_character_locations(self, start: Location) -> Iterable[tuple[str, Location]]:
-        """The brackets from a place on: Textual asks for them, to find the one that belongs to another."""
+    def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
+        """The other one of two brackets, within `SEARCHED_LINES`."""
+        if bracket not in _PARTNERS:
+            return None
+        forward = bracket in "([{"
+        opened: list[str] = []
+        for found, place in (
+            self._brackets_after(search_from) if forward else self._brackets_before(search_from)
+        ):
+            if (found in "([{") == forward:
+                opened.append(found)
+            elif opened and opened[-1] == _PARTNERS[found]:
+                opened.pop()
+                if not opened:
+                    return place
+        return None
+
+    def _brackets_after(self, start: Location) -> Iterator[tuple[str, Location]]:
         row, column = start
         for at in range(row, min(row + SEARCHED_LINES, self.document.line_count)):
             line = self.document.get_line(at)
             for found in _BRACKETS.finditer(line, column if at == row else 0):
                 yield found[0], (at, found.start())
 
-    def _yield_character_locations_reverse(self, start: Location) -> Iterable[tuple[str, Location]]:
+    def _brackets_before(self, start: Location) -> Iterator[tuple[str, Location]]:
         row, column = start
         for at in range(row, max(row - SEARCHED_LINES, -1), -1):
             line = self.document.get_line(at)
@@ -169,10 +235,15 @@ class WritingArea(TextArea, inherit_bindings=False):
         elif first < end:
             self.refresh(Region(0, first - top, self.size.width, end - first))
 
-    def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
-        """What is typed or pasted gets the line ending that the text has."""
-        lines = insert.replace("\r\n", "\n").replace("\r", "\n")
-        return super()._replace_via_keyboard(lines.replace("\n", self.document.newline), start, end)
+    def type_in(self, text: str) -> EditResult:
+        """Put what is typed or pasted in the place of what is selected, with the line ending that the text has."""
+        lines = text.replace("\r\n", "\n").replace("\r", "\n")
+        inserted = lines.replace("\n", self.document.newline)
+        return self.replace(inserted, *self.selection, maintain_selection_offset=False)
+
+    def action_paste(self) -> None:
+        if not self.read_only:
+            self.move_cursor(self.type_in(self.app.clipboard).end_location)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """No rule about the focus makes it look different, only the cursor is drawn or not: the styles, its own and
@@ -188,14 +259,18 @@ class WritingArea(TextArea, inherit_bindings=False):
             event.stop()
             event.prevent_default()
             self.post_message(self.TypingRefused())
-        elif len(event.text) >= PASTED_LONG and not self.read_only:
+        elif not self.read_only:
             event.prevent_default()
-            pieces, width = await asyncio.to_thread(
-                Verbatim.pasted, event.text, self.document.newline, self.indent_width
-            )
+            if len(event.text) < PASTED_LONG:
+                self.move_cursor(self.type_in(event.text).end_location)
+                self.focus()
+                return
+            ending = self.document.newline
+            text, lines, width = await asyncio.to_thread(_parted, event.text, ending, self.indent_width)
             if self.is_attached and not self.read_only:
-                self._measured = width
-                result = self.replace(pieces, *self.selection, maintain_selection_offset=False)
+                if isinstance(self.document, ExactDocument):
+                    self.document.prepare(text, lines, width)
+                result = self.replace(text, *self.selection, maintain_selection_offset=False)
                 self.move_cursor(result.end_location)
                 self.focus()
 
@@ -221,6 +296,10 @@ class WritingArea(TextArea, inherit_bindings=False):
             event.stop()
             event.prevent_default()
             await self.run_action(call)
+        elif event.key == "enter" and not self.read_only:
+            event.stop()
+            event.prevent_default()
+            self.type_in("\n")
 
     def point(self, x: int, y: int) -> None:
         """The cursor goes there, unless something is selected: that is what is meant then."""
@@ -236,6 +315,10 @@ class WritingArea(TextArea, inherit_bindings=False):
         """The columns of a line that are shown in another way than its text and its colours have it."""
         return ()
 
+    def coloured(self, row: int) -> tuple[object, ...]:
+        """What the colours of a line are, in any form that can be compared."""
+        return ()
+
     def render_line(self, y: int) -> Strip:
         """Textual asks for the whole text, to know whether it is empty, for each line that it draws."""
         document = self.document
@@ -244,41 +327,51 @@ class WritingArea(TextArea, inherit_bindings=False):
         row = self.scroll_offset.y + y
         selection = self.selection
         if self.soft_wrap or row >= document.line_count:
-            return self._render_line(y)
+            return drawn_line(self, y)
         text = (
             self.size,
             self.gutter_width,
             self.scroll_offset.x,
             document.get_line(row),
-            tuple(self._highlights[row]),
+            self.coloured(row),
             self.marks(row),
             self.theme,
         )
+        here = selection.end[0] == row
+        bracket = self.matching_bracket_location
         key = (
             row,
             text,
-            selection if selection.contains_line(row) else selection.end[0] == row,
-            self._matching_bracket_location,
+            selection if selection.contains_line(row) else here,
+            bracket,
             self.read_only,
             self.suggestion,
-            self._draw_cursor if selection.end[0] == row else None,
+            self.has_focus if here else None,
         )
-        line = self._line_cache.get(key)
+        line = self._drawn_lines.get(key)
         if line is None:
-            bracket = self._matching_bracket_location
             plain = not selection.contains_line(row) and (bracket is None or bracket[0] != row)
-            line = (
-                self._renumbered(y, row, text) if plain and self.show_line_numbers else self._render_line(y)
-            )
-            self._line_cache[key] = line
+            line = self._renumbered(y, row, text) if plain and self.show_line_numbers else drawn_line(self, y)
+            self._drawn_lines[key] = line
         return line
 
     def _renumbered(self, y: int, row: int, text: tuple[object, ...]) -> Strip:
         """A line that moved, since one was begun or taken away above it, is drawn as it was behind another number."""
-        line = self._line_cache.get(text)
+        line = self._drawn_lines.get(text)
         if line is None:
-            line = self._line_cache[text] = self._render_line(y)
+            line = self._drawn_lines[text] = drawn_line(self, y)
             return line
         number, *segments = line
         words = f"{row + self.line_number_start:>{self.gutter_width - 2}}  "
         return Strip([Segment(words, number.style), *segments], line.cell_length)
+
+
+def _ground_of(style: Style | None) -> Style | None:
+    return Style(bgcolor=style.bgcolor) if style is not None else None
+
+
+def _parted(text: str, ending: str, tab_width: int) -> tuple[str, list[str], int]:
+    """What is pasted with the line ending that a text has, its lines, and the cells of the widest."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n")
+    return text if ending == "\n" else text.replace("\n", ending), lines, widest(lines, tab_width)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from textual import events
-from textual.document._document import Location
 from textual.widgets import TextArea
+from textual.widgets.text_area import Location
 
 from tui_agent.files.numbers import whole_number
 

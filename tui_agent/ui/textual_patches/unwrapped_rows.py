@@ -1,0 +1,86 @@
+"""Rows of a text that is not wrapped, computed in the place of lists with an entry for each line.
+
+Defect: `WrappedDocument` keeps four lists with an entry for each line, moves those below an edit, and counts all for
+each line that is drawn, also where nothing is wrapped and row and line are one.
+
+Figure: a letter in 50,000 lines, 6 ms at most; a file of 200,000 lines opened, 300 ms at most.
+
+Checked with: Textual 8.2.8.
+
+Upstream report: "`WrappedDocument` with a width of 0 need not keep anything: offsets, line info and tab widths of a
+line can be computed when they are asked for."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from textual.expand_tabs import get_tab_widths
+from textual.widgets.text_area import DocumentBase, Location, WrappedDocument
+
+from tui_agent.ui.textual_patches.guard import missing, usable
+
+_Row = TypeVar("_Row")
+
+
+def view_of(document: DocumentBase, tab_width: int) -> WrappedDocument:
+    """What an editor asks for the rows of a document."""
+    return _class()(document, tab_width=tab_width)
+
+
+@cache
+def _class() -> type[WrappedDocument]:
+    lists = "_wrap_offsets _offset_to_line_info _line_index_to_offsets _tab_width_cache"
+    known = missing(
+        WrappedDocument,
+        f"{lists} _width _tab_width",
+        wrap="self width tab_width",
+        wrap_range="self start old_end new_end",
+    )
+    return CountedDocument if usable("unwrapped rows", known) else WrappedDocument
+
+
+class _Rows(Sequence[_Row]):
+    """Something for each line of a document, made when it is asked for."""
+
+    def __init__(self, document: DocumentBase, made: Callable[[int], _Row]) -> None:
+        self._document = document
+        self._made = made
+
+    def __len__(self) -> int:
+        return self._document.line_count
+
+    def __getitem__(self, row: Any) -> Any:
+        """Of one line: no part of it is asked for."""
+        return self._made(range(len(self))[row])
+
+
+class CountedDocument(WrappedDocument):
+    """Textual keeps four lists with an entry for each line, moves those below an edit, and counts all for each line
+    that it draws. Where nothing is wrapped, row and line are one: nothing is kept, and nothing is moved."""
+
+    def wrap(self, width: int, tab_width: int | None = None) -> None:
+        if width:
+            super().wrap(width, tab_width)
+            return
+        self._width, self._tab_width = 0, tab_width or self._tab_width
+        document, tab = self.document, self._tab_width
+        rows: dict[str, Sequence[Any]] = {
+            "_wrap_offsets": _Rows(document, lambda _: []),
+            "_offset_to_line_info": _Rows(document, lambda row: (row, 0)),
+            "_line_index_to_offsets": _Rows(document, lambda row: [row]),
+            "_tab_width_cache": _Rows(
+                document, lambda row: [width for _, width in get_tab_widths(document.get_line(row), tab)]
+            ),
+        }
+        self.__dict__.update(rows)
+
+    @property
+    def height(self) -> int:
+        return len(self._offset_to_line_info)
+
+    def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
+        if self._width:
+            super().wrap_range(start, old_end, new_end)
