@@ -17,6 +17,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.checks import Content, content_of
 from tui_agent.store.state import State
 from tui_agent.ui.dialogs.text import TextDialog
+from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes.review_body import ReviewBody
 from tui_agent.ui.panes.review_place import (
     ReviewPosition,
@@ -43,6 +44,8 @@ class Reviewed(Protocol):
 
     @property
     def app(self) -> App[object]: ...
+    @property
+    def keys(self) -> Keys: ...
 
     def show(self, state: State) -> None: ...
     def draw(self) -> None: ...
