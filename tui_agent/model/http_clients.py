@@ -9,7 +9,6 @@ import asyncio
 import ipaddress
 import os
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary
@@ -64,7 +63,7 @@ def _pattern(host: str) -> str:
     return f"all://[{number}]" if number.version == 6 else f"all://{number}"
 
 
-def watch_litellm(litellm: ModuleType) -> None:
+def watch_litellm(litellm: Any) -> None:
     """Have litellm send through watched transports: those of OpenAI's clients, which take a client of ours, are set
     with each request by `use_client_of_loop`; all others are kept in its cache when they are made."""
     from litellm.caching.llm_caching_handler import LLMClientCache
@@ -86,7 +85,7 @@ def watch_litellm(litellm: ModuleType) -> None:
     litellm.in_memory_llm_clients_cache = WatchedClients()
 
 
-def use_client_of_loop(litellm: ModuleType) -> None:
+def use_client_of_loop(litellm: Any) -> None:
     """Connections belong to the loop on which they were opened."""
     loop = asyncio.get_running_loop()
     if loop not in _of_loops:
