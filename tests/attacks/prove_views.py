@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 import secrets
 import shlex
@@ -19,10 +20,55 @@ from support.views import Runner, in_bubblewrap, in_view, on_a_copy, text  # noq
 from tests.proofs.tally import Tally  # noqa: E402
 from tests.trial.test_survivors import ODD, SPACES, survivors  # noqa: E402
 from tests.trial.test_way_back import DEEP, grown_by  # noqa: E402
-from tui_agent.trial.plan import MEGABYTE, Limits, NoView  # noqa: E402
+from tui_agent.trial.environment import variables  # noqa: E402
+from tui_agent.trial.kept import KeptLayer, key_of  # noqa: E402
+from tui_agent.trial.plan import MEGABYTE, Limits, NoView, plan  # noqa: E402
+from tui_agent.trial.run import LentToRun, Run, RunResult  # noqa: E402
 
 PYTHON = shlex.quote(sys.executable)
-RUNGS: dict[str, Runner] = {"overlay": in_view, "bubblewrap": in_bubblewrap, "Landlock": on_a_copy}
+BUILT = "mkdir -p target; touch target/CACHEDIR.TAG target/out"
+
+
+async def over_builds(
+    root: Path, command: str, *, timeout: float = 60, limits: Limits | None = None
+) -> RunResult:
+    """In an overlay over what a build before it kept; what the command writes into folders of builds is kept, too."""
+    state, result = root.parents[2] / "builds", None
+    for words in (BUILT, command):
+        made = plan(root, limits=limits)
+        paths = _files(root)
+        lent = KeptLayer(state, str(root), 64 * MEGABYTE).lend(
+            key_of((), ()), paths, clean=True, command="make"
+        )
+        if lent is None:
+            raise NoView("kept", 0, "there is no layer of builds")
+        ignored: asyncio.Future[set[str]] = asyncio.get_running_loop().create_future()
+        ignored.set_result({"target/a"})
+        chosen, _ = variables(str(root), made.places, os.environ)
+        try:
+            result = await Run(timeout).in_view(
+                dataclasses.replace(made, kept=lent.folder),
+                ["/bin/sh", "-c", words],
+                chosen,
+                LentToRun(lent, ignored),
+            )
+        finally:
+            lent.close()
+    assert result is not None
+    return result
+
+
+def _files(root: Path) -> list[str]:
+    found = os.walk(root)
+    return [os.path.relpath(os.path.join(folder, name), root) for folder, _, names in found for name in names]
+
+
+RUNGS: dict[str, Runner] = {
+    "overlay": in_view,
+    "overlay, builds kept": over_builds,
+    "bubblewrap": in_bubblewrap,
+    "Landlock": on_a_copy,
+}
 #: Folders and links that lead out of the workspace, to the folder that holds it.
 LINKS = ("../..", "../../letters", "../../letters/private.txt", "inner/../../../letters", "ABSOLUTE")
 #: What takes the place of the link.
