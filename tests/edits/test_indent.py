@@ -86,6 +86,10 @@ def test_lines_are_carried_over(
     assert carried(search, found, new, ties, indent.unit(["x", *found])) == result
 
 
+def test_the_star_of_a_comment_may_have_a_stray_blank_or_be_wider() -> None:
+    assert carried(["  */", "a"], [" */", "a"], ["  */", "b {", "    c"], one_by_one(2), 2) is None
+
+
 def test_the_width_of_a_level_is_the_most_common_step() -> None:
     assert indent.unit(["a", "  b", "  c", "a", "  b", "      d"]) == 2
     assert indent.unit(["a", "\tb"]) == 4

@@ -60,6 +60,15 @@ def test_a_header_decides_where_a_line_may_lack_the_blank_in_front() -> None:
     assert diffed(base, "@@ -2,2 +2,3 @@\n    }\n+  x\n \n") == base.replace("  }\n", "  }\n  x\n", 1)
 
 
+def test_the_stars_of_a_comment_may_lack_the_blank_in_front_too() -> None:
+    base = "/**\n * Words\n */\n\nx\n"
+    assert diffed(base, "@@ -2,3 +2,4 @@\n * Words\n */\n\n+y\n") == base.replace("\n\n", "\n\ny\n")
+
+
+def test_a_line_that_begins_with_a_backslash_may_lack_its_blank() -> None:
+    assert diffed("\\section{a}\nb\n", "@@ -1,2 +1,2 @@\n\\section{a}\n-b\n+c\n") == "\\section{a}\nc\n"
+
+
 def test_a_hunk_that_says_little_is_not_placed_elsewhere_than_its_header_says() -> None:
     with pytest.raises(EditFailed, match="another layout"):
         diffed("        }\n    }\n  };\n", "@@ -2,2 +2,3 @@\n     }\n+    x\n   }\n")

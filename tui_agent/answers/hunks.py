@@ -98,7 +98,7 @@ def parse(body: Sequence[str]) -> tuple[EditHunk, ...]:
             anchor = line.strip("@ \t")
             if header is None and not _NO_ANCHOR.match(anchor):
                 current.anchors.append(anchor)
-        elif line.startswith("\\"):
+        elif line.startswith("\\ "):
             current.end_line()
         elif line.strip() == END_OF_FILE:
             current.ends_file = True

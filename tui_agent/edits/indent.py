@@ -159,8 +159,9 @@ def _scales(known: dict[str, str]) -> list[_Rule]:
 def _levels(run: int, rise: int, ours: str, theirs: str) -> bool:
     """Whether so much on one side and so much on the other can be the same number of levels, written otherwise."""
     if ours == theirs:
-        return run != rise and any(
-            run * two == rise * one and not run % one for one in _LEVELS for two in _LEVELS
+        return {run, rise} == {1, 2} or (  # the stars of a comment
+            run != rise
+            and any(run * two == rise * one and not run % one for one in _LEVELS for two in _LEVELS)
         )
     spaces, tabs = (run, rise) if ours == " " else (rise, run)
     return not spaces % tabs and spaces // tabs in _LEVELS

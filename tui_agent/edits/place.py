@@ -290,7 +290,7 @@ def _unmarked(source: SourceText, hunk: EditHunk) -> list[Match]:
     """Where the hunk fits exactly if its context, or some of it, was written without the blank in front."""
     context = [mark == " " for mark in hunk.marks if mark != "+"]
     old, new = hunk.old.split("\n")[:-1], hunk.new.split("\n")[:-1]
-    if not any(free and line[:1] in (" ", "\t") for free, line in zip(context, old, strict=True)):
+    if not any(context):
         return []
     found: list[Match] = []
     for match in locate.in_any_indentation(source, hunk):
