@@ -97,10 +97,10 @@ class Popen(subprocess.Popen[str]):
             told = {"words": list(args[3:]), "variables": given, "folder": str(folder or os.getcwd())}
             pid = _asked("programs", told, (stdin, stdout, stderr))
         if not pid:
-            super()._execute_child(args, *others)  # ty: ignore[unresolved-attribute]
+            super()._execute_child(args, *others)  # ty: ignore[missing-attribute]
             return
         self.pid, self._child_created = pid, True
-        self._close_pipe_fds(*streams)  # ty: ignore[unresolved-attribute]
+        self._close_pipe_fds(*streams)  # ty: ignore[missing-attribute]
 
 
 def _asked(kind: str, told: Mapping[str, Any], streams: tuple[int, int, int]) -> int:
