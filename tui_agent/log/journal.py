@@ -182,7 +182,7 @@ class Journal:
 
     async def _leave_behind(self, folder: Path, *, sync: bool) -> None:
         events = (*chain.from_iterable(self._on_its_way.values()), *self._unwritten)
-        waiting = late.Late(self.number, events, tuple(self._growing.values()))
+        waiting = late.LeftBehind(self.number, events, tuple(self._growing.values()))
         await asyncio.to_thread(late.leave, folder, waiting, sync=sync)
 
     async def _append(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:

@@ -19,7 +19,7 @@ from tui_agent.store.events import Event, Growing, Lasting
 NAME = "late"
 
 
-class Late(Struct, frozen=True):
+class LeftBehind(Struct, frozen=True):
     """Events that come behind record `number`, and what was growing then."""
 
     number: int
@@ -35,7 +35,7 @@ class _Left(Struct, frozen=True):
     growing: tuple[tuple[str, str, bytes], ...]
 
 
-def leave(folder: Path, late: Late, *, sync: bool) -> None:
+def leave(folder: Path, late: LeftBehind, *, sync: bool) -> None:
     """Write it down, as far as that is possible: nobody is left who could be told that it is not. Without `sync` it
     outlives this process, and not a power cut."""
     events = [(body.type, body.data) for body in map(_body, late.events) if body is not None]

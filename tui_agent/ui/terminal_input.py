@@ -25,13 +25,16 @@ import time
 from collections.abc import Callable, Generator, Iterator
 
 from textual import constants, events, messages
-from textual._ansi_sequences import ANSI_SEQUENCES_KEYS, IGNORE_SEQUENCE
-from textual._keyboard_protocol import FUNCTIONAL_KEYS
-from textual._xterm_parser import XTermParser
 from textual.keys import Keys
 from textual.message import Message
 
 from tui_agent.files.numbers import whole_number
+from tui_agent.ui.textual_patches.sequences import (
+    ANSI_SEQUENCES_KEYS,
+    FUNCTIONAL_KEYS,
+    IGNORE_SEQUENCE,
+    XTermParser,
+)
 
 #: Seconds without a byte after which a sequence that has begun is over.
 SILENCE = 1.0
@@ -196,7 +199,7 @@ class TerminalInput:
         return keys
 
     def _decided(self, text: str, now: float) -> str:
-        """What is no part of a string that may hold anything; nothing while that cannot be told."""
+        """What does not belong to a string that may hold anything; nothing while that cannot be told."""
         came = self._in_seven_bits(self._undecided + text)
         typed = self._undecided and len(text) == 1 and now - self._begun >= SILENCE
         self._undecided = ""
