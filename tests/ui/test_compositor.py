@@ -18,9 +18,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.settings.schema import CheckCommand
-from tui_agent.ui import compositor as screen_compositor
-from tui_agent.ui.compositor import PiecesUpdate, SpanCompositor
 from tui_agent.ui.panes.status import StatusPane
+from tui_agent.ui.textual_patches import keys_first as screen_compositor
+from tui_agent.ui.textual_patches.keys_first import PiecesUpdate, SpanCompositor
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import OfferLine
 

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style
-from textual._context import visible_screen_stack
 from textual.errors import NoWidget
 from textual.geometry import Offset
 from textual.screen import Screen
@@ -23,6 +22,7 @@ from textual.widgets import Input, OptionList, TextArea, Tree
 
 from tui_agent.ui.layout.container import TabLine
 from tui_agent.ui.spoken import around_file_text, around_model_text, spoken
+from tui_agent.ui.textual_patches.screen_rows import rows_of
 from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.lines import Lined
 from tui_agent.ui.widgets.message_text import MessageText
@@ -110,8 +110,7 @@ class PlainScreen:
 
 def _strips(screen: Screen[object]) -> list[Strip]:
     """The rows of this screen alone, without those that lie behind it."""
-    visible_screen_stack.set([])
-    return screen._compositor.render_strips()
+    return rows_of(screen)
 
 
 def _announced(screen: Screen[object]) -> Widget | None:

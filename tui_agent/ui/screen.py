@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from textual import events
-from textual._callback import invoke
 from textual.dom import DOMNode
 from textual.widget import Widget
 from textual.widgets import Static
@@ -20,7 +19,6 @@ from tui_agent.processes.background import in_background
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
 from tui_agent.ui.bridge import Attention, Bridge
 from tui_agent.ui.commands import ScreenCommands
-from tui_agent.ui.compositor import KeysFirstScreen
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keyboard import Typed
 from tui_agent.ui.keys.leader import PAGE, Leader, is_modifier
@@ -29,7 +27,8 @@ from tui_agent.ui.layout.container import PaneContainer, TabLine
 from tui_agent.ui.panes import AFTER_THE_CHAT, PANES
 from tui_agent.ui.signals import Signals
 from tui_agent.ui.sink import plain
-from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
+from tui_agent.ui.widgets.pane import Pane, called
 from tui_agent.ui.widgets.session_calls import ask, refuse
 
 if TYPE_CHECKING:
@@ -322,7 +321,7 @@ class WorkspaceScreen(KeysFirstScreen[None], inherit_bindings=False):
         if session and session.state.session.read_only and ACTIONS[action_id].writes:
             ask(self, session, refuse(self.app, session))
         else:
-            await invoke(self._commands.table[action_id])
+            await called(self._commands.table[action_id])
             self.acted(action_id)
 
     def acted(self, action_id: str) -> None:

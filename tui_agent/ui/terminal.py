@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual import events
-from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual.drivers.linux_driver import LinuxDriver
 
 from tui_agent.files.numbers import whole_number
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 MOST_WAITING = 2_000_000
 #: Seconds in which the terminal must take what waits when it is given back.
 LAST_WORDS = 0.5
+#: What a terminal takes as one frame (mode 2026), as Textual writes it.
+SYNC_START, SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
 READ_AT_ONCE = 64 * 1024
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from textual.keys import _character_to_key
+from textual.binding import Binding
 
 from tui_agent.files.structures import Unreadable, read_toml
 from tui_agent.settings.files import WORKSPACE_FOLDER, read_own
@@ -78,9 +78,8 @@ class Keys(Struct, frozen=True):
     def single(self, pane: str) -> frozenset[str]:
         """The single keys of one place's actions, as key events name them."""
         found = (key for name, keys in self.by_action.items() if ACTIONS[name].pane == pane for key in keys)
-        return frozenset(
-            _character_to_key(key) if len(key) == 1 else key for key in found if not key.startswith(LEADER)
-        )
+        named = (Binding(key, "") for key in found if not key.startswith(LEADER))
+        return frozenset(binding.key for binding in Binding.make_bindings(named))
 
     def shown(self, action: str) -> str:
         """The first key of an action for the eye (`Ctrl+P`, `F8`, `Ctrl+O u`); empty when it has none."""

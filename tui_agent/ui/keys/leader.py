@@ -7,7 +7,6 @@ from textwrap import wrap
 from typing import NamedTuple
 
 from textual import events
-from textual._keyboard_protocol import MODIFIER_FUNCTIONAL_KEYS
 from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
@@ -16,6 +15,7 @@ from tui_agent.ui.actions import Action
 from tui_agent.ui.keys.keymap import spelled
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.sink import parts
+from tui_agent.ui.textual_patches.sequences import MODIFIER_FUNCTIONAL_KEYS
 
 #: Seconds after the leader's key in which the menu does not cover anything yet.
 SHOWN_AFTER = 0.3

@@ -7,9 +7,10 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
-from rich._wrap import divide_line
 from rich.cells import cell_len, chop_cells
 from textual.content import Content
+
+from tui_agent.ui.textual_patches.wrapping import divide_line
 
 #: Before what did not fit on the line of code above.
 GOES_ON = "↪ "

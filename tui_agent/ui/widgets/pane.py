@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from textual._callback import invoke
 from textual.containers import Container
 from textual.content import Content
 from textual.message import Message
@@ -31,6 +30,13 @@ Waiting = Literal["actions", "text", "all"]
 _WAITING: tuple[Waiting, ...] = ("actions", "text", "all")
 #: Seconds that a key to a pane waits at most for what an earlier key asked of the session.
 AT_MOST = 1.0
+
+
+async def called(command: Callable[[], object]) -> None:
+    """Call a command, and wait for what it has begun."""
+    begun = command()
+    if inspect.isawaitable(begun):
+        await begun
 
 
 class Pane(Container):
@@ -146,7 +152,7 @@ class Pane(Container):
         if action.writes and self.session.state.session.read_only:
             self.ask(refuse(self.app, self.session))
         else:
-            await invoke(self.commands[action.name])
+            await called(self.commands[action.name])
             if acted := getattr(self.screen, "acted", None):
                 acted(action_id)
 
