@@ -157,21 +157,23 @@ class Run:
             if self._told is not None:
                 self._told(self.output)
 
-        def read() -> None:
+        def read() -> bool:
+            """Take a piece; whether there was one."""
             nonlocal due
             try:
                 data = os.read(reading, _CHUNK)
             except BlockingIOError:
-                return
+                return False
             if not data:
                 loop.remove_reader(reading)
                 closed.set()
-                return
+                return False
             self.output.add(data)
             if self.output.size > MOST:
                 self.stop("output")
             if due is None:
                 due = loop.call_at(max(last + TOLD_EVERY, loop.time()), tell)
+            return True
 
         begun, limit = time.monotonic(), None
         try:
@@ -192,8 +194,11 @@ class Run:
             ended, seconds = await waiting, time.monotonic() - begun
             woken.cancel()
             # everything that could still write has ended: only what is in the pipe is to come
-            with suppress(TimeoutError):
+            try:
                 await asyncio.wait_for(closed.wait(), 1.0)
+            except TimeoutError:  # a busy machine may have let us read nothing in that time
+                while read():
+                    pass
             return ended, seconds
         finally:
             for timer in (due, limit):
