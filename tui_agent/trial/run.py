@@ -157,23 +157,21 @@ class Run:
             if self._told is not None:
                 self._told(self.output)
 
-        def read() -> bool:
-            """Take a piece; whether there was one."""
+        def read() -> None:
             nonlocal due
             try:
                 data = os.read(reading, _CHUNK)
             except BlockingIOError:
-                return False
+                return
             if not data:
                 loop.remove_reader(reading)
                 closed.set()
-                return False
+                return
             self.output.add(data)
             if self.output.size > MOST:
                 self.stop("output")
             if due is None:
                 due = loop.call_at(max(last + TOLD_EVERY, loop.time()), tell)
-            return True
 
         begun, limit = time.monotonic(), None
         try:
@@ -194,11 +192,8 @@ class Run:
             ended, seconds = await waiting, time.monotonic() - begun
             woken.cancel()
             # everything that could still write has ended: only what is in the pipe is to come
-            try:
+            with suppress(TimeoutError):
                 await asyncio.wait_for(closed.wait(), 1.0)
-            except TimeoutError:  # a busy machine may have let us read nothing in that time
-                while read():
-                    pass
             return ended, seconds
         finally:
             for timer in (due, limit):
