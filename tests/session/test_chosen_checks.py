@@ -131,7 +131,8 @@ async def test_what_0_1_0_has_kept_is_read(root: Path) -> None:
 
 async def test_trying_a_check_says_what_it_finds_and_gives_its_baseline(root: Path) -> None:
     fails = f"echo 'FAILED a.py::old - x'; echo '1 failed, 2 passed in 0.01s'; {TEST}; exit 1"
-    long = f"seq 9999; echo '  2 passing (9ms)'; echo '  3 failing'; seq 9999; {TEST}; exit 3"  # its middle is not shown
+    # its middle is not shown
+    long = f"seq 9999; echo '  2 passing (9ms)'; echo '  3 failing'; seq 9999; {TEST}; exit 3"
     async with open_session(root, [reply("It.", fileChanges=[RIGHT])], interactive=True) as session:
         assert not session.state.commands.results
         words = [
