@@ -3,7 +3,8 @@
     structure.py [ROOT]     prints each offence with its place, then the counts; 1 where there is any
 
 No file over 600 lines, no class over 25 public methods (inherited ones of ours counted), no public class name twice,
-no import cycle inside the package, however late the import, and no turn of phrase from the word list in a string, a
+no import cycle inside the package, however late the import, no private module or name of a library, swapped class, fake
+module or profile hook outside the files that are for patches, and no turn of phrase from the word list in a string, a
 docstring, a comment or a document; and no `int()` or `float()` of text from outside. Read as text: nothing is imported.
 """
 
@@ -22,8 +23,25 @@ PACKAGE = "tui_agent"
 #: The rehearsal's sample project, which belongs to nobody's tree.
 SAMPLE = f"{PACKAGE}/rehearsal/project"
 LINES, METHODS = 600, 25
+#: Methods that nobody of ours calls on the class: Textual does, by the names of what happens, and of its own methods.
+CALLED_BY_TEXTUAL = ("on_", "watch_", "action_")
+OVERRIDES = frozenset(
+    [
+        "edit",
+        "undo",
+        "redo",
+        "load_text",
+        "get_line",
+        "render_line",
+        "find_matching_bracket",
+        "notify_style_update",
+        "scroll_cursor_visible",
+    ]
+)
 #: Where numbers are read from text; and the program inside a view, which reads the kernel's and imports only itself.
 NUMBERS = (f"{PACKAGE}/files/numbers.py", f"{PACKAGE}/trial/inside/")
+#: Where libraries are patched: Textual, in the interface, and httpcore, in the model's child, which imports no screen.
+PATCHES = (f"{PACKAGE}/ui/textual_patches/", f"{PACKAGE}/model/httpcore_patch.py")
 #: Turns of phrase that plain English does without: negated nouns, old-fashioned adverbs, verbs for “is”.
 WORDS = re.compile(
     r"""\b(?:anew|of\ late|for\ ever|to\ the\ letter|gone\ on\ with|shall
@@ -67,7 +85,9 @@ def wide_classes(modules: Trees) -> Iterator[str]:
         found = {
             item.name
             for item in bodies[name].body
-            if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and not item.name.startswith("_")
+            if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
+            and not item.name.startswith(("_", *CALLED_BY_TEXTUAL))
+            and item.name not in OVERRIDES
         }
         for base in bodies[name].bases:
             base = base.value if isinstance(base, ast.Subscript) else base
@@ -101,6 +121,33 @@ def cycles(modules: Trees) -> Iterator[str]:
         if ring and name not in told:
             told |= set(ring)
             yield f"{names[name]}: imports itself by way of {', '.join(one for one in ring if one != name)}"
+
+
+def private_parts(modules: Trees) -> Iterator[str]:
+    """Imports of private modules or names of a library, a class that is swapped, a module put into `sys.modules`, a
+    hook into every call. Private attributes of a library's objects cannot be told from ours in the text."""
+    for path, tree in modules.items():
+        if path.startswith(PATCHES):
+            continue
+        for node in ast.walk(tree):
+            match node:
+                case ast.ImportFrom(module=str(name), names=names, level=0) if not name.startswith(PACKAGE):
+                    parts = [*name.split("."), *(alias.name for alias in names)]
+                case ast.Import(names=names):
+                    parts = [part for alias in names for part in alias.name.split(".")]
+                case ast.Assign(targets=targets):
+                    swapped = (ast.unparse(one) for one in targets)
+                    parts = [
+                        "_" for one in swapped if one.endswith(".__class__") or one.startswith("sys.modules[")
+                    ]
+                case ast.Call(func=func):
+                    parts = ["_"] if ast.unparse(func) in ("sys.setprofile", "sys.settrace") else []
+                case _:
+                    continue
+            if parts and parts[0] in sys.stdlib_module_names:
+                continue
+            if any(part.startswith("_") and not part.startswith("__") for part in parts):
+                yield f"{path}:{node.lineno}: {ast.unparse(node)[:60]}: that is for {PATCHES[0]}"
 
 
 #: Methods whose results are text from outside, or pieces of it.
@@ -261,6 +308,7 @@ def main(root: Path) -> int:
         f"classes over {METHODS} public methods": list(wide_classes(modules)),
         "public class names that occur twice": list(twin_classes(modules)),
         "import cycles": list(cycles(modules)),
+        "private parts of libraries": list(private_parts(modules)),
         "bare conversions of text": list(bare_numbers(modules)),
         "hits of the word list": list(words(root, modules)),
     }
