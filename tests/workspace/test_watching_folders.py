@@ -157,7 +157,8 @@ async def test_polling_where_the_system_watches_no_more(tmp_path: Path) -> None:
     def limited(*folders: str, force_polling: bool, **how: Any) -> Batches:
         if not force_polling:
             raise OSError("OS file watch limit reached")
-        return watch(*folders, force_polling=True, **{**how, "poll_delay_ms": 50})
+        how["poll_delay_ms"] = 50
+        return watch(*folders, force_polling=True, **how)
 
     async with watching(tmp_path, watch=limited) as told:
         [(state, why)] = told.states
