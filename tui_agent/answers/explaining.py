@@ -25,7 +25,7 @@ _UNREAL = (
 )
 #: Words for an example, for a notation, and for what is only thought of or told.
 _SHOWS = (
-    r"\b(?:samples?|hypothetic\w+|illustrat\w+|pseudo\w*|anti-?patterns?|variants?|made-up|e\.g|for instance,)"
+    r"\b(?:samples?|hypothetic\w+|illustrat\w+|pseudo\w*|anti-?patterns?|variants?|made-up|e\.g|for instance)"
     r"|\b(?:an?|another|typical|bad|for|of|as|this|following|the \w+) examples?\b|^\W*(?:\w+ )?examples?\W*$"
     r"|\bexamples? of\b|\b(?:imagine|suppose|pretend|compared?|comparison|consider(?:ed|ing)?|think of|toyed)\b"
     r"|\b(?:describ|quot)(?:e|es|ed|ing)\b|\b(?:prefer|tutorial|suggest(?:s|ed)?|recommend\w*|in mind|sketch)\b"
@@ -44,7 +44,8 @@ _SHOWS = (
 #: That something is not done, or not good.
 _NOT = (
     r"\b(?:not|never|nobody|no one|reject\w*|discard\w*|dropped it|decided against|tried|attempt\w*)\b"
-    r"|\b(?:wrong|bad|naive|risky|buggy)\b|\b\w+n['’]t\b|^\W*(?:no|avoid|ignore|skip|instead of|rather than)\b"
+    r"|\b(?:wrong|bad|naive|risky|buggy|tempting)\b"
+    r"|\bleft (?:this|it|that) out\b|\bfailed to apply\b|\b\w+n['’]t\b|^\W*(?:no|avoid|ignore|skip|instead of|rather than)\b"
     r"|\b(?:should|must|please) (?:avoid|ignore)\b|\binstead of (?:this|that)\b|\bno change was\b"
     r"|\b(?:nicht|niemals|kein\w*|falsch\w*|jamais|pas|nunca|não|niet|geen|değil)\b|^\W*(?:não|non|ne|nie)\b"
     r"|\bne\b|\bno (?:se|lo|la|he|hice|apli\w*)\b|\bnie \w|\bне\b|没|未|不要|不是|错误|ません|なかった|않|지 마"
@@ -53,7 +54,8 @@ _NOT = (
 _HISTORY = (
     r"\b(?:commit|changelog|blame|upstream|maintainers?|stack overflow|mailing list|(?:pull|merge) request)\b"
     r"|\b(?:release notes|culprit|history|reviewer|colleague|they|somebody|someone|another branch|yours)\b"
-    r"|\bother (?:projects|people)\b|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b|\bgit (?:log|diff|show|blame)\b|#\d+\b|\bHEAD\b"
+    r"|\bother (?:projects|people)\b|\byou (?:pasted|posted|sent)\b|\bwas (?:reverted|rolled back)\b"
+    r"|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b|\bgit (?:log|diff|show|blame)\b|#\d+\b|\bHEAD\b"
     r"|\b(?:previous(?:ly)?|earlier|formerly|original(?:ly)?|old|older|ago|used to|back then|at (?:the|that) time)\b"
     r"|^\W*before\b|\bbefore\W*$|\b(?:yesterday|last (?:week|month|year|time|night)|first attempt)\b"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:january|february|march|april|june|july|august)\b"
@@ -105,11 +107,29 @@ _ANNOUNCES = (
     r"|添加|修复|修改|替换|删除|改成|改为|追加|修正|変更|置き換え|削除|추가|수정|변경|삭제"
     rf"|\b(?:is|are|gets?) (?:now |also |only )*(?:{_STEMS}|\w+)(?:ed|taken)\b"
 )
-_NOTHING_DONE, _SHOWN, _NEGATED, _BEFORE, _DONE, _ANNOUNCED = (
-    late(f"(?i){words}") for words in (_UNREAL, _SHOWS, _NOT, _HISTORY, _ACTS, _ANNOUNCES)
+#: That it is proposed for the file at hand: in the polite mood, or as what the file is to be.
+_PROPOSES = (
+    rf"\bi(?:['’]d| would)? (?:suggest|recommend|propose)\b(?!ed)|\bi(?:['’]d| would) (?:just |simply )?(?:{_STEMS})\b"
+    rf"|\bhow (?:to|(?:you|we|i) (?:can|could)) (?:{_STEMS}|solve|refactor|resolve)\b"
+    r"|\b(?:can|could) be (?:fixed|solved|done|resolved|achieved|avoided) (?:by|with)\b"
+    r"|\b(?:following|this|these|with the) (?:small |minimal |simple )?(?:changes?|patch|edits?|diff|fix|updates?)\b"
+    r"|\b(?:simplest|easiest|cleanest|best|correct|right|safest) (?:\w+ )?(?:is|would be) to\b"
+    r"|\b(?:the|your|this|my) (?!\w*\W?(?:edit|block|diff|patch|call|reply|answer|format|response)\b)[\w`]+ "
+    r"(?:function |method |class |file |code )?(?:now |should |should now |must |then )?looks? like\b"
+    rf"|\b(?:forget|remember|need|have|want|has) to (?:also )?(?:{_STEMS})\b|\bas (?:you )?(?:asked|requested)\b"
+    r"|\b(?:we|it|this) now\b|^(?:and |then )*(?:next|finally)\b|^\W*\w+ (?:it|them)\W*$"
+)
+_NOTHING_DONE, _SHOWN, _NEGATED, _BEFORE, _DONE, _ANNOUNCED, _PROPOSED = (
+    late(f"(?i){words}") for words in (_UNREAL, _SHOWS, _NOT, _HISTORY, _ACTS, _ANNOUNCES, _PROPOSES)
 )
 #: A sentence that speaks of the change beside it, though it does not introduce it.
 _POINTS = late(r"(?i)\b(?:this|these|such|following|below|block|diff|patch|examples?)\b|这|この|это\w*")
+#: Negations that negate nothing.
+_COURTESY = late(r"(?i)\b(?:don['’]t (?=forget)|(?:not a|no) (?:problem|worries)\W*|no worries\W*)")
+#: What takes from a proposal that it is one.
+_VAGUE = late(
+    r"(?i)\b(?:if (?:you|we|one|ever)|examples?|samples?|alternativ\w*|illustrat\w*|suppose|imagine|have|normally)\b"
+)
 _PRONOUN = late(r"(?i)^\W*(?:it|they|that|this|he|she)\b")
 #: That what is above a line is not to be done.
 _UNDONE = late(
@@ -166,25 +186,17 @@ def is_shown(above: str, below: str = "") -> bool:
 
 
 def judged(above: str) -> bool | None:
-    """What the words above a change say of it: that it is only shown, or that it is meant; None where they are none.
+    """What the words above a change say of it: that it is only shown, or that it is meant; None where they say neither.
 
     The last sentence counts, and in it the last clause: "It must not be negative, so clamp it:" asks for the change.
-    One with next to no words, such as a path, counts with the one before it, and so does "It changed this:". One
-    that leads up to the change, as by its colon, must say that it is meant; another one counts only if it speaks
-    of the change.
+    One with next to no words, such as a path, counts with the one before it, and so does "It changed this:". One that
+    leads up to the change, as by its colon, counts whatever it is about; another one only if it speaks of the change.
     """
-    said = named = None
     for sentence in _sentences(above[-_READ:]):
         verdict = _verdict(sentence)
-        if verdict is not None:
+        if verdict is not None or not (_is_label(sentence) or _PRONOUN.search(sentence)):
             return verdict
-        if _is_label(sentence):
-            named = named or "x" in _WORD.findall(sentence)
-        elif not _PRONOUN.search(sentence):
-            return _leads(sentence) and not named
-        else:
-            said = _leads(sentence) and not named
-    return said
+    return None
 
 
 def _sentences(above: str) -> Iterator[str]:
@@ -218,6 +230,11 @@ def _leads(sentence: str) -> bool:
 def _verdict(sentence: str) -> bool | None:
     if sentence.rstrip(" \t*_)").endswith(("?", "？")):
         return True
+    sentence = _COURTESY.sub("", sentence)
+    if _PROPOSED.search(sentence) and not any(
+        words.search(sentence) for words in (_NEGATED, _BEFORE, _VAGUE)
+    ):
+        return False
     clauses = [clause for clause in _CLAUSES.split(sentence) if _WORD.search(clause)] or [sentence]
     mains = [_SUBORDINATE.sub("", clause) for clause in clauses]
     last = next((number for number in range(len(mains) - 1, -1, -1) if mains[number].strip()), 0)
