@@ -12,7 +12,7 @@ from textual.css.query import NoMatches
 from textual.screen import ModalScreen, ScreenResultType
 from textual.worker import Worker
 
-from tui_agent.ui.compositor import KeysFirstScreen
+from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
 
 if TYPE_CHECKING:
     from tui_agent.ui.host import Host
