@@ -45,7 +45,8 @@ _SHOWS = (
 _NOT = (
     r"\b(?:not|never|nobody|no one|reject\w*|discard\w*|dropped it|decided against|tried|attempt\w*)\b"
     r"|\b(?:wrong|bad|naive|risky|buggy|tempting)\b"
-    r"|\bleft (?:this|it|that) out\b|\bfailed to apply\b|\b\w+n['’]t\b|^\W*(?:no|avoid|ignore|skip|instead of|rather than)\b"
+    r"|\bleft (?:this|it|that) out\b|\bfailed to apply\b|\b\w+n['’]t\b"
+    r"|^\W*(?:no|avoid|ignore|skip|instead of|rather than)\b"
     r"|\b(?:should|must|please) (?:avoid|ignore)\b|\binstead of (?:this|that)\b|\bno change was\b"
     r"|\b(?:nicht|niemals|kein\w*|falsch\w*|jamais|pas|nunca|não|niet|geen|değil)\b|^\W*(?:não|non|ne|nie)\b"
     r"|\bne\b|\bno (?:se|lo|la|he|hice|apli\w*)\b|\bnie \w|\bне\b|没|未|不要|不是|错误|ません|なかった|않|지 마"
