@@ -77,8 +77,8 @@ class ChatPane(Pane):
         super().__init__(session)
         self._draft = self._unsent = ""  # what is typed, and what waits for a model to be chosen
         self._draft_timer: Timer | None = None
-        #: The turn that was running when the state was last shown, else 0.
-        self._ran = 0
+        #: The end of the last turn that was shown: a turn may begin and fail between two frames.
+        self._ended = session.state.turn
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
@@ -270,9 +270,11 @@ class ChatPane(Pane):
 
     def _show_failed(self, state: State) -> None:
         """A message that the model did not answer comes back into the prompt, where nothing else is written."""
-        turn, ran = state.turn, self._ran
-        self._ran = turn.number if turn.running else 0
-        if turn.running or ran != turn.number or turn.ok or turn.kind == "Interrupted" or self.prompt.text:
+        turn, ended = state.turn, self._ended
+        if turn.running:
+            return
+        self._ended = turn
+        if turn == ended or turn.ok or turn.kind == "Interrupted" or self.prompt.text:
             return
         if not any(
             message.turn == turn.number and message.kind == "agent" for message in state.chat.messages
