@@ -33,7 +33,7 @@ _SHOWS = (
     r"|\b(?:notation|syntax|markers?|schema|idea|snippet shows)\b|\bformat (?:is|of|looks|for|has)\b|\bformat\W*$"
     r"|\b(?:reply|answer|response|call|output|message|json|edit) format\b|\b(?:be|is|are|one) (?:written|sent|given)\b"
     r"|\blooks? (?:\w+ )?(?:like|so|as)\b(?! a\b)|\bhow (?:such|not|to|that|an?|you)\b|\bis how\b"
-    r"|\b(?:like|as) (?:so|this|that)\W*$|\balong (?:these|those) lines\b|\balternativ\w*|\bfollow-up\b"
+    r"|(?<=\w )(?:like|as) (?:so|this|that)\W*$|\balong (?:these|those) lines\b|\balternativ\w*|\bfollow-up\b"
     r"|\b(?:autre|altra|otra|outra|andere) (?:possib|opci|opzi|optie|opç|option|möglich)\w*"
     r"|\banother (?:option|way|approach|possibility)\b|\bfor (?:reference|context|information|completeness)\b"
     r"|\bout of scope\b|\bby hand\b|\bas documented\b|\b(?:docs|documentation) (?:gives?|shows?|has|have)\b"
