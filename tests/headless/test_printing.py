@@ -14,9 +14,9 @@ from tests.support.panes import HOSTILE
 from tui_agent.headless import output
 
 PACKAGE = Path(tui_agent.__file__).parent
-#: Besides the one place: `--version` on its own, and what children answer.
+#: Besides the one place: `--version` on its own, what children answer, and below the screen what its end waits for.
 WRITERS = {
-    *("headless/output.py", "__main__.py", "processes/serve.py"),
+    *("headless/output.py", "__main__.py", "processes/serve.py", "ui/run.py"),
     *("files/key_search.py", "git/without_secrets.py"),
 }
 

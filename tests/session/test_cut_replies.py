@@ -242,7 +242,7 @@ async def test_a_plan_that_is_cut_says_why_and_the_words_are_taken(workspace: Pa
     async with open_session(workspace, [reply()], plans=plans) as session:
         await turn(session, "Make it more robust")
         assert session.state.turn.ok, session.state.turn.error
-        assert "the words of the request find the files: The answer was cut off (the server" in notices(
+        assert "files were found by your words: The answer was cut off (the server" in notices(
             session
         )
 
