@@ -195,7 +195,10 @@ def ring(gone: Callable[[], object]) -> list[object]:
     return words
 
 
-async def test_what_a_turn_leaves_is_collected_when_no_key_has_come_for_a_while(collector: None) -> None:
+async def test_what_a_turn_leaves_is_collected_when_no_key_has_come_for_a_while(
+    collector: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(garbage_module, "MOST_ADDED", -(10**9))  # all that is left is looked at
     asked, gone = asyncio.Event(), asyncio.Event()
     keys_came = [0.0, QUIET / 2, QUIET]
 
@@ -222,6 +225,7 @@ async def test_the_screen_of_a_session_that_is_opened_later_is_collected_for_too
     collector: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(garbage_module, "QUIET", 0.01)
+    monkeypatch.setattr(garbage_module, "MOST_ADDED", -(10**9))
     gone, first, second = asyncio.Event(), Garbage(lambda: math.inf), Garbage(lambda: math.inf)
     first.begin()
     first.close()
@@ -233,38 +237,6 @@ async def test_the_screen_of_a_session_that_is_opened_later_is_collected_for_too
     second.collect_soon()
     await asyncio.wait_for(gone.wait(), 5)
     second.close()
-
-
-@pytest.mark.parametrize(
-    ("changed", "freed"),
-    [
-        ({"TOO_MANY_KEPT": -1}, True),
-        ({"MOST_KEPT": -1, "PAUSE": 0.01}, True),
-        ({"MOST_KEPT": -1}, False),
-        ({"AWAY": 0.01}, True),
-        ({}, False),
-    ],
-    ids=["it is too much", "it is much, and a pause", "it is much", "nobody is there", "neither"],
-)
-async def test_what_was_kept_at_the_end_of_a_turn_is_looked_at_rarely(
-    changed: dict[str, float], freed: bool, collector: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A look at all of it takes as long as many frames, so that it has to wait until nobody would notice."""
-    never = {"PAUSE": 1e9, "AWAY": 1e9, "MOST_KEPT": 10**9, "TOO_MANY_KEPT": 10**9}
-    for name, value in {"QUIET": 0.01, "SHARE": 1.0, **never, **changed}.items():
-        monkeypatch.setattr(garbage_module, name, value)
-    new_gone, kept_gone, garbage = asyncio.Event(), asyncio.Event(), Garbage(lambda: math.inf)
-    kept = ring(kept_gone.set)
-    garbage.begin()
-    new = ring(new_gone.set)
-    del kept, new
-    garbage.collect_soon()
-    await asyncio.wait_for(new_gone.wait(), 5)
-    if freed:
-        await asyncio.wait_for(kept_gone.wait(), 5)
-    else:
-        assert not kept_gone.is_set()
-    garbage.close()
 
 
 async def test_nothing_is_collected_while_a_turn_runs(tmp_path: Path, collector: None) -> None:
