@@ -222,16 +222,12 @@ async def test_a_mention_is_completed(workspace: Path) -> None:
         assert it.session.state.turn.number == 0
 
 
-async def test_enter_after_another_word_sends_while_the_list_is_late(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_enter_after_another_word_sends_while_the_list_is_late(workspace: Path) -> None:
     async with on_screen(workspace, [reply("Hi.")]) as it:
         await it.session.files.ready()
         await it.press(*"@api")
         await it.until(lambda: it.one(Prompt).picking)
-        monkeypatch.setattr(
-            Prompt, "on_text_area_changed", lambda prompt: None
-        )  # the list hears of it too late
+        it.one(Prompt).disable_messages(Prompt.Picking)  # the list hears of it too late
         await it.press("space", *"now", "enter")
         await it.until(lambda: it.session.state.turn.number == 1)
         assert it.session.state.chat.messages[0].text == "@api now"

@@ -139,7 +139,7 @@ async def test_lines_that_only_move_are_not_drawn_from_their_text(monkeypatch: p
     app = EditorApp("\n".join(LINES))
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.pause()
-        app.editor.mark([Occurrence(1_503, 0, 5)])
+        app.editor.colours.mark([Occurrence(1_503, 0, 5)])
         await pilot.pause()
         drawn: list[int] = []
         render = TextArea._render_line

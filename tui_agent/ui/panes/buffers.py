@@ -194,7 +194,7 @@ class BuffersPane(Pane):
     def _recolour(self) -> None:
         theme = editor_theme(self.app.theme, self.app.theme_variables)
         for editor in self._editors.values():
-            editor.use_colours(theme)
+            editor.colours.use(theme)
 
     def on_writing_area_typing_refused(self, message: WritingArea.TypingRefused) -> None:
         message.stop()

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.style import Style
 from rich.text import Text
-from textual import events, work
+from textual import events, on, work
 from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.timer import Timer
 from textual.widgets.text_area import DocumentBase, Edit, EditResult, Selection, TextAreaTheme
-from tree_sitter import Parser, Query
+from tree_sitter import Parser
 
 from tui_agent.edits.overlay import Overlay
-from tui_agent.edits.search import Occurrence, Place
+from tui_agent.edits.search import Place
 from tui_agent.store.files import Buffer
 from tui_agent.ui.widgets.documents import CodeDocument, ExactDocument, PartedLines, ending_of
+from tui_agent.ui.widgets.editor_colours import EditorColours
 from tui_agent.ui.widgets.line_edits import dedent
-from tui_agent.ui.widgets.syntax import LineHighlights, Point, characters, grammar_of, language_of, query_of
-from tui_agent.ui.widgets.text_area import StyledOnce, WritingArea
+from tui_agent.ui.widgets.syntax import Point, characters, grammar_of, language_of, query_of
+from tui_agent.ui.widgets.text_area import WritingArea
 
 #: Seconds without an edit after which a text is parsed again: not between two keys of somebody who types on.
 PARSED_AFTER = 0.25
@@ -48,8 +46,6 @@ class Editor(WritingArea):
     #: Whether the cursor was last moved by the mouse.
     _by_mouse = False
     _parsing: Timer | None = None
-    #: Styles by tree-sitter's names.
-    _styles_of_code: Mapping[str, Style] = MappingProxyType({})
     #: Characters of the text that is on disk; -1: not known.
     saved_length = -1
 
@@ -64,7 +60,7 @@ class Editor(WritingArea):
     def __init__(self, buffer: Buffer, theme: TextAreaTheme) -> None:
         #: The language of the text, if it has colours.
         self.code_language: str | None = None
-        self.colours = LineHighlights(self)
+        self.colours = EditorColours(self)
         super().__init__(soft_wrap=False, tab_behavior="indent", show_line_numbers=True, compact=True)
         self.path = buffer.path
         self.revision = -1
@@ -76,12 +72,9 @@ class Editor(WritingArea):
         #: Every line of a text that is too long to be shown whole, and the first that is shown.
         self.whole: PartedLines | None = None
         self.first_line = 0
-        self._found: Sequence[Occurrence] = ()
-
-    @property
-    def colour_query(self) -> Query | None:
-        """What finds the colours of the text."""
-        return self.document.query if isinstance(self.document, CodeDocument) else None
+        self.watch(self, "virtual_size", self._resize_bar, init=False)
+        self.watch(self, "scroll_x", self._tell_scrolled, init=False)
+        self.watch(self, "scroll_y", self._tell_scrolled, init=False)
 
     @property
     def length(self) -> int:
@@ -93,7 +86,7 @@ class Editor(WritingArea):
         line = self.document.get_line(row)[:column]
         return row, column if line.isascii() else len(line.encode(errors="replace"))
 
-    def document_of(self, text: str) -> DocumentBase:
+    def _document_of(self, text: str) -> DocumentBase:
         grammar = grammar_of(self.code_language) if self.code_language else None
         if self.code_language is None or grammar is None:
             return ExactDocument(text)
@@ -109,7 +102,8 @@ class Editor(WritingArea):
         if isinstance(before, CodeDocument):
             before.release()
 
-    def on_unmount(self) -> None:
+    @on(events.Unmount)
+    def _release(self) -> None:
         if isinstance(self.document, CodeDocument):
             self.document.release()
 
@@ -155,9 +149,9 @@ class Editor(WritingArea):
             top = self.scroll_offset.y
             for row in range(top, min(top + self.size.height, document.line_count)):
                 if before.get(row) != self.colours[row]:
-                    self.refresh_rows(row, row)
+                    self._refresh_rows(row, row)
 
-    def watch_virtual_size(self, before: Size, size: Size) -> None:
+    def _resize_bar(self, before: Size, size: Size) -> None:
         bar = self.vertical_scrollbar
         if size.height != before.height and self.show_vertical_scrollbar:
             bar.window_virtual_size = size.height
@@ -165,16 +159,11 @@ class Editor(WritingArea):
         self.scroll_x = self.validate_scroll_x(self.scroll_x)
         self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
-    def on_mount(self) -> None:
-        self.use_colours(self._first)
+    @on(events.Mount)
+    def _prepare(self) -> None:
+        self.colours.use(self._first)
         if self.revision < 0:  # what its colours take is imported before its text comes
             self._speak(language_of(self.path))
-
-    def use_colours(self, theme: TextAreaTheme) -> None:
-        self._styles_of_code = theme.syntax_styles
-        self.register_theme(StyledOnce.like(theme))
-        self.theme = theme.name
-        self._drawn_lines.clear()
 
     # ── what the session has ─────────────────────────────────────────────────────────────────────────────
 
@@ -267,17 +256,13 @@ class Editor(WritingArea):
         """Show the text from there on, as it was left, wherever the cursor is."""
         self.scroll_to(place[1], place[0] - self.first_line, animate=False, immediate=True)
 
-    def watch_scroll_x(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_x(old_value, new_value)
-        self.post_message(self.Scrolled())
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
+    def _tell_scrolled(self) -> None:
         self.post_message(self.Scrolled())
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────
 
-    async def on_key(self, event: events.Key) -> None:
+    @on(events.Key)
+    async def _indent(self, event: events.Key) -> None:
         """Enter goes on at the depth of the line, Shift+Tab takes a step of it back."""
         self._by_mouse = False
         if self.read_only or self.locked:
@@ -287,7 +272,7 @@ class Editor(WritingArea):
             event.prevent_default()
             row, column = self.selection.start
             line = self.document.get_line(row)[:column]
-            self.type_in("\n" + line[: len(line) - len(line.lstrip())])
+            self._type_in("\n" + line[: len(line) - len(line.lstrip())])
         elif event.key == "shift+tab":
             event.stop()
             event.prevent_default()
@@ -313,32 +298,19 @@ class Editor(WritingArea):
         place = (max(number, 1) - 1, max(column, 1) - 1)
         self.select(place, place)
 
-    def mark(self, found: Sequence[Occurrence]) -> None:
-        """Show where something was found; `found` is in order."""
-        if self._found or found:
-            self._found = found
-            self._drawn_lines.clear()
-            self.refresh()
-
-    def marks(self, row: int) -> tuple[tuple[int, int], ...]:
-        """The columns of what was found in a line that is shown."""
-        row, found = row + self.first_line, self._found
-        here = found[bisect_left(found, (row,)) : bisect_left(found, (row + 1,))]
-        return tuple((one.start, one.end) for one in here)
-
-    def coloured(self, row: int) -> tuple[object, ...]:
-        return tuple(self.colours[row])
+    def _looks(self, row: int) -> tuple[object, ...]:
+        return tuple(self.colours[row]), self.colours.marks(row + self.first_line)
 
     def get_line(self, line_index: int) -> Text:
         line = super().get_line(line_index)
-        for start, end in self.marks(line_index):
+        for start, end in self.colours.marks(line_index + self.first_line):
             here = sorted(self.selection) == [(line_index, start), (line_index, end)]
             line.stylize(
                 self.get_component_rich_style(f"editor--{'current' if here else 'found'}"), start, end
             )
         text = line.plain
         for begin, stop, name in self.colours[line_index]:
-            if style := self._styles_of_code.get(name):
+            if style := self.colours.styles.get(name):
                 line.stylize(style, characters(text, begin), None if stop is None else characters(text, stop))
         return line
 
@@ -352,7 +324,8 @@ class Editor(WritingArea):
             self.scroll_to(x=to, animate=False, force=True)
         return scrolled
 
-    async def on_mouse_down(self, event: events.MouseDown) -> None:
+    @on(events.MouseDown)
+    def _note_mouse(self) -> None:
         self._by_mouse = True
 
     def action_cursor_down(self, select: bool = False) -> None:

@@ -124,7 +124,7 @@ class FindBar(Vertical):
 
     def close(self) -> None:
         if self._editor is not None:
-            self._editor.mark(())
+            self._editor.colours.mark(())
         self._editor, self._found, self._gone, self.display = None, Occurrences(), None, False
 
     def _leave(self) -> None:
@@ -249,7 +249,7 @@ class FindBar(Vertical):
         while self._stale and (editor := self._editor) is not None:
             self._stale = False
             self._search, self._found = None, Occurrences()
-            editor.mark(())
+            editor.colours.mark(())
             self.query_one("#find-count", Static).update("")
             try:
                 if words := self.query_one("#find-words", Input).value:
@@ -258,7 +258,7 @@ class FindBar(Vertical):
                 if self._goes and not self._stale and editor is self._editor:
                     self._go(editor)
             if not self._stale and editor is self._editor:
-                editor.mark(self._found.found)
+                editor.colours.mark(self._found.found)
                 self._show_count()
 
     def _go(self, editor: Editor) -> None:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from textual import events
+from textual import events, on
 from textual.message import Message
+from textual.widgets import TextArea
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.ui.keys.leader import is_modifier
@@ -171,7 +172,8 @@ class Prompt(WritingArea):
             name = f'@"{path}" ' if " " in path else f"@{path} "
             self.replace(name, (row, found.start()), (row, column))
 
-    def on_text_area_changed(self) -> None:
+    @on(TextArea.Changed)
+    def _offer_words(self) -> None:
         self.post_message(self.Picking(*self._word()))
 
     def _word(self) -> tuple[str, str]:
@@ -193,7 +195,8 @@ class Prompt(WritingArea):
         """From now on take Vim's keys, beginning in insert mode."""
         self._vim = self._vim or Vim(self, lambda mode: self.post_message(self.ModeChanged(mode)))
 
-    async def on_key(self, event: events.Key) -> None:
+    @on(events.Key)
+    async def _take_key(self, event: events.Key) -> None:
         if self.locked:
             return  # the base says so
         if self._first_of_two(event):
@@ -241,7 +244,8 @@ class Prompt(WritingArea):
         elif event.is_printable and chosen.digit:
             self.set_value(chosen.digit)
 
-    async def on_paste(self, event: events.Paste) -> None:
+    @on(events.Paste)
+    async def _take_paste(self, event: events.Paste) -> None:
         if self.locked:
             return  # the base says so
         if self._chosen is not None and self._chosen.digit:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
-from textual import events
+from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
 from textual.geometry import Offset, Region
@@ -137,7 +137,8 @@ class WritingArea(TextArea, inherit_bindings=False):
         if css is not None:
             self.register_theme(StyledOnce.like(css, "writing"))
             self.theme = "writing"
-        self._put(self.document_of(text))
+        self.watch(self, "selection", self._refresh_moved, init=False)
+        self._put(self._document_of(text))
 
     def notify_style_update(self) -> None:
         self.styled += 1
@@ -146,11 +147,11 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     def load_text(self, text: str) -> None:
         self.history.clear()
-        self._put(self.document_of(text))
+        self._put(self._document_of(text))
         self.post_message(self.Changed(self))
         self.update_suggestion()
 
-    def document_of(self, text: str) -> DocumentBase:
+    def _document_of(self, text: str) -> DocumentBase:
         """The document that holds a text that is loaded."""
         return ExactDocument(text)
 
@@ -172,7 +173,7 @@ class WritingArea(TextArea, inherit_bindings=False):
             self.refresh()
         else:
             same = before[0] == self.document.line_count
-            self.refresh_rows(edit.top[0], result.end_location[0] if same else self.document.line_count)
+            self._refresh_rows(edit.top[0], result.end_location[0] if same else self.document.line_count)
         return result
 
     def undo(self) -> None:
@@ -183,17 +184,18 @@ class WritingArea(TextArea, inherit_bindings=False):
         super().redo()
         self.refresh()
 
-    def watch_selection(self, previous_selection: Selection, selection: Selection) -> None:
-        rows = [row for row, _ in (*previous_selection, *selection)]
-        if previous_selection.is_empty and selection.is_empty:
+    def _refresh_moved(self, before: Selection, selection: Selection) -> None:
+        """Draw the lines again in which the cursor, what is selected or the other bracket was or is."""
+        rows = [row for row, _ in (*before, *selection)]
+        if before.is_empty and selection.is_empty:
             for row in {*rows}:
-                self.refresh_rows(row, row)
+                self._refresh_rows(row, row)
         else:
-            self.refresh_rows(min(rows), max(rows))
-        before, self._bracket = self._bracket, self.matching_bracket_location
-        if before != self._bracket:
-            for place in filter(None, (before, self._bracket)):
-                self.refresh_rows(place[0], place[0])
+            self._refresh_rows(min(rows), max(rows))
+        bracket, self._bracket = self._bracket, self.matching_bracket_location
+        if bracket != self._bracket:
+            for place in filter(None, (bracket, self._bracket)):
+                self._refresh_rows(place[0], place[0])
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
         """The other one of two brackets, within `SEARCHED_LINES`."""
@@ -226,7 +228,7 @@ class WritingArea(TextArea, inherit_bindings=False):
             for found in reversed([*_BRACKETS.finditer(line, 0, column + 1 if at == row else len(line))]):
                 yield found[0], (at, found.start())
 
-    def refresh_rows(self, first: int, last: int) -> None:
+    def _refresh_rows(self, first: int, last: int) -> None:
         """Draw the lines from one to the other again, as far as they are in view."""
         top = self.scroll_offset.y
         first, end = max(first, top), min(last + 1, top + self.size.height)
@@ -235,7 +237,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         elif first < end:
             self.refresh(Region(0, first - top, self.size.width, end - first))
 
-    def type_in(self, text: str) -> EditResult:
+    def _type_in(self, text: str) -> EditResult:
         """Put what is typed or pasted in the place of what is selected, with the line ending that the text has."""
         lines = text.replace("\r\n", "\n").replace("\r", "\n")
         inserted = lines.replace("\n", self.document.newline)
@@ -243,7 +245,7 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     def action_paste(self) -> None:
         if not self.read_only:
-            self.move_cursor(self.type_in(self.app.clipboard).end_location)
+            self.move_cursor(self._type_in(self.app.clipboard).end_location)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
         """No rule about the focus makes it look different, only the cursor is drawn or not: the styles, its own and
@@ -253,7 +255,8 @@ class WritingArea(TextArea, inherit_bindings=False):
     def refuse_text(self) -> None:
         self.locked = self.read_only = True
 
-    async def on_paste(self, event: events.Paste) -> None:
+    @on(events.Paste)
+    async def _insert_pasted(self, event: events.Paste) -> None:
         """A long paste is taken apart in a thread, and becomes one edit; what is typed waits in the queue behind it."""
         if self.locked:
             event.stop()
@@ -262,7 +265,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         elif not self.read_only:
             event.prevent_default()
             if len(event.text) < PASTED_LONG:
-                self.move_cursor(self.type_in(event.text).end_location)
+                self.move_cursor(self._type_in(event.text).end_location)
                 self.focus()
                 return
             ending = self.document.newline
@@ -274,7 +277,8 @@ class WritingArea(TextArea, inherit_bindings=False):
                 self.move_cursor(result.end_location)
                 self.focus()
 
-    async def on_key(self, event: events.Key) -> None:
+    @on(events.Key)
+    async def _run_key(self, event: events.Key) -> None:
         """Keys that the pane has an action for come before those of the text; what can be typed does not.
 
         Both are done here and at once: a binding waits until the key has risen to the application, and letters
@@ -299,7 +303,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         elif event.key == "enter" and not self.read_only:
             event.stop()
             event.prevent_default()
-            self.type_in("\n")
+            self._type_in("\n")
 
     def point(self, x: int, y: int) -> None:
         """The cursor goes there, unless something is selected: that is what is meant then."""
@@ -311,12 +315,8 @@ class WritingArea(TextArea, inherit_bindings=False):
     def get_line(self, line_index: int) -> Text:
         return Text(clean(self.document.get_line(line_index)), end="", no_wrap=True)
 
-    def marks(self, row: int) -> tuple[tuple[int, int], ...]:
-        """The columns of a line that are shown in another way than its text and its colours have it."""
-        return ()
-
-    def coloured(self, row: int) -> tuple[object, ...]:
-        """What the colours of a line are, in any form that can be compared."""
+    def _looks(self, row: int) -> tuple[object, ...]:
+        """How a line is shown beside its text, in any form that can be compared."""
         return ()
 
     def render_line(self, y: int) -> Strip:
@@ -333,8 +333,7 @@ class WritingArea(TextArea, inherit_bindings=False):
             self.gutter_width,
             self.scroll_offset.x,
             document.get_line(row),
-            self.coloured(row),
-            self.marks(row),
+            self._looks(row),
             self.theme,
         )
         here = selection.end[0] == row

@@ -1,0 +1,56 @@
+"""How the lines of an editor look beside their text: the colours of its syntax, and marks where something was found."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from rich.style import Style
+from textual.widgets.text_area import TextAreaTheme
+from tree_sitter import Query
+
+from tui_agent.edits.search import Occurrence
+from tui_agent.ui.widgets.documents import CodeDocument
+from tui_agent.ui.widgets.syntax import LineHighlights
+from tui_agent.ui.widgets.text_area import StyledOnce, WritingArea
+
+
+class EditorColours(LineHighlights):
+    """The colours of each line of an editor's document, and the marks in each line of the whole text."""
+
+    def __init__(self, area: WritingArea) -> None:
+        super().__init__(self)
+        self._area = area
+        #: By tree-sitter's names.
+        self.styles: Mapping[str, Style] = MappingProxyType({})
+        self._found: Sequence[Occurrence] = ()
+
+    @property
+    def colour_query(self) -> Query | None:
+        """What finds the colours of the text; None where it has none."""
+        return self.document.query if isinstance(self.document, CodeDocument) else None
+
+    @property
+    def document(self) -> Any:
+        return self._area.document
+
+    def use(self, theme: TextAreaTheme) -> None:
+        """Draw the text in the colours of this theme."""
+        self.styles = theme.syntax_styles
+        self._area.register_theme(StyledOnce.like(theme))
+        self._area.theme = theme.name
+        self._area.notify_style_update()
+
+    def mark(self, found: Sequence[Occurrence]) -> None:
+        """Show where something was found; `found` is in order."""
+        if self._found or found:
+            self._found = found
+            self._area.refresh()
+
+    def marks(self, row: int) -> tuple[tuple[int, int], ...]:
+        """The columns of what was found in a line of the whole text."""
+        found = self._found
+        here = found[bisect_left(found, (row,)) : bisect_left(found, (row + 1,))]
+        return tuple((one.start, one.end) for one in here)
