@@ -23,21 +23,6 @@ PACKAGE = "tui_agent"
 #: The rehearsal's sample project, which belongs to nobody's tree.
 SAMPLE = f"{PACKAGE}/rehearsal/project"
 LINES, METHODS = 600, 25
-#: Methods that nobody of ours calls on the class: Textual does, by the names of what happens, and of its own methods.
-CALLED_BY_TEXTUAL = ("on_", "watch_", "action_")
-OVERRIDES = frozenset(
-    [
-        "edit",
-        "undo",
-        "redo",
-        "load_text",
-        "get_line",
-        "render_line",
-        "find_matching_bracket",
-        "notify_style_update",
-        "scroll_cursor_visible",
-    ]
-)
 #: Where numbers are read from text; and the program inside a view, which reads the kernel's and imports only itself.
 NUMBERS = (f"{PACKAGE}/files/numbers.py", f"{PACKAGE}/trial/inside/")
 #: Where libraries are patched: Textual, in the interface, and httpcore, in the model's child, which imports no screen.
@@ -85,9 +70,7 @@ def wide_classes(modules: Trees) -> Iterator[str]:
         found = {
             item.name
             for item in bodies[name].body
-            if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
-            and not item.name.startswith(("_", *CALLED_BY_TEXTUAL))
-            and item.name not in OVERRIDES
+            if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef) and not item.name.startswith("_")
         }
         for base in bodies[name].bases:
             base = base.value if isinstance(base, ast.Subscript) else base
