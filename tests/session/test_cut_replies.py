@@ -242,9 +242,7 @@ async def test_a_plan_that_is_cut_says_why_and_the_words_are_taken(workspace: Pa
     async with open_session(workspace, [reply()], plans=plans) as session:
         await turn(session, "Make it more robust")
         assert session.state.turn.ok, session.state.turn.error
-        assert "files were found by your words: The answer was cut off (the server" in notices(
-            session
-        )
+        assert "files were found by your words: The answer was cut off (the server" in notices(session)
 
 
 async def test_of_a_plan_that_is_cut_complete_actions_are_taken(workspace: Path) -> None:

@@ -131,7 +131,7 @@ class Program:
 
 
 @contextmanager
-def running(program: Program, sign: str = "rehearsal") -> Generator[Program]:
+def running(program: Program, sign: str = "recorded replies") -> Generator[Program]:
     """From when it shows this until it is killed."""
     try:
         program.shows(sign)
