@@ -171,7 +171,8 @@ def grammar_of(language: str) -> Language | None:
 
     try:
         module: Any = import_module(f"tree_sitter_{language}")
-        return Language(module.language_xml() if language == "xml" else module.language())
+        grammar: object = module.language_xml() if language == "xml" else module.language()
+        return Language(grammar)
     except (ImportError, OSError, AttributeError):
         return None
 
