@@ -183,10 +183,6 @@ def test_the_workspace_child_is_started_before_the_screen_is_imported(seen: dict
     assert "tui_agent.cli" in seen["child"] and "textual" not in seen["child"]
 
 
-def test_widgets_that_are_not_used_are_not_imported(seen: dict[str, set[str]]) -> None:
-    assert seen["ready"] & {"textual.widgets._select", "textual.widgets._directory_tree"} == set()
-
-
 def test_the_opening_has_its_turn_while_the_chat_is_imported(seen: dict[str, set[str]]) -> None:
     assert "tui_agent.ui.widgets.text_area" in seen["next round"]
     assert "tui_agent.ui.panes.chat" not in seen["next round"]
