@@ -459,7 +459,7 @@ async def test_another_width_is_measured_at_once_near_the_view_and_later_elsewhe
 
         def measured() -> bool:
             texts = list(it.screen.query(MessageText))
-            return len(texts) == 20 and all(
+            return len(texts) > 10 and all(
                 text._ends
                 == list(accumulate(line.height(text.content_size.width) for line in text._drawn.lines))
                 for text in texts

@@ -102,9 +102,8 @@ class Bridge:
     def _happened(self, event: Event, state: State) -> None:
         turn, loop = state.turn, asyncio.get_running_loop()
         begins, self._turn = turn.number != self._turn, turn.number
-        if begins and not self._keys_wait():
-            if self._request is None:
-                self._request = loop.create_future()
+        if begins and self._request is None and not self._keys_wait():
+            self._request = loop.create_future()
             self._show_at(loop.time() + REQUEST_FIRST)
         elif self._timer is None:
             self._show_at(max(loop.time(), self._last + INTERVAL))
