@@ -30,8 +30,8 @@ from tui_agent.edits.proposals import propose  # noqa: E402
 from tui_agent.files import names, visible  # noqa: E402
 from tui_agent.settings.folders import config_folder  # noqa: E402
 from tui_agent.ui import sink  # noqa: E402
-from tui_agent.ui.widgets.markdown import draw  # noqa: E402
-from tui_agent.ui.widgets.markdown_blocks import MOST_TOGETHER  # noqa: E402
+from tui_agent.ui.markdown.reading import draw  # noqa: E402
+from tui_agent.ui.markdown.rendering import MOST_TOGETHER  # noqa: E402
 from tui_agent.ui.widgets.prompt_lines import in_words  # noqa: E402
 from tui_agent.workspace.patterns import Pattern, compile_pattern  # noqa: E402
 

@@ -28,10 +28,10 @@ from tui_agent.session.session import Session
 from tui_agent.ui.dialogs import dialog
 from tui_agent.ui.dialogs.commit import CommitDialog
 from tui_agent.ui.dialogs.merge import Merge
+from tui_agent.ui.editor.find_bar import FindBar
 from tui_agent.ui.keys import keyboard
 from tui_agent.ui.terminal_input import TerminalInput
 from tui_agent.ui.widgets import pane
-from tui_agent.ui.widgets.find_bar import FindBar
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.plan_block import PlanBlock
 from tui_agent.ui.widgets.rows import Rows

@@ -13,10 +13,10 @@ from textual.widgets import Label
 
 from tests.support.panes import ThemedApp
 from tui_agent.store.files import Buffer
+from tui_agent.ui.editor.code_editor import Editor
+from tui_agent.ui.editor.documents import CodeDocument
 from tui_agent.ui.textual_patches.keys_first import SpanCompositor
 from tui_agent.ui.themes import editor_theme
-from tui_agent.ui.widgets.documents import CodeDocument
-from tui_agent.ui.widgets.editor import Editor
 
 
 class RowScreen(Screen[None]):

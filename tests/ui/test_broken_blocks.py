@@ -8,8 +8,10 @@ import pytest
 from support.screens import on_screen
 from support.sessions import reply
 
+from tui_agent.ui.markdown import message_text
+from tui_agent.ui.markdown import text_lines as markdown_lines
 from tui_agent.ui.sink import coloured
-from tui_agent.ui.widgets import broken, command_output, markdown_lines, message_text
+from tui_agent.ui.widgets import broken, command_output
 from tui_agent.ui.widgets.command_output import CommandOutput
 
 

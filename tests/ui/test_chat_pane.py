@@ -22,11 +22,12 @@ from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import ChatMessage
 from tui_agent.ui import bridge
+from tui_agent.ui.markdown import message_text
+from tui_agent.ui.markdown.message_text import MessageText
+from tui_agent.ui.markdown.text_lines import TextLine
 from tui_agent.ui.panes.chat import ChatPane
-from tui_agent.ui.widgets import message_text, transcript
+from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.completion import CompletionList
-from tui_agent.ui.widgets.markdown_lines import TextLine
-from tui_agent.ui.widgets.message_text import MessageText
 from tui_agent.ui.widgets.messages import STREAM_INTERVAL, MessageBlock
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import NewBelow

@@ -3,7 +3,7 @@ from __future__ import annotations
 from rich.style import Style
 
 from tui_agent.edits.change import Diff, Hunk
-from tui_agent.ui.widgets.diff_lines import DiffLines
+from tui_agent.ui.diff.diff_lines import DiffLines
 from tui_agent.ui.widgets.syntax import LONGEST, Coloured, DiffColours, SyntaxColours, layered
 
 STYLES = {"comment": Style(italic=True), "string": Style(bold=True), "number": Style(underline=True)}

@@ -13,8 +13,8 @@ from support.sessions import model_of, reply
 
 from tui_agent.ui.dialogs import dialog
 from tui_agent.ui.dialogs.text import TextDialog
+from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.widgets.prompt import Prompt
-from tui_agent.ui.widgets.text_area import WritingArea
 
 EDIT = reply("Edits.", fileChanges=[{"path": "a.txt", "edits": [{"search": "one\n", "replace": "two\n"}]}])
 

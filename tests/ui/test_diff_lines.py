@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.edits.change import Diff, Hunk
-from tui_agent.ui.widgets.diff_lines import DiffLines, changed_words
+from tui_agent.ui.diff.diff_lines import DiffLines, changed_words
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "long line\n", "\n", "tab\t\n"]), max_size=40).map(
     tuple

@@ -4,8 +4,8 @@ from support.panes import HOSTILE, ThemedApp
 from textual.app import ComposeResult
 
 from tui_agent.edits.change import Diff, Hunk
-from tui_agent.ui.widgets.diff_lines import DiffLines
-from tui_agent.ui.widgets.diff_sides import DiffSides, pairs
+from tui_agent.ui.diff.diff_lines import DiffLines
+from tui_agent.ui.diff.diff_sides import DiffSides, pairs
 
 BASE = tuple(f"line {n}\n" for n in range(60))
 DIFF = Diff(

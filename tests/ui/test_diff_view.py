@@ -5,7 +5,7 @@ from support.panes import HOSTILE, ThemedApp
 from textual.app import ComposeResult
 
 from tui_agent.edits.change import Diff, Hunk
-from tui_agent.ui.widgets.diff_view import DiffView
+from tui_agent.ui.diff.diff_view import DiffView
 
 
 def sample(lines: int = 200, every: int = 50) -> Diff:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from tui_agent.edits.change import FileStep
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import SubTaskProgress
-from tui_agent.ui.widgets.graph_facts import Fact, clock, dollars, facts_of, short_count
+from tui_agent.ui.graph.facts import Fact, clock, dollars, facts_of, short_count
 
 NOW = 10_000.0
 RUNS = SubTask("a", "", state="running", tokens=1000, seconds=60, cost=0.01)

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.ui.widgets.graph_layout import LayerItem, crossings, put_in_order
+from tui_agent.ui.graph.node_layout import LayerItem, crossings, put_in_order
 
 
 def tied(*lines: tuple[str, str], layers: list[list[str]]) -> list[list[LayerItem]]:

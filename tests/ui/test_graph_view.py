@@ -8,8 +8,8 @@ from support.panes import ThemedApp
 from textual.app import ComposeResult
 
 from tui_agent.store.graph import SubTask, layers
-from tui_agent.ui.widgets.graph_canvas import Canvas
-from tui_agent.ui.widgets.graph_view import GraphView
+from tui_agent.ui.graph.canvas import Canvas
+from tui_agent.ui.graph.graph_view import GraphView
 from tui_agent.ui.widgets.lines import Lined
 
 _LEFT, _UP, _DOWN = "─┐┘┬┴┤┼▶", "│┘└┴┤├┼", "│┐┌┬┤├┼"

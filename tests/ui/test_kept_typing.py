@@ -13,10 +13,10 @@ import tui_agent.ui
 from tui_agent.log.log import load
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
+from tui_agent.ui.editor.kept_text import KeptArea, KeptInput
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.todos import TodosPane
 from tui_agent.ui.reopening import reopen
-from tui_agent.ui.widgets.kept_text import KeptArea, KeptInput
 
 #: Places that take letters and hold no work, and why: a search is typed again in a second, a password is kept nowhere.
 NO_WORK = {
@@ -26,7 +26,7 @@ NO_WORK = {
     "dialogs/sessions.py": "words to choose by",
     "panes/plan.py": "one path, chosen for a question",
     "panes/subtasks.py": "words to look for",
-    "widgets/find_bar.py": "words to look for; what replaces them is kept",
+    "editor/find_bar.py": "words to look for; what replaces them is kept",
 }
 #: The prompt and the editor, which are kept as the draft and the buffer; and what the others are made of.
 KEPT = {"KeptInput", "KeptArea", "Prompt", "Editor"}

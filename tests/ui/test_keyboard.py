@@ -34,13 +34,13 @@ from tui_agent.ui.app import PASTE_WAITS
 from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.dialogs.merge import Merge
 from tui_agent.ui.dialogs.replacements import Replacements
+from tui_agent.ui.editor.code_editor import Editor
+from tui_agent.ui.editor.file_tabs import FileTabs
+from tui_agent.ui.editor.find_bar import FindBar
 from tui_agent.ui.layout.container import TabLine
 from tui_agent.ui.terminal_input import OPEN_PASTE
 from tui_agent.ui.widgets import pane
-from tui_agent.ui.widgets.editor import Editor
-from tui_agent.ui.widgets.file_tabs import FileTabs
 from tui_agent.ui.widgets.file_tree import FileTree
-from tui_agent.ui.widgets.find_bar import FindBar
 
 #: Two columns: the files lie behind the editor and the review until they are gone to.
 SIZE = (100, 30)

@@ -16,11 +16,12 @@ from tree_sitter import Tree
 
 from tests.support.editors import EditorApp, parsed
 from tui_agent.edits.search import Occurrence
-from tui_agent.ui.widgets import documents, text_area
-from tui_agent.ui.widgets import editor as editor_module
-from tui_agent.ui.widgets.documents import CodeDocument, ExactDocument
-from tui_agent.ui.widgets.editor import MOST_LINES, PART, Editor
-from tui_agent.ui.widgets.text_area import SEARCHED_LINES
+from tui_agent.ui.editor import code_editor as editor_module
+from tui_agent.ui.editor import documents
+from tui_agent.ui.editor import writing_area as text_area
+from tui_agent.ui.editor.code_editor import MOST_LINES, PART, Editor
+from tui_agent.ui.editor.documents import CodeDocument, ExactDocument
+from tui_agent.ui.editor.writing_area import SEARCHED_LINES
 from tui_agent.workspace.syntax_trees import parse
 
 LINES = [f"value_{number} = compute({number}, 'text')" for number in range(3_000)]

@@ -12,9 +12,10 @@ from textual.pilot import Pilot
 from textual.widgets.text_area import Selection
 
 from tests.support.editors import EditorApp, parsed
-from tui_agent.ui.widgets import editor as editor_module
-from tui_agent.ui.widgets import line_edits, text_area
-from tui_agent.ui.widgets.documents import CodeDocument
+from tui_agent.ui.editor import code_editor as editor_module
+from tui_agent.ui.editor import line_edits
+from tui_agent.ui.editor import writing_area as text_area
+from tui_agent.ui.editor.documents import CodeDocument
 
 Place = tuple[int, int]
 PIECES = (

@@ -11,9 +11,9 @@ from tui_agent.errors import FileError, SessionError
 from tui_agent.review.undo import Preview
 from tui_agent.store.conversation import ConversationSlice
 from tui_agent.store.state import ReviewSlice, State, TurnSlice
+from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.review_rows import change_rows, progress
-from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.lines import Line
 
 LINES = tuple(f"line {n}\n" for n in range(40))

@@ -19,9 +19,9 @@ from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui import signals
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.editor.code_editor import Editor
 from tui_agent.ui.layout import arrangement
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.widgets.editor import Editor
 from tui_agent.ui.widgets.file_tree import FileTree
 from tui_agent.ui.widgets.prompt import Prompt
 

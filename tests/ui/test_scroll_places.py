@@ -11,9 +11,9 @@ from support.sessions import open_session
 
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
+from tui_agent.ui.editor.code_editor import Editor
+from tui_agent.ui.markdown.message_text import MessageText
 from tui_agent.ui.widgets import transcript
-from tui_agent.ui.widgets.editor import Editor
-from tui_agent.ui.widgets.message_text import MessageText
 from tui_agent.ui.widgets.messages import MessageBlock
 from tui_agent.ui.widgets.scroll_position import ScrollPosition
 from tui_agent.ui.widgets.transcript import Transcript

@@ -44,7 +44,7 @@ OURS = (
     " settings store subtasks turn ui workspace"
 )
 #: What is imported when somebody begins to write, and not before.
-FOR_A_TURN = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler", "tui_agent.ui.widgets.message_text")
+FOR_A_TURN = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler", "tui_agent.ui.markdown.message_text")
 #: Starts the screen over a new session by the command line, and says what was imported at which moment.
 STARTING = """
 import asyncio, gc, json, sys
@@ -184,7 +184,7 @@ def test_the_workspace_child_is_started_before_the_screen_is_imported(seen: dict
 
 
 def test_the_opening_has_its_turn_while_the_chat_is_imported(seen: dict[str, set[str]]) -> None:
-    assert "tui_agent.ui.widgets.text_area" in seen["next round"]
+    assert "tui_agent.ui.editor.writing_area" in seen["next round"]
     assert "tui_agent.ui.panes.chat" not in seen["next round"]
 
 

@@ -12,8 +12,8 @@ from tui_agent.settings.schema import LimitSettings, Settings, SubTaskSettings
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ReviewSlice, State, SubTaskProgress, SubTasksSlice
 from tui_agent.store.usage import Usage, UsageSlice
+from tui_agent.ui.graph.graph_view import GraphView
 from tui_agent.ui.panes.subtasks import SubTasksPane
-from tui_agent.ui.widgets.graph_view import GraphView
 
 TASKS = (
     SubTask("api", "Give the client timeouts", ("api.py", "net.py"), state="running"),

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 OpenSession = Callable[[], Awaitable["Session"]]
 #: What the chat and the status line need, a piece at a time: it is imported while the disk is waited for.
 BEHIND_THE_FIRST_FRAME = (
-    "widgets.text_area",
+    "editor.writing_area",
     "widgets.prompt",
     "widgets.transcript",
     "panes.chat",

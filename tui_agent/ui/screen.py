@@ -377,4 +377,4 @@ class AnswersExpected:
 
 async def _get_ready_for_answers() -> None:
     """Import what draws Markdown now, in a thread: on the loop, or with the first answer, it would hold up the keys."""
-    await in_background(partial(import_module, "tui_agent.ui.widgets.message_text"))
+    await in_background(partial(import_module, "tui_agent.ui.markdown.message_text"))

@@ -19,8 +19,8 @@ from tui_agent.session.first_runs import FirstResult
 from tui_agent.session.session import Session
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.editor.kept_text import KeptInput
 from tui_agent.ui.sink import label, plain
-from tui_agent.ui.widgets.kept_text import KeptInput
 from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 

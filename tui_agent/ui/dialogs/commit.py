@@ -17,13 +17,13 @@ from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.git.client import ChangedFile, CommitPlan
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.diff.diff_view import DiffView
+from tui_agent.ui.editor.kept_text import KeptArea
+from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.sink import counted, label, plain
-from tui_agent.ui.widgets.diff_view import DiffView
-from tui_agent.ui.widgets.kept_text import KeptArea
 from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 from tui_agent.ui.widgets.session_calls import ask
-from tui_agent.ui.widgets.text_area import WritingArea
 
 #: Columns from which the files and the diff are side by side.
 BESIDE = 110

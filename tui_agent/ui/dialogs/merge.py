@@ -15,10 +15,10 @@ from tui_agent.edits.hunks import diff_of
 from tui_agent.edits.merge import ConflictView, Side, settled
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.dialogs.text import TextDialog
+from tui_agent.ui.diff.conflict_view import ConflictLines
+from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.panes.review_body import ConflictChoices
 from tui_agent.ui.sink import counted, label
-from tui_agent.ui.widgets.conflict_view import ConflictLines
-from tui_agent.ui.widgets.diff_view import DiffView
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from tui_agent.edits.change import Diff
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.diff_view import DiffView
 
 
 class Replacements(Dialog[bool], inherit_bindings=False):

@@ -19,9 +19,9 @@ from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State
 from tui_agent.ui.bridge import Bridge
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.graph.facts import facts_of
 from tui_agent.ui.panes import chat
 from tui_agent.ui.sink import label, parts, plain
-from tui_agent.ui.widgets.graph_facts import facts_of
 from tui_agent.ui.widgets.transcript import Source, Transcript
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.store.graph import SubTask
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.editor.kept_text import KeptArea, KeptInput
 from tui_agent.ui.sink import label, plain
-from tui_agent.ui.widgets.kept_text import KeptArea, KeptInput
 from tui_agent.ui.widgets.lines import DONE, OPEN, Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 

@@ -12,8 +12,8 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.editor.kept_text import KeptArea
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.kept_text import KeptArea
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

@@ -17,9 +17,9 @@ from tui_agent.review.undo import Preview
 from tui_agent.review.versions import Version
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.diff.diff_sides import DiffSides
+from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.diff_sides import DiffSides
-from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 

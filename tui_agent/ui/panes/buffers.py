@@ -16,16 +16,16 @@ from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.files import Buffer, BuffersSlice
 from tui_agent.store.state import State
+from tui_agent.ui.editor import line_edits
+from tui_agent.ui.editor.code_editor import Editor
+from tui_agent.ui.editor.file_tabs import FileTabs
+from tui_agent.ui.editor.find_bar import FindBar, FindMode
+from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.sink import parts
 from tui_agent.ui.themes import editor_theme
-from tui_agent.ui.widgets import line_edits
-from tui_agent.ui.widgets.editor import Editor
-from tui_agent.ui.widgets.file_tabs import FileTabs
-from tui_agent.ui.widgets.find_bar import FindBar, FindMode
 from tui_agent.ui.widgets.hints import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.session_calls import refuse
-from tui_agent.ui.widgets.text_area import WritingArea
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

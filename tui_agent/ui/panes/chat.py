@@ -18,6 +18,7 @@ from tui_agent.session.effort_words import split_effort, with_effort
 from tui_agent.store.state import State
 from tui_agent.turn.pastes import PASTED
 from tui_agent.ui.actions import SLASH
+from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.panes.chat_actions import (
     copy_answer,
     find_message,
@@ -48,7 +49,6 @@ from tui_agent.ui.widgets.prompt_lines import (
 )
 from tui_agent.ui.widgets.scroll_position import ScrollPosition, read_position
 from tui_agent.ui.widgets.session_calls import refuse
-from tui_agent.ui.widgets.text_area import WritingArea
 from tui_agent.ui.widgets.transcript import Transcript
 from tui_agent.ui.widgets.waiting import WaitingLines
 from tui_agent.ui.widgets.welcome import Welcome

@@ -19,6 +19,9 @@ from tui_agent.session.session import Session
 from tui_agent.store.checks import CheckMark, in_short
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.availability import why_not
+from tui_agent.ui.diff.conflict_view import ConflictLines
+from tui_agent.ui.diff.diff_view import DiffView
+from tui_agent.ui.editor.kept_text import KeptInput
 from tui_agent.ui.panes.review_body import ReviewBody
 from tui_agent.ui.panes.review_decisions import ReviewDecisions
 from tui_agent.ui.panes.review_place import (
@@ -43,10 +46,7 @@ from tui_agent.ui.panes.review_rows import (
     title,
 )
 from tui_agent.ui.sink import check_pieces, parts
-from tui_agent.ui.widgets.conflict_view import ConflictLines
-from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.kept_text import KeptInput
 from tui_agent.ui.widgets.lines import Lined
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Rows

@@ -12,11 +12,11 @@ from tui_agent.edits.change import Change, Diff
 from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
+from tui_agent.ui.diff.conflict_view import ConflictLines
+from tui_agent.ui.diff.diff_sides import DiffSides
+from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.panes.review_place import ReviewPosition, hunk_states
 from tui_agent.ui.panes.review_rows import without_diff
-from tui_agent.ui.widgets.conflict_view import ConflictLines
-from tui_agent.ui.widgets.diff_sides import DiffSides
-from tui_agent.ui.widgets.diff_view import DiffView
 from tui_agent.ui.widgets.lines import Lined
 
 #: Cells from which two columns of a diff can be read side by side.

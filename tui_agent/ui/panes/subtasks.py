@@ -18,6 +18,8 @@ from tui_agent.session.session import Session
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, SubTasksSlice
 from tui_agent.store.usage import Usage
+from tui_agent.ui.graph.facts import Fact, facts_of
+from tui_agent.ui.graph.graph_view import GraphView
 from tui_agent.ui.panes.subtasks_actions import SubTaskActions
 from tui_agent.ui.panes.subtasks_look import Look, moved_to, read_look, seen
 from tui_agent.ui.panes.subtasks_rows import (
@@ -29,8 +31,6 @@ from tui_agent.ui.panes.subtasks_rows import (
     words_for,
 )
 from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.graph_facts import Fact, facts_of
-from tui_agent.ui.widgets.graph_view import GraphView
 from tui_agent.ui.widgets.hints import HintLine
 from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane

@@ -10,8 +10,8 @@ from tui_agent.store.graph import DONE_STATES, OPEN_STATES, SubTask, layers
 from tui_agent.store.state import SubTaskProgress
 from tui_agent.store.usage import Usage
 from tui_agent.turn.task_report import sides
+from tui_agent.ui.graph.facts import Fact, clock, dollars, short_count
 from tui_agent.ui.panes.subtasks_look import Look
-from tui_agent.ui.widgets.graph_facts import Fact, clock, dollars, short_count
 from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.rows import Row

@@ -12,8 +12,8 @@ from textual.widgets import Input
 
 from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State, Todo
+from tui_agent.ui.editor.kept_text import KeptInput
 from tui_agent.ui.sink import counted, label
-from tui_agent.ui.widgets.kept_text import KeptInput
 from tui_agent.ui.widgets.lines import DONE, OPEN, Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows

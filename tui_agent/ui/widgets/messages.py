@@ -24,7 +24,7 @@ from tui_agent.ui.widgets.broken import GuardedText, or_broken
 from tui_agent.ui.widgets.command_output import CommandOutput, FoldLine, PlaceLink
 
 if TYPE_CHECKING:
-    from tui_agent.ui.widgets.message_text import MessageText
+    from tui_agent.ui.markdown.message_text import MessageText
     from tui_agent.ui.widgets.plan_block import PlanBlock
 
 #: Seconds between two drawings of a reply that streams.
@@ -338,7 +338,7 @@ def _decided(changes: Sequence[Change]) -> Iterable[str]:
 
 def markdown(text: str, *, parsed: bool = True, growing: bool = False, classes: str = "") -> MessageText:
     """A widget for a long text or one in Markdown, imported when it is first needed."""
-    from tui_agent.ui.widgets.message_text import MessageText
+    from tui_agent.ui.markdown.message_text import MessageText
 
     return MessageText(text, parsed=parsed, growing=growing, classes=classes)
 

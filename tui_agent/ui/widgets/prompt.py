@@ -11,9 +11,9 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_agent.files.numbers import whole_number
+from tui_agent.ui.editor.vim import Mode, Vim
+from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.keys.leader import is_modifier
-from tui_agent.ui.widgets.text_area import WritingArea
-from tui_agent.ui.widgets.vim import Mode, Vim
 
 #: A paste longer than this is shown as one line and sent as it is.
 FOLD_FROM = 2_000

@@ -23,8 +23,8 @@ from tui_agent.store.commands import RunningCommand
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
 from tui_agent.store.usage import estimated_tokens
+from tui_agent.ui.graph.facts import clock, dollars, short_count
 from tui_agent.ui.sink import label, parts, plain
-from tui_agent.ui.widgets.graph_facts import clock, dollars, short_count
 from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:

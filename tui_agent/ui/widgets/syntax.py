@@ -20,7 +20,7 @@ from rich.style import Style
 from textual.app import App
 
 from tui_agent.edits.change import Diff
-from tui_agent.ui.widgets.diff_lines import DiffLine, new_lines
+from tui_agent.ui.diff.diff_lines import DiffLine, new_lines
 from tui_agent.workspace.syntax_trees import parse, prepared
 
 if TYPE_CHECKING:

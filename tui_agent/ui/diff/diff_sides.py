@@ -9,8 +9,8 @@ from rich.segment import Segment
 from textual.geometry import Size
 from textual.strip import Strip
 
-from tui_agent.ui.widgets.diff_lines import DiffLines
-from tui_agent.ui.widgets.diff_view import DiffView
+from tui_agent.ui.diff.diff_lines import DiffLines
+from tui_agent.ui.diff.diff_view import DiffView
 
 #: The numbers of the left and the right line in `DiffLines.lines`; None where that side has none.
 Pair = tuple[int | None, int | None]

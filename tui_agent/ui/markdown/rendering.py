@@ -22,7 +22,7 @@ from textual.style import Style
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.visible import clean
 from tui_agent.processes.background import pause
-from tui_agent.ui.widgets.markdown_lines import AnyLine, Table, TableLine, TextLine
+from tui_agent.ui.markdown.text_lines import AnyLine, Table, TableLine, TextLine
 
 #: Levels of quotes and lists inside each other, two for a list; deeper text is shown plain.
 MOST_NESTED = 40

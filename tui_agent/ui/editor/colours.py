@@ -12,9 +12,9 @@ from textual.widgets.text_area import TextAreaTheme
 from tree_sitter import Query
 
 from tui_agent.edits.search import Occurrence
-from tui_agent.ui.widgets.documents import CodeDocument
+from tui_agent.ui.editor.documents import CodeDocument
+from tui_agent.ui.editor.writing_area import StyledOnce, WritingArea
 from tui_agent.ui.widgets.syntax import LineHighlights
-from tui_agent.ui.widgets.text_area import StyledOnce, WritingArea
 
 
 class EditorColours(LineHighlights):

@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.edits.change import Diff, HunkState
-from tui_agent.ui.widgets.diff_lines import DiffLine, DiffLines
+from tui_agent.ui.diff.diff_lines import DiffLine, DiffLines
 from tui_agent.ui.widgets.lines import Lined, wrap
 from tui_agent.ui.widgets.syntax import (
     Coloured,

@@ -26,11 +26,11 @@ from textual.style import Style
 from textual.widget import Widget
 
 from tui_agent.processes.background import NotWanted, in_background, pause
+from tui_agent.ui.markdown.reading import Drawn, Reading
+from tui_agent.ui.markdown.rendering import coloured
+from tui_agent.ui.markdown.text_lines import MARGIN, TAB, AnyLine, DrawnRow, TextLine
 from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.broken import WORDS, Guarded, logged
-from tui_agent.ui.widgets.markdown import Drawn, Reading
-from tui_agent.ui.widgets.markdown_blocks import coloured
-from tui_agent.ui.widgets.markdown_lines import MARGIN, TAB, AnyLine, DrawnRow, TextLine
 
 #: So many characters are read when a message is made, and so many wrapped, at once; more in a thread.
 AT_ONCE = 4_000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.widgets import Input, TextArea
 
-from tui_agent.ui.widgets.text_area import WritingArea
+from tui_agent.ui.editor.writing_area import WritingArea
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

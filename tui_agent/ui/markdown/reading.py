@@ -15,7 +15,7 @@ from textual.content import Content
 
 from tui_agent.files.visible import clean
 from tui_agent.processes.background import pause
-from tui_agent.ui.widgets.markdown_blocks import (
+from tui_agent.ui.markdown.rendering import (
     MOST_IN_LINE,
     PARSER,
     Blocks,
@@ -25,8 +25,8 @@ from tui_agent.ui.widgets.markdown_blocks import (
     cut,
     marked,
 )
-from tui_agent.ui.widgets.markdown_lines import AnyLine, Table, TableLine, TextLine
-from tui_agent.ui.widgets.markdown_units import (
+from tui_agent.ui.markdown.text_lines import AnyLine, Table, TableLine, TextLine
+from tui_agent.ui.markdown.units import (
     FENCE,
     Unit,
     closes,

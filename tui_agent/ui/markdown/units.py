@@ -10,7 +10,7 @@ from markdown_it.common.utils import normalizeReference
 from markdown_it.token import Token
 from msgspec import Struct
 
-from tui_agent.ui.widgets.markdown_blocks import MOST_COLUMNS, MOST_NESTED
+from tui_agent.ui.markdown.rendering import MOST_COLUMNS, MOST_NESTED
 
 #: The line with which code begins: its indentation, its sign, the name of its language.
 FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")

@@ -15,9 +15,9 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 
 from tui_agent.store.graph import SubTask, layers
+from tui_agent.ui.graph.canvas import Canvas, LineGlyph, Node
+from tui_agent.ui.graph.facts import Fact, mark_of
 from tui_agent.ui.sink import one_line
-from tui_agent.ui.widgets.graph_canvas import Canvas, LineGlyph, Node
-from tui_agent.ui.widgets.graph_facts import Fact, mark_of
 from tui_agent.ui.widgets.lines import Lined, Piece, column, fit
 
 #: Longer names are cut: what they mean is in the details.

@@ -17,11 +17,11 @@ from tree_sitter import Parser
 from tui_agent.edits.overlay import Overlay
 from tui_agent.edits.search import Place
 from tui_agent.store.files import Buffer
-from tui_agent.ui.widgets.documents import CodeDocument, ExactDocument, PartedLines, ending_of
-from tui_agent.ui.widgets.editor_colours import EditorColours
-from tui_agent.ui.widgets.line_edits import dedent
+from tui_agent.ui.editor.colours import EditorColours
+from tui_agent.ui.editor.documents import CodeDocument, ExactDocument, PartedLines, ending_of
+from tui_agent.ui.editor.line_edits import dedent
+from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.widgets.syntax import Point, characters, grammar_of, language_of, query_of
-from tui_agent.ui.widgets.text_area import WritingArea
 
 #: Seconds without an edit after which a text is parsed again: not between two keys of somebody who types on.
 PARSED_AFTER = 0.25

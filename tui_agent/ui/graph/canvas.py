@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tui_agent.ui.widgets.graph_layout import LayerItem, lay_out
+from tui_agent.ui.graph.node_layout import LayerItem, lay_out
 
 _LEFT, _RIGHT, _UP, _DOWN = 1, 2, 4, 8
 _GLYPHS = dict(zip(range(1, 16), "───│┘└┴│┐┌┬│┤├┼", strict=True))
