@@ -23,6 +23,7 @@ from unittest.mock import patch
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS))
 
+from msgspec.structs import replace  # noqa: E402
 from support.endings import ENDINGS, OVERLOADS, TIMEOUT, WIRES, Ending, whole_body  # noqa: E402
 from support.openai_wire import Answer, RawAnswer, ToolCall  # noqa: E402
 from support.provider import Provider, sse  # noqa: E402
@@ -41,8 +42,8 @@ CHANGES = 3
 DIALECTS = ("tools", "structured")
 SEED = 12
 PATIENCE = 300.0
-#: Seconds that a model may be silent: where an answer ends by itself no machine is too slow for that. Where only the
-#: time-out ends it, it is longer each time that it struck before what was sent had come: such a turn shows nothing.
+#: Seconds that a model may be silent, over both wires: if an answer ends by itself, no machine is too slow for that. If
+#: only the time-out ends it, it is longer each time that it struck before what was sent had come.
 SILENT, HELD_OPEN = 120, (1, 4, 16, 64)
 #: What breaks the promise that these cases try; each is noticed.
 SABOTAGES = ("changes before a cut dropped", "cause of a cut not told")
@@ -106,7 +107,7 @@ def _home(folder: str, provider: Provider) -> Generator[None]:
 
 @contextmanager
 def _given(seconds: float) -> Generator[None]:
-    """A server on this machine may be silent for so long, instead of a quarter of an hour."""
+    """Let a server on this machine that speaks OpenAI's format be silent for so long."""
     with patch.object(local, "LOCAL_TIMEOUT_SECONDS", seconds):
         yield
 
@@ -117,7 +118,7 @@ async def _opened(workspace: Path, wire: str, dialect: str) -> Session:
         f"model={wire}/test-model",
         f"protocol={dialect}",
         "planner_model=none",
-        "request_timeout=1",
+        f"request_timeout={SILENT}",
         "context.window=10000000",
     )
     session = await opening.open_session(Opening(workspace, overrides=overrides))
@@ -171,13 +172,16 @@ class _Trial:
         return self._kinds.pop()
 
     async def _held_open(self, number: int, at: int, ending: Ending) -> tuple[str, bool, str]:
+        loaded = self._session.loaded
         for place, seconds in enumerate(HELD_OPEN):
             case = _case(number + place * AT_ONE, self._wire, self._dialect)
+            self._session.loaded = replace(loaded, settings=replace(loaded.settings, request_timeout=seconds))
             with _given(seconds):
                 name, held, what = await self._ended(case, at, ending, seconds)
             if held or f"within {seconds} s" not in what:
                 break
             self._provider.reset()
+        self._session.loaded = loaded
         return name, held, what
 
     async def _ended(self, case: Case, at: int, ending: Ending, seconds: int) -> tuple[str, bool, str]:
