@@ -74,6 +74,18 @@ CASES = {
         ["z", "  ", "b"],
     ),
     "in place of a closing bracket": (["]", "        b"], ["    ]", "        b"], ["z", "        b"], None),
+    "first line bare, as deep as the next, which is less deep now": (
+        ["a, b,", "        c"],
+        ["        a, b,", "        c"],
+        ["a,", "    b,", "    c,"],
+        None,
+    ),
+    "first line bare, as deep as the next": (
+        ["a, b,", "        c"],
+        ["        a, b,", "        c"],
+        ["z,", "        c"],
+        ["        z,", "        c"],
+    ),
     "one became two": (["a", "b"], ["  a", "    b"], ["z"], None),
 }
 

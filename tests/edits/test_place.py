@@ -22,6 +22,14 @@ def edited(base: str, *pairs: tuple[str, str]) -> str:
     return forms.propose(ChangeRequest("a.py", edits=edits), base).new_text or ""
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_bracket_alone_is_no_place_where_others_differ_from_it_in_depth_only(whole: bool) -> None:
+    hunk = EditHunk("  }\n", "  }\n}\n", whole=whole)
+    assert forms.propose(ChangeRequest("a.js", edits=(hunk,)), "f {\n  }\n").new_text == "f {\n  }\n}\n"
+    with pytest.raises(EditFailed, match="2 places, in lines 2 and 3"):
+        forms.propose(ChangeRequest("a.js", edits=(hunk,)), "f {\n    }\n  }\n")
+
+
 @pytest.mark.parametrize(
     ("made", "diff"),
     [

@@ -101,6 +101,12 @@ def _indented(
         return None  # what takes the place of a closing bracket is rarely as deep as it
     if bare and pairs[1:] and 0 in worded:
         found_ways = [way for way in found_ways if not indent.jumps(way, level)]
+        second = next((number for number in worded if number), 0)
+        drops = second and second == next(
+            (number for number, line in enumerate(replaced) if number and line.strip()), 0
+        )
+        if drops and len(pairs[1][1]) >= len(pairs[0][1]) > len(indent.of(replaced[second])):
+            return None  # the others have become less deep, and so may the first have
     ways = [way for number, way in enumerate(found_ways) if way not in found_ways[:number]]
     if len(ways) > 1 or list(replaced) in ways:
         there = {number: line for number, _, line in tied}

@@ -68,6 +68,10 @@ def found(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[
     for rung in _LADDER:
         matches = list(rung(source, bare, threshold))
         if matches:
+            if rung is _exact and not bare.marks and not any(map(str.isalnum, bare.old)):
+                # a bracket says nothing but its depth, which models get wrong
+                alike = list(in_any_indentation(source, bare))
+                matches = alike if len(alike) > len(matches) else matches
             if rung is not _exact:
                 preconditions.check_unmade(source, bare, matches)
             elif (source.has_returns or "\r" in wanted.old) and wanted.old not in source.raw:
