@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.trees import until
 
 from tui_agent.trial import bubblewrap, outside
 from tui_agent.trial.environment import variables
@@ -71,6 +72,24 @@ async def test_what_is_pending_is_there_and_nothing_reaches_the_folder(root: Pat
     assert result.changes[0].after == b"new\nmore\n"
     assert (root / "a.txt").read_text() == "old\n"
     assert sorted(os.listdir(root)) == [".env", "a.txt", "folder", "gone.txt"]
+
+
+async def test_what_is_opened_as_a_view_ends_is_read(root: Path) -> None:
+    """A descriptor with the number of the view's socket would lose its reader: another command's output was empty."""
+    loop, seen = asyncio.get_running_loop(), set()
+    async with outside.View(plan(root)) as view:
+        ending = asyncio.create_task(view.end())
+        await asyncio.sleep(0)  # its socket is closed now
+        opened = [os.eventfd(1) for _ in range(100)]
+        try:
+            for each in opened:
+                loop.add_reader(each, seen.add, each)
+            await until(lambda: seen == set(opened))
+            await ending
+        finally:
+            for each in opened:
+                loop.remove_reader(each)
+                os.close(each)
 
 
 WRITES: list[tuple[str, list[tuple[str, str]]]] = [

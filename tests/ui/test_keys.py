@@ -12,6 +12,7 @@ from tui_agent.settings.folders import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE
 from tui_agent.ui.keys.keymap import LEADER, conflicts, load_keys, spelled
 from tui_agent.ui.keys.leader import menu_pages
+from tui_agent.ui.keys.views import VIEW_IDS
 
 #: What terminals, tmux and screen keep for themselves.
 TAKEN = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+q", "ctrl+z", "ctrl+c"}
@@ -25,7 +26,7 @@ def test_the_shipped_sets_have_no_faults(name: str) -> None:
 @pytest.mark.parametrize("name", ["default", "vim"])
 def test_every_action_has_a_key(name: str) -> None:
     keys = load_keys(name)
-    assert [action for action in ACTIONS if not keys.shown(action)] == []
+    assert [name for name in (*ACTIONS, *VIEW_IDS) if not keys.shown(name)] == []
 
 
 @pytest.mark.parametrize("name", ["default", "vim"])
@@ -42,7 +43,7 @@ def test_the_files_are_the_truth() -> None:
     with (config_folder() / "keys.toml").open("rb") as file:
         tables = tomllib.load(file)
     named = {f"{pane}.{name}" for pane, rows in tables.items() for name in rows}
-    assert named == set(ACTIONS)
+    assert named == {*ACTIONS, *VIEW_IDS}
 
 
 def write(folder: Path, text: str) -> list[Path]:

@@ -140,6 +140,7 @@ class View:
     async def end(self) -> None:
         """Ends all that runs in the view; the layers can be read until `close`."""
         if self._line is not None:
+            asyncio.get_running_loop().remove_reader(self._line)  # its number is another's as soon as it is closed
             self._line.close()
             self._line = None
         if self._reading is not None:
@@ -183,7 +184,8 @@ class View:
                 try:
                     await readable.wait()
                 finally:
-                    loop.remove_reader(line)
+                    if line.fileno() >= 0:
+                        loop.remove_reader(line)
         if descriptors:
             self.layers = descriptors[0]
         return ast.literal_eval(text.decode()) if text else {}

@@ -12,6 +12,7 @@ from tui_agent.files.structures import Unreadable, read_toml
 from tui_agent.settings.files import WORKSPACE_FOLDER, read_own
 from tui_agent.settings.folders import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action
+from tui_agent.ui.keys.views import DIALOGS, VIEW_IDS
 
 DEFAULT = "default"
 VIM = "vim"
@@ -72,14 +73,16 @@ class Keys(Struct, frozen=True):
             key.removeprefix(LEADER): ACTIONS[name]
             for name, keys in self.by_action.items()
             for key in keys
-            if key.startswith(LEADER)
+            if key.startswith(LEADER) and name in ACTIONS
         }
 
     def single(self, pane: str) -> frozenset[str]:
         """The single keys of one place's actions, as key events name them."""
-        found = (key for name, keys in self.by_action.items() if ACTIONS[name].pane == pane for key in keys)
-        named = (Binding(key, "") for key in found if not key.startswith(LEADER))
-        return frozenset(binding.key for binding in Binding.make_bindings(named))
+        return _named(key for name, keys in self.by_action.items() if place_of(name) == pane for key in keys)
+
+    def means(self, key: str, *names: str) -> bool:
+        """Whether a key event of this name is a single key of one of these actions or view keys."""
+        return key in _named(one for name in names for one in self.by_action.get(name, ()))
 
     def shown(self, action: str) -> str:
         """The first key of an action for the eye (`Ctrl+P`, `F8`, `Ctrl+O u`); empty when it has none."""
@@ -93,6 +96,16 @@ class Keys(Struct, frozen=True):
         if key.startswith(LEADER):
             return f"{self.shown('app.leader')} {spelled(key.removeprefix(LEADER))}"
         return spelled(key)
+
+
+def place_of(name: str) -> str:
+    """The pane of an action, or the table of a view key."""
+    return ACTIONS[name].pane if name in ACTIONS else name.partition(".")[0]
+
+
+def _named(keys: Iterable[str]) -> frozenset[str]:
+    single = (Binding(key, "") for key in keys if not key.startswith(LEADER))
+    return frozenset(binding.key for binding in Binding.make_bindings(single))
 
 
 def load_keys(name: str = DEFAULT, folders: Sequence[Path] = ()) -> Keys:
@@ -144,8 +157,9 @@ def _harmless(
 
 def _meet(name: str, other: str) -> bool:
     """Whether the keys of two actions count in the same place."""
-    places = ACTIONS[name].pane, ACTIONS[other].pane
-    return places[0] == places[1] or not {APP, ANYWHERE}.isdisjoint(places)
+    places = place_of(name), place_of(other)
+    within = {APP} if VIEW_IDS & {name, other} else {APP, ANYWHERE}
+    return places[0] == places[1] or not within.isdisjoint(places)
 
 
 def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
@@ -153,17 +167,28 @@ def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
     owners: dict[tuple[str, str], str] = {}
     found = []
     for name, keys in by_action.items():
-        pane = ACTIONS[name].pane
         for key in keys:
-            place = ANYWHERE if key.startswith(LEADER) or pane == APP else pane
-            other = owners.setdefault((place, key), name)
-            if other != name:
-                found.append(f"The key {key} stands for {other} and for {name}: change one in keys.toml")
-    for (pane, key), name in owners.items():
+            if name in VIEW_IDS and key.startswith(LEADER):
+                found.append(f"The key {key} of {name} is two: a dialog or a list takes single keys only")
+            for place in _places(name, key):
+                other = owners.setdefault((place, key), name)
+                if other != name:
+                    found.append(f"The key {key} stands for {other} and for {name}: change one in keys.toml")
+    for (place, key), name in owners.items():
         everywhere = owners.get((ANYWHERE, key))
-        if pane != ANYWHERE and everywhere:
+        if everywhere and place != ANYWHERE and name in ACTIONS and place == ACTIONS[name].pane:
             found.append(f"The key {key} of {name} hides {everywhere} in that pane: change one in keys.toml")
-    return found
+    return list(dict.fromkeys(found))
+
+
+def _places(name: str, key: str) -> list[str]:
+    """Where a key counts: everywhere, in a pane, in a kind of view, in dialogs."""
+    place = place_of(name)
+    if name in VIEW_IDS:
+        return [place, *(f"dialog {dialog}" for dialog, tables in DIALOGS.items() if place in tables)]
+    if place == APP:
+        return [ANYWHERE, *(f"dialog {dialog}" for dialog in DIALOGS)]
+    return [ANYWHERE if key.startswith(LEADER) else place]
 
 
 def spelled(key: str) -> str:
@@ -190,7 +215,7 @@ def _read(path: Path, faults: list[str]) -> dict[str, tuple[str, ...]]:
             continue
         for name, value in rows.items():
             keys = _keys_of(value)
-            if f"{pane}.{name}" not in ACTIONS:
+            if f"{pane}.{name}" not in ACTIONS and f"{pane}.{name}" not in VIEW_IDS:
                 faults.append(f"{path}: there is no action {pane}.{name}{_nearest(f'{pane}.{name}')}")
             elif keys is None:
                 faults.append(
@@ -211,5 +236,5 @@ def _keys_of(value: object) -> tuple[str, ...] | None:
 def _nearest(name: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, ACTIONS, n=1)
+    near = get_close_matches(name, (*ACTIONS, *VIEW_IDS), n=1)
     return f": did you mean {near[0]}?" if near else ": press the key for help to see all"

@@ -1,0 +1,141 @@
+"""The keys of dialogs and of the views in them and in panes: what each calls, by its table and name in `keys.toml`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from textual.binding import Binding, BindingType
+
+
+class ViewKey(NamedTuple):
+    """A name in a table of `config/keys.toml`, and the call of the class that has it (its name if that is empty).
+
+    With `first` the key counts before what has the focus.
+    """
+
+    name: str
+    call: str = ""
+    first: bool = False
+
+
+#: By table. `keys.toml` says what each is for.
+VIEW_KEYS: dict[str, tuple[ViewKey, ...]] = {
+    "dialog": (ViewKey("close", first=True),),
+    "form": (ViewKey("keep", first=True),),
+    "fields": (
+        ViewKey("next", "next_field(1)", first=True),
+        ViewKey("previous", "next_field(-1)", first=True),
+    ),
+    "ticks": (ViewKey("tick"), ViewKey("tick_all")),
+    "preview": (
+        ViewKey("close"),
+        ViewKey("next_hunk", "hunk(1)"),
+        ViewKey("previous_hunk", "hunk(-1)"),
+    ),
+    "chooser": (
+        ViewKey("choose", first=True),
+        ViewKey("yes"),
+        ViewKey("up", "move('cursor_up')", first=True),
+        ViewKey("down", "move('cursor_down')", first=True),
+        ViewKey("page_up", "move('page_up')", first=True),
+        ViewKey("page_down", "move('page_down')", first=True),
+    ),
+    "list": (
+        ViewKey("up", "cursor(-1)"),
+        ViewKey("down", "cursor(1)"),
+        ViewKey("page_up", "page(-1)"),
+        ViewKey("page_down", "page(1)"),
+        ViewKey("first", "edge(0)"),
+        ViewKey("last", "edge(-1)"),
+    ),
+    "graph": (
+        ViewKey("up", "step(0, -1)"),
+        ViewKey("down", "step(0, 1)"),
+        ViewKey("left", "step(-1, 0)"),
+        ViewKey("right", "step(1, 0)"),
+    ),
+    "block": (ViewKey("press"),),
+    "output": (ViewKey("open_next"),),
+    "blocks": (
+        ViewKey("previous", "block(-1)"),
+        ViewKey("next", "block(1)"),
+        ViewKey("copy", "block_asked('copy')"),
+        ViewKey("open", "block_asked('open')"),
+        ViewKey("unfold", "unfold_block"),
+        ViewKey("leave", "block_asked('leave')"),
+    ),
+    "commit": (ViewKey("tick_too", "tick"), ViewKey("hooks"), ViewKey("draft")),
+    "check_list": (
+        ViewKey("accept", "keep"),
+        ViewKey("edit"),
+        ViewKey("new"),
+        ViewKey("slow"),
+        ViewKey("attempt"),
+    ),
+    "needs": (ViewKey("accept", "keep"),),
+    "session_list": (
+        ViewKey("rename"),
+        ViewKey("everywhere"),
+        ViewKey("sort"),
+        ViewKey("fork"),
+        ViewKey("delete"),
+    ),
+    "model_list": (
+        ViewKey("less_effort", "change_effort(-1)", first=True),
+        ViewKey("more_effort", "change_effort(1)", first=True),
+        ViewKey("ask_again", first=True),
+    ),
+    "login": (ViewKey("copy_code", "copy('code')"), ViewKey("copy_page", "copy('page')"), ViewKey("again")),
+    "subtask_chat": (ViewKey("reasoning"),),
+    "context": (ViewKey("close"),),
+    "replacements": (ViewKey("accept", first=True),),
+    "merge": (
+        ViewKey("yours", "take('yours')"),
+        ViewKey("theirs", "take('theirs')"),
+        ViewKey("both", "take('both')"),
+        ViewKey("edit"),
+        ViewKey("turn"),
+        ViewKey("accept", first=True),
+    ),
+    "versions": (ViewKey("earlier", "version(1)"), ViewKey("later", "version(-1)"), ViewKey("columns")),
+    "history": (
+        ViewKey("choose", first=True),
+        ViewKey("next_file", "next_file(1)"),
+        ViewKey("previous_file", "next_file(-1)"),
+    ),
+}
+#: The tables of each dialog: no key may stand for two calls in them.
+DIALOGS: dict[str, tuple[str, ...]] = {
+    "": ("dialog",),
+    "chooser": ("dialog", "chooser"),
+    "model_list": ("dialog", "chooser", "model_list"),
+    "session_list": ("dialog", "chooser", "session_list"),
+    "text": ("dialog", "form"),
+    "fields": ("dialog", "form", "fields"),
+    "needs": ("dialog", "form", "ticks", "needs"),
+    "commit": ("dialog", "form", "fields", "ticks", "commit"),
+    "check_list": ("dialog", "form", "ticks", "check_list"),
+    "context": ("dialog", "context"),
+    "login": ("dialog", "login"),
+    "subtask_chat": ("dialog", "subtask_chat"),
+    "replacements": ("dialog", "preview", "replacements"),
+    "merge": ("dialog", "preview", "merge"),
+    "versions": ("dialog", "preview", "versions"),
+    "history": ("dialog", "preview", "history"),
+}
+#: Every id in `keys.toml` that is no action: the key counts only in its view.
+VIEW_IDS = frozenset(f"{table}.{key.name}" for table, keys in VIEW_KEYS.items() for key in keys)
+
+
+def view_bindings(*tables: str) -> list[BindingType]:
+    """The bindings of these tables, each known by its id, which stands in for its keys until the keymap is set.
+
+    A letter never counts before what has the focus, so that each key counts after it too.
+    """
+    return [
+        Binding(id, key.call or key.name, show=False, id=id, priority=first)
+        for table in tables
+        for key in VIEW_KEYS[table]
+        for first in {key.first, False}
+        for id in (f"{table}.{key.name}",)
+    ]
