@@ -77,13 +77,18 @@ async def test_what_is_pending_is_there_and_nothing_reaches_the_folder(root: Pat
 async def test_what_is_opened_as_a_view_ends_is_read(root: Path) -> None:
     """A descriptor with the number of the view's socket would lose its reader: another command's output was empty."""
     loop, seen = asyncio.get_running_loop(), set()
+
+    def read(descriptor: int) -> None:
+        os.eventfd_read(descriptor)
+        seen.add(descriptor)
+
     async with outside.View(plan(root)) as view:
         ending = asyncio.create_task(view.end())
         await asyncio.sleep(0)  # its socket is closed now
         opened = [os.eventfd(1) for _ in range(100)]
         try:
             for each in opened:
-                loop.add_reader(each, seen.add, each)
+                loop.add_reader(each, read, each)
             await until(lambda: seen == set(opened))
             await ending
         finally:
