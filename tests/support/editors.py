@@ -15,7 +15,7 @@ from tests.support.panes import ThemedApp
 from tui_agent.store.files import Buffer
 from tui_agent.ui.editor.code_editor import Editor
 from tui_agent.ui.editor.documents import CodeDocument
-from tui_agent.ui.textual_patches.keys_first import SpanCompositor
+from tui_agent.ui.textual_patches.spans import SpanCompositor
 from tui_agent.ui.themes import editor_theme
 
 

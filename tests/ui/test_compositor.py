@@ -19,8 +19,8 @@ from textual.widget import Widget
 
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui.panes.status import StatusPane
-from tui_agent.ui.textual_patches import keys_first as screen_compositor
-from tui_agent.ui.textual_patches.keys_first import PiecesUpdate, SpanCompositor
+from tui_agent.ui.textual_patches import spans as screen_compositor
+from tui_agent.ui.textual_patches.spans import PiecesUpdate, SpanCompositor
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import OfferLine
 

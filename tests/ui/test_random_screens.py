@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 
 from tui_agent.store import events as e
-from tui_agent.ui.textual_patches.keys_first import PiecesUpdate
+from tui_agent.ui.textual_patches.spans import PiecesUpdate
 
 Cells = dict[tuple[int, int], object]
 STEPS = 30

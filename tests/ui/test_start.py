@@ -27,7 +27,7 @@ from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.layout import container
 from tui_agent.ui.layout.container import PaneContainer
 from tui_agent.ui.panes import PANES, RegisteredPane
-from tui_agent.ui.textual_patches.keys_first import PiecesUpdate
+from tui_agent.ui.textual_patches.spans import PiecesUpdate
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.workspace.ahead import start_ahead
 

@@ -9,7 +9,8 @@ skips all of them.
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
+
+from tui_agent.ui.textual_patches.guard import module_of
 
 #: Those that change Textual's own classes; the others are bases of widgets of ours, which fall back by themselves.
 PATCHES = ("component_styles", "notices", "strip_caches", "styles_cache", "tall_widgets")
@@ -18,4 +19,4 @@ PATCHES = ("component_styles", "notices", "strip_caches", "styles_cache", "tall_
 @cache
 def apply() -> list[str]:
     """Apply each that can be, once in the life of the process; the names of those that are in force."""
-    return [name for name in PATCHES if import_module(f"{__name__}.{name}").apply()]
+    return [name for name in PATCHES if (module := module_of(name)) is not None and module.apply()]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from importlib import import_module
+from types import ModuleType
+from typing import Any, TypeVar
 
 _log = logging.getLogger(__name__)
 #: `none` skips every patch.
 SWITCH = "TUI_AGENT_PATCHES"
+_Class = TypeVar("_Class", bound=type)
 
 
 def usable(patch: str, *problems: str) -> bool:
@@ -25,6 +28,30 @@ def usable(patch: str, *problems: str) -> bool:
 @cache
 def _say(patch: str, problem: str) -> None:
     _log.warning("Textual is not patched, %s: %s", patch, problem)
+
+
+def plain_unless(patch: str, *problems: str) -> Callable[[_Class], _Class]:
+    """A class decorator. If the patch cannot be applied, the class loses its overrides of Textual's private methods."""
+
+    def of(patched: _Class) -> _Class:
+        if not usable(patch, *problems):
+            for name in [
+                name for name in vars(patched) if name.startswith("_") and not name.startswith("__")
+            ]:
+                if any(hasattr(base, name) for base in patched.__mro__[1:]):
+                    delattr(patched, name)
+        return patched
+
+    return of
+
+
+def module_of(name: str) -> ModuleType | None:
+    """A module of this package, None if a private module or name that it imports is missing."""
+    try:
+        return import_module(f"{__package__}.{name}")
+    except (ImportError, AttributeError) as error:
+        usable(name.replace("_", " "), str(error))
+        return None
 
 
 def missing(owner: type, attributes: str = "", **methods: str) -> str:

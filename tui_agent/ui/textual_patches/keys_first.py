@@ -1,62 +1,52 @@
-"""What is drawn of a screen, and when: the cells that changed, each by the one widget that is seen there, keys first.
+"""When a frame is drawn: keys first.
 
-Textual's compositor draws every widget that reaches the changed lines whole, and then takes what is seen: a letter that
-is typed costs a file tree, four borders and the background.
-
-Defect: Textual's compositor draws each widget that reaches the changed lines whole, and a key is drawn with the next
-frame.
+Defect: a key is drawn with the next frame of Textual, and a frame is laid out and drawn in one step of the loop.
 
 Figure: echo of a key, 4.3 ms where it is 26 ms without (docs/performance.md, "A frame, and a key").
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "The compositor could ask each widget for the lines of it that are seen and have changed, from the
-front, and a screen could draw what has the focus ahead of the next frame."
+Upstream report: "A screen could draw what has the focus ahead of the next frame, and let a key in between the layout of
+a frame and its drawing."
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
-from rich.console import Console, RenderableType
-from textual._compositor import Compositor, CompositorMap, CompositorUpdate, ReflowResult
-from textual._context import visible_screen_stack
-from textual.geometry import Region, Size
+from textual.app import App
+from textual.geometry import Size
 from textual.screen import Screen, ScreenResultType
-from textual.strip import Strip
-from textual.widget import Widget
+
+from tui_agent.ui.textual_patches.guard import missing, module_of, plain_unless
+
+if TYPE_CHECKING:
+    from tui_agent.ui.textual_patches.spans import SpanCompositor
 
 _log = logging.getLogger(__name__)
 
 #: Seconds for which a drawing is put off while a key is handled, and how many times at most: half a frame's time.
 PUT_OFF, MOST_PUT_OFF = 0.002, 4
-#: Cells that are drawn at once: the rest of a large terminal follows in the next rounds of the loop.
-MOST_CELLS = 4_000
-#: Cells of a line, from the first to before the second.
-Span = tuple[int, int]
+
+_spans = module_of("spans")
 
 
-class Stretch(NamedTuple):
-    """Cells that belong together, and where they are."""
-
-    y: int
-    x: int
-    strip: Strip
-
-
-class PiecesUpdate(CompositorUpdate):
-    """Pieces as the terminal takes them."""
-
-    def __init__(self, pieces: Sequence[Stretch]) -> None:
-        self.pieces = pieces
-
-    def render_segments(self, console: Console) -> str:
-        return "".join(f"\x1b[{y + 1};{x + 1}H{strip.render(console)}" for y, x, strip in self.pieces)
-
-
+@plain_unless(
+    "keys first",
+    _spans.problem() if _spans else "the compositor's names are others",
+    missing(
+        Screen,
+        "_compositor _dirty_widgets _scroll_required _layout_widgets",
+        _compositor_refresh="self",
+        _refresh_layout="self size scroll",
+        _screen_resized="self size",
+        _on_timer_update="self",
+    ),
+    missing(App, "_batch_count", _handle_exception="self error"),
+)
 class KeysFirstScreen(Screen[ScreenResultType]):
     """Lets a key be seen before a frame: what has the focus is drawn ahead of it, what is scrolled at once, and while
     nobody types there is room for a key between the layout of a frame and its drawing.
@@ -64,16 +54,21 @@ class KeysFirstScreen(Screen[ScreenResultType]):
     Together these two would hold up a key for 15 ms, ten times a second while a reply streams.
     """
 
+    @property
+    def _in_force(self) -> bool:
+        return "_compositor_refresh" in vars(KeysFirstScreen)
+
     def __init__(self, typing: Callable[[], bool]) -> None:
         """`typing` says whether a key is being handled."""
         super().__init__()
         self._typing = typing
-        self._compositor = SpanCompositor()
+        if self._in_force and _spans is not None:
+            self._compositor = _spans.SpanCompositor()
         self._apart = False
         self._due: asyncio.TimerHandle | None = None
 
     def on_idle(self) -> None:
-        if self._typing():
+        if self._in_force and self._typing():
             if self._scroll_required:
                 self._on_timer_update()
             self._paint_focused()
@@ -139,106 +134,3 @@ class KeysFirstScreen(Screen[ScreenResultType]):
         super()._compositor_refresh()
         self._dirty_widgets = waiting - {focused}
         compositor._dirty_regions |= laid_out
-
-
-class SpanCompositor(Compositor):
-    """Goes through the widgets from the front and asks each for the lines of it that are seen and have changed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        #: Where widgets were when the screen was last laid out, and they were told.
-        self._told: CompositorMap = {}
-        #: Where widgets were seen, and of which widgets what is drawn was made.
-        self._seen: dict[Widget, tuple[Region, Region]] = {}
-
-    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
-        """Lay the screen out. Whoever asks for a place after a scroll and before this has Textual make the map at once,
-        which then finds nothing new: what came into view or has another size is told so here."""
-        before = self._told
-        made_meanwhile = self._full_map is not before
-        result = super().reflow(parent, size)
-        now = self._told = self._full_map
-        if made_meanwhile:
-            shown = now.keys() - before.keys()
-            both = now.keys() & before.keys()
-            resized = {one for one in both if now[one].region.size != before[one].region.size}
-            return ReflowResult(hidden=result.hidden, shown=shown, resized=resized)
-        return result
-
-    def reflow_visible(self, parent: Widget, size: Size) -> set[Widget]:
-        """Textual would draw the whole screen for the first scroll after each layout."""
-        to_draw = set(self._dirty_regions)
-        try:
-            return super().reflow_visible(parent, size)
-        finally:
-            self._dirty_regions = to_draw
-
-    def mark_moved(self) -> None:
-        """Have the cells drawn of each widget that came, went, moved or has another size since this was last asked,
-        whenever the map was made and by whom."""
-        seen = self.visible_widgets
-        if seen is not self._seen:
-            changed = seen.items() ^ self._seen.items()
-            self._dirty_regions.update(clip.intersection(region) for _, (region, clip) in changed)
-            self._seen = seen
-
-    def render_update(
-        self, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
-    ) -> RenderableType | None:
-        """What changed since the last time; the whole screen, for a picture, is Textual's to draw."""
-        if full:
-            return super().render_update(full, screen_stack, simplify)
-        visible_screen_stack.set(screen_stack or [])
-        self.mark_moved()
-        pieces = sorted(self._pieces(self._changed_spans()), key=lambda piece: (piece.y, piece.x))
-        return PiecesUpdate(pieces) if pieces else None  # ty: ignore[invalid-explicit-return]
-
-    def _changed_spans(self) -> dict[int, list[Span]]:
-        screen = self.size.region
-        regions = [region.intersection(screen) for region in self._dirty_regions]
-        self._dirty_regions.clear()
-        spans: dict[int, list[Span]] = {}
-        cells = 0
-        for y, start, end in sorted(self._regions_to_spans(regions)):
-            cells += end - start
-            if cells > MOST_CELLS and spans:
-                self._dirty_regions.add(Region(start, y, end - start, 1))
-            elif start < end:
-                spans.setdefault(y, []).append((start, end))
-        return spans
-
-    def _pieces(self, open_: dict[int, list[Span]]) -> Iterator[Stretch]:
-        """`open_` are the cells of each line that no widget has drawn so far."""
-        for widget, (region, clip) in self.visible_widgets.items():
-            if not open_:
-                return
-            seen = region.intersection(clip)
-            for first, end in _runs(open_, seen):
-                part = Region(seen.x - region.x, first - region.y, seen.width, end - first)
-                for y, strip in zip(range(first, end), widget.render_lines(part), strict=False):
-                    left: list[Span] = []
-                    for span in open_[y]:
-                        start, stop = max(span[0], seen.x), min(span[1], seen.right)
-                        if start >= stop:
-                            left.append(span)
-                            continue
-                        yield Stretch(y, start, strip.crop(start - seen.x, stop - seen.x))
-                        left += [
-                            cells for cells in ((span[0], start), (stop, span[1])) if cells[0] < cells[1]
-                        ]
-                    if left:
-                        open_[y] = left
-                    else:
-                        del open_[y]
-
-
-def _runs(open_: dict[int, list[Span]], seen: Region) -> list[Span]:
-    """The runs of lines in which cells of this region are open."""
-    runs: list[Span] = []
-    for y in seen.line_range:
-        if any(start < seen.right and seen.x < end for start, end in open_.get(y, ())):
-            if runs and runs[-1][1] == y:
-                runs[-1] = runs[-1][0], y + 1
-            else:
-                runs.append((y, y + 1))
-    return runs

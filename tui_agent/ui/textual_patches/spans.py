@@ -1,0 +1,166 @@
+"""The cells of a screen that changed, each drawn by the one widget that is seen there.
+
+Defect: Textual's compositor draws each widget that reaches the changed lines whole, and then takes what is seen: a
+letter that is typed costs a file tree, four borders and the background.
+
+Figure: echo of a key, 4.3 ms where it is 26 ms without (docs/performance.md, "A frame, and a key").
+
+Checked with: Textual 8.2.8.
+
+Upstream report: "The compositor could ask each widget for the lines of it that are seen and have changed, from the
+front."
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rich.console import Console, RenderableType
+from textual._compositor import Compositor, CompositorMap, CompositorUpdate, ReflowResult
+from textual._context import visible_screen_stack
+from textual.geometry import Region, Size
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui_agent.ui.textual_patches.guard import missing
+
+#: Cells that are drawn at once: the rest of a large terminal follows in the next rounds of the loop.
+MOST_CELLS = 4_000
+#: Cells of a line, from the first to before the second.
+Span = tuple[int, int]
+
+
+def problem() -> str:
+    """What the compositor lacks, as words; empty if nothing."""
+    return missing(
+        Compositor,
+        "_dirty_regions _full_map _visible_widgets",
+        reflow="self parent size",
+        reflow_visible="self parent size",
+        render_update="self full screen_stack simplify",
+        update_widgets="self widgets",
+        _regions_to_spans="regions",
+    )
+
+
+class Stretch(NamedTuple):
+    """Cells that belong together, and where they are."""
+
+    y: int
+    x: int
+    strip: Strip
+
+
+class PiecesUpdate(CompositorUpdate):
+    """Pieces as the terminal takes them."""
+
+    def __init__(self, pieces: Sequence[Stretch]) -> None:
+        self.pieces = pieces
+
+    def render_segments(self, console: Console) -> str:
+        return "".join(f"\x1b[{y + 1};{x + 1}H{strip.render(console)}" for y, x, strip in self.pieces)
+
+
+class SpanCompositor(Compositor):
+    """Goes through the widgets from the front and asks each for the lines of it that are seen and have changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: Where widgets were when the screen was last laid out, and they were told.
+        self._told: CompositorMap = {}
+        #: Where widgets were seen, and of which widgets what is drawn was made.
+        self._seen: dict[Widget, tuple[Region, Region]] = {}
+
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        """Lay the screen out. Whoever asks for a place after a scroll and before this has Textual make the map at once,
+        which then finds nothing new: what came into view or has another size is told so here."""
+        before = self._told
+        made_meanwhile = self._full_map is not before
+        result = super().reflow(parent, size)
+        now = self._told = self._full_map
+        if made_meanwhile:
+            shown = now.keys() - before.keys()
+            both = now.keys() & before.keys()
+            resized = {one for one in both if now[one].region.size != before[one].region.size}
+            return ReflowResult(hidden=result.hidden, shown=shown, resized=resized)
+        return result
+
+    def reflow_visible(self, parent: Widget, size: Size) -> set[Widget]:
+        """Textual would draw the whole screen for the first scroll after each layout."""
+        to_draw = set(self._dirty_regions)
+        try:
+            return super().reflow_visible(parent, size)
+        finally:
+            self._dirty_regions = to_draw
+
+    def mark_moved(self) -> None:
+        """Have the cells drawn of each widget that came, went, moved or has another size since this was last asked,
+        whenever the map was made and by whom."""
+        seen = self.visible_widgets
+        if seen is not self._seen:
+            changed = seen.items() ^ self._seen.items()
+            self._dirty_regions.update(clip.intersection(region) for _, (region, clip) in changed)
+            self._seen = seen
+
+    def render_update(
+        self, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
+    ) -> RenderableType | None:
+        """What changed since the last time; the whole screen, for a picture, is Textual's to draw."""
+        if full:
+            return super().render_update(full, screen_stack, simplify)
+        visible_screen_stack.set(screen_stack or [])
+        self.mark_moved()
+        pieces = sorted(self._pieces(self._changed_spans()), key=lambda piece: (piece.y, piece.x))
+        return PiecesUpdate(pieces) if pieces else None  # ty: ignore[invalid-explicit-return]
+
+    def _changed_spans(self) -> dict[int, list[Span]]:
+        screen = self.size.region
+        regions = [region.intersection(screen) for region in self._dirty_regions]
+        self._dirty_regions.clear()
+        spans: dict[int, list[Span]] = {}
+        cells = 0
+        for y, start, end in sorted(self._regions_to_spans(regions)):
+            cells += end - start
+            if cells > MOST_CELLS and spans:
+                self._dirty_regions.add(Region(start, y, end - start, 1))
+            elif start < end:
+                spans.setdefault(y, []).append((start, end))
+        return spans
+
+    def _pieces(self, open_: dict[int, list[Span]]) -> Iterator[Stretch]:
+        """`open_` are the cells of each line that no widget has drawn so far."""
+        for widget, (region, clip) in self.visible_widgets.items():
+            if not open_:
+                return
+            seen = region.intersection(clip)
+            for first, end in _runs(open_, seen):
+                part = Region(seen.x - region.x, first - region.y, seen.width, end - first)
+                for y, strip in zip(range(first, end), widget.render_lines(part), strict=False):
+                    left: list[Span] = []
+                    for span in open_[y]:
+                        start, stop = max(span[0], seen.x), min(span[1], seen.right)
+                        if start >= stop:
+                            left.append(span)
+                            continue
+                        yield Stretch(y, start, strip.crop(start - seen.x, stop - seen.x))
+                        left += [
+                            cells for cells in ((span[0], start), (stop, span[1])) if cells[0] < cells[1]
+                        ]
+                    if left:
+                        open_[y] = left
+                    else:
+                        del open_[y]
+
+
+def _runs(open_: dict[int, list[Span]], seen: Region) -> list[Span]:
+    """The runs of lines in which cells of this region are open."""
+    runs: list[Span] = []
+    for y in seen.line_range:
+        if any(start < seen.right and seen.x < end for start, end in open_.get(y, ())):
+            if runs and runs[-1][1] == y:
+                runs[-1] = runs[-1][0], y + 1
+            else:
+                runs.append((y, y + 1))
+    return runs
