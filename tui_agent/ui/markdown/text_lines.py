@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -9,8 +10,6 @@ from typing import NamedTuple
 from msgspec import Struct
 from rich.cells import cell_len, chop_cells
 from textual.content import Content
-
-from tui_agent.ui.textual_patches.wrapping import divide_line
 
 #: Before what did not fit on the line of code above.
 GOES_ON = "↪ "
@@ -20,6 +19,8 @@ TAB = 8
 EDGE = " │ "
 #: A column is not made narrower than this for the sake of the others, nor one of longer words than that.
 NARROWEST, LONGEST_WORD = 3, 30
+#: A word with the space around it.
+_WORD = re.compile(r"\s*\S+\s*")
 
 
 class Fragment(NamedTuple):
@@ -89,7 +90,7 @@ class TextLine(Struct, frozen=True, gc=False):
         body = self.content.plain[self.marks :]
         if not self.code:
             room = max(width - (cell_len(self.hang) if self._hangs(width) else 0), 1)
-            return [self.marks + at for at in divide_line(body, room)]
+            return [self.marks + at for at in _divided(body, room)]
         room = max(width - 2 * MARGIN - (cell_len(self.hang) if self._hangs(width) else 0), 4)
         if cell_len(body.expandtabs(TAB)) <= room:
             return []
@@ -214,7 +215,7 @@ class TableLine(Struct, frozen=True, gc=False):
         for start, cell, name in zip(self._starts(), self.cells, self.table.names, strict=False):
             label = Content.styled(f"{name}: " if name else "", "bold")
             text = label + content[start : start + len(cell)]
-            ends = [0, *divide_line(text.plain, max(width, 1)), len(text)]
+            ends = [0, *_divided(text.plain, max(width, 1)), len(text)]
             for left, right in pairwise(ends):
                 before = min(max(len(label) - left, 0), right - left)
                 part = text[left:right]
@@ -245,7 +246,26 @@ def _chopped(text: str, room: int) -> Iterator[str]:
     yield text[start:]
 
 
+def _divided(text: str, width: int) -> list[int]:
+    """The index of each row's first character after the first row; words stay whole if they fit, as Rich has it."""
+    starts: list[int] = []
+    used = 0
+    for word in _WORD.finditer(text):
+        at, cells = word.start(), cell_len(word[0].rstrip())
+        if cells <= width - used:
+            used += cell_len(word[0])
+        elif cells > width:
+            for piece in chop_cells(word[0], width):
+                starts += [at] if at else []
+                at += len(piece)
+                used = cell_len(piece)
+        elif used and at:
+            starts.append(at)
+            used = cell_len(word[0])
+    return starts
+
+
 def _breaks(plain: str, cells: int) -> list[int]:
     if len(plain) <= cells and plain.isascii():
         return []
-    return divide_line(plain, max(cells, 1))
+    return _divided(plain, max(cells, 1))
