@@ -6,6 +6,7 @@ written to it waits in a queue of its own, and frames that would come too late a
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import os
 import selectors
@@ -23,6 +24,7 @@ from textual.drivers.linux_driver import LinuxDriver
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.ui.terminal_input import TerminalInput
+from tui_agent.ui.textual_patches.sequences import known
 
 if TYPE_CHECKING:
     from tui_agent.ui.keys.keymap import Keys
@@ -33,6 +35,8 @@ MOST_WAITING = 2_000_000
 LAST_WORDS = 0.5
 #: What a terminal takes as one frame (mode 2026), as Textual writes it.
 SYNC_START, SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
+#: Asks for new sizes as input. It is left out: a signal tells each, and a late answer may name a wrong one.
+ASK_SIZES = "\x1b[?2048$p"
 READ_AT_ONCE = 64 * 1024
 
 
@@ -166,10 +170,13 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
         assert sys.__stdout__ is not None
-        self._file = sys.__stdout__
+        self._program, self._rounds = app, asyncio.get_running_loop()
+        self._reports = bool(options.get("debug"))
         self._output = sys.__stdout__.fileno()
         self._writer: TerminalWriter | None = None
-        self._is_on = False
+        self._is_on = self._was_stopped = self._is_given_away = False
+        signal.signal(signal.SIGTSTP, self._stop)
+        signal.signal(signal.SIGCONT, self._go_on)
         #: A frame that has begun: it is written as one.
         self._frame: list[str] | None = None
 
@@ -178,6 +185,8 @@ class TerminalDriver(LinuxDriver):
         return super().can_suspend and can_be_continued()
 
     def write(self, data: str) -> None:
+        if data == ASK_SIZES:
+            return
         if data == SYNC_START:
             self._frame = [data]
         elif self._frame is None:
@@ -197,6 +206,9 @@ class TerminalDriver(LinuxDriver):
         self._writer.start()
         self._is_on = True
         super().start_application_mode()
+        if self._was_stopped:
+            self._was_stopped = False
+            self._draw_again()
         self.write("\x1b[22;2t")  # the title as it was, kept by the terminal
 
     def stop_application_mode(self) -> None:
@@ -212,7 +224,10 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read until told to stop, or until the terminal is gone, which ends the program."""
-        parser = TerminalInput(self._debug, self._is_bound)
+        if not known():
+            super().run_input_thread()
+            return
+        parser = TerminalInput(self._reports, self._is_bound)
         # a byte outside UTF-8 may be a C1 character
         decode = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape").decode
         with selectors.DefaultSelector() as selector:
@@ -221,7 +236,7 @@ class TerminalDriver(LinuxDriver):
                 if selector.select(0.1):
                     data = self._read()
                     if not data:
-                        self._loop.call_soon_threadsafe(self._app.post_message, TerminalGone())
+                        self._rounds.call_soon_threadsafe(self._program.post_message, TerminalGone())
                         return
                     if text := decode(data):  # none while a letter is incomplete
                         for event in parser.feed(text):
@@ -231,11 +246,8 @@ class TerminalDriver(LinuxDriver):
         for event in parser.close():
             self.process_message(event)
 
-    def _query_in_band_window_resize(self) -> None:
-        """Not asked for: a signal tells each new size, and from a late answer a wrong one would be believed."""
-
     def _is_bound(self, key: str) -> bool:
-        keys: Keys | None = getattr(self._app, "keys", None)
+        keys: Keys | None = getattr(self._program, "keys", None)
         return keys is not None and any(key in bound for bound in keys.by_action.values())
 
     def _read(self) -> bytes:
@@ -259,31 +271,30 @@ class TerminalDriver(LinuxDriver):
         before = signal.signal(signal.SIGINT, lambda *_: None)
         self.suspend_application_mode()
         try:
-            with self.no_automatic_restart():
-                yield
+            self._is_given_away = True
+            yield
         finally:
+            self._is_given_away = False
             self.resume_application_mode()
             signal.signal(signal.SIGINT, before)
 
-    def _sigtstp_application(self, *_: object) -> None:
+    def _stop(self, *_: object) -> None:
         self._give_back()
         os.kill(os.getpid(), signal.SIGSTOP)
 
     def _give_back(self) -> None:
-        if self._auto_restart and self._is_on:
+        if self._is_on and not self._is_given_away:
             self.suspend_application_mode()
-            self._must_signal_resume = True
+            self._was_stopped = True
 
-    def _sigcont_application(self, *_: object) -> None:
+    def _go_on(self, *_: object) -> None:
         """Take the terminal again. Whoever stopped us without asking may have changed its modes: they are set again."""
-        if self._auto_restart:
-            if self._is_on:
-                self.suspend_application_mode()
-                self._must_signal_resume = True
+        if not self._is_given_away:
+            self._give_back()
             self.resume_application_mode()
 
     def _draw_again(self) -> None:
-        self._loop.call_soon_threadsafe(self._app.post_message, self.SignalResume())
+        self._rounds.call_soon_threadsafe(self._program.post_message, self.SignalResume())
 
 
 class TerminalGone(events.Event, bubble=False):

@@ -33,7 +33,8 @@ from tui_agent.ui.textual_patches.sequences import (
     ANSI_SEQUENCES_KEYS,
     FUNCTIONAL_KEYS,
     IGNORE_SEQUENCE,
-    XTermParser,
+    keys_of,
+    parser,
 )
 
 #: Seconds without a byte after which a sequence that has begun is over.
@@ -100,7 +101,7 @@ class TerminalInput:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`bound` says of a key whether it does something."""
-        self._parser = XTermParser(debug)
+        self._parser = parser(debug)
         self._bound = bound
         self._clock = clock
         #: The beginning of a sequence that is not whole; of a string only the last characters.
@@ -316,7 +317,7 @@ class TerminalInput:
             yield from self._key(key)
 
     def _key(self, text: str, alt: bool = False) -> Iterator[Message]:
-        for event in self._parser._sequence_to_key_events(text, alt=alt):
+        for event in keys_of(self._parser, text, alt):
             if event.key != Keys.Ignore:
                 yield from self._meant(event)
 

@@ -1,7 +1,7 @@
 """Textual's tables of key sequences, and its reader of one whole sequence.
 
 Defect: `XTermParser.feed` takes late or cut answers of a terminal for keys, so `ui/terminal_input.py` divides what is
-read by itself, and needs from Textual only what a whole sequence means.
+read by itself, and needs from Textual only what a whole sequence means. Without the patch Textual reads the terminal.
 
 Figure: none; a late answer is never a key (docs/reliability.md).
 
@@ -12,14 +12,44 @@ Upstream report: "What a whole key sequence means could be a public function bes
 
 from __future__ import annotations
 
-from textual._ansi_sequences import ANSI_SEQUENCES_KEYS, IGNORE_SEQUENCE
-from textual._keyboard_protocol import FUNCTIONAL_KEYS, MODIFIER_FUNCTIONAL_KEYS
-from textual._xterm_parser import XTermParser
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
 
-__all__ = [
-    "ANSI_SEQUENCES_KEYS",
-    "FUNCTIONAL_KEYS",
-    "IGNORE_SEQUENCE",
-    "MODIFIER_FUNCTIONAL_KEYS",
-    "XTermParser",
-]
+from textual import events
+
+from tui_agent.ui.textual_patches.guard import missing, usable
+
+try:
+    from textual import _ansi_sequences, _keyboard_protocol
+    from textual._xterm_parser import XTermParser
+except ImportError:
+    _ansi_sequences = _keyboard_protocol = XTermParser = None
+
+ANSI_SEQUENCES_KEYS: dict[str, Any] = getattr(_ansi_sequences, "ANSI_SEQUENCES_KEYS", {})
+IGNORE_SEQUENCE: Any = getattr(_ansi_sequences, "IGNORE_SEQUENCE", None)
+FUNCTIONAL_KEYS: dict[str, str] = getattr(_keyboard_protocol, "FUNCTIONAL_KEYS", {})
+MODIFIER_FUNCTIONAL_KEYS: set[str] = getattr(_keyboard_protocol, "MODIFIER_FUNCTIONAL_KEYS", set())
+
+
+@cache
+def known() -> bool:
+    return usable(
+        "key sequences",
+        "" if ANSI_SEQUENCES_KEYS and FUNCTIONAL_KEYS and XTermParser else "its names are others",
+        missing(
+            XTermParser or object,
+            parse_mouse_code="self code",
+            _sequence_to_key_events="self sequence alt",
+        ),
+    )
+
+
+def parser(debug: bool) -> Any:
+    assert XTermParser is not None, "only called if known"
+    return XTermParser(debug)
+
+
+def keys_of(reader: Any, sequence: str, alt: bool) -> Iterable[events.Key]:
+    """The keys that a whole sequence means."""
+    return reader._sequence_to_key_events(sequence, alt=alt)
