@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events, on
 from textual.driver import Driver
-from textual.notifications import Notify
+from textual.notifications import Notification, Notify
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
 
@@ -33,6 +33,11 @@ from tui_agent.ui.signals import given_to_tmux, passed_on
 from tui_agent.ui.sink import counted
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
 from tui_agent.ui.terminal_input import PasteWaits
+from tui_agent.ui.textual_patches.driver import driver_of
+from tui_agent.ui.textual_patches.fatal_errors import FatalErrorsApp
+from tui_agent.ui.textual_patches.notices import take_away
+from tui_agent.ui.textual_patches.plain_display import PlainDisplayApp
+from tui_agent.ui.textual_patches.typed_keys import TypedKeysApp
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
 from tui_agent.ui.widgets.scroll_bar import ScrollBarCells
@@ -69,11 +74,15 @@ MOST_NOTICES = 2
 PASTE_WAITS, A_DAY = "paste not finished · Ctrl+C ends it", 86_400
 
 
-class WorkspaceApp(Host, inherit_bindings=False):
+class WorkspaceApp(
+    FatalErrorsApp[int], TypedKeysApp[int], PlainDisplayApp[int], Host, inherit_bindings=False
+):
     """Only composes, and carries what belongs to no pane: opening, themes, quitting."""
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = bindings_of(APP)
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {"workspace": WorkspaceScreen}
+    DEFAULT_MODE = "workspace"
 
     def __init__(
         self,
@@ -120,11 +129,9 @@ class WorkspaceApp(Host, inherit_bindings=False):
         self.session: Session | None = None
         self.error: TuiAgentError | None = None
         self._quitting = False
+        self._copied = ""
         #: The signal that ends the program, 0 while none came.
         self.signal = 0
-
-    def get_default_screen(self) -> WorkspaceScreen:
-        return WorkspaceScreen()
 
     @property
     def workspace_screen(self) -> WorkspaceScreen:
@@ -156,12 +163,12 @@ class WorkspaceApp(Host, inherit_bindings=False):
         with keys:
             await self.workspace_screen.leave()
             self._draw_plainly(plain)
-            before, after = self.workspace_screen, WorkspaceScreen()
-            before._push_result_callback(
-                before, None
-            )  # switching takes one away, and the first screen has none
+            after = WorkspaceScreen()
             keys.enter_context(keys_wait(after))
-            await self.switch_screen(after)
+            mode = self.current_mode
+            self.add_mode(name := "again" if mode == "workspace" else "workspace", lambda: after)
+            await self.switch_mode(name)
+            await self.remove_mode(mode)
             await after.fill(session, opened=False)
             await after.complete(session)
         said = "Plain screen, one pane at a time" if plain else "The usual screen again"
@@ -180,21 +187,17 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     def on_notify(self, event: Notify) -> None:
         """Before a notice is shown, those go that say the same, or are too many."""
-        shown = [it for it in self._notifications if it.message != PASTE_WAITS]
-        same = [it for it in shown if it.message == event.notification.message]
-        for notice in same or shown[: 1 - MOST_NOTICES]:
-            self._unnotify(notice)
 
-    def _display(self, screen: Screen[Any], renderable: Any) -> None:
-        if self.plain_screen is None:
-            super()._display(screen, renderable)
-        elif renderable is not None and not self._batch_count and self._running and self._driver is not None:
-            written = self.plain_screen.update(screen, self.console)
-            self._begin_update()
-            self._driver.write(written)
-            self._end_update()
-            self._driver.flush()
-            self.post_display_hook()
+        def gone(shown: list[Notification]) -> list[Notification]:
+            shown = [it for it in shown if it.message != PASTE_WAITS]
+            same = [it for it in shown if it.message == event.notification.message]
+            return same or shown[: 1 - MOST_NOTICES]
+
+        take_away(self, gone)
+
+    def words_for(self, screen: Screen[Any]) -> str:
+        assert self.plain_screen is not None
+        return self.plain_screen.update(screen, self.console)
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -210,7 +213,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
     def _typing_ended(self, task: asyncio.Task[None]) -> None:
         """An error in the handler of a key ends the screen, as one in any other handler does."""
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
-            self._handle_exception(error)
+            self.call_later(_raise, error)
 
     async def on_event(self, event: events.Event) -> None:
         """What is typed goes through the keyboard, which hands it to `_handle` in its turn."""
@@ -225,8 +228,8 @@ class WorkspaceApp(Host, inherit_bindings=False):
 
     async def _handle(self, event: Typed) -> None:
         if isinstance(event, events.Key):  # the person goes on
-            for notice in [it for it in self._notifications if time.time() - it.raised_at > NOTICE_SECONDS]:
-                self._unnotify(notice)
+            now = time.time()
+            take_away(self, lambda shown: [it for it in shown if now - it.raised_at > NOTICE_SECONDS])
         if isinstance(screen := self.screen, WorkspaceScreen):
             if screen.make_room(event):
                 await self.keyboard.drawn()
@@ -234,11 +237,9 @@ class WorkspaceApp(Host, inherit_bindings=False):
                 return
         await super().on_event(event)
 
-    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
-        """Before what is typed goes to what has the focus nobody is asked: that takes a millisecond."""
+    def is_typed(self, key: str) -> bool:
         typed = len(key) == 1 or (key in ("enter", "backspace") and isinstance(self.screen, WorkspaceScreen))
-        asked = not (priority and typed) or key in self.keys.single(APP)
-        return asked and await super()._check_bindings(key, priority)
+        return typed and key not in self.keys.single(APP)
 
     def _is_urgent(self, event: Typed) -> bool:
         return isinstance(event, events.Key) and event.key in self.keys.single(APP)
@@ -314,10 +315,14 @@ class WorkspaceApp(Host, inherit_bindings=False):
         self.next = choice
         await self.leave(0)
 
+    @property
+    def clipboard(self) -> str:
+        return self._copied
+
     def copy_to_clipboard(self, text: str) -> None:
         """Hand text to the terminal's clipboard; inside tmux to tmux, which by default ignores the sequence for it."""
         if os.environ.get("TMUX"):
-            self._clipboard = text
+            self._copied = text
             self.run_worker(self._copy_in_tmux(text), group="clipboard")
         else:
             self._hand_to_terminal(text)
@@ -332,10 +337,11 @@ class WorkspaceApp(Host, inherit_bindings=False):
         self.notify(said, severity="warning", markup=False)
 
     def _hand_to_terminal(self, text: str) -> None:
+        self._copied = text
         super().copy_to_clipboard(text)
-        if (os.environ.get("TMUX") or os.environ.get("STY")) and self._driver is not None:
+        if (os.environ.get("TMUX") or os.environ.get("STY")) and (driver := driver_of(self)) is not None:
             encoded = b64encode(text.encode(errors="replace")).decode()
-            self._driver.write(passed_on(f"\x1b]52;c;{encoded}\a"))
+            driver.write(passed_on(f"\x1b]52;c;{encoded}\a"))
 
     def _tell_copied(self, text: str) -> None:
         self.notify(f"{counted(len(text), 'character')} copied", timeout=2, markup=False)
@@ -382,33 +388,27 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if self.session is not None:
             ask(self, self.session, self.session.stop_everything())
 
-    def _fatal_error(self) -> None:
-        """A fault of ours ends the screen; `_run` raises it, so that it is told in one sentence.
-
-        Textual would print every frame with its local values, among them whatever text is open.
-        """
-        self.bell()
-        self._close_messages_no_wait()
-
     # ── suspending, and the end by a signal ──────────────────────────────────────────────────────────────
 
     async def suspend_to_shell(self) -> None:
         """Stop the program and whatever started it, as the shell knows it; what was typed is on its way to disk."""
-        if not isinstance(self._driver, TerminalDriver) or not self._driver.can_suspend:
+        driver = driver_of(self)
+        if not isinstance(driver, TerminalDriver) or not driver.can_suspend:
             said = "Not suspended: no shell started this program, so nothing could bring it back."
             self.notify(said, severity="warning", markup=False)
             return
         await self.workspace_screen.flush()
         if self.session is not None:
             self.session.journal.flush()
-        self._suspend_signal()
-        self._driver.suspend()
+        self.app_suspend_signal.publish(self)
+        driver.suspend()
 
     async def hand_over(self, words: Sequence[str]) -> int:
-        if not isinstance(self._driver, TerminalDriver):
+        driver = driver_of(self)
+        if not isinstance(driver, TerminalDriver):
             raise UsageError("This terminal cannot be given to another program", "write the text here")
         await self.workspace_screen.flush()
-        with self._driver.given_away():
+        with driver.given_away():
             try:
                 process = await asyncio.create_subprocess_exec(*words)
             except OSError as error:
@@ -429,8 +429,7 @@ class WorkspaceApp(Host, inherit_bindings=False):
         if event.open:
             self.notify(PASTE_WAITS, severity="warning", timeout=A_DAY, markup=False)
         else:
-            for notice in [it for it in self._notifications if it.message == PASTE_WAITS]:
-                self._unnotify(notice)
+            take_away(self, lambda shown: [it for it in shown if it.message == PASTE_WAITS])
 
     @on(TerminalGone)
     def _terminal_is_gone(self) -> None:
@@ -448,7 +447,12 @@ class WorkspaceApp(Host, inherit_bindings=False):
     async def leave(self, status: int) -> None:
         """Hand everything over to the session, wait for what it was asked to do, and end."""
         await self.workspace_screen.leave()
-        asked = [worker._task for worker in self.workers if worker.group == GROUP and worker._task]
-        if asked:
-            await asyncio.wait(asked, timeout=SETTLE_AT_SIGNAL if self.signal else SETTLE)
+        await asyncio.sleep(0)  # a call that was asked for just now begins
+        asked = [worker.wait() for worker in self.workers if worker.group == GROUP and worker.is_running]
+        ended = asyncio.gather(*asked, return_exceptions=True)
+        await asyncio.wait([ended], timeout=SETTLE_AT_SIGNAL if self.signal else SETTLE)
         self.exit(return_code=status)
+
+
+def _raise(error: Exception) -> None:
+    raise error

@@ -24,7 +24,7 @@ from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.layout.container import TabLine
 from tui_agent.ui.markdown.message_text import MessageText
 from tui_agent.ui.spoken import around_file_text, around_model_text, spoken
-from tui_agent.ui.textual_patches.screen_rows import rows_of
+from tui_agent.ui.textual_patches.screen_rows import line_of, rows_of
 from tui_agent.ui.widgets.lines import Lined
 from tui_agent.ui.widgets.pane import Pane
 
@@ -60,11 +60,11 @@ class PlainScreen:
 
     def update(self, screen: Screen[object], console: Console) -> str:
         """The sequence that makes the terminal show the screen, and puts its cursor where the focus is."""
-        strips = _strips(screen)
+        strips = rows_of(screen)
         width, said = screen.size.width, _announced(screen)
         rows = [_row(strip, _words_at(screen, y), width) for y, strip in enumerate(strips)]
         if said is not None:  # a dialog takes the place of the text; what is announced stays below it
-            lines = list(enumerate(_strips(said.screen)))[said.region.y :]
+            lines = list(enumerate(rows_of(said.screen)))[said.region.y :]
             rows[said.region.y :] = [_row(strip, _words_at(said.screen, y), width) for y, strip in lines]
         before = self._rows if [len(rows)] == [len(self._rows)] else [[] for _ in rows]
         self._rows = rows
@@ -108,11 +108,6 @@ class PlainScreen:
         )
 
 
-def _strips(screen: Screen[object]) -> list[Strip]:
-    """The rows of this screen alone, without those that lie behind it."""
-    return rows_of(screen)
-
-
 def _announced(screen: Screen[object]) -> Widget | None:
     """What is announced on the screen behind a dialog; None without a dialog."""
     behind = screen.app.screen_stack[0]
@@ -128,7 +123,7 @@ def _begins(strip: Strip, x: int) -> bool:
 def _highlighted(options: OptionList) -> int:
     """The row of the choice, counted from the first that is seen."""
     chosen = options.highlighted
-    return 0 if chosen is None else options._index_to_line.get(chosen, 0) - options.scroll_offset.y
+    return 0 if chosen is None else line_of(options, chosen) - options.scroll_offset.y
 
 
 def _words_at(screen: Screen[object], y: int) -> Callable[[str], str]:

@@ -106,6 +106,6 @@ async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | Non
             os._exit(app.return_code or 0)  # threads that hang are not waited for
     if app.error:
         raise app.error
-    if app._exception is not None:
-        raise getattr(app._exception, "error", app._exception)  # a worker's failure wraps what it failed with
+    if app.fault is not None:
+        raise app.fault
     return app.return_code or 0

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from textual import events
-from textual.dom import DOMNode
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -27,7 +26,9 @@ from tui_agent.ui.layout.container import PaneContainer, TabLine
 from tui_agent.ui.panes import AFTER_THE_CHAT, PANES
 from tui_agent.ui.signals import Signals
 from tui_agent.ui.sink import plain
+from tui_agent.ui.textual_patches.focus_styles import FocusStylesScreen
 from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
+from tui_agent.ui.textual_patches.lost_focus import LostFocusScreen
 from tui_agent.ui.widgets.pane import Pane, called
 from tui_agent.ui.widgets.session_calls import ask, refuse
 
@@ -47,7 +48,9 @@ class Pointed(Protocol):
     def point(self, x: int, y: int) -> None: ...
 
 
-class WorkspaceScreen(KeysFirstScreen[None], inherit_bindings=False):
+class WorkspaceScreen(
+    KeysFirstScreen[None], FocusStylesScreen[None], LostFocusScreen[None], inherit_bindings=False
+):
     """Before `fill` it is the layout alone; after it, the panes of a session."""
 
     SCOPED_CSS = False  # notices look the same over a dialog
@@ -251,26 +254,10 @@ class WorkspaceScreen(KeysFirstScreen[None], inherit_bindings=False):
         if names and names[0] in PANES and self.arrangement.layout.focus not in names:
             self.arrangement.bring_to_front(names[0])
 
-    def _update_focus_styles(self, focused: Widget | None = None, blurred: Widget | None = None) -> None:
-        """Of what the focus came into or left, only that is styled again which a rule about this speaks of.
-
-        Textual does it with all that is in the pane, also where the focus stays in it: 10 to 16 ms for an editor.
-        """
-        into, out_of = (set(one.ancestors_with_self) if one else set() for one in (focused, blurred))
-        styled: set[DOMNode] = set()
-        for node in into ^ out_of:
-            if node._has_focus_within:
-                styled.update(one for one in node.walk_children(with_self=True) if one._has_focus_within)
-        self.app.stylesheet.update_nodes(styled, animate=True)
-
-    def _reset_focus(self, widget: Widget, avoiding: list[Widget] | None = None) -> None:
-        """What has the focus goes or is hidden: the focus stays in the pane where the person is."""
+    def focus_instead(self) -> Widget | None:
+        """The entry of the pane where the person is."""
         pane = self.workspace.pane(self.arrangement.layout.focus)
-        entry = pane.entry if pane else None
-        if self.focused is widget and entry and entry.focusable and entry not in (widget, *(avoiding or ())):
-            self.set_focus(entry)
-        else:
-            super()._reset_focus(widget, avoiding)
+        return pane.entry if pane else None
 
     def on_pane_gone_to(self, message: Pane.GoneTo) -> None:
         if message.focus:

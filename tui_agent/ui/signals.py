@@ -12,6 +12,7 @@ from textual.app import App
 
 from tui_agent.ui.keys.keyboard import Keyboard
 from tui_agent.ui.sink import one_line
+from tui_agent.ui.textual_patches.driver import driver_of
 
 if TYPE_CHECKING:
     from tui_agent.store.state import State
@@ -56,8 +57,8 @@ class Signals:
         return not self._app.app_focus or self._keyboard.idle >= AWAY
 
     def _write(self, sequence: str) -> None:
-        if self._app._driver is not None:
-            self._app._driver.write(sequence)
+        if (driver := driver_of(self._app)) is not None:
+            driver.write(sequence)
 
 
 async def given_to_tmux(text: str) -> bool:

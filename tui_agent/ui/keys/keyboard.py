@@ -20,6 +20,8 @@ from textual.app import App
 from textual.dom import DOMNode
 from textual.message_pump import MessagePump
 
+from tui_agent.ui.textual_patches.quiet import at_rest, calls_wait, layout_waits, version_of
+
 #: Seconds after which an event no longer waits for the one before: a handler of ours hangs.
 AT_MOST = 5.0
 #: Rounds of the loop in which the screen must have nothing to do, so that a worker can begin and push its dialog.
@@ -174,7 +176,7 @@ class Keyboard:
 
     def _is_quiet(self) -> bool:
         screens = self._app.screen_stack
-        shown: list[object] = [*screens, *(screen._nodes._updates for screen in screens)]
+        shown: list[object] = [*screens, *(version_of(screen) for screen in screens)]
         if shown != self._pumps_of:
             nodes: list[DOMNode] = list(screens)
             for node in nodes:  # grows while it is walked
@@ -182,7 +184,7 @@ class Keyboard:
             self._pumps_of = shown
             self._pumps = [*nodes, self._app]
         for at, pump in enumerate(self._pumps):
-            if not _at_rest(pump):  # it is likely to be the one that is busy at the next look too
+            if not at_rest(pump):  # it is likely to be the one that is busy at the next look too
                 self._pumps[0], self._pumps[at] = pump, self._pumps[0]
                 return False
         return True
@@ -190,7 +192,7 @@ class Keyboard:
     def _is_to_be_drawn(self, event: Typed) -> bool:
         """Whether things will be elsewhere once the screen is drawn; what waits for that may move them for a click."""
         screen = self._app.screen
-        return screen._layout_required or (isinstance(event, events.MouseDown) and bool(screen._callbacks))
+        return layout_waits(screen) or (isinstance(event, events.MouseDown) and calls_wait(screen))
 
     async def drawn(self) -> None:
         """Wait until what came into view is laid out."""
@@ -207,9 +209,3 @@ class Keyboard:
 def _by_place(event: Typed) -> bool:
     """Whether what the event does depends on where things are on the screen, or on how much of them is in view."""
     return isinstance(event, events.MouseEvent) or (isinstance(event, events.Key) and not event.is_printable)
-
-
-def _at_rest(pump: MessagePump) -> bool:
-    """Whether it waits for a message. Textual does not tell: the queue of such a pump is waited for, and empty."""
-    queue = pump._message_queue
-    return pump._closed or (queue.empty() and bool(queue.ready_event._waiters) and not pump._pending_message)

@@ -267,8 +267,8 @@ class PaneContainer(Widget):
         self._title_lines(found)
         if found != self._found:
             self._found = found
-            self._clear_arrangement_cache()  # it is kept by size and children, which resizing a pane leaves alone
-            self.refresh(layout=True)
+            self.refresh()
+            self._lines[0].refresh(layout=True)  # an arrangement is kept until a child asks for another
 
     def regions(self, size: Size) -> dict[Widget, Region]:
         """Where each displayed child is on a screen of that size."""

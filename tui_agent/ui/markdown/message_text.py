@@ -23,13 +23,14 @@ from textual.screen import Screen
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
-from textual.widget import Widget
 
 from tui_agent.processes.background import NotWanted, in_background, pause
 from tui_agent.ui.markdown.reading import Drawn, Reading
 from tui_agent.ui.markdown.rendering import coloured
 from tui_agent.ui.markdown.text_lines import MARGIN, TAB, AnyLine, DrawnRow, TextLine
 from tui_agent.ui.sink import one_line
+from tui_agent.ui.textual_patches.grown_widgets import GrowsAtEnd
+from tui_agent.ui.textual_patches.styles_cache import forget_lines
 from tui_agent.ui.widgets.broken import WORDS, Guarded, logged
 
 #: So many characters are read when a message is made, and so many wrapped, at once; more in a thread.
@@ -43,7 +44,7 @@ MOST_STRIPS = 300
 _TURNS: WeakKeyDictionary[Screen[object], asyncio.Lock] = WeakKeyDictionary()
 
 
-class MessageText(Guarded, Widget):
+class MessageText(Guarded, GrowsAtEnd):
     """A message in Markdown, or with `parsed` false in plain words.
 
     `show` may be called again with a longer text while it streams; `growing` says that more will come.
@@ -143,20 +144,14 @@ class MessageText(Guarded, Widget):
             self._measured(width, [_height(line, width) for line in self._drawn.lines])
         return self._ends[-1] if self._ends else 0
 
-    def _size_updated(
-        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
-    ) -> bool:
-        """A text that grew keeps the lines that are drawn, and needs no second layout for its new height."""
+    def resized(self, size: Size, container: Size) -> None:
         self._wanted = width = max(size.width - self.gutter.width, 0)
-        if size.width == self._size.width:
-            self._size = size
         if width:
             # where a width comes back Textual knows the height that it gave, and does not ask again
-            self.get_content_height(container_size, container_size, width)
+            self.get_content_height(container, container, width)
         if width not in (0, self._width) and not self._measuring:
             self._measuring = True
             self.run_worker(self._measure())
-        return super()._size_updated(size, virtual_size, container_size, layout=False)
 
     @property
     def _near(self) -> bool:
@@ -185,9 +180,9 @@ class MessageText(Guarded, Widget):
     # ── drawing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        if len(self._strips) > MOST_STRIPS or len(self._styles_cache._cache) > 3 * MOST_STRIPS:
+        if forget_lines(self, 3 * MOST_STRIPS) or len(self._strips) > MOST_STRIPS:
             self._strips.clear()
-            self._styles_cache.clear()
+            forget_lines(self, 0)
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
@@ -217,7 +212,7 @@ class MessageText(Guarded, Widget):
         for piece in row.pieces:
             content = piece.content.expand_tabs(TAB) if "\t" in piece.content.plain else piece.content
             if content:
-                rendered = content.render(ground, end="", parse_style=self._get_style)
+                rendered = content.render(ground, end="", parse_style=self._style_of)
                 strip = Strip([Segment(text, one.rich_style) for text, one in rendered])
                 strips.append(strip if piece.at < 0 else strip.apply_offsets(piece.at, line))
         if row.code:
@@ -225,6 +220,9 @@ class MessageText(Guarded, Widget):
             inner = Strip.join(strips).extend_cell_length(self._width - 2 * MARGIN, ground.rich_style)
             return Strip.join([edge, inner, edge])
         return Strip.join(strips) if strips else Strip([Segment("", style.rich_style)])
+
+    def _style_of(self, style: Style | str) -> Style:
+        return style if isinstance(style, Style) else Style.parse(style)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

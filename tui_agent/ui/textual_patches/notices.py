@@ -1,18 +1,25 @@
-"""A notice that goes with the widget around it.
+"""A notice that goes with the widget around it, and before its time.
 
-Defect: a notice that a key takes away leaves its `ToastHolder`, which each frame lays out from then on.
+Defect: a notice that a key takes away leaves its `ToastHolder`, which each frame lays out from then on. Nor can one
+notice be taken away before its time, only all.
 
 Figure: time of a frame after many notices; widgets on the screen do not grow with them.
 
 Checked with: Textual 8.2.8.
 
 Upstream report: "`ToastRack.show` removes a toast that expired and leaves its holder. Removing the holder, which the
-toast fills alone, removes both."
+toast fills alone, removes both. A public
+`App.unnotify(notification)` could take one away."
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
 from textual.await_remove import AwaitRemove
+from textual.notifications import Notification
 from textual.widget import Widget
 from textual.widgets._toast import Toast, ToastHolder
 
@@ -28,3 +35,10 @@ def apply() -> bool:
 
 def _remove(toast: Toast) -> AwaitRemove:
     return Widget.remove(toast.parent if isinstance(toast.parent, ToastHolder) else toast)
+
+
+def take_away(app: App[Any], which: Callable[[list[Notification]], list[Notification]]) -> None:
+    """Take away the notices that `which` chooses of those that are shown; they expire if there is no such name."""
+    if usable("one notice", missing(App, "_notifications", _unnotify="self notification refresh")):
+        for notice in which(list(app._notifications)):
+            app._unnotify(notice)

@@ -1,24 +1,75 @@
-"""The rows of one screen as they are drawn, for the plain screen.
+"""The rows of one screen as they are drawn, for the plain screen, and the row of an option in a list.
 
-Defect: Textual has no public way to ask for what a screen shows; `export_screenshot` makes a picture.
+Defect: Textual has no public way to ask for what a screen shows; `export_screenshot` makes a picture. Nor does
+`OptionList` tell on which line an option begins.
 
-Figure: none; without it there is no plain screen for screen readers.
+Figure: a row of the plain screen, drawn once; without the patch each widget is drawn again for each update.
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "A public `Screen.render_strips()` would give programs for screen readers the text that is shown."
+Upstream report: "A public `Screen.render_strips()` would give programs for screen readers the text that is shown; a
+public `OptionList.line_of(index)`, where their cursor belongs."
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from textual._context import visible_screen_stack
+from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import OptionList
+
+from tui_agent.ui.textual_patches.guard import missing, usable
+
+try:
+    from textual._compositor import Compositor
+    from textual._context import visible_screen_stack
+except ImportError:
+    Compositor = visible_screen_stack = None
 
 
 def rows_of(screen: Screen[Any]) -> list[Strip]:
     """The rows of this screen alone, without those that lie behind it."""
+    if not _known() or visible_screen_stack is None:
+        return _composed(screen)
     visible_screen_stack.set([])
     return screen._compositor.render_strips()
+
+
+def line_of(options: OptionList, index: int) -> int:
+    """The line on which an option begins, counted from the first option."""
+    return options._index_to_line.get(index, 0) if _known() else index
+
+
+@cache
+def _known() -> bool:
+    return usable(
+        "rows of a screen",
+        "" if visible_screen_stack is not None else "its names are others",
+        missing(Screen, "_compositor"),
+        missing(Compositor or object, render_strips="self size"),
+        missing(OptionList, "_index_to_line"),
+    )
+
+
+def _composed(screen: Screen[Any]) -> list[Strip]:
+    """The same from public parts: each widget drawn over those before it."""
+    size = screen.size
+    rows = [Strip.blank(size.width) for _ in range(size.height)]
+    for widget in screen.walk_children(Widget, with_self=True):
+        region = widget.region
+        seen = region.intersection(size.region)
+        parent = widget.parent
+        while isinstance(parent, Widget):
+            seen = seen.intersection(parent.region)
+            parent = parent.parent
+        if not widget.display or not seen:
+            continue
+        drawn = widget.render_lines(Region(seen.x - region.x, seen.y - region.y, seen.width, seen.height))
+        for y, strip in enumerate(drawn, seen.y):
+            before, after = rows[y].crop(0, seen.x), rows[y].crop(seen.right)
+            rows[y] = Strip.join([before, strip.adjust_cell_length(seen.width), after])
+    return rows

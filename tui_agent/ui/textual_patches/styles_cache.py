@@ -2,13 +2,15 @@
 
 Defect: `StylesCache.get_inner_outer` is cached over all widgets with `self` in the key: it holds on to the newest
 thousand widgets by their drawn lines, also to those that were removed. What it remembers depends on two colours only.
+A widget's own cache keeps every line that was ever drawn of it.
 
 Figure: memory of the interface after 500 turns.
 
 Checked with: Textual 8.2.8.
 
 Upstream report: "`lru_cache` on the method `StylesCache.get_inner_outer` keeps `self` alive. A cached function of the
-two colours does the same work and keeps nothing."
+two colours does the same work and keeps nothing. The lines of a widget could be kept
+up to a limit."
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from textual._styles_cache import StylesCache
+from textual.widget import Widget
 
 from tui_agent.ui.textual_patches.guard import missing, usable
 
@@ -41,3 +44,15 @@ def apply() -> bool:
 
     StylesCache.get_inner_outer = get_inner_outer  # ty: ignore[invalid-assignment]
     return True
+
+
+def forget_lines(widget: Widget, most: int) -> bool:
+    """Forget the drawn lines of a widget if they are more than `most`; whether they were."""
+    if not usable(
+        "drawn lines", missing(Widget, "_styles_cache"), missing(StylesCache, "_cache", clear="self")
+    ):
+        return False
+    many = len(widget._styles_cache._cache) > most
+    if many:
+        widget._styles_cache.clear()
+    return many

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rich.style import Style
 from rich.text import Text
+from textual.geometry import Region
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
@@ -67,8 +68,8 @@ class FileTree(Tree[TreeEntry]):
         self.auto_expand = True
 
     def on_mount(self) -> None:
-        # Textual sets it when it draws, and asks for it at a click, which may come before.
-        self._pseudo_class_state = self.get_pseudo_class_state()
+        # Textual notes its pseudo classes when it draws, and asks for them at a click, which may come before.
+        self.render_lines(Region())
 
     def point(self, x: int, y: int) -> None:
         line = y + self.scroll_offset.y

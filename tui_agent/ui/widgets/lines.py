@@ -299,8 +299,7 @@ class Lined(ScrollView, can_focus=True):
         plain = self.rich_style
         if plain != self._plain:
             self._plain = plain
-            self._rich_style_cache.clear()
-            self._forget_styles()
+            self.notify_style_update()
         ground = Style(color=plain.color, bgcolor=plain.bgcolor)
         return [strip.apply_style(ground) for strip in super().render_lines(crop)]
 

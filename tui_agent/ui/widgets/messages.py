@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.containers import Vertical
 from textual.content import Content
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.timer import Timer
 from textual.widget import MountError, Widget
 from textual.widgets import Static
@@ -20,6 +20,7 @@ from tui_agent.edits.change import Change
 from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
 from tui_agent.store.usage import estimated_tokens
 from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.textual_patches.grown_widgets import GrowsAtEnd
 from tui_agent.ui.widgets.broken import GuardedText, or_broken
 from tui_agent.ui.widgets.command_output import CommandOutput, FoldLine, PlaceLink
 
@@ -50,7 +51,7 @@ _SPEAKERS = {"person": "You:", "agent": "The model:"}
 _MARKDOWN = re.compile(r"[*_`#\[\]|<>~&\\\n]|^\s|^([-+=]|\d+[.)])|  |.{2000}")
 
 
-class MessageBlock(Vertical):
+class MessageBlock(GrowsAtEnd, Vertical):
     """One message, also while it is still coming: `grow` draws it as it is so far, `finish` ends it where it is."""
 
     def __init__(self, message: ChatMessage | None = None, facts: str = "", unfolded: bool = False) -> None:
@@ -158,14 +159,6 @@ class MessageBlock(Vertical):
             self.mount(self._plan)
         if self._plan is not None:
             self._plan.show(plan)
-
-    def _size_updated(
-        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
-    ) -> bool:
-        """What is drawn stays where only lines were added below, and their height needs no second layout."""
-        if size.width == self._size.width:
-            self._size = size
-        return super()._size_updated(size, virtual_size, container_size, layout=False)
 
     # ── while it streams ─────────────────────────────────────────────────────────────────────────────────
 

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from tui_agent.store.state import ChatMessage, ReviewSlice, State
+from tui_agent.ui.textual_patches.grown_widgets import LaidOutOnce
 from tui_agent.ui.widgets.blocks import TextBlock, blocks_of
 from tui_agent.ui.widgets.command_output import FoldLine
 from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, facts_of
@@ -35,7 +36,7 @@ class Source(Protocol):
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]: ...
 
 
-class Transcript(VerticalScroll, can_focus=True):
+class Transcript(LaidOutOnce, VerticalScroll, can_focus=True):
     """A run of messages without gaps. It may end before the newest, where the person left it further up: then more
     come at the lower edge too."""
 
@@ -96,16 +97,6 @@ class Transcript(VerticalScroll, can_focus=True):
         if self._back_to is not None:
             self.release_anchor()
         self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._go_back())
-
-    def _size_updated(
-        self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
-    ) -> bool:
-        """Messages that came or grew need no second layout, unless there is a scrollbar now, or none any more."""
-        barred = self.show_vertical_scrollbar
-        resized = super()._size_updated(size, virtual_size, container_size, layout=False)
-        if self.show_vertical_scrollbar != barred:
-            self.call_next(self.refresh, layout=True)
-        return resized
 
     def pre_layout(self, layout: Layout) -> None:
         """Those in view and a screenful around it are measured first, should they get another width."""

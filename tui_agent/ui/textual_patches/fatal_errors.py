@@ -1,0 +1,37 @@
+"""A fault of ours ends the screen and is told in one sentence.
+
+Defect: Textual prints every frame of an unhandled exception with its local values, among them whatever text is open.
+Without the patch nothing is printed of them either, only the fault has no sentence of its own.
+
+Figure: none.
+
+Checked with: Textual 8.2.8.
+
+Upstream report: "A public hook for unhandled exceptions would let an application decide what is printed."
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual.app import App, ReturnType
+
+from tui_agent.ui.textual_patches.guard import missing, plain_unless, usable
+
+
+@plain_unless("fatal errors", missing(App, "_exception", _fatal_error="self", _close_messages_no_wait="self"))
+class FatalErrorsApp(App[ReturnType]):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if "_fatal_error" not in vars(FatalErrorsApp):
+            self.error_console.quiet = True
+
+    @property
+    def fault(self) -> BaseException | None:
+        """The unhandled exception that ended the screen."""
+        error = self._exception if usable("its fault", missing(App, "_exception")) else None
+        return getattr(error, "error", error)  # a worker's failure wraps what it failed with
+
+    def _fatal_error(self) -> None:
+        self.bell()
+        self._close_messages_no_wait()
