@@ -10,6 +10,7 @@ import time
 import pytest
 from support.disguises import PRIVATE_KEY
 
+from tui_agent.files import key_formats
 from tui_agent.files.key_formats import MASK, hits, hits_masked, may_hold_key, values
 
 
@@ -139,3 +140,11 @@ def test_no_key_is_missed_by_the_first_look(key: str) -> None:
 
 def test_the_first_look_passes_over_what_people_write() -> None:
     assert not may_hold_key(b"a_function_with_a_long_name(support_for_numbers_2, 'sk-learn')\n" * 100)
+
+
+def test_a_text_in_pieces_has_the_same_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "sk-".join(f"{key}\n{key} " for key in (*KEYS, *INNOCENT))
+    whole = [hits(text), hits(text, cut=True)]
+    monkeypatch.setattr(key_formats, "_LONGEST_FORM", 400)
+    monkeypatch.setattr(key_formats, "PIECE", 53)
+    assert [hits(text), hits(text, cut=True)] == whole

@@ -10,7 +10,7 @@ from itertools import accumulate, islice
 from msgspec import Struct
 
 from tui_agent.answers.line_ranges import Range, within
-from tui_agent.files.text import pieces
+from tui_agent.files.text import PIECE, pieces
 
 #: Lines around a place are shown so far, and twice as far after it, as there is room.
 _REACH = (2, 4, 8, 15, 30, 60, 120, 250, 500, 1_000, 2_000, 5_000, 20_000, 100_000)
@@ -40,13 +40,16 @@ class Portions:
     """One text, measured once: which of its lines are shown in how much room."""
 
     def __init__(self, text: str, wanted: Wanted) -> None:
-        lines = [line for piece in pieces(text) for line in piece.splitlines(keepends=True)]
-        self._sizes = [min(len(line.encode(errors="replace")), LONGEST) + _NUMBER for line in lines]
-        self._asked = within(wanted.ranges, len(lines))
+        self._sizes: list[int] = []
+        ends = [0]
+        for piece in pieces(text):
+            lines = piece.splitlines(keepends=True)
+            self._sizes += [min(len(line.encode(errors="replace")), LONGEST) + _NUMBER for line in lines]
+            ends.extend(accumulate(map(len, lines), initial=ends.pop()))
+        del ends[0]
+        self._asked = within(wanted.ranges, len(self._sizes))
         self._places: list[int] = []
         if not self._asked:
-            ends = list(accumulate(map(len, lines)))
-            del lines
             named = _places(text, ends, wanted.words)
             self._places = list(dict.fromkeys([*wanted.hits, *named]))[:_MOST_PLACES]
 
@@ -120,13 +123,13 @@ def _places(text: str, ends: Sequence[int], words: str) -> list[int]:
 
 
 def _occurrences(text: str, name: str) -> Iterator[int]:
-    """Where a name stands as a word."""
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        if not _is_letter(text[at - 1 : at] if at else "") and not _is_letter(text[end : end + 1]):
-            yield at
-        at = text.find(name, end)
+    """The offsets of a name as a whole word."""
+    for begin in range(0, len(text), PIECE):
+        after = begin
+        while (at := text.find(name, after, begin + PIECE + len(name) - 1)) >= 0:
+            after = at + len(name)
+            if not _is_letter(text[at - 1 : at] if at else "") and not _is_letter(text[after : after + 1]):
+                yield at
 
 
 def _is_letter(character: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from tui_agent.files.late_expressions import late
+from tui_agent.files.text import PIECE
 
 MASK = "[masked]"
 #: The letters that keys are written in.
@@ -179,6 +180,8 @@ _BEGINNINGS = (
     rb"|do[opr]_v1_|hv[sbr]\.[\w-]{24}|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_|lin_api_|dckr_|AccountKey="
     rb"|SharedAccessKey=|eyJ[\w-]{10}"
 )
+#: No form but a private key needs more characters than this to match.
+_LONGEST_FORM = 1 << 15
 _NAMED_VALUES = (b"PRIVATE KEY", b"aws_", b"AWS_", b"ecretAccessKey")
 _SHORTEST_WORD = 20
 
@@ -215,11 +218,26 @@ def hits_masked(text: str, found: Sequence[Hit]) -> str:
 
 def _found(text: str, cut: bool) -> Iterator[Hit]:
     for form in _FORMS:
-        for match in _compiled(form.pattern).finditer(text):
+        for match in _matches(_compiled(form.pattern), text):
             secret = match.lastgroup or 0
             before = text[match.start() - 1 : match.start()]
             if (form.cut if cut else form.fits)(match[secret]) and not before.isalnum():
                 yield Hit(match.start(secret), match.end(secret), form.what)
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """As `pattern.finditer`, with one call per piece: other threads stand still during a call."""
+    at = begin = 0
+    while begin < len(text):
+        end = begin + PIECE
+        for match in pattern.finditer(text, max(at, begin), end + _LONGEST_FORM):
+            if match.start() >= end:
+                break
+            whole = match if match.end() < end else pattern.match(text, match.start())
+            if whole is not None:
+                yield whole
+                at = whole.end()
+        begin = end
 
 
 @cache

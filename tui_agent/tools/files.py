@@ -514,5 +514,6 @@ async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> LoadedFil
         before = replace(before, freshness=moved.freshness)
     again = {file.path: before} if before is not None and before.freshness != "fresh" else {}
     action = "" if file.loaded_by == "bundle" else file.action
-    await emit(e.FileLoaded(known_file(file, context.turn, before), action, now))
+    known = await asyncio.to_thread(known_file, file, context.turn, before)
+    await emit(e.FileLoaded(known, action, now))
     return LoadedFiles((file,), (), again, {file.path: first})

@@ -218,8 +218,9 @@ class _Room:
             part = await shortened(self._context, file, room)
             if part is not None:
                 self._draft = self._draft.changed(partial(LoadedFiles.with_part, part=part))
-                known = self._draft.everything.before.get(file.path)
-                await self._emit(FileLoaded(known_file(part, self._context.turn, known), file.action))
+                before = self._draft.everything.before.get(file.path)
+                known = await asyncio.to_thread(known_file, part, self._context.turn, before)
+                await self._emit(FileLoaded(known, file.action))
                 await self._emit(part_notice(part))
 
     async def leave_out_files(self, ceiling: int) -> None:
