@@ -26,8 +26,8 @@ from tui_agent.store.graph import SubTask
 class GoalModel(ScriptedModel):
     """`answers` are replies by a part of the goal, in order; what has none is answered by `replies`.
 
-    A goal that is in `held` is answered only when its event is set; `at_once` is the most requests that were open
-    at one time.
+    A goal that is in `held` is answered only when its event is set, and one whose answers are used up never, which
+    `unanswered` counts; `at_once` is the most requests that were open at one time.
     """
 
     def __init__(self, answers: Mapping[str, Sequence[Reply]], replies: Sequence[Reply] = ()) -> None:
@@ -36,6 +36,7 @@ class GoalModel(ScriptedModel):
         self.held: dict[str, asyncio.Event] = {}
         self.open = 0
         self.at_once = 0
+        self.unanswered = 0
 
     def asked(self, goal: str) -> list[str]:
         """The newest message of each request about a goal."""
@@ -48,6 +49,9 @@ class GoalModel(ScriptedModel):
         try:
             if goal in self.held:
                 await self.held[goal].wait()
+            if goal and not self.answers[goal]:
+                self.unanswered += 1
+                await asyncio.Event().wait()
             if goal:
                 self.replies.insert(0, self.answers[goal].pop(0))
             async for chunk in super().stream(request):
