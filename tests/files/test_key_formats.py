@@ -143,7 +143,9 @@ def test_the_first_look_passes_over_what_people_write() -> None:
 
 
 def test_a_text_in_pieces_has_the_same_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "sk-".join(f"{key}\n{key} " for key in (*KEYS, *INNOCENT))
+    body = "\n".join([random(64)] * 9)
+    long = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"
+    text = "sk-".join(f"{key}\n{key} " for key in (*KEYS, long, *INNOCENT))
     whole = [hits(text), hits(text, cut=True)]
     monkeypatch.setattr(key_formats, "_LONGEST_FORM", 400)
     monkeypatch.setattr(key_formats, "PIECE", 53)
