@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import os
 import secrets
 import shlex
@@ -21,9 +20,10 @@ from tests.proofs.tally import Tally  # noqa: E402
 from tests.trial.test_survivors import ODD, SPACES, survivors  # noqa: E402
 from tests.trial.test_way_back import DEEP, grown_by  # noqa: E402
 from tui_agent.trial.environment import variables  # noqa: E402
-from tui_agent.trial.kept import KeptLayer, key_of  # noqa: E402
+from tui_agent.trial.kept import KeptLayer, LentToRun, key_of  # noqa: E402
 from tui_agent.trial.plan import MEGABYTE, Limits, NoView, plan  # noqa: E402
-from tui_agent.trial.run import LentToRun, Run, RunResult  # noqa: E402
+from tui_agent.trial.run import Run, RunResult  # noqa: E402
+from tui_agent.trial.rungs import runner_for  # noqa: E402
 
 PYTHON = shlex.quote(sys.executable)
 BUILT = "mkdir -p target; touch target/CACHEDIR.TAG target/out"
@@ -46,12 +46,8 @@ async def over_builds(
         ignored.set_result({"target/a"})
         chosen, _ = variables(str(root), made.places, os.environ)
         try:
-            result = await Run(timeout).in_view(
-                dataclasses.replace(made, kept=lent.folder),
-                ["/bin/sh", "-c", words],
-                chosen,
-                LentToRun(lent, ignored),
-            )
+            runner = runner_for(made, LentToRun(lent, ignored))
+            result = await Run(timeout).alone(runner, ["/bin/sh", "-c", words], chosen)
         finally:
             lent.close()
     assert result is not None

@@ -14,9 +14,11 @@ from tempfile import TemporaryDirectory
 from figures import Figure, show
 
 from tui_agent.trial.environment import variables
+from tui_agent.trial.folder import Folder
 from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.plan import Seed, ViewPlan, plan
 from tui_agent.trial.run import Run, RunResult
+from tui_agent.trial.rungs import runner_for
 
 TIMES = 15
 MANY = 100_000
@@ -42,7 +44,7 @@ def tree(root: Path, count: int) -> None:
 
 async def run(made: ViewPlan, *argv: str, run: Run | None = None) -> RunResult:
     chosen, _ = variables(made.root, made.places, os.environ)
-    return await (run or Run()).in_view(made, argv, chosen)
+    return await (run or Run()).alone(runner_for(made), argv, chosen)
 
 
 async def alone() -> None:
@@ -98,7 +100,7 @@ async def tested(root: Path) -> float:
     outside: list[float] = []
     for _ in range(3):
         inside.append((await run(made, *argv)).seconds)
-        outside.append((await Run().in_folder(str(root), argv)).seconds)
+        outside.append((await Run().alone(Folder(str(root)), argv, os.environ)).seconds)
     return min(inside) / min(outside)
 
 

@@ -201,13 +201,13 @@ async def test_one_that_is_stopped_before_it_runs_is_stopped(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = asyncio.Event()
-    real = Run.in_view
+    real = Run.alone
 
-    async def in_view(run: Run, *given: Any) -> RunResult:
+    async def alone(run: Run, *given: Any) -> RunResult:
         asked.set()
         return await real(run, *given)
 
-    monkeypatch.setattr(Run, "in_view", in_view)
+    monkeypatch.setattr(Run, "alone", alone)
     async with open_session(root, []) as session:
         await session.commands.views.rung()  # finding that out runs a command too
         asked.clear()

@@ -13,6 +13,7 @@ from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.on_copy import RunFolder
 from tui_agent.trial.plan import Limits, Seed, plan
 from tui_agent.trial.run import Run, RunResult
+from tui_agent.trial.rungs import runner_for
 
 Runner = Callable[..., Awaitable[RunResult]]
 
@@ -23,7 +24,7 @@ async def in_view(
     hidden = [Seed(path, "hidden") for path in HiddenFiles(str(root)).paths()]
     made = plan(root, seeds=(*seeds, *hidden), limits=limits)
     chosen, _ = variables(str(root), made.places, os.environ)
-    return await Run(timeout).in_view(made, ["/bin/sh", "-c", command], chosen)
+    return await Run(timeout).alone(runner_for(made), ["/bin/sh", "-c", command], chosen)
 
 
 async def on_a_copy(
@@ -49,7 +50,7 @@ async def _with_folder(
     made = plan(root, seeds=(*seeds, *hidden), limits=limits, isolated=isolated, folder=own.path)
     chosen, _ = variables(made.root, made.places, os.environ)
     try:
-        return await Run(timeout).in_view(made, ["/bin/sh", "-c", command], chosen)
+        return await Run(timeout).alone(runner_for(made), ["/bin/sh", "-c", command], chosen)
     finally:
         own.remove()
 

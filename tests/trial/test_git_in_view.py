@@ -22,6 +22,7 @@ from tui_agent.trial.git_objects import GitObjects
 from tui_agent.trial.on_copy import RunFolder
 from tui_agent.trial.plan import NoView, Seed, ViewPlan, plan
 from tui_agent.trial.run import Run, RunResult
+from tui_agent.trial.rungs import runner_for
 
 SECRET = "hush-4711-abcdefghij"
 IDENTITY = "GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a@b"
@@ -52,7 +53,9 @@ class Views:
     async def run(self, command: str, made: ViewPlan | None = None) -> RunResult:
         made = made or await self.planned()
         chosen, _ = variables(made.root, made.places, os.environ)
-        return await Run(60).in_view(made, ["/bin/sh", "-c", f"export {IDENTITY}; {command}"], chosen)
+        return await Run(60).alone(
+            runner_for(made), ["/bin/sh", "-c", f"export {IDENTITY}; {command}"], chosen
+        )
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.sessions import open_session
 
 from tui_agent.errors import SessionError
-from tui_agent.trial.kept import KeptLayer, key_of
+from tui_agent.trial.kept import KeptLayer, LentToRun, key_of
 from tui_agent.trial.plan import MEGABYTE, Seed, plan
-from tui_agent.trial.run import LentToRun, Run, RunResult
+from tui_agent.trial.run import Run, RunResult
+from tui_agent.trial.rungs import runner_for
 
 #: A build as make does it: made again where the source is newer. It says what it has done.
 BUILD = (
@@ -59,13 +59,12 @@ class Views:
         pending = any(seed.kind != "hidden" for seed in seeds)
         lent = self.layer.lend(key_of(seeds, self.values), self.paths, clean=not pending, command=command)
         if lent is None:
-            return await Run(30).in_view(made, ["/bin/sh", "-c", command], ENVIRON)
+            return await Run(30).alone(runner_for(made), ["/bin/sh", "-c", command], ENVIRON)
         told: asyncio.Future[set[str]] = asyncio.get_running_loop().create_future()
         told.set_result(set(ignored))
         try:
-            return await Run(30).in_view(
-                replace(made, kept=lent.folder), ["/bin/sh", "-c", command], ENVIRON, LentToRun(lent, told)
-            )
+            runner = runner_for(made, LentToRun(lent, told))
+            return await Run(30).alone(runner, ["/bin/sh", "-c", command], ENVIRON)
         finally:
             lent.close()
 

@@ -23,7 +23,7 @@ from tui_agent.trial.on_copy import RunFolder, mac_profile, sweep
 from tui_agent.trial.outside import View
 from tui_agent.trial.plan import MEGABYTE, Limits, NoView, Seed, ViewPlan, plan
 from tui_agent.trial.run import Run, RunResult
-from tui_agent.trial.rungs import WITHOUT, probe
+from tui_agent.trial.rungs import WITHOUT, probe, runner_for
 
 PROBES = Path(__file__).parents[1] / "support" / "probes.py"
 
@@ -49,7 +49,7 @@ async def on_a_copy(
     made = plan(root, seeds=(*seeds, *hidden), limits=limits, isolated="landlock", folder=own.path)
     chosen, _ = variables(made.root, made.places, os.environ)
     try:
-        return await Run(timeout).in_view(made, ["/bin/sh", "-c", command], chosen)
+        return await Run(timeout).alone(runner_for(made), ["/bin/sh", "-c", command], chosen)
     finally:
         own.remove()
 

@@ -10,6 +10,7 @@ import pytest
 from tui_agent.trial.environment import variables
 from tui_agent.trial.plan import plan
 from tui_agent.trial.run import Run, RunResult
+from tui_agent.trial.rungs import runner_for
 
 #: By manager: files with their text, where a program prints what lies beside it (`@`, its installation); links; and
 #: folders of PATH. `~` is the home, `%` a folder outside of it.
@@ -125,7 +126,7 @@ class Machine:
         environ = {"HOME": str(self.home), "PATH": ":".join(folders)}
         made = plan(self.root, environ=environ)
         chosen, _ = variables(str(self.root), made.places, environ)
-        return await Run(30).in_view(made, ["/bin/sh", "-c", command], chosen)
+        return await Run(30).alone(runner_for(made), ["/bin/sh", "-c", command], chosen)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from tui_agent.trial.environment import variables
 from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.plan import MEGABYTE, Limits, NoView, Seed, plan
 from tui_agent.trial.run import Run, RunResult
-from tui_agent.trial.rungs import Rung, probe
+from tui_agent.trial.rungs import Rung, probe, runner_for
 
 #: Our Python as a shell takes it.
 PYTHON = shlex.quote(sys.executable)
@@ -48,7 +48,7 @@ async def run(
     hidden = [Seed(path, "hidden") for path in HiddenFiles(str(root)).paths()]
     made = plan(root, seeds=(*seeds, *hidden), limits=limits)
     chosen, _ = variables(str(root), made.places, os.environ)
-    return await Run(timeout).in_view(made, ["/bin/sh", "-c", command], chosen)
+    return await Run(timeout).alone(runner_for(made), ["/bin/sh", "-c", command], chosen)
 
 
 def text(result: RunResult) -> str:
@@ -198,7 +198,9 @@ async def test_stopping_takes_half_a_second_whatever_the_command_does(root: Path
     made = plan(root)
     chosen, _ = variables(str(root), made.places, os.environ)
     running = Run(told=lambda output: started.set())
-    task = asyncio.create_task(running.in_view(made, ["/bin/bash", "-c", f"echo begun; {command}"], chosen))
+    task = asyncio.create_task(
+        running.alone(runner_for(made), ["/bin/bash", "-c", f"echo begun; {command}"], chosen)
+    )
     await asyncio.wait_for(started.wait(), 20)
     running.stop()
     result = await asyncio.wait_for(task, 20)
@@ -229,7 +231,7 @@ async def test_what_a_command_leaves_running_is_ended_and_named(root: Path) -> N
 async def test_a_program_that_is_missing_is_an_error_of_the_command(root: Path) -> None:
     made = plan(root)
     chosen, _ = variables(str(root), made.places, os.environ)
-    result = await Run().in_view(made, ["no-such-program"], chosen)
+    result = await Run().alone(runner_for(made), ["no-such-program"], chosen)
     assert result.status == 127
     assert "no-such-program" in text(result)
 
@@ -241,11 +243,12 @@ async def test_nothing_is_left_where_we_are_killed(root: Path, tmp_path: Path) -
         f"""
 import asyncio, os
 from pathlib import Path
+from tui_agent.trial.outside import View
 from tui_agent.trial.plan import plan
 from tui_agent.trial.run import Run
 print(os.getpid(), flush=True)
-asyncio.run(Run(told=lambda output: print(output.last_line(), flush=True)).in_view(
-    plan(Path({str(root)!r})), ["/bin/sh", "-c", "echo begun; exec sleep 4321"], {{"PATH": os.defpath}}))
+asyncio.run(Run(told=lambda output: print(output.last_line(), flush=True)).alone(
+    View(plan(Path({str(root)!r}))), ["/bin/sh", "-c", "echo begun; exec sleep 4321"], {{"PATH": os.defpath}}))
 """
     )
     process = await asyncio.create_subprocess_exec(
@@ -286,17 +289,18 @@ async def test_where_there_is_no_view_the_step_is_said(root: Path) -> None:
 import asyncio, os, sys
 sys.path[:0] = {sys.path!r}
 from pathlib import Path
+from tui_agent.trial.outside import View
 from tui_agent.trial.plan import NoView, plan
 from tui_agent.trial.run import Run
 try:
-    asyncio.run(Run().in_view(plan(Path({str(root)!r})), ["true"], {{}}))
+    asyncio.run(Run().alone(View(plan(Path({str(root)!r}))), ["true"], {{}}))
 except NoView as error:
     print(error)
 """
     (root / "nested.py").write_text(script)
     made = plan(root, tools=[str(Path(__file__).parents[2])])
     chosen, _ = variables(str(root), made.places, os.environ)
-    result = await Run().in_view(made, [sys.executable, "nested.py"], chosen)
+    result = await Run().alone(runner_for(made), [sys.executable, "nested.py"], chosen)
     assert text(result).startswith("new namespaces: "), text(result)
 
 
@@ -351,7 +355,7 @@ async def test_sockets_of_the_machine_are_not_there_wherever_they_are(
         assert str(home / ".local/bin") in made.binds
         chosen, _ = variables(str(root), made.places, os.environ)
         argv = [sys.executable, "try.py", *map(str, places)]
-        assert text(await Run().in_view(made, argv, chosen)) == ""
+        assert text(await Run().alone(runner_for(made), argv, chosen)) == ""
 
 
 async def test_the_environment_of_a_folder_and_its_editable_installs_see_what_is_pending(

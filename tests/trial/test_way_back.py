@@ -92,7 +92,7 @@ async def test_texts_are_kept_up_to_a_limit_and_the_rest_is_named(root: Path) ->
     grown = grown_by()
     result = await in_view(root, "for i in $(seq -w 20); do yes text | head -c 5000000 > t$i; done; rm a.txt")
     assert grown() < 20
-    kept = [one for one in result.changes if one.kept is not None]
+    kept = [one for one in result.changes if one.contents is not None]
     assert len(kept) == 13
     assert kept[0].after == (b"text\n" * 1_000_000)
     assert [one.kind for one in result.changes if one.path == "a.txt"] == ["deleted"]

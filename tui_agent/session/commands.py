@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -131,22 +130,13 @@ class CommandRuns:
             return number
 
         async def alone(run: Run) -> RunResult:
-            from tui_agent.trial.plan import NoView
+            from tui_agent.trial.rungs import runner_for
 
             if stops != self._stops:  # while the view was made ready
                 run.stop()
             keeping = None if network or background else await self.views.keeping(prepared, command, by)
-            plan = prepared.plan
-            if keeping is not None:
-                plan = dataclasses.replace(plan, kept=keeping.lent.folder)
             try:
-                try:
-                    return await run.in_view(plan, argv, prepared.variables, keeping)
-                except NoView:
-                    if keeping is None or not plan.kept:
-                        raise
-                    await asyncio.to_thread(keeping.lent.give_up)
-                    return await run.in_view(prepared.plan, argv, prepared.variables)
+                return await run.alone(runner_for(prepared.plan, keeping), argv, prepared.variables)
             finally:
                 if keeping is not None:
                     keeping.close()
@@ -244,7 +234,10 @@ class CommandRuns:
         self.views.start_scan()
 
         async def here(run: Run) -> RunResult:
-            result = await run.in_folder(root, shell(command))
+            from tui_agent.trial.environment import NO_KEYBOARD
+            from tui_agent.trial.folder import Folder
+
+            result = await run.alone(Folder(root), shell(command), {**os.environ, **NO_KEYBOARD})
             await self.views.known()  # what it printed may be a secret that only git has
             return result
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.errors import SessionError
@@ -16,8 +14,6 @@ from tui_agent.store.state import State
 from tui_agent.store.store import Store
 
 if TYPE_CHECKING:
-    from tui_agent.trial.changed import Written
-    from tui_agent.trial.outside import View
     from tui_agent.trial.run import How, Run, RunResult
 
 
@@ -36,13 +32,10 @@ class SharedView:
 
         self.key = prepared.key
         self.prepared = prepared
-        self._view: View = View(prepared.plan)
-        self._since = time.time()
+        self._view = View(prepared.plan, shared=True)
         self._users = 0
         self._starting = asyncio.Lock()
         self._open = False
-        #: What had been written when the last command ended.
-        self._seen: dict[str, Written] = {}
 
     @property
     def ended(self) -> bool:
@@ -56,26 +49,13 @@ class SharedView:
                 if not self._open:
                     await self._view.__aenter__()
                     self._open = True
-            result = await run.joining(self._view, argv, variables)
-            return await self._with_news(result)
+            return await run.within(self._view, argv, variables)
         finally:
             self._users -= 1
             if not self._users:
                 await self._view.__aexit__(None, None, None)
                 if self.prepared.folder is not None:
                     await asyncio.to_thread(self.prepared.folder.remove)
-
-    async def _with_news(self, result: RunResult) -> RunResult:
-        """The result with what was written since the last command ended."""
-        from tui_agent.trial.changed import LayerReader
-        from tui_agent.trial.run import is_full
-
-        layers = self._view.layers
-        async with LayerReader() as reader:
-            read = await reader.of_layer(layers, self.prepared.plan, self._since)
-        news = tuple(one for one in read.written if self._seen.get(one.path) != one)
-        self._seen = {one.path: one for one in read.written}
-        return replace(result, changes=news, full=is_full(layers), unread=read.unread)
 
 
 class Servers:

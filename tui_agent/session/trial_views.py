@@ -34,10 +34,9 @@ from tui_agent.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from tui_agent.trial.git_objects import GitObjects
     from tui_agent.trial.hidden import HiddenFiles
-    from tui_agent.trial.kept import KeptLayer
+    from tui_agent.trial.kept import KeptLayer, LentToRun
     from tui_agent.trial.on_copy import RunFolder
     from tui_agent.trial.plan import Seed, ViewPlan
-    from tui_agent.trial.run import LentToRun
     from tui_agent.trial.rungs import Rung
 
 #: Where it is kept how commands ran in each workspace, in the folder of sessions.
@@ -234,8 +233,7 @@ class TrialViews:
     async def keeping(self, prepared: Prepared, command: str, by: By) -> LentToRun | None:
         """The layer of builds for a view with the machine's own overlay; None where there is none to be had. What the
         model runs adds nothing to it, since checks go on from there."""
-        from tui_agent.trial.kept import MARKED, key_of
-        from tui_agent.trial.run import LentToRun
+        from tui_agent.trial.kept import MARKED, LentToRun, key_of
 
         if prepared.plan.isolated != "overlay" or self._copied or not self._settings.kept:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.trial.inside.mounts import plant
+from tui_agent.trial.outside import PACKAGE, View
 from tui_agent.trial.plan import NoView, ViewPlan
 from tui_agent.trial.tools import is_below, own_folder
 
@@ -34,6 +36,17 @@ def check() -> None:
         raise NoView(
             "bubblewrap", 0, f"it is {done.stdout.strip() or 'broken'}, and has overlays from 0.11 on"
         )
+
+
+class BubblewrapView(View):
+    """The runner of a view that bubblewrap makes; its layers are on the disk."""
+
+    async def _command(self, inner: list[str]) -> list[str]:
+        return await asyncio.to_thread(command, self.plan, PACKAGE, inner)
+
+    async def _open(self) -> None:
+        await super()._open()
+        self.layers = os.open(self.plan.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> list[str]:

@@ -22,8 +22,7 @@ from typing import IO, Any, Literal, NamedTuple, Self
 import msgspec
 
 from tui_agent.files.names import shown
-from tui_agent.trial.outside import OURS, PYTHON
-from tui_agent.trial.plan import MEGABYTE, ViewPlan
+from tui_agent.trial.plan import MEGABYTE, OURS, PYTHON, ViewPlan
 from tui_agent.trial.reading import LEFT_OUT, Budget
 
 BUDGET = Budget(
@@ -47,24 +46,12 @@ Kind = Literal["new", "changed", "deleted", "mode", "link", "special"]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptContent:
-    """The content of a file, in a file of contents."""
-
-    contents: IO[bytes] = field(compare=False, repr=False)
-    at: int = field(compare=False)
-    size: int
-
-    def read(self) -> bytes:
-        return os.pread(self.contents.fileno(), self.size, self.at)
-
-
-@dataclass(frozen=True, slots=True)
 class Written:
     """One path that a command left in another state than it found it.
 
     executable: of a regular file afterwards. target: of a link. meanwhile: the file in the folder changed since the
-    view was made, so that it is not what the command saw. kept: the content; None if there is none, or for the reason
-    in `why`. digest: of the content, also where it is not kept.
+    view was made, so that it is not what the command saw. contents: holds the content, `size` bytes
+    from `at` on; None if there is none, or for the reason in `why`. digest: of the content, also if it is not kept.
     """
 
     path: str
@@ -73,22 +60,19 @@ class Written:
     target: str = ""
     size: int = 0
     meanwhile: bool = False
-    kept: KeptContent | None = None
+    contents: IO[bytes] | None = field(default=None, compare=False, repr=False)
+    at: int = field(default=0, compare=False)
     digest: str = ""
     why: str = ""
 
     @property
     def after(self) -> bytes | None:
         """The content, read from the disk. Blocking, a moment."""
-        return None if self.kept is None else self.kept.read()
+        return None if self.contents is None else os.pread(self.contents.fileno(), self.size, self.at)
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What was found in a layer, in the order of the paths, and a sentence where that is not all there is."""
-
-    written: tuple[Written, ...] = ()
-    unread: str = ""
+#: What was found in a layer, in the order of the paths, and a sentence if that is not all there is.
+Read = tuple[tuple[Written, ...], str]
 
 
 class _Found(msgspec.Struct, frozen=True, array_like=True):
@@ -155,7 +139,7 @@ class LayerReader:
         """
         path = f"{len(plan.overlays) - 1}/u"
         if not _seeded(plan) and await asyncio.to_thread(_is_empty, path, layers, apart):
-            return Read()
+            return (), ""
         return await self._read(_Asked(path, layers, plan, since, apart=apart))
 
     async def of_copy(self, plan: ViewPlan, files: Copied, since: float) -> Read:
@@ -174,7 +158,7 @@ class LayerReader:
         except (OSError, ValueError, SyntaxError, EOFError, TypeError, msgspec.ValidationError) as error:
             why = error.strerror or "" if isinstance(error, OSError) else ""
         why = why or "the process that reads it ended before it was done"
-        return Read((), f"What was written is not listed: {why}")
+        return (), f"What was written is not listed: {why}"
 
     async def _asked(self, wanted: _Asked) -> Read:
         assert self._line is not None
@@ -255,13 +239,14 @@ def _told(contents: IO[bytes], at: int, size: int) -> Read:
     written = (
         Written(
             *(one.path, one.kind, one.executable, one.target, one.size, one.meanwhile),
-            None if one.at < 0 else KeptContent(contents, one.at, one.size),
+            None if one.at < 0 else contents,
+            one.at,
             one.digest,
             one.why,
         )
         for one in told.found
     )
-    return Read(tuple(written), _unread(told.left))
+    return tuple(written), _unread(told.left)
 
 
 def _unread(left: Mapping[str, tuple[int, list[str]]]) -> str:

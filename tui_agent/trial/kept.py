@@ -12,6 +12,7 @@ is thrown away.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import hashlib
 import marshal
@@ -22,6 +23,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -240,6 +242,24 @@ class LentLayer:
 
     def close(self) -> None:
         os.close(self.lock)
+
+
+@dataclass(frozen=True, slots=True)
+class LentToRun:
+    """The layer of builds that a view is over; `ignored` are paths in folders of `MARKED` that git ignores."""
+
+    lent: LentLayer
+    ignored: asyncio.Future[set[str]]
+
+    def close(self) -> None:
+        """Give the layer back."""
+        self.ignored.cancel()
+        self.lent.close()
+
+    async def names(self, layers: int, plan: ViewPlan) -> tuple[str, ...]:
+        """The folders that are kept."""
+        ignored = {path.partition("/")[0] for path in await self.ignored}
+        return await asyncio.to_thread(self.lent.names, layers, plan, ignored)
 
 
 def key_of(seeds: Iterable[Seed], values: Iterable[str]) -> str:

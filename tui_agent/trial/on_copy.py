@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from tui_agent.files.private import make_private
 from tui_agent.files.systems import remove_folder
+from tui_agent.trial.changed import LayerReader
 from tui_agent.trial.environment import VIRTUAL
+from tui_agent.trial.folder import Folder
+from tui_agent.trial.outside import View
 from tui_agent.trial.plan import NoView, Seed, ViewPlan
+from tui_agent.trial.run import RunResult
 from tui_agent.trial.tools import is_below, own_folder
 from tui_agent.workspace.copies import clone
 
@@ -66,6 +74,46 @@ def _remove(folder: str) -> None:
             os.chmod(inner, 0o700)
     with suppress(OSError):
         remove_folder(folder)
+
+
+class LandlockCopy(View):
+    """The runner of a copy under Landlock."""
+
+    async def __aenter__(self) -> Self:
+        self._files = await asyncio.to_thread(make_copy, self.plan)
+        await self._open()
+        return self
+
+    def _rules(self) -> dict[str, list[str]]:
+        return landlock_rules(self.plan)
+
+    async def with_changes(self, result: RunResult) -> RunResult:
+        await self.end()
+        assert self._reader is not None
+        changes, unread = await self._reader.of_copy(self.plan, self._files, self._since)
+        return replace(result, changes=changes, unread=unread)
+
+
+class MacCopy(Folder):
+    """The runner of a copy under `sandbox-exec`."""
+
+    def __init__(self, plan: ViewPlan) -> None:
+        super().__init__(plan.root)
+        self._plan = plan
+        self._since = time.time()
+
+    async def __aenter__(self) -> Self:
+        self._files = await asyncio.to_thread(make_copy, self._plan)
+        return self
+
+    async def start(self, argv: Sequence[str], variables: Mapping[str, str], output: int) -> int:
+        whole = ["/usr/bin/sandbox-exec", "-p", mac_profile(self._plan), *argv]
+        return await super().start(whole, variables, output)
+
+    async def with_changes(self, result: RunResult) -> RunResult:
+        async with LayerReader() as reader:
+            changes, unread = await reader.of_copy(self._plan, self._files, self._since)
+        return replace(result, changes=changes, unread=unread)
 
 
 def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:

@@ -7,54 +7,42 @@ import asyncio
 import marshal
 import os
 import socket
-import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from tui_agent.trial import bubblewrap
-from tui_agent.trial.on_copy import landlock_rules
-from tui_agent.trial.plan import NoView, ViewPlan
+from tui_agent.trial.changed import LayerReader, Written
+from tui_agent.trial.kept import LentToRun
+from tui_agent.trial.plan import OURS, PYTHON, NoView, ViewPlan
+from tui_agent.trial.run import Ended, Over, RunResult
 
 #: Seconds until a view that does not come up is given up; it takes 0.03.
 STARTED = 20.0
-#: The folder that holds the package: all that the program inside imports from besides Python's own library.
-OURS = str(Path(__file__).parents[2])
 _PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.trial.inside.main import main; main()"
 
-
-Over = Literal["", "memory", "processes", "keyboard"]
-
-#: What of it the program inside imports.
-_PACKAGE = tuple(f"{OURS}/tui_agent/{name}" for name in ("__init__.py", "trial/__init__.py", "trial/inside"))
-
-#: The Python behind a virtual environment, which starts quicker.
-PYTHON: str = getattr(sys, "_base_executable", sys.executable)
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A command that ended.
-
-    status: its exit status; minus the number of the signal that ended it.
-    left: names of programs that it had left running, which were ended.
-    over: "memory" or "processes" if it took more than it may, and was ended; "keyboard" if it waited for one.
-    """
-
-    status: int
-    left: tuple[str, ...] = ()
-    over: Over = ""
+#: What of the package the program inside imports.
+PACKAGE = tuple(f"{OURS}/tui_agent/{name}" for name in ("__init__.py", "trial/__init__.py", "trial/inside"))
 
 
 class View:
-    """A view while it lives: `async with View(plan) as view`. Raises `NoView` where this machine has none."""
+    """The runner of a view of its own: an overlay in namespaces, made by the program inside.
 
-    def __init__(self, plan: ViewPlan) -> None:
+    kept: the layer of builds that the view is over. shared: it stays open between commands, so that each result has the
+    changes since the one before.
+    """
+
+    def __init__(self, plan: ViewPlan, kept: LentToRun | None = None, *, shared: bool = False) -> None:
         self.plan = plan
+        self._kept = kept
+        self._shared = shared
+        self._since = time.time()
+        #: What had been written when the last command ended.
+        self._seen: dict[str, Written] = {}
+        self._reader: LayerReader | None = None
         #: Where the layers are, as `changed.py` reads them; stays readable when everything in the view has ended.
         self.layers = -1
         self._process: asyncio.subprocess.Process | None = None
@@ -65,15 +53,34 @@ class View:
         self._runs = 0
 
     async def __aenter__(self) -> Self:
+        lent = self._kept.lent if self._kept else None
+        if lent is None or not lent.folder:
+            await self._open()
+            return self
+        bare, self.plan = self.plan, replace(self.plan, kept=lent.folder)
+        try:
+            await self._open()
+        except NoView:
+            await asyncio.to_thread(lent.give_up)
+            self._kept, self.plan = None, bare
+            await self._open()
+        return self
+
+    async def _command(self, inner: list[str]) -> list[str]:
+        """The command line that starts the program inside."""
+        return inner
+
+    def _rules(self) -> dict[str, list[str]]:
+        """Landlock's rules for commands."""
+        return {}
+
+    async def _open(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._line = ours
-        command = [PYTHON, "-IS", "-c", _PROGRAM, str(theirs.fileno())]
-        if self.plan.isolated == "bubblewrap":
-            command = await asyncio.to_thread(bubblewrap.command, self.plan, _PACKAGE, command)
         with theirs, tempfile.TemporaryFile() as seeds:
-            rules = landlock_rules(self.plan) if self.plan.isolated == "landlock" else {}
-            self.plan.write(seeds, rules)
+            command = await self._command([PYTHON, "-IS", "-c", _PROGRAM, str(theirs.fileno())])
+            self.plan.write(seeds, self._rules())
             seeds.seek(0)
             socket.send_fds(ours, [b"plan"], [seeds.fileno()])
             self._process = await asyncio.create_subprocess_exec(
@@ -101,14 +108,13 @@ class View:
                 message.get("errno", 0),
                 message.get("why", "its program ended at once"),
             )
-        if self.plan.isolated == "bubblewrap":
-            self.layers = os.open(self.plan.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._reading = asyncio.create_task(self._read())
-        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._reader is not None:
+            await self._reader.__aexit__(kind, error, trace)
         await self.end()
         self.close()
 
@@ -118,29 +124,48 @@ class View:
             os.close(self.layers)
             self.layers = -1
 
-    def run(self, argv: Sequence[str], output: int, *, env: Mapping[str, str], cwd: str) -> int:
-        """Starts a command whose output goes to the descriptor `output`; its number."""
+    async def start(self, argv: Sequence[str], variables: Mapping[str, str], output: int) -> int:
         assert self._line is not None
+        if not self._shared:
+            self._reader = await LayerReader().__aenter__()
         self._runs += 1
         self._ended[self._runs] = asyncio.get_running_loop().create_future()
-        message = {"run": self._runs, "argv": list(argv), "env": dict(env), "cwd": cwd}
+        message = {"run": self._runs, "argv": list(argv), "env": dict(variables), "cwd": self.plan.root}
         socket.send_fds(self._line, [marshal.dumps(message)], [output])
         return self._runs
 
     async def ended(self, number: int) -> Ended:
-        """Waits for a command."""
         return await asyncio.shield(self._ended[number])
 
     def stop(self, number: int) -> None:
-        """Interrupts a command; 0.3 s later it and all that it started is gone."""
         if self._line is not None and not self._ended[number].done():
             with suppress(OSError):
                 self._line.send(marshal.dumps({"stop": number}))
 
+    async def with_changes(self, result: RunResult) -> RunResult:
+        if self._shared:
+            async with LayerReader() as reader:
+                return await self._read_by(reader, result)
+        assert self._reader is not None
+        await self.end()
+        return await self._read_by(self._reader, result)
+
+    async def _read_by(self, reader: LayerReader, result: RunResult) -> RunResult:
+        names = await self._kept.names(self.layers, self.plan) if self._kept else ()
+        written, unread = await reader.of_layer(self.layers, self.plan, self._since, names)
+        news = tuple(one for one in written if self._seen.get(one.path) != one)
+        self._seen = {one.path: one for one in written}
+        full = os.fstatvfs(self.layers).f_bavail == 0
+        if self._kept and names and result.how == "exit" and not full:
+            await asyncio.to_thread(self._kept.lent.keep, self.layers, self.plan, names)
+        return replace(result, changes=news, full=full, unread=unread)
+
     async def end(self) -> None:
         """Ends all that runs in the view; the layers can be read until `close`."""
         if self._line is not None:
-            asyncio.get_running_loop().remove_reader(self._line)  # its number is another's as soon as it is closed
+            asyncio.get_running_loop().remove_reader(
+                self._line
+            )  # its number is another's as soon as it is closed
             self._line.close()
             self._line = None
         if self._reading is not None:

@@ -17,10 +17,13 @@ from tui_agent.files.systems import remove_folder
 from tui_agent.files.temporary import make_temporary, sweep
 from tui_agent.store.commands import Isolated
 from tui_agent.trial import bubblewrap
+from tui_agent.trial.bubblewrap import BubblewrapView
 from tui_agent.trial.environment import variables
-from tui_agent.trial.on_copy import RunFolder
-from tui_agent.trial.plan import NoView, Seed, plan
-from tui_agent.trial.run import Run
+from tui_agent.trial.kept import LentToRun
+from tui_agent.trial.on_copy import LandlockCopy, MacCopy, RunFolder
+from tui_agent.trial.outside import View
+from tui_agent.trial.plan import NoView, Seed, ViewPlan, plan
+from tui_agent.trial.run import Run, Runner
 
 #: Names of what is not to be tried, with commas between them: for tests, and to see what is left.
 WITHOUT: Final = "TUI_AGENT_TRIAL_WITHOUT"
@@ -55,6 +58,18 @@ class Rung(Struct, frozen=True):
 
     def in_words(self) -> str:
         return f"trial runs: {WORDS[self.isolated]}" + (f" ({self.why})" if self.why else "")
+
+
+def runner_for(plan: ViewPlan, kept: LentToRun | None = None) -> Runner:
+    """A place for one command, as the plan says what keeps it apart."""
+    match plan.isolated:
+        case "bubblewrap":
+            return BubblewrapView(plan)
+        case "landlock":
+            return LandlockCopy(plan)
+        case "sandbox-exec":
+            return MacCopy(plan)
+    return View(plan, kept)
 
 
 async def probe(environ: Mapping[str, str] = os.environ, unfit: Mapping[Isolated, str] | None = None) -> Rung:
@@ -130,7 +145,7 @@ async def _why_not(isolated: Isolated) -> str:
             made = plan(parent / "work", seeds=seeds, isolated=isolated, folder=own.path)
             chosen, _ = variables(made.root, made.places, os.environ)
             words = f"cat pending && echo x > written && ! echo x 2>/dev/null > {own.path}x"
-            result = await Run(10.0).in_view(made, ["/bin/sh", "-c", words], chosen)
+            result = await Run(10.0).alone(runner_for(made), ["/bin/sh", "-c", words], chosen)
         except NoView as error:
             return _in_words(error)
         except OSError as error:
