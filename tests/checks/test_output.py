@@ -1,6 +1,7 @@
 """What real programs print on the same small project: counts, names of failures, places.
 
-`outputs/` holds one output for each; `/project` stands for the folder of the project.
+`outputs/` holds one output for each; `/project` stands for the folder of the project. Those of dotnet, nextest,
+surefire 3, JUnit 5 under gradle and phpunit 11 are written after their documents.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
     ),
     "ctest-out": (1, 1, ("wrong",), ["src/bad.c:3"]),
     "deno": (1, 1, ("is wrong",), ["deno/a_test.js:2"]),
+    "dotnet": (1, 2, ("Shop.Tests.ShopTest.Wrong", 'Shop.Tests.ShopTest.Adds(a: 1, b: -2, name: "x: y")'), []),
+    "dotnet-10": (1, 1, ("Shop.Tests.ShopTest.Wrong",), ["ShopTest.cs:9"]),
+    "dotnet-9": (1, 1, ("Shop.Tests.ShopTest.Wrong",), ["ShopTest.cs:9"]),
     "eslint": (None, 2, ("'a' is assigned a value but never used no-unused-vars",), ["ts/e.js:1"]),
     "flake8": (None, 3, ("bad.py F401 'os' imported but unused",), ["bad.py:1", "bad.py:2", "bad.py:4"]),
     "gcc": (
@@ -123,12 +127,18 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
         *(2, 3, ("shop.ShopTest > error", "shop.ShopTest > wrong", "shop.OtherTest > fails")),
         ["shop/ShopTest.java:12", "shop/ShopTest.java:9", "shop/OtherTest.java:7"],
     ),
+    "gradle-junit5": (
+        *(1, 3, ("ShopTest > wrong()", "A shop that sells > adds(int, int) > [2] 1, 3", "OtherTest > fails()")),
+        ["shop/ShopTest.java:9", "shop/ShopTest.java:15", "shop/OtherTest.java:7"],
+    ),
     "jest-broken": (2, 1, ("imp/imp.test.js Test suite failed to run",), ["imp/imp.test.js:1"]),
     "minitest-spec": (
         *(1, 3, ("A b#test_0001_does c", "TestShop#test_wrong", "TestShop#test_error")),
         ["test/test_shop.rb:15", "test/test_shop.rb:6", "shop.rb:4"],
     ),
+    "nextest": (2, 2, ("shop tests::wrong", "shop::more dies"), ["src/lib.rs:9"]),
     "nodetest-24": (4, 4, ("test/shop.test.js is wrong", "test/shop.test.js throws", "test/shop.test.js sub 1"), []),
+    "phpunit-11": (3, 2, ("ShopTest::testError", "ShopTest::testAdd#1 with data (1, 3)"), ["shop.php:4"]),
     "phpunit-verbose": (
         *(3, 4, ("ShopTest::testError", "ShopTest::testWrong", 'ShopTest::testRow with data set "c: d" (false)')),
         ["src/Shop.php:5", "tests/ShopTest.php:10", "tests/ShopTest.php:7"],
@@ -136,6 +146,9 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
     "rustc-short": (None, 2, ("src/lib.rs error[E0308]: mismatched types: expected `i32`, found `&str`",),
                     ["src/lib.rs:1"]),
     "subtests": (2, 2, ("sub/test_sub.py::T::test_s",) * 2, ["sub/test_sub.py:6"]),
+    "surefire-3": (
+        *(2, 3, ("ShopTest.adds{int, int}[2]", "ShopTest.error", "shop.ShopTest.wrong")), ["shop/ShopTest.java:9"],
+    ),
     "ty": (None, 4, ("error[invalid-explicit-return]: Return type does not match returned value bad.py",),
            ["bad.py:3"]),
     "vitest-broken": (2, 1, ("imp/imp.test.js",), ["imp/imp.test.js:2"]),

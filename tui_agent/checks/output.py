@@ -66,7 +66,8 @@ class Runner:
     `failed`, `left` (out) or `total`. Each match is one run; `adds` says whether they are added up, else the last one
     counts. failures: expressions whose groups, joined, are the name, or whose group `list` holds one
     in each line. uncounted: the same for what failed and is in no
-    count, as a file that could not be read. sign: text without which the output is another's.
+    count, as a file that could not be read. sign: text without which the output is another's; after: text behind which
+    the failures are named.
     """
 
     def __init__(
@@ -77,12 +78,13 @@ class Runner:
         uncounted: str = "",
         adds: bool = False,
         sign: str = "",
+        after: str = "",
         each: bool = False,
     ) -> None:
         """`each`: a match of `summary` is one failure and not a summary."""
         self.name = name
         self._summary, self._failures, self._uncounted = summary, failures, uncounted
-        self._adds, self._sign, self._each = adds, sign, each
+        self._adds, self._sign, self._after, self._each = adds, sign, after, each
 
     @cached_property
     def _expressions(self) -> tuple[re.Pattern[str], list[re.Pattern[str]], list[re.Pattern[str]]]:
@@ -103,7 +105,8 @@ class Runner:
         counted = [_numbers(run) for run in (runs if self._adds else runs[-1:])]
         passed = [one[0] for one in counted if one[0] is not None]
         failed = sum(one[1] for one in counted)
-        names = _names(match for pattern in failures for match in pattern.finditer(output))
+        begin = output.find(self._after)
+        names = _names(match for pattern in failures for match in pattern.finditer(output, begin))
         if len(names) > failed:  # some are said once as they fail and once in the end
             names = tuple(dict.fromkeys(names))
         more = dict.fromkeys(_names(match for pattern in uncounted for match in pattern.finditer(output)))
@@ -176,8 +179,10 @@ RUNNERS: Sequence[Runner] = (
     Runner(
         "cargo nextest",
         r"^[ \t]{0,20}Summary \[[^\]\n]{1,30}\][ \t]{1,20}(?:<N>/)?<N> tests? run: (?P<counts>[^\n]{1,200})",
-        r"^[ \t]{0,20}(?:FAIL|TIMEOUT|SIGABRT|SIGSEGV)[ \t]{1,20}\[[^\]\n]{1,30}\][ \t]{1,20}([^\n]{1,300})$",
+        r"^[ \t]{0,20}(?:TRY \d{1,3} )?(?!PASS|SKIP|SLOW|LEAK )[A-Z-]{3,12}[ \t]{1,20}\[[^\]\n]{1,30}\][ \t]{1,20}"
+        r"(?:\([^)\n]{1,30}\) )?([^\n]{1,300})$",
         adds=True,
+        after=" Summary [",
     ),
     Runner(
         "cargo",
@@ -287,15 +292,16 @@ RUNNERS: Sequence[Runner] = (
     Runner(
         "maven",
         r"^(?:\[\w{1,8}\][ \t]{1,4})?"
-        r"(?P<counts>Tests run: <N>, Failures: <N>, Errors: <N>(?:, Skipped: <N>)?)[ \t]{0,4}$",
-        r"^\[ERROR\][ \t]{2,8}([\w$.]{1,200}\.[\w$]{1,200})(?=[:(»]| »)",
+        r"(?P<counts>Tests run: <N>, Failures: <N>, Errors: <N>(?:, (?:Skipped|Flakes): <N>){0,2})[ \t]{0,4}$",
+        r"^\[ERROR\][ \t]{2,8}([\w$.]{1,200}\.[\w$]{1,200}(?:\{[^}\n]{0,200}\}\[\d{1,9}\])?)(?=[:(»]| »)",
+        r"^\[ERROR\] ([\w$.]{1,300})\n\[ERROR\][ \t]{1,8}Run 1:",
         r"^[ \t]{2,8}(\w{1,200}\([\w$.]{1,200}\))(?=:)",
         adds=True,
     ),
     Runner(
         "gradle",
         r"^(?P<counts><N> tests? completed, <N> failed[^\n]{0,60})$",
-        r"^([\w$.]{1,200} > [^\n]{1,300}) FAILED$",
+        r"^(?:Gradle Test [^\n>]{1,100} > ){0,2}([^\n>]{1,200} > [^\n]{1,300}) FAILED$",
         adds=True,
     ),
     Runner(
@@ -306,13 +312,20 @@ RUNNERS: Sequence[Runner] = (
     Runner(
         "dotnet",
         r"^(?:Failed|Passed|Skipped)![ \t]{1,4}- Failed:[ \t]{0,20}(?P<failed><N>), Passed:[ \t]{0,20}(?P<passed><N>),",
-        r"^[ \t]{1,8}Failed ([\w.$(),\" ]{1,300}?) \[[^\]\n]{1,30}\]$",
+        r"^[ \t]{1,8}Failed (\S[^\n]{0,300}?) \[[^\]\n]{1,30}\]$",
+        adds=True,
+    ),
+    Runner(
+        "dotnet 9",
+        r"^(?:Test summary: |[ \t]{1,4})(?P<counts>total: <N>,?\s{1,4}failed: <N>,?\s{1,4}succeeded: <N>)",
+        r"^[ \t]{2,12}(\S[^\n]{0,300}?) \([\d.]{1,12}m?s\): ",
+        r"^failed (\S[^\n]{0,300}?) \([^)\n]{1,30}\)$",
         adds=True,
     ),
     Runner(
         "vstest",
         r"^Total tests: (?P<total><N>)\n(?P<counts>(?:[ \t]{1,20}[A-Z][a-z]{3,10}: <N>\n?){1,4})",
-        r"^[ \t]{1,8}Failed ([\w.$(),\" ]{1,300}?) \[[^\]\n]{1,30}\]$",
+        r"^[ \t]{1,8}Failed (\S[^\n]{0,300}?) \[[^\]\n]{1,30}\]$",
     ),
     Runner(
         "swift",
