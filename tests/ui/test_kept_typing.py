@@ -23,7 +23,6 @@ NO_WORK = {
     "dialogs/chooser.py": "words to choose by",
     "dialogs/context.py": "read only",
     "dialogs/models.py": "a key, which goes to the keyring",
-    "dialogs/sessions.py": "words to choose by",
     "panes/plan.py": "one path, chosen for a question",
     "panes/subtasks.py": "words to look for",
     "editor/find_bar.py": "words to look for; what replaces them is kept",

@@ -3,137 +3,107 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 from textual import events
 from textual.app import App
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, Static
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.first_runs import FirstResult
 from tui_agent.session.session import Session
 from tui_agent.settings.schema import CheckCommand
-from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.form import Form
 from tui_agent.ui.editor.kept_text import KeptInput
 from tui_agent.ui.sink import label, plain
-from tui_agent.ui.widgets.lines import Line, Lined, Piece
+from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
 #: Letters of a name that a check gets from its command.
 MOST_OF_NAME = 40
 _INKS = {"passed": "done", "failed": "warning", "missing": "muted", "ended": "warning"}
-_KEYS = "Space tick  a all  e edit  n new  s slow  t try all on the folder as it is"
 
 
-class ChecksDialog(Dialog[None], inherit_bindings=False):
+class ChecksDialog(Form[None]):
     """Nothing of the project runs before the key that tries the checks."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", show=False, priority=True),
-        Binding("f2,ctrl+enter,ctrl+g", "keep", show=False, priority=True),
-        Binding("enter", "keep", show=False),
-        Binding("space", "tick", show=False),
-        Binding("a", "tick_all", show=False),
-        Binding("e", "edit", show=False),
-        Binding("n", "new", show=False),
-        Binding("s", "slow", show=False),
-        Binding("t", "attempt", show=False),
-    ]
+    ID = "check_list"
     DEFAULT_CSS = """
     ChecksDialog {
-        align: center top; background: $background 40%;
-        & > Vertical {
-            width: 110; max-width: 96%; height: auto; max-height: 80%;
-            margin-top: 2; background: $overlay; padding: 1 2;
-        }
-        & .title { height: 1; color: $accent; text-style: bold; }
+        & > Vertical { width: 110; max-height: 80%; margin-top: 2; }
         & Rows { height: auto; min-height: 3; max-height: 16; margin: 1 0; }
-        & KeptInput { border: none; height: 1; padding: 0; margin: 0 0 1 0; background: $background; display: none; }
-        & .said { height: auto; max-height: 4; color: $muted; }
+        & KeptInput { padding: 0; background: $background; display: none; }
+        & .hint { max-height: 4; }
         &.-writing KeptInput { display: block; }
     }
     """
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
+        super().__init__(f"Checks in {session.workspace.root.name}")
         self._session = session
         self._checks: dict[str, CheckCommand] = {}
-        self._ticked: set[str] = set()
         #: What the checks found, by their commands; the command that is tried now, and the name that is edited.
         self._attempts: dict[str, FirstResult] = {}
         self._trying = self._editing = ""
 
-    def compose(self) -> Iterable[Widget]:
-        with Vertical():
-            yield Static(
-                label(f"Checks in {self._session.workspace.root.name}"), classes="title", markup=False
+    def body(self) -> Iterable[Widget]:
+        yield Rows()
+        yield KeptInput(compact=True, select_on_focus=False)
+
+    def hint(self) -> Content:
+        if self._writing:
+            return label(
+                self.keys_for(("answer.accept", "keep the command"), ("dialog.close", "leave it as it was"))
             )
-            yield Rows()
-            yield KeptInput(compact=True, select_on_focus=False)
-            yield Static("", classes="said", markup=False)
+        names = {"tick": "tick", "tick_all": "all"}
+        ticks = self.keys_for(*((f"ticks.{name}", words) for name, words in names.items()), gap="  ")
+        names = {"edit": "edit", "new": "new", "slow": "slow", "attempt": "try all on the folder as it is"}
+        edits = self.keys_for(*((f"check_list.{name}", words) for name, words in names.items()), gap="  ")
+        leave = "stop trying" if self._trying else "decide later"
+        go = "run the ticked ones on every proposal" if self.ticked else "run none here"
+        ends = self.keys_for(("answer.accept", go), ("dialog.close", leave), gap="  ")
+        return plain(f"{ticks}  {edits}\n{ends}")
 
     def on_mount(self) -> None:
         self.query_one(Rows).focus()
-        self._show()
+        self.draw()
         self.fill(self._load())
 
     async def _load(self) -> None:
         listed = await asyncio.to_thread(self._session.checks.listed)
         self._checks = {one.check.name: one.check for one in listed}
-        self._ticked = {one.check.name for one in listed if one.accepted}
-        self._show()
+        self.ticked = {one.check.name for one in listed if one.accepted}
+        self.draw()
+        for name in ("", *self._checks):
+            if f"check {name}" in self._session.state.input.typed:
+                self._write(name, self._checks[name].command if name else "")
 
     # ── what runs ────────────────────────────────────────────────────────────────────────────────────────
 
-    def on_lined_marked(self, event: Lined.Marked) -> None:
-        event.stop()
-        self._tick(event.key)
-
-    def on_lined_chosen(self, event: Lined.Chosen) -> None:
-        event.stop()
-        self._tick(event.key)
-
-    def action_tick(self) -> None:
-        self._tick(self.query_one(Rows).cursor)
-
-    def _tick(self, name: str) -> None:
-        if name:
-            self._ticked ^= {name}
-            self._show()
-
-    def action_tick_all(self) -> None:
-        """All of them; none where all are."""
-        self._ticked = set() if self._ticked == set(self._checks) else set(self._checks)
-        self._show()
+    def tickable(self) -> Collection[str]:
+        return self._checks
 
     def action_slow(self) -> None:
         """A slow one runs by key, and before changes are applied without one."""
         if name := self.query_one(Rows).cursor:
             check = self._checks[name]
             self._checks[name] = replace(check, slow=not check.slow)
-            self._show()
+            self.draw()
 
-    def action_keep(self) -> None:
+    async def action_keep(self) -> None:
         if self._writing:
             self._keep_command()
-            return
-        chosen = [check for name, check in self._checks.items() if name in self._ticked]
-        self.run_worker(self._accept(chosen), group="accept", exclusive=True)
-
-    async def _accept(self, chosen: list[CheckCommand]) -> None:
-        try:
-            await self._session.checks.accept(chosen)
-        except TuiAgentError as error:
-            self._say(str(error), "$error")
         else:
-            self.dismiss(None)
+            self.run_worker(super().action_keep(), group="accept", exclusive=True)
 
-    def action_leave(self) -> None:
+    async def keep(self) -> None:
+        await self._session.checks.accept(
+            [check for name, check in self._checks.items() if name in self.ticked]
+        )
+
+    def action_close(self) -> None:
         if self._writing:
             self._end_writing()
         elif self._trying:
@@ -154,24 +124,24 @@ class ChecksDialog(Dialog[None], inherit_bindings=False):
     def _end_attempts(self) -> None:
         self.workers.cancel_group(self, "attempts")
         self._trying = ""
-        self._show()
+        self.draw()
 
     async def _attempt_all(self) -> None:
         for check in list(self._checks.values()):
             self._trying = check.command
-            self._show()
+            self.draw()
             try:
                 found = await self._session.checks.attempt(check)
             except TuiAgentError as error:
                 self._trying = ""
-                self._show()
-                self._say(str(error), "$error")
+                self.draw()
+                self.say(plain(str(error), "$error"))
                 return
             self._attempts[check.command] = found
             if found.state == "missing":
-                self._ticked.discard(check.name)
+                self.ticked.discard(check.name)
         self._trying = ""
-        self._show()
+        self.draw()
 
     # ── commands ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -194,23 +164,19 @@ class ChecksDialog(Dialog[None], inherit_bindings=False):
         line.value = line.keep_at(self._session, f"check {name}", command)
         line.cursor_position = len(line.value)
         line.focus()
-        self._say()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._keep_command()
+        self.say()
 
     def _keep_command(self) -> None:
         command, name = self.query_one(KeptInput).value.strip(), self._editing
         if not command:
-            self._say("Write a command, or leave it with Esc", "$warning")
+            self.say(plain("Write a command, or leave it with Esc", "$warning"))
             return
         if name:
             self._checks[name] = replace(self._checks[name], command=command)
         else:
             name = self._name_for(command)
             self._checks[name] = CheckCommand(name, command)
-        self._ticked.add(name)
+        self.ticked.add(name)
         self._end_writing()
         self.query_one(Rows).move_to(name)
 
@@ -228,20 +194,20 @@ class ChecksDialog(Dialog[None], inherit_bindings=False):
         self.query_one(KeptInput).give_up()
         self.remove_class("-writing")
         self.query_one(Rows).focus()
-        self._show()
+        self.draw()
 
     # ── the look ─────────────────────────────────────────────────────────────────────────────────────────
 
     def needs_content(self, event: events.Event) -> bool:
         return not self._checks and super().needs_content(event)
 
-    def _show(self) -> None:
+    def draw(self) -> None:
         rows = [self._row(check) for check in self._checks.values()]
         self.query_one(Rows).set_rows(rows or [Row("", Line((Piece("None found: n adds one", "muted"),)))])
-        self._say()
+        self.say()
 
     def _row(self, check: CheckCommand) -> Row:
-        ticked = check.name in self._ticked
+        ticked = check.name in self.ticked
         left = (
             Piece("[x] " if ticked else "[ ] ", "accent" if ticked else "muted"),
             Piece(f"{check.name}: ", "" if ticked else "muted"),
@@ -257,17 +223,6 @@ class ChecksDialog(Dialog[None], inherit_bindings=False):
         else:
             right = tuple(Piece(f"  {word}", "muted") for word in slow)
         return Row(check.name, Line(left, right), marked=True)
-
-    def _say(self, words: str = "", ink: str = "") -> None:
-        """Say this, or else what the keys do."""
-        if not words:
-            if self._writing:
-                words = "Enter keep the command   Esc leave it as it was"
-            else:
-                leave = "Esc stop trying" if self._trying else "Esc decide later"
-                go = "run the ticked ones on every proposal" if self._ticked else "run none here"
-                words = f"{_KEYS}\nEnter {go}  {leave}"
-        self.query_one(".said", Static).update(plain(words, ink))
 
 
 async def choose_checks(app: App[object], session: Session) -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from textual import events
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
 from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.sink import label
+from tui_agent.ui.sink import label, parts
 
 MOST = 200
+_ON_ROWS = ("chooser.choose", "chooser.up", "chooser.down", "chooser.page_up", "chooser.page_down")
 
 
 def room_of(width: int) -> int:
@@ -32,32 +30,21 @@ class ChooserRow(NamedTuple):
 
 
 class _Typed(Input):
-    """What is typed. As long as that is nothing, a key of `answers` chooses its value at once."""
-
-    def __init__(self, placeholder: str, answers: Mapping[str, str]) -> None:
-        super().__init__(placeholder=placeholder, compact=True)
-        self._answers = answers
+    """What is typed. As long as that is nothing, the key for yes answers at once."""
 
     def on_key(self, event: events.Key) -> None:
-        if not self.value and event.key in self._answers:
-            event.stop()
-            event.prevent_default()
-            self.screen.dismiss(self._answers[event.key])
+        chooser = self.screen
+        if not self.value and isinstance(chooser, Chooser) and chooser.means(event, "chooser.yes"):
+            chooser.action_yes(event)
 
 
-class Chooser(Dialog[str | None], inherit_bindings=False):
+class Chooser(Dialog[Any]):
     """Gives the value of the chosen row, or None. `rows` makes them for what is typed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
+    ID = "chooser"
     DEFAULT_CSS = """
     Chooser {
-        align: center top; background: $background 40%;
-        & > Vertical {
-            width: 92; max-width: 94%; height: auto; max-height: 70%;
-            margin-top: 3; background: $overlay; padding: 1 2;
-        }
-        & Static { height: 1; color: $accent; text-style: bold; }
-        & .hint { color: $muted; text-style: none; }
+        & > Vertical { width: 92; max-width: 94%; max-height: 70%; margin-top: 3; }
         & Input { border: none; height: 1; padding: 0; margin: 0 0 1 0; background: $overlay; }
         & OptionList {
             border: none; height: auto; max-height: 100%;
@@ -79,42 +66,41 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         first: Callable[[], str] | None = None,
         most: int = MOST,
         hint: Callable[[str], Content] | None = None,
-        answers: Mapping[str, str] = MappingProxyType({}),
+        yes: str = "",
     ) -> None:
-        """`getting` gets what `rows` needs: they are made again when it is done. `seen` is told the value that the
-        cursor is on. `first` gives the value that it begins on, where that is not the first; `most` rows are made at
-        once. `hint` gives the line above the rows for the value that the cursor is on ("" if there is none). A key of
-        `answers` chooses its value as long as nothing is typed.
+        """`to_type` says what can be typed, with `{choose}` and `{yes}` for these keys. `getting` gets what `rows`
+        needs: they are made again when it is done. `seen` is called with the value that the cursor is on. `first`
+        gives the value that it begins on, if that is not the first; `most` rows are made at once. `hint` gives the line
+        above the rows for the value that the cursor is on ("" if there is none). `yes` is the value that the key for
+        yes chooses as long as nothing is typed.
 
         Rows beyond the `most` first are made when the cursor gets there.
 
         `following` takes what is to be called when the rows may be others, and returns how to end that.
         """
-        super().__init__()
+        super().__init__(title)
         self._following = following
         self._seen = seen
         self._first = first
         self._most = most
-        self._hint = hint
+        self._facts_of = hint
         self._unfollow: Callable[[], None] | None = None
         self._getting = getting
-        self._title = title
         self._make = rows
         self._to_type = to_type
-        self._answers = answers
+        self._yes = yes
         self._all: Sequence[ChooserRow] = ()
         self._rows: list[ChooserRow] = []
 
-    def compose(self) -> Iterable[Widget]:
-        with Vertical():
-            yield Static(label(self._title), markup=False)
-            yield _Typed(self._to_type, self._answers)
-            if self._hint is not None:
-                yield Static("", classes="hint", markup=False)
-            yield OptionList(markup=False, compact=True)
+    def body(self) -> Iterable[Widget]:
+        keys = {name: self.key(f"chooser.{name}") for name in ("choose", "yes")}
+        yield _Typed(placeholder=self._to_type.format(**keys), compact=True)
+        if self._facts_of is not None:
+            yield Static("", classes="facts", markup=False)
+        yield OptionList(markup=False, compact=True)
 
     def on_mount(self) -> None:
-        self._narrow("")
+        self.narrow("")
         if self._getting is not None:
             self.fill(self._get(self._getting))
         if self._following is not None:
@@ -138,19 +124,16 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
 
     async def _get(self, getting: Coroutine[Any, Any, object]) -> None:
         await getting
-        self._narrow(self.query_one(Input).value)
+        self.narrow(self.query_one(Input).value)
 
     def needs_content(self, event: events.Event) -> bool:
-        moves = isinstance(event, events.Key) and event.key in ("enter", "up", "down", "pageup", "pagedown")
-        return moves or isinstance(event, events.MouseEvent)
-
-    def retitle(self, title: str) -> None:
-        self.query_one(Static).update(label(title))
+        return self.means(event, *_ON_ROWS) or isinstance(event, events.MouseEvent)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self._narrow(event.value)
+        self.narrow(event.value)
 
-    def _narrow(self, words: str) -> None:
+    def narrow(self, words: str) -> None:
+        """Make the rows for these words, with the cursor on the first that it begins on."""
         self._all = self._make(words)
         self._show(list(self._all[: self._most]))
         first = self._first() if self._first is not None and not words else None
@@ -177,8 +160,8 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         return self._rows[at].value if at is not None and at < len(self._rows) else ""
 
     def show_hint(self) -> None:
-        if self._hint is not None:
-            self.query_one(".hint", Static).update(self._hint(self.value))
+        if self._facts_of is not None:
+            self.query_one(".facts", Static).update(self._facts_of(self.value))
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_index == len(self._rows) - 1 < len(self._all) - 1:
@@ -187,24 +170,36 @@ class Chooser(Dialog[str | None], inherit_bindings=False):
         if self._seen is not None and event.option_index < len(self._rows):
             self._seen(self._rows[event.option_index].value)
 
-    def on_input_submitted(self) -> None:
-        self._choose(self.query_one(OptionList).highlighted)
-
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self._choose(event.option_index)
+        self.choose(event.option_index)
 
-    def _choose(self, at: int | None) -> None:
+    def choose(self, at: int | None) -> None:
+        """Close with the value of a row."""
         self.dismiss(self._rows[at].value if at is not None and at < len(self._rows) else None)
 
-    def on_key(self, event: events.Key) -> None:
-        options = self.query_one(OptionList)
-        moves = {
-            "up": options.action_cursor_up,
-            "down": options.action_cursor_down,
-            "pageup": options.action_page_up,
-            "pagedown": options.action_page_down,
-        }
-        if event.key in moves:
-            event.stop()
-            event.prevent_default()
-            moves[event.key]()
+    def action_choose(self) -> None:
+        self.choose(self.query_one(OptionList).highlighted)
+
+    def action_yes(self, event: events.Key | None = None) -> None:
+        if self._yes:
+            if event is not None:
+                event.stop()
+                event.prevent_default()
+            self.dismiss(self._yes)
+
+    def action_move(self, how: str) -> None:
+        getattr(self.query_one(OptionList), f"action_{how}")()
+
+
+def question(
+    title: str,
+    answers: Mapping[str, str],
+    *,
+    below: Iterable[str] = (),
+    to_type: str = "{choose} chooses",
+    yes: str = "",
+) -> Chooser:
+    """Asks for one of some answers: gives its key, "" or None if nothing is to be done. `below` are further lines."""
+    rows = [ChooserRow(value, label(words)) for value, words in answers.items()]
+    rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in below]
+    return Chooser(title, lambda _: rows, to_type, yes=yes)

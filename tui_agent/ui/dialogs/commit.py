@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Collection, Iterable
 
 from textual import events
 from textual.app import App
-from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Container
+from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.git.client import ChangedFile, CommitPlan
 from tui_agent.session.session import Session
-from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.form import Form
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.editor.kept_text import KeptArea
 from tui_agent.ui.editor.writing_area import WritingArea
@@ -32,30 +31,22 @@ PLACE = "commit"
 _WORDS = {"?": "new", "A": "new", "D": "deleted"}
 
 
-class CommitDialog(Dialog[None], inherit_bindings=False):
+class CommitDialog(Form[None]):
     """What was applied is ticked, and nothing else; the message is drafted for what is ticked then."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", show=False, priority=True),
-        Binding("f2,ctrl+enter,ctrl+g", "commit", show=False, priority=True),
-        Binding("tab", "go(1)", show=False, priority=True),
-        Binding("shift+tab", "go(-1)", show=False, priority=True),
-        Binding("space,enter", "tick", show=False),
-        Binding("a", "tick_all", show=False),
-        Binding("h", "hooks", show=False),
-        Binding("d", "draft", show=False),
-    ]
+    ID = "commit"
+    HINT_ON_TOP = True
+    asks_twice = True
+    keeps = "commit"
     DEFAULT_CSS = """
     CommitDialog {
-        align: center top; background: $background 40%;
-        & > Vertical { width: 96%; height: 94%; margin-top: 1; background: $overlay; padding: 0 2; }
-        & .title { height: 1; color: $accent; text-style: bold; }
+        & > Vertical { width: 96%; height: 94%; max-height: 94%; padding: 0 2; }
         & #what { height: 1fr; layout: vertical; margin-top: 1; }
         & Rows { height: auto; max-height: 6; min-height: 2; }
         & DiffView { height: 1fr; margin-top: 1; }
         & .hooks { height: 1; color: $muted; }
         & WritingArea { height: 4; margin-top: 1; padding: 0 1; }
-        & .said { height: auto; max-height: 4; color: $muted; }
+        & .hint { max-height: 4; }
         &.-beside {
             & #what { layout: horizontal; }
             & WritingArea { height: 7; }
@@ -66,31 +57,40 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
     """
 
     def __init__(self, session: Session) -> None:
-        super().__init__()
+        super().__init__("Commit")
         self._session = session
         self._plan = CommitPlan()
-        self._ticked: set[str] = set()
-        self._runs_hooks = False
-        #: The message as it was drafted, whether leaving what was written was asked for, and whether git is at it.
-        self._drafted = ""
-        self._leaving = self._committing = False
+        self._runs_hooks = self._committing = False
 
-    def compose(self) -> Iterable[Widget]:
-        with Vertical():
-            yield Static("Commit", classes="title", markup=False)
-            yield Static("", classes="said", markup=False)  # on top, where no notice lies over it
-            with Container(id="what"):
-                yield Rows()
-                yield DiffView()
-            yield Static("", classes="hooks", markup=False)
-            yield KeptArea("", soft_wrap=True, tab_behavior="focus", placeholder="message")
+    def body(self) -> Iterable[Widget]:
+        with Container(id="what"):
+            yield Rows()
+            yield DiffView()
+        yield Static("", classes="hooks", markup=False)
+        yield KeptArea("", soft_wrap=True, tab_behavior="focus", placeholder="message")
+
+    def hint(self) -> Content:
+        if not self.query(Rows) or not self.query_one(Rows).has_focus:
+            what = (
+                ("form.keep", "commit"),
+                ("fields.next", "files, diff, message"),
+                ("dialog.close", "leave"),
+            )
+            return label(self.keys_for(*what))
+        hooks = [("commit.hooks", "hooks")] if self._plan.hooks else []
+        return label(
+            self.keys_for(
+                *(("ticks.tick", "tick"), ("ticks.tick_all", "all"), *hooks, ("commit.draft", "draft")),
+                *(("form.keep", "commit"), ("fields.next", "next"), ("dialog.close", "leave")),
+                gap="  ",
+            )
+        )
 
     def on_mount(self) -> None:
         self.query_one(".hooks").display = False
         area = self.query_one(KeptArea)
         area.text = area.keep_at(self._session, PLACE)
         area.focus()
-        self._say()
         self.fill(self._load())
 
     def on_resize(self, event: events.Resize) -> None:
@@ -107,16 +107,16 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
             await self._session.notice(str(error), "error")
             self.dismiss(None)
             return
-        self._ticked = {file.path for file in self._plan.files if file.applied}
-        self._show_files()
+        self.ticked = {file.path for file in self._plan.files if file.applied}
+        self.draw()
         self._show_diff()
-        if self._ticked:
+        if self.ticked:
             self.action_draft()
         else:
             self.query_one(Rows).focus()
 
     def on_descendant_focus(self) -> None:
-        self._say()
+        self.say()
 
     # ── what goes in ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -124,43 +124,24 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
         event.stop()
         self._show_diff()
 
-    def on_lined_marked(self, event: Lined.Marked) -> None:
-        event.stop()
-        self._tick(event.key)
-
-    def on_lined_chosen(self, event: Lined.Chosen) -> None:
-        event.stop()
-        self._tick(event.key)
-
     def on_click(self, event: events.Click) -> None:
         if isinstance(event.widget, Static) and event.widget.has_class("hooks"):
             self.action_hooks()
 
-    def action_tick(self) -> None:
-        self._tick(self.query_one(Rows).cursor)
-
-    def action_tick_all(self) -> None:
-        """All of them; none where all are."""
-        every = set(self._plan.paths)
-        self._ticked = set() if self._ticked == every else every
-        self._show_files()
+    def tickable(self) -> Collection[str]:
+        return self._plan.paths
 
     def action_hooks(self) -> None:
         if self._plan.hooks:
             self._runs_hooks = not self._runs_hooks
-            self._show_files()
+            self.draw()
 
-    def action_go(self, step: int) -> None:
+    def action_next_field(self, step: int) -> None:
         places: list[Widget] = [self.query_one(Rows), self.query_one(DiffView), self.query_one(WritingArea)]
         at = next((index for index, place in enumerate(places) if place.has_focus), 0)
         places[(at + step) % len(places)].focus()
 
-    def _tick(self, path: str) -> None:
-        if path:
-            self._ticked ^= {path}
-            self._show_files()
-
-    def _show_files(self) -> None:
+    def draw(self) -> None:
         plan, rows = self._plan, list[Row]()
         if applied := [file for file in plan.files if file.applied]:
             rows += [_heading("Applied here"), *map(self._row, applied)]
@@ -170,16 +151,16 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
             rows.append(_heading(f"and {counted(plan.more, 'more file')}"))
         self.query_one(Rows).set_rows(rows)
         branch = self._session.state.workspace.branch or "HEAD"
-        files = counted(len(self._ticked), "file")
-        self.query_one(".title", Static).update(label(f"Commit {files} to {branch}"))
+        files = counted(len(self.ticked), "file")
+        self.retitle(f"Commit {files} to {branch}")
         hooks = self.query_one(".hooks", Static)
         hooks.display = bool(plan.hooks)
         words = f"{_box(self._runs_hooks)} run hooks, programs of the repository: {', '.join(plan.hooks)}"
         hooks.update(label(words, "$warning" if self._runs_hooks else ""))
-        self._say()
+        self.say()
 
     def _row(self, file: ChangedFile) -> Row:
-        ticked = file.path in self._ticked
+        ticked = file.path in self.ticked
         letter = file.mark.strip()[:1]
         staged = "staged" if file.mark[0] not in " ?" else ""
         words = " · ".join(filter(None, (_WORDS.get(letter, "changed"), staged)))
@@ -204,46 +185,31 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
 
     def action_draft(self) -> None:
         """Let the model write the message for what is ticked, in the place of one that it wrote."""
-        if self._ticked and self.query_one(WritingArea).text == self._drafted:
-            self.run_worker(self._draft(self._plan.of(self._ticked)), group="draft", exclusive=True)
+        if self.ticked and self.query_one(WritingArea).text == self.before:
+            self.run_worker(self._draft(self._plan.of(self.ticked)), group="draft", exclusive=True)
 
     async def _draft(self, plan: CommitPlan) -> None:
-        self._say("Asking the model for a message…")
+        self.say(label("Asking the model for a message…"))
         try:
             message = await self._session.review.draft_commit(plan)
         except ModelError as error:
-            self._say(f"{error.what}; write the message yourself", "$warning")
+            self.say(plain(f"{error.what}; write the message yourself", "$warning"))
             return
         except TuiAgentError as error:
-            self._say(str(error), "$warning")
+            self.say(plain(str(error), "$warning"))
             return
         area = self.query_one(KeptArea)
-        if area.text == self._drafted:
-            self._drafted = message
+        if area.text == self.before:
+            self.before = message
             area.keep_at(self._session, PLACE, message)
             area.text = message
-        self._say()
+        self.say()
 
-    def on_text_area_changed(self) -> None:
-        if self._leaving:
-            self._leaving = False
-            self._say()
-
-    def action_leave(self) -> None:
-        """What was written would be lost: that takes a second press."""
-        area = self.query_one(KeptArea)
-        if self._leaving or area.text == self._drafted:
-            area.give_up()
-            self.dismiss(None)
-        else:
-            self._leaving = True
-            self._say("Esc again drops what you wrote   F2 commit", "$warning")
-
-    def action_commit(self) -> None:
+    async def action_keep(self) -> None:
         if self._plan.files and not self._committing:
-            plan = self._plan.of(self._ticked, hooks=self._runs_hooks)
+            plan = self._plan.of(self.ticked, hooks=self._runs_hooks)
             self._committing, ended = True, asyncio.Event()
-            self._say("Committing…")
+            self.say(label("Committing…"))
             ask(self.app, self._session, self._commit(self.query_one(WritingArea).text, plan, ended))
             self.fill(ended.wait())
 
@@ -254,22 +220,13 @@ class CommitDialog(Dialog[None], inherit_bindings=False):
         except TuiAgentError as error:
             if self.app.screen is not self:
                 raise
-            self._say(str(error), "$error")
+            self.say(plain(str(error), "$error"))
         else:
             self._session.chat.set_typed(PLACE, "")
             self.dismiss(None)
         finally:
             self._committing = False
             ended.set()
-
-    def _say(self, words: str = "", ink: str = "") -> None:
-        """Say this, or else what the keys do where the focus is."""
-        if not words:
-            words = "Ctrl+G commit   Tab files, diff, message   Esc leave"
-            if self.query_one(Rows).has_focus:
-                hooks = "  h hooks" if self._plan.hooks else ""
-                words = f"Space tick  a all{hooks}  d draft  Ctrl+G commit  Tab next  Esc leave"
-        self.query_one(".said", Static).update(plain(words, ink))
 
 
 async def commit(app: App[object], session: Session) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import ClassVar
 
 from textual.app import App
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import OptionList, Static, TextArea
@@ -31,13 +29,13 @@ PARTS = ("system", "instructions", "files", "history", "reply")
 Row = tuple[tuple[str, str], ...]
 
 
-class ContextView(Dialog[None], inherit_bindings=False):
+class ContextView(Dialog[None]):
     """Scrolls; Esc, `q` or Enter closes it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss(None)", show=False)]
+    ID = "context"
     DEFAULT_CSS = """
     ContextView {
-        align: center middle; background: $background 40%;
+        align: center middle;
         & > VerticalScroll {
             width: 100; max-width: 96%; height: 90%;
             background: $overlay; padding: 1 2; scrollbar-size-vertical: 1;
@@ -125,15 +123,13 @@ def _timeline(touches: tuple[Touch, ...]) -> Iterator[Row]:
         yield (("  none yet", "$muted"),)
 
 
-class SentView(Dialog[None], inherit_bindings=False):
+class SentView(Dialog[None]):
     """The requests in a list, the newest chosen; below, what the chosen one added, and the answer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
     DEFAULT_CSS = """
     SentView {
-        align: center middle; background: $background 40%;
-        & > Vertical { width: 94%; height: 90%; background: $overlay; padding: 1 2; }
-        & Static { height: 1; color: $accent; text-style: bold; }
+        align: center middle;
+        & > Vertical { width: 94%; height: 90%; margin-top: 0; }
         & OptionList { border: none; height: auto; max-height: 8; background: $overlay; padding: 0; }
         & OptionList > .option-list--option-highlighted { background: $accent-surface; color: $text; text-style: none; }
         & TextArea { border: none; height: 1fr; margin: 1 0 0 0; }
@@ -145,11 +141,9 @@ class SentView(Dialog[None], inherit_bindings=False):
         self._sent = sent
         self._exchanges: Sequence[Exchange] = ()
 
-    def compose(self) -> Iterable[Widget]:
-        with Vertical():
-            yield Static(markup=False)
-            yield OptionList(markup=False, compact=True)
-            yield TextArea("", read_only=True, soft_wrap=True, compact=True)
+    def body(self) -> Iterable[Widget]:
+        yield OptionList(markup=False, compact=True)
+        yield TextArea("", read_only=True, soft_wrap=True, compact=True)
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
@@ -157,7 +151,7 @@ class SentView(Dialog[None], inherit_bindings=False):
 
     async def _get(self) -> None:
         self._exchanges = await self._sent()
-        self.query_one(Static).update(label(f"Sent to the model: {counted(len(self._exchanges), 'request')}"))
+        self.retitle(f"Sent to the model: {counted(len(self._exchanges), 'request')}")
         options = self.query_one(OptionList)
         options.set_options([label(_head(one)) for one in self._exchanges])
         options.highlighted = len(self._exchanges) - 1 if self._exchanges else None

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Coroutine, Iterable
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import events
 from textual.await_complete import AwaitComplete
+from textual.containers import Vertical
+from textual.content import Content
 from textual.css.query import NoMatches
 from textual.screen import ModalScreen, ScreenResultType
+from textual.widget import Widget
+from textual.widgets import Static
 from textual.worker import Worker
 
+from tui_agent.ui.keys.views import DIALOGS, view_bindings
+from tui_agent.ui.sink import label
 from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
 
 if TYPE_CHECKING:
@@ -22,11 +29,71 @@ AT_MOST = 1.0
 
 
 class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], inherit_bindings=False):
-    """It is opened at once and filled when its content is there; keys that depend on the content wait for it."""
+    """A title, what `body` yields, and a line that says what the keys do. It is opened at once and filled when its
+    content is there; keys that depend on the content wait for it.
 
-    def __init__(self) -> None:
+    `ID` names its tables of keys (`keys.views.DIALOGS`).
+    """
+
+    ID: ClassVar[str] = ""
+    #: Whether the line about the keys is above the body, where no notice lies over it.
+    HINT_ON_TOP: ClassVar[bool] = False
+    BINDINGS = view_bindings(*DIALOGS[ID])
+    DEFAULT_CSS = """
+    Dialog {
+        align: center top; background: $background 40%;
+        & > Vertical {
+            width: 120; max-width: 96%; height: auto; max-height: 90%;
+            margin-top: 1; background: $overlay; padding: 1 2;
+        }
+        & .title { height: 1; color: $accent; text-style: bold; }
+        & .hint { height: auto; color: $muted; }
+    }
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if "ID" in cls.__dict__:
+            cls.BINDINGS = view_bindings(*DIALOGS[cls.ID])
+        super().__init_subclass__(**{"inherit_bindings": "ID" not in cls.__dict__, **kwargs})
+
+    def __init__(self, heading: str = "") -> None:
         super().__init__(lambda: not cast("Host", self.app).keyboard.at_rest)
+        self._heading = heading
         self._filling: set[asyncio.Future[None]] = set()
+
+    def compose(self) -> Iterable[Widget]:
+        with Vertical():
+            yield Static(label(self._heading), classes="title", markup=False)
+            hint = [] if (words := self.hint()) is None else [Static(words, classes="hint", markup=False)]
+            parts = (hint, self.body()) if self.HINT_ON_TOP else (self.body(), hint)
+            yield from chain.from_iterable(parts)
+
+    def body(self) -> Iterable[Widget]:
+        """What is between the title and the line about the keys."""
+        return ()
+
+    def hint(self) -> Content | None:
+        """What the keys do now; None if the dialog has no such line."""
+        return None
+
+    def retitle(self, words: str) -> None:
+        self.query_one(".title", Static).update(label(words))
+
+    def say(self, words: Content | str = "") -> None:
+        """Show this in the place of what the keys do, or that again."""
+        self.query_one(".hint", Static).update(words or self.hint() or "")
+
+    def keys_for(self, *told: tuple[str, str], gap: str = "   ") -> str:
+        """`n p hunk   Esc cancel` for `("preview.next_hunk preview.previous_hunk", "hunk"), …`."""
+        shown = cast("Host", self.app).keys.shown
+        return gap.join(f"{' '.join(map(shown, names.split()))} {words}" for names, words in told)
+
+    def means(self, event: events.Event, *names: str) -> bool:
+        """Whether the event is a key of one of these."""
+        return isinstance(event, events.Key) and cast("Host", self.app).keys.means(event.key, *names)
+
+    def action_close(self) -> None:
+        self.dismiss(None)
 
     def fill(self, call: Coroutine[Any, Any, object]) -> None:
         """Get something to show. A later call takes the place of one that is not done."""
@@ -61,7 +128,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
 
     def needs_content(self, event: events.Event) -> bool:
         """Whether what this event does depends on what the dialog is getting to show."""
-        return not isinstance(event, events.Key) or event.key != "escape"
+        return not self.means(event, "dialog.close")
 
     def busy(self, event: events.Event) -> asyncio.Future[None] | None:
         """What the keyboard waits for before it hands the event to this dialog."""

@@ -6,11 +6,10 @@ import asyncio
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import events
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -69,27 +68,19 @@ async def log_in(app: Host, session: Session, value: str) -> str:
     return chosen.suggestion
 
 
-class LoginDialog(Dialog[bool], inherit_bindings=False):
+class LoginDialog(Dialog[bool]):
     """Shows the steps of a login; gives whether it was approved."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(False)", show=False),
-        Binding("c", "copy('code')", show=False),
-        Binding("u", "copy('page')", show=False),
-        Binding("r", "again", show=False),
-    ]
+    ID = "login"
     DEFAULT_CSS = """
     LoginDialog {
-        align: center top; background: $background 40%;
-        & > Vertical { width: 76; max-width: 94%; height: auto; margin-top: 3; background: $overlay; padding: 1 2; }
-        & .title { height: 1; color: $accent; text-style: bold; }
+        & > Vertical { width: 76; max-width: 94%; margin-top: 3; }
         & .steps { height: auto; margin: 1 0; }
-        & .hint { height: auto; color: $muted; }
     }
     """
 
     def __init__(self, chosen: LoginService, store: LoginStore) -> None:
-        super().__init__()
+        super().__init__(f"Log in to {chosen.title}")
         self._service = chosen
         self._store = store
         self._pasted: asyncio.Queue[str] = asyncio.Queue()
@@ -97,11 +88,11 @@ class LoginDialog(Dialog[bool], inherit_bindings=False):
         self._shown: dict[str, str] = {}
         self._failed = False
 
-    def compose(self) -> Iterable[Widget]:
-        with Vertical():
-            yield Static(label(f"Log in to {self._service.title}"), classes="title", markup=False)
-            yield Static(label("Asking for a code …"), classes="steps", markup=False)
-            yield Static(label("Esc cancels"), classes="hint", markup=False)
+    def body(self) -> Iterable[Widget]:
+        yield Static(label("Asking for a code …"), classes="steps", markup=False)
+
+    def hint(self) -> Content:
+        return label(self.keys_for(("dialog.close", "cancels")))
 
     def on_mount(self) -> None:
         self.action_again(first=True)
@@ -111,7 +102,7 @@ class LoginDialog(Dialog[bool], inherit_bindings=False):
         if first or self._failed:
             self._failed = False
             self._shown, self._pasted = {}, asyncio.Queue()
-            self._say("Asking for a code …")
+            self._show(label("Asking for a code …"))
             self.run_worker(self._log_in(), group="login", exclusive=True)
 
     def action_copy(self, what: str) -> None:
@@ -142,34 +133,33 @@ class LoginDialog(Dialog[bool], inherit_bindings=False):
                             self.dismiss(True)
         except TuiAgentError as error:
             self._failed = True
-            self._say(f"{error.what}: {error.remedy}", "r tries again   Esc closes", "$error")
+            self._show(label(f"{error.what}: {error.remedy}", "$error"))
+            self.say(label(self.keys_for(("login.again", "tries again"), ("dialog.close", "closes"))))
 
     def _show_code(self, code: str, url: str, seconds: float) -> None:
-        self.query_one(".steps", Static).update(
+        self._show(
             parts(
                 "1. Open ",
                 (url, "$accent"),
                 "\n2. Enter the code ",
                 (code, "bold $accent"),
                 f"\n\nWaiting for the approval. The code is valid for {seconds / 60:.0f} minutes.",
-            )
+            ),
+            ("login.copy_code", "copies the code"),
+            ("login.copy_page", "copies the address"),
         )
-        self._hint("c copies the code   u copies the address   Esc cancels")
 
     def _show_page(self, url: str) -> None:
-        self.query_one(".steps", Static).update(
+        self._show(
             parts(
                 "Open ",
                 (url, "$accent"),
                 "\n\nWaiting for the browser to come back. If it is on another machine, paste here the address that "
                 "it ends at.",
-            )
+            ),
+            ("login.copy_code", "copies the address"),
         )
-        self._hint("c copies the address   Esc cancels")
 
-    def _say(self, words: str, hint: str = "Esc cancels", style: str = "") -> None:
-        self.query_one(".steps", Static).update(label(words, style))
-        self._hint(hint)
-
-    def _hint(self, words: str) -> None:
-        self.query_one(".hint", Static).update(label(words))
+    def _show(self, steps: Content, *keys: tuple[str, str]) -> None:
+        self.query_one(".steps", Static).update(steps)
+        self.say(label(self.keys_for(*keys, ("dialog.close", "cancels"))))

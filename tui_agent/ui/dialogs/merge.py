@@ -4,73 +4,55 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.widget import Widget
-from textual.widgets import Static
 
 from tui_agent.edits.hunks import diff_of
 from tui_agent.edits.merge import ConflictView, Side, settled
-from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.preview import Preview
 from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.diff.conflict_view import ConflictLines
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.panes.review_body import ConflictChoices
-from tui_agent.ui.sink import counted, label
+from tui_agent.ui.sink import counted
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 
-class Merge(Dialog[ConflictChoices | None], inherit_bindings=False):
+class Merge(Preview[ConflictChoices | None]):
     """Gives what was chosen, once that is all; None where the person leaves it.
 
     What differs is shown as a diff that turns the person's text into the merge, with the disk's side where there is
     something to choose; these places are shown first.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss(None)", show=False),
-        Binding("1", "take('yours')", show=False),
-        Binding("2", "take('theirs')", show=False),
-        Binding("3", "take('both')", show=False),
-        Binding("e", "edit", show=False),
-        Binding("n", "step(1)", show=False),
-        Binding("p", "step(-1)", show=False),
-        Binding("v", "turn", show=False),
-        Binding("enter", "merge", show=False, priority=True),
-    ]
-    DEFAULT_CSS = """
-    Merge {
-        align: center top; background: $background 40%;
-        & > Vertical { width: 120; max-width: 96%; height: 90%; margin-top: 1; background: $overlay; padding: 1 2; }
-        & .title { height: 1; color: $accent; text-style: bold; }
-        & .hint { height: auto; color: $muted; }
-        & DiffView, & ConflictLines { height: 1fr; }
-    }
-    """
+    ID = "merge"
+    DEFAULT_CSS = "Merge ConflictLines { height: 1fr; }"
 
     def __init__(self, view: ConflictView, yours: str, session: Session) -> None:
-        super().__init__()
+        self._choices = ConflictChoices(view)
+        count = self._choices.count
+        about = f"{counted(count, 'conflict')} to settle" if count else "what the disk adds to yours"
+        super().__init__(f"{view.path}: {about}")
         self._session = session
         self._yours = yours
-        self._choices = ConflictChoices(view)
-        self._hunk = 0
         #: Whether the diff is shown.
-        self._diff = not view.conflicts
+        self._in_diff = not view.conflicts
+        step, cancel = "preview.next_hunk preview.previous_hunk", ("dialog.close", "cancel")
+        self.told = (("answer.accept", "merge"), (step, "hunk"), cancel)
+        if count:
+            sides = (("merge.yours", "yours"), ("merge.theirs", "theirs"), ("merge.both", "both"))
+            self.told = (
+                *(*sides, ("merge.edit", "by hand"), (step, "conflict")),
+                *(("merge.turn", "the difference"), cancel),
+            )
 
-    def compose(self) -> Iterable[Widget]:
-        view, count = self._choices.view, self._choices.count
-        about = f"{counted(count, 'conflict')} to settle" if count else "what the disk adds to yours"
-        with Vertical():
-            yield Static(label(f"{view.path}: {about}"), classes="title", markup=False)
-            yield ConflictLines()
-            yield DiffView()
-            choose = "1 yours   2 theirs   3 both   e by hand   n p conflict   v the difference   Esc cancel"
-            hint = choose if count else "Enter merge   n p hunk   Esc cancel"
-            yield Static(label(hint), classes="hint", markup=False)
+    def body(self) -> Iterable[Widget]:
+        yield ConflictLines()
+        yield DiffView()
 
     def on_mount(self) -> None:
         self.fill(self._show())
@@ -78,55 +60,58 @@ class Merge(Dialog[ConflictChoices | None], inherit_bindings=False):
     async def _show(self) -> None:
         view = self._choices.view
         merged = settled(view.regions, ["theirs"] * self._choices.count)
-        diff = await asyncio.to_thread(diff_of, view.path, self._yours, merged)
-        shown = self.query_one(DiffView)
-        await shown.get_ready(diff)
-        shown.show_undecided(diff, 0)
-        self._draw()
+        await self.show_diff(await asyncio.to_thread(diff_of, view.path, self._yours, merged))
 
-    def _draw(self) -> None:
-        diff, places = self.query_one(DiffView), self.query_one(ConflictLines)
-        diff.display, places.display = self._diff, not self._diff
-        (diff if self._diff else places).focus()
-        if not self._diff:
+    def draw(self) -> None:
+        places = self.query_one(ConflictLines)
+        self.view.display, places.display = self._in_diff, not self._in_diff
+        (self.view if self._in_diff else places).focus()
+        super().draw()
+        if not self._in_diff:
             places.show_conflict(self._choices.view, self._choices.chosen, self._choices.place)
 
     def action_turn(self) -> None:
         if self._choices.count:
-            self._diff = not self._diff
-            self._draw()
+            self._in_diff = not self._in_diff
+            self.draw()
 
-    def action_step(self, step: int) -> None:
-        diff = self.query_one(DiffView)
-        if not self._diff and self._choices.step(step):
-            self._draw()
-        elif self._diff and diff.shown is not None and diff.shown.diff.hunks:
-            self._hunk = max(0, min(self._hunk + step, len(diff.shown.diff.hunks) - 1))
-            diff.show_diff(diff.shown.diff, (), self._hunk)
+    def action_hunk(self, step: int) -> None:
+        if self._in_diff:
+            super().action_hunk(step)
+        elif self._choices.step(step):
+            self.draw()
 
     def action_take(self, side: Side) -> None:
-        if not self._diff:
+        if not self._in_diff:
             self._choices.take(side)
             self._chosen()
 
     def action_edit(self) -> None:
-        if not self._diff:
+        if not self._in_diff:
             about = f"{self._choices.view.path}: conflict {self._choices.place + 1} of {self._choices.count}"
-            kept = (self._session, f"merge:{self._choices.view.path}:{self._choices.place}")
-            self.app.push_screen(TextDialog(about, self._choices.draft, kept=kept), self._wrote)
+            place = f"merge:{self._choices.view.path}:{self._choices.place}"
+            wrote = partial(self._wrote, place)
+            self.app.push_screen(TextDialog(about, self._choices.draft, kept=(self._session, place)), wrote)
 
-    def _wrote(self, text: str | None) -> None:
+    def write_again(self, place: int) -> None:
+        """Open the text of this conflict, counted from 0, which is kept."""
+        if 0 <= place < self._choices.count:
+            self._choices.place = place
+            self.action_edit()
+
+    def _wrote(self, place: str, text: str | None) -> None:
         if text is not None:
             self._choices.write(text)
+            self._session.chat.set_typed(place, text)  # until the merge is in the editor
             self._chosen()
 
     def _chosen(self) -> None:
         if self._choices.decided:
             self.dismiss(self._choices)
         else:
-            self._draw()
+            self.draw()
 
-    def action_merge(self) -> None:
+    def action_keep(self) -> None:
         if not self._choices.count:
             self.dismiss(self._choices)
 
@@ -136,4 +121,4 @@ class Merge(Dialog[ConflictChoices | None], inherit_bindings=False):
         if event.side:
             self.action_take(cast("Side", event.side))
         else:
-            self._draw()
+            self.draw()

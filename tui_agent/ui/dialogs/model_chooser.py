@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input
 
@@ -25,20 +24,15 @@ if TYPE_CHECKING:
 WIDTH, BESIDE, MOST = 120, 5, 100
 
 
-class ModelChooser(Chooser, inherit_bindings=False):
+class ModelChooser(Chooser):
     """Gives the value of a row: the name of a model, or what `others` has for the words. ← and → change the effort of
     the model that the cursor is on; Ctrl+R asks the providers again."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *Chooser.BINDINGS,
-        Binding("left", "change_effort(-1)", show=False, priority=True),
-        Binding("right", "change_effort(1)", show=False, priority=True),
-        Binding("ctrl+r", "ask_again", show=False, priority=True),
-    ]
+    ID = "model_list"
     DEFAULT_CSS = """
     ModelChooser {
         & > Vertical { width: 120; max-height: 90%; margin-top: 1; }
-        & .hint { height: auto; min-height: 2; max-height: 4; margin: 0 0 1 0; }
+        & .facts { height: auto; min-height: 2; max-height: 4; margin: 0 0 1 0; }
     }
     """
 
@@ -83,7 +77,7 @@ class ModelChooser(Chooser, inherit_bindings=False):
             self._looked = True
             self._refresh()
             if self._waits:
-                self._choose(0)
+                self.choose(0)
 
         await asyncio.gather(kept(), find())
 
@@ -101,9 +95,9 @@ class ModelChooser(Chooser, inherit_bindings=False):
         self._follow()
         self.show_hint()
 
-    def _choose(self, at: int | None) -> None:
+    def choose(self, at: int | None) -> None:
         if self._looked or self._models.name or at or self.query_one(Input).value.strip():
-            super()._choose(at)
+            super().choose(at)
         self._waits = not self._looked
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -156,7 +150,10 @@ class ModelChooser(Chooser, inherit_bindings=False):
     def _facts(self, value: str) -> Content:
         """The facts of the model that the cursor is on, the keys, and what went wrong."""
         offer = self._by_name.get(value)
-        keys = self._effort_hint(value), parts("Ctrl+R asks the providers again")
+        keys = (
+            self._effort_hint(value),
+            parts(self.keys_for(("model_list.ask_again", "asks the providers again"))),
+        )
         lines = [
             label(about(offer, self._width) if offer else "").truncate(self._width, ellipsis=True),
             Content("   ").join([words for words in keys if words]),
@@ -196,7 +193,11 @@ class ModelChooser(Chooser, inherit_bindings=False):
             return Content()
         effort = self.effort(name)
         shown = in_short(effort, self._models.level(effort, name)) or effort
-        return parts("effort ", (f"‹ {shown} ›", "$accent"), "   ← → change it")
+        return parts(
+            "effort ",
+            (f"‹ {shown} ›", "$accent"),
+            f"   {self.keys_for(('model_list.less_effort model_list.more_effort', 'change it'))}",
+        )
 
     def _with_levels(self, value: str) -> str:
         """The model of a row; "" if there is none, or its provider takes no levels."""

@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.model import keyring
 from tui_agent.model.providers import Provider, all_providers
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
-from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.form import Form
 from tui_agent.ui.dialogs.login import LOGIN, choose_login, log_in, login_rows
 from tui_agent.ui.dialogs.model_chooser import ModelChooser
 from tui_agent.ui.host import Choice, Host
@@ -124,7 +123,7 @@ async def _try_and_keep(app: Host, session: Session, name: str) -> None:
             ChooserRow("save", label("Save as default, for every new session")),
             ChooserRow("", label("Use it for this session only")),
         ]
-        match await app.push_screen_wait(Chooser(title, lambda _, rows=rows: rows, "Enter chooses")):
+        match await app.push_screen_wait(Chooser(title, lambda _, rows=rows: rows, "{choose} chooses")):
             case "test":
                 try:
                     title, tried = f"{name} works: {await session.models.test()}", True
@@ -150,37 +149,31 @@ def _model_of(value: str) -> str:
     return next((it.suggestion for it in all_providers() if value == _PROVIDER + it.name), "")
 
 
-class KeyDialog(Dialog[str | None], inherit_bindings=False):
-    """Asks for a provider's key, which is not shown; gives it, or None where the person leaves it."""
+class KeyDialog(Form[str | None]):
+    """Asks for a provider's key, which is not shown; gives it, or None if the person leaves it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", show=False)]
+    ID = "key"
     DEFAULT_CSS = """
     KeyDialog {
-        align: center top; background: $background 40%;
-        & > Vertical { width: 76; max-width: 94%; height: auto; margin-top: 3; background: $overlay; padding: 1 2; }
-        & .title { height: 1; color: $accent; text-style: bold; }
-        & .hint { height: auto; color: $muted; }
+        & > Vertical { width: 76; max-width: 94%; margin-top: 3; }
         & Input { border: none; height: 1; padding: 0; margin: 1 0; background: $surface-raised; }
     }
     """
 
     def __init__(self, provider: Provider, kept: bool) -> None:
-        super().__init__()
-        self._provider = provider
+        super().__init__(f"A key for {provider.name} ({provider.keys[0]})")
         self._kept = kept
 
-    def compose(self) -> Iterable[Widget]:
-        where = "by the system's keyring" if self._kept else "for this run only, and written nowhere"
-        with Vertical():
-            title = f"A key for {self._provider.name} ({self._provider.keys[0]})"
-            yield Static(label(title), classes="title", markup=False)
-            yield Input(password=True, placeholder="paste it here", compact=True)
-            yield Static(
-                label(f"It is kept {where}.   Enter uses it   Esc cancels"), classes="hint", markup=False
-            )
+    def body(self) -> Iterable[Widget]:
+        yield Input(password=True, placeholder="paste it here", compact=True)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip() or None)
+    def hint(self) -> Content:
+        where = "by the system's keyring" if self._kept else "for this run only, and written nowhere"
+        keys = self.keys_for(("answer.accept", "uses it"), ("dialog.close", "cancels"))
+        return label(f"It is kept {where}.   {keys}")
+
+    async def keep(self) -> str | None:
+        return self.query_one(Input).value.strip() or None
 
 
 def provider_rows(words: str, environment: Mapping[str, str]) -> list[ChooserRow]:

@@ -41,11 +41,11 @@ async def answer_permission(app: App[object], session: Session) -> None:
 
     while True:
         title = f"{question.tool} {question.shown}".strip() + ": allow it?"
-        hint = "Enter allows it once; or type why not, and it is not allowed"
-        keys: dict[str, str] = {}
+        hint = "{choose} allows it once; or type why not, and it is not allowed"
+        yes = ""
         if not question.tool:  # no reason is asked for, so that a letter is an answer
-            title, hint, keys = question.words, "y goes on, Enter chooses", {"y": "once"}
-        chosen = await app.push_screen_wait(Chooser(title, rows, hint, answers=keys))
+            title, hint, yes = question.words, "{yes} goes on, {choose} chooses", "once"
+        chosen = await app.push_screen_wait(Chooser(title, rows, hint, yes=yes))
         if chosen == _ALL:
             await app.push_screen_wait(
                 TextDialog("Exactly this would be done", question.preview, keep="back")

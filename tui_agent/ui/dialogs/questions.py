@@ -14,9 +14,9 @@ from tui_agent.errors import AnswerNeeded, PasteTooLong, TuiAgentError
 from tui_agent.files.git_folder import Entries
 from tui_agent.log.cleanup import Cleaned, clean, readable, used
 from tui_agent.settings import trust
-from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
+from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow, question
 from tui_agent.ui.host import Choice, Host
-from tui_agent.ui.sink import label, parts
+from tui_agent.ui.sink import label
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -26,14 +26,14 @@ async def may_run_here(app: App[object], session: Session, command: str) -> bool
     """Whether a command may run in the real folder, where what it writes stays; asked until it is always allowed."""
     if session.commands.may_run_here():
         return True
-    rows = [
-        ChooserRow("", label("No, leave it in the prompt")),
-        ChooserRow("once", label("Run it once")),
-        ChooserRow("always", label(f"Always run it in {session.workspace.root.name}")),
-    ]
+    answers = {
+        "": "No, leave it in the prompt",
+        "once": "Run it once",
+        "always": f"Always run it in {session.workspace.root.name}",
+    }
     title = f"Run in the real folder, where what it writes stays: {command}"
-    question = Chooser(title, lambda _: rows, "y runs it once, Enter chooses", answers={"y": "once"})
-    chosen = await app.push_screen_wait(question)
+    asked = question(title, answers, to_type="{yes} runs it once, {choose} chooses", yes="once")
+    chosen = await app.push_screen_wait(asked)
     if chosen == "always":
         try:
             await asyncio.to_thread(session.commands.allow_here)
@@ -51,12 +51,14 @@ async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> boo
         await run()
     except AnswerNeeded as needed:
         yes = "Run it, and do not ask about others like it in this session" if needed.once else "Run it once"
-        rows = [ChooserRow("", label("No, leave it")), ChooserRow("yes", label(yes))]
-        rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in wrap(needed.how, 68)]
-        question = Chooser(
-            f"Run {needed.command}", lambda _: rows, "y runs it, Enter chooses", answers={"y": "yes"}
+        asked = question(
+            f"Run {needed.command}",
+            {"": "No, leave it", "yes": yes},
+            below=wrap(needed.how, 68),
+            to_type="{yes} runs it, {choose} chooses",
+            yes="yes",
         )
-        if not await app.push_screen_wait(question):
+        if not await app.push_screen_wait(asked):
             return False
         await run(allowed=True)
     return True
@@ -65,12 +67,11 @@ async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> boo
 async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) -> dict[str, str]:
     """Offer to save what was pasted as files; the path of each, by the line that was written in its place."""
     each = "it" if len(refused.lines) == 1 else "each"
-    rows = [
-        ChooserRow("", label("Leave it in the prompt")),
-        ChooserRow("save", label(f"Save {each} as a file of the workspace, and name that in the message")),
-    ]
-    rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in wrap(refused.remedy, 68)]
-    if not await app.push_screen_wait(Chooser(refused.what, lambda _: rows, "Enter chooses")):
+    answers = {
+        "": "Leave it in the prompt",
+        "save": f"Save {each} as a file of the workspace, and name that in the message",
+    }
+    if not await app.push_screen_wait(question(refused.what, answers, below=wrap(refused.remedy, 68))):
         return {}
     try:
         return {line: await session.chat.save_paste(line) for line in refused.lines}
@@ -107,7 +108,7 @@ async def ask_for_trust(app: Host, session: Session) -> None:
         seen[:], found[:] = [entry], trust_rows(standing, filters, list(entry.files))
 
     choice = await app.push_screen_wait(
-        Chooser("Trust this workspace with what it brings?", lambda _: found, "Enter chooses", get())
+        Chooser("Trust this workspace with what it brings?", lambda _: found, "{choose} chooses", get())
     )
     if not choice:
         return
@@ -177,7 +178,9 @@ async def clean_up(app: App[object], session: Session) -> None:
         size = await asyncio.to_thread(used, data)
         chooser.retitle(f"{readable(size)} of {readable(limit)} kept for undo and resume")
 
-    chooser = Chooser("Kept for undo and resume", lambda _: storage_rows(size, limit), "Enter chooses", get())
+    chooser = Chooser(
+        "Kept for undo and resume", lambda _: storage_rows(size, limit), "{choose} chooses", get()
+    )
     choice = await app.push_screen_wait(chooser)
     if not choice:
         return
@@ -212,13 +215,10 @@ async def give_back(app: App[object], session: Session, change: Change) -> None:
     if change.state != "conflict" or rival is None:
         await session.notice(f"{change.path} is not a conflict of two sub-tasks, so neither can get it back")
         return
-    rows = [
-        ChooserRow(task, label(f"{task} does its part again, on top of the other"))
-        for task in dict.fromkeys((*change.tasks, *rival.tasks))
-    ]
-    chosen = await app.push_screen_wait(
-        Chooser(f"Give the conflict in {change.path} back to", lambda _: rows, "Enter chooses")
-    )
+    tasks = {
+        task: f"{task} does its part again, on top of the other" for task in (*change.tasks, *rival.tasks)
+    }
+    chosen = await app.push_screen_wait(question(f"Give the conflict in {change.path} back to", tasks))
     if not chosen:
         return
     try:

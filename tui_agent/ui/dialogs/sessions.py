@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from textual import events, on, work
 from textual.app import App
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
@@ -21,8 +20,7 @@ from tui_agent.log import catalog
 from tui_agent.log.catalog import SORTS, FoundLine, Sort, list_sessions, sorted_by
 from tui_agent.log.directory import SessionEntry
 from tui_agent.log.fork import fork
-from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
-from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow, question
 from tui_agent.ui.host import Choice, Host, Reopen
 from tui_agent.ui.sink import counted, label, parts, plain
 
@@ -65,60 +63,58 @@ def _turn_row(line: FoundLine) -> ChooserRow:
     return ChooserRow(str(line.turn), parts((f"turn {line.turn:>3}  ", "$muted"), words))
 
 
-HINTS = (
-    "Enter opens · Ctrl+T all folders · Ctrl+O sort · Ctrl+R rename · Ctrl+G fork · Ctrl+L delete · Esc back"
-)
-
-
-class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
+class SessionPicker(Chooser):
     """Gives the session that is to be opened, or None."""
 
-    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", show=False),
-        Binding("f2,ctrl+r", "rename", show=False),
-        Binding("f3,ctrl+t", "everywhere", show=False),
-        Binding("f4,ctrl+o", "sort", show=False),
-        Binding("f6,ctrl+g", "fork", show=False),
-        Binding("f9,ctrl+l", "delete", show=False),
-    ]
+    ID = "session_list"
+    DEFAULT_CSS = """
+    SessionPicker {
+        align: center middle;
+        & > Vertical { width: 90%; height: 84%; max-width: 90%; max-height: 84%; margin-top: 0; }
+        & .hint { color: $faint; }
+        & Horizontal { height: 1fr; margin: 0 0 1 0; }
+        & OptionList { width: 3fr; height: 1fr; }
+        & #preview { width: 2fr; height: 1fr; padding: 0 0 0 2; color: $text; }
+    }
+    """
 
     def __init__(self, data: Path, workspace: Path, current: str = "") -> None:
-        super().__init__()
+        super().__init__("", self._rows_of, "words that were said, or a file's name", first=self._at_first)
         self._data = data
         self._workspace = workspace
         self._current = current
         self._everywhere = False
         self._sort: Sort = SORTS[0]
-        self._entries: list[SessionEntry] = []
+        self._entries: dict[str, SessionEntry] = {}
+        #: The session that the cursor was on before others were listed.
+        self._before = ""
 
-    def compose(self) -> Iterable[Widget]:
-        with Vertical():
-            yield Static("", id="picker-title", markup=False)
-            yield Input(placeholder="words that were said, or a file's name", compact=True)
-            with Horizontal():
-                yield OptionList(markup=False, compact=True)
-                yield Static("", id="preview", markup=False)
-            yield Static(label(HINTS), id="picker-hints", markup=False)
+    def body(self) -> Iterable[Widget]:
+        typed, options = super().body()
+        yield typed
+        with Horizontal():
+            yield options
+            yield Static("", id="preview", markup=False)
+
+    def hint(self) -> Content:
+        words = {"everywhere": "all folders", **{name: name for name in ("sort", "rename", "fork", "delete")}}
+        own = ((f"session_list.{name}", said) for name, said in words.items())
+        keys = (("chooser.choose", "opens"), *own, ("dialog.close", "back"))
+        return label(self.keys_for(*keys, gap=" · "))
 
     def on_mount(self) -> None:
         self._look()
 
     @property
-    def options(self) -> OptionList:
-        return self.query_one(OptionList)
-
-    @property
     def entry(self) -> SessionEntry | None:
         """The session under the cursor."""
-        at = self.options.highlighted
-        return self._entries[at] if at is not None and at < len(self._entries) else None
+        return self._entries.get(self.value)
 
     # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def needs_content(self, event: events.Event) -> bool:
-        moves = isinstance(event, events.Key) and not event.is_printable and event.key != "escape"
-        return moves or isinstance(event, events.MouseEvent)
+        moves = isinstance(event, events.Key) and not event.is_printable
+        return (moves and not self.means(event, "dialog.close")) or isinstance(event, events.MouseEvent)
 
     def _look(self) -> None:
         self.fill(self._list())
@@ -130,24 +126,28 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
         entries = await asyncio.to_thread(list_sessions, self._data, where, words)
         if not self.query(OptionList):
             return  # it was closed meanwhile
-        self._show(sorted_by(entries, self._sort)[:MOST], len(entries))
-
-    def _show(self, entries: list[SessionEntry], count: int) -> None:
-        before = self.entry
-        self._entries = entries
-        self.options.set_options([_row(entry, self._everywhere, self._current) for entry in entries])
-        # to open the one that is open would do nothing
-        others = (n for n, entry in enumerate(entries) if entry.id != self._current)
-        stays = (n for n, entry in enumerate(entries) if before and entry.id == before.id)
-        at = next(stays, next(others, 0))
-        self.options.highlighted = at if entries else None
-        where = "everywhere" if self._everywhere else "of this workspace"
-        title = (
-            f"{counted(count, 'session')} {where}, by {self._sort}" if entries else f"No such session {where}"
+        self._before = self.value
+        self._entries = {entry.id: entry for entry in sorted_by(entries, self._sort)[:MOST]}
+        self.narrow("")
+        scope = "everywhere" if self._everywhere else "of this workspace"
+        self.retitle(
+            f"{counted(len(entries), 'session')} {scope}, by {self._sort}"
+            if entries
+            else f"No such session {scope}"
         )
-        self.query_one("#picker-title", Static).update(label(title))
         if not entries:
             self.query_one("#preview", Static).update("")
+
+    def _rows_of(self, _: str) -> list[ChooserRow]:
+        return [
+            ChooserRow(name, _row(entry, self._everywhere, self._current))
+            for name, entry in self._entries.items()
+        ]
+
+    def _at_first(self) -> str:
+        """To open the one that is open would do nothing."""
+        others = (name for name in self._entries if name != self._current)
+        return self._before if self._before in self._entries else next(others, "")
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self) -> None:
@@ -163,28 +163,11 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def on_input_changed(self) -> None:
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
         self._look()
 
-    def on_input_submitted(self) -> None:
-        self._open()
-
-    def on_option_list_option_selected(self) -> None:
-        self._open()
-
-    def on_key(self, event: events.Key) -> None:
-        moves = {
-            "up": self.options.action_cursor_up,
-            "down": self.options.action_cursor_down,
-            "pageup": self.options.action_page_up,
-            "pagedown": self.options.action_page_down,
-        }
-        if event.key in moves:
-            event.stop()
-            event.prevent_default()
-            moves[event.key]()
-
-    def _open(self) -> None:
+    def choose(self, at: int | None) -> None:
         if self.entry:
             self.dismiss(Choice(self.entry.id))
 
@@ -220,12 +203,9 @@ class SessionPicker(Dialog[Choice | None], inherit_bindings=False):
     async def action_delete(self) -> None:
         if self.entry:
             entry = self.entry
-            rows = [
-                ChooserRow("", label("No, keep it")),
-                ChooserRow("delete", label("Yes, delete it for good")),
-            ]
-            question = Chooser(f"Delete “{entry.title[:50]}”?", lambda _: rows, "")
-            if await self.app.push_screen_wait(question) == "delete":
+            answers = {"": "No, keep it", "delete": "Yes, delete it for good"}
+            asked = question(f"Delete “{entry.title[:50]}”?", answers, to_type="")
+            if await self.app.push_screen_wait(asked) == "delete":
                 await self._change(catalog.delete(self._data, entry.id))
 
     async def _change(self, change: Awaitable[None]) -> None:
@@ -252,12 +232,8 @@ def naming(name: str) -> Chooser:
 
 def elsewhere(session: str, what: str) -> Chooser:
     """Asks what to do about a session that another process has open: gives `fork`, `read`, or None."""
-    rows = [
-        ChooserRow("fork", label("Fork it")),
-        ChooserRow("read", label("Look at it, without changing anything")),
-        ChooserRow("", label("Leave it")),
-    ]
-    return Chooser(f"{what[:1].upper()}{what[1:]}", lambda _: rows, "")
+    answers = {"fork": "Fork it", "read": "Look at it, without changing anything", "": "Leave it"}
+    return question(f"{what[:1].upper()}{what[1:]}", answers, to_type="")
 
 
 def _row(entry: SessionEntry, everywhere: bool, current: str) -> Content:

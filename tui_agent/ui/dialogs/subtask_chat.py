@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.timer import Timer
 from textual.widget import Widget
@@ -78,21 +77,18 @@ class RunTranscript(Vertical):
         self.query_one(Transcript).show(state)
 
 
-class SubTaskView(Dialog[None], inherit_bindings=False):
+class SubTaskView(Dialog[None]):
     """The state of the task, its goal, and what was said; Esc closes it."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", show=False),
-        Binding("ctrl+r", "reasoning", show=False),
-    ]
+    ID = "subtask_chat"
     # Messages look as they do in the chat.
     DEFAULT_CSS = (
         Path(chat.__file__).with_suffix(".tcss").read_text(encoding="utf-8")
         + """
     SubTaskView {
-        align: center middle; background: $background 40%;
-        & > Vertical { width: 96%; height: 94%; background: $surface; padding: 1 2; }
+        align: center middle;
+        & > Vertical { width: 96%; height: 94%; max-height: 94%; margin-top: 0; background: $surface; }
         & #head { height: 1; }
         & #goal { height: auto; max-height: 4; color: $muted; margin-bottom: 1; }
         & #keys { dock: bottom; height: 1; color: $muted; }
@@ -116,7 +112,11 @@ class SubTaskView(Dialog[None], inherit_bindings=False):
             yield Static("", id="head", markup=False)
             yield Static("", id="goal", markup=False)
             yield Static("", id="nothing", markup=False)
-            yield Static(label("Esc close   Ctrl+R thinking"), id="keys", markup=False)
+            yield Static(
+                label(self.keys_for(("dialog.close", "close"), ("subtask_chat.reasoning", "thinking"))),
+                id="keys",
+                markup=False,
+            )
 
     def on_mount(self) -> None:
         self.query_one("#nothing").display = False

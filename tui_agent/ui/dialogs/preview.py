@@ -1,0 +1,57 @@
+"""A dialog that shows differences, to look at or to agree to."""
+
+from __future__ import annotations
+
+from textual.content import Content
+from textual.screen import ScreenResultType
+
+from tui_agent.edits.change import Diff
+from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.diff.diff_view import DiffView
+from tui_agent.ui.sink import label
+
+
+class Preview(Dialog[ScreenResultType]):
+    """A diff that keys walk through from hunk to hunk; `told` is what the line about the keys says."""
+
+    #: What keys do, in words, by their ids.
+    told: tuple[tuple[str, str], ...] = ()
+    DEFAULT_CSS = """
+    Preview {
+        & > Vertical { height: 90%; }
+        & DiffView { height: 1fr; }
+    }
+    """
+
+    def __init__(self, heading: str) -> None:
+        super().__init__(heading)
+        #: What is shown: a diff, or a sentence in its place; and the hunk that is the current one.
+        self.diff: Diff | str = ""
+        self._hunk = 0
+
+    def hint(self) -> Content | None:
+        return label(self.keys_for(*self.told)) if self.told else None
+
+    @property
+    def view(self) -> DiffView:
+        """Where the diff is drawn."""
+        return self.query_one(DiffView)
+
+    async def show_diff(self, diff: Diff | str) -> None:
+        """Show another diff, at its first hunk."""
+        self.diff, self._hunk = diff, 0
+        if isinstance(diff, Diff):
+            await self.view.get_ready(diff)
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw the diff at the current hunk."""
+        if isinstance(self.diff, str):
+            self.view.show_words(self.diff)
+        else:
+            self.view.show_undecided(self.diff, self._hunk)
+
+    def action_hunk(self, step: int) -> None:
+        if isinstance(self.diff, Diff) and self.diff.hunks:
+            self._hunk = max(0, min(self._hunk + step, len(self.diff.hunks) - 1))
+            self.draw()
