@@ -176,7 +176,10 @@ def test_each_event_has_its_sentence() -> None:
     [
         ("Review ●6 ⚠1 · a.py", "title", "Review, 6 to decide, 1 in conflict, a.py"),
         ("Plan ?", "title", "Plan asks"),
-        ("▌✓ Fix it   1 file", "todos", " done Fix it   1 file"),
+        ("▌✓ Fix it   1 file", "todos", " done Fix it  1 file"),
+        ("Ctrl+↑      Earlier message   Chat", "dialog", "Ctrl+Up     Earlier message   Chat"),
+        ("  ↓  more models", "chat", "Down  more models"),
+        ("   ↓ 3 new", "chat", "3 new"),
         ("● 3 changes · main ↑1 ±2", "status", " 3 changes, main 1 ahead 2 changed"),
         ("Ctrl+↑ earlier", "chat", "Ctrl+Up earlier"),
         ("▸ ✓ read_files a.py · 2 kB", "chat", "folded done read_files a.py, 2 kB"),

@@ -23,7 +23,7 @@ _WORDS: dict[str, Mapping[str, str]] = {
     "title": {"●": "to decide", "⚠": "in conflict", "?": "asks"},
     "files": {"◆": "known", "⚠": "stale", "●": "open"},
     "buffers": {"●": "unsaved"},
-    "chat": dict.fromkeys("●⚠◌?↓", "") | {"○": "open"},
+    "chat": dict.fromkeys("●⚠◌?", "") | {"○": "open"},
     "plan": {
         "✓": "found",
         "✗": "not found",
@@ -63,12 +63,15 @@ _DIFF_LINE = re.compile(r"^([▌ ]*[✓–]? *)(\d+) ([-+ ]) ")
 #: An item of a task list, as it is drawn.
 _TICK_BOX, _TICKS = re.compile(r"^( *)([✓○])(?= )"), {"✓": "done:", "○": "open:"}
 _LINES = re.compile(r"\+(\d+) −(\d+)")
+#: What has at least two spaces around it.
+_COLUMN = re.compile(r"\S+(?: \S+)*")
 
 
 def spoken(text: str, pane: str = "") -> str:
     """A row of ours in words; `pane` is where it is: the id of a pane, "title", "status" or "dialog"."""
     words = {**_ANYWHERE, **_WORDS.get(pane, {})}
-    text = _DRAWN.sub(" ", _BETWEEN_WORDS.sub(" | ", text))
+    drawn = text = _DRAWN.sub(" ", _BETWEEN_WORDS.sub(" | ", text))
+    text = re.sub(r"↓ (?=\d+ new)", "", text)
     text = re.sub(r" ([●⚠✗◌✓])(\d+)", lambda found: f", {found[2]} {_COUNTED[found[1]]}", text)
     text = re.sub(r"([↑↓±])(\d+)", lambda found: f"{found[2]} {_MOVED[found[1]]}", text)
     text = re.sub(r"(?<=\+)[←↑→↓]", lambda found: _KEYS[found[0]], text)
@@ -77,7 +80,18 @@ def spoken(text: str, pane: str = "") -> str:
     text = _LINES.sub(lambda found: f"{found[1]} added, {found[2]} removed", text)
     text = re.sub(r"^( *)· ", r"\1", text).replace(" · ", ", ")
     text = re.sub("[←↑→↓]", lambda found: _KEYS[found[0]], text)
-    return _SYMBOLS.sub(" ", text)
+    return _in_columns(_SYMBOLS.sub(" ", text), drawn)
+
+
+def _in_columns(said: str, drawn: str) -> str:
+    """The row with its columns where they are drawn, as far as longer words leave room."""
+    words, columns = _COLUMN.findall(said), [found.start() for found in _COLUMN.finditer(drawn)]
+    if said == drawn or len(words) != len(columns):
+        return said
+    row = ""
+    for word, column in zip(words, columns, strict=True):
+        row = (row and f"{row}  ").ljust(column) + word
+    return row
 
 
 def around_file_text(text: str) -> str:
