@@ -18,6 +18,11 @@ def read(text: str) -> Reply:
 
 DO = [
     "I fixed the bug that came with the last commit:",
+    "The linter is right; I remove the import:",
+    "The docs say 2, so I change it:",
+    "Die Funktion sieht jetzt so aus:",
+    "Ik pas de waarde aan:",
+    "I follow the protocol and send 2:",
     "Here is the change:",
     "I changed the default from 3 to 30, because the server was slow:",
     "The error came from a missing await; this adds it:",
@@ -148,6 +153,17 @@ DO = [
     "I think the best way to go about this is a small helper:",
 ]
 SHOW = [
+    "This is what the linter complained about:",
+    "Git bisect points at:",
+    "A typical reply in this protocol:",
+    "The author of PR 431 proposed:",
+    "The manual gives this call:",
+    "Were it mine, I would write:",
+    "What GPT answered:",
+    "Ein Aufruf sieht so aus:",
+    "Il formato è questo:",
+    "次のような形式です：",
+    "変更前：",
     "For example, you could write:",
     "If you wanted to change it, you could do:",
     "Do NOT apply this:",

@@ -15,7 +15,7 @@ from tui_agent.files.late_expressions import late
 #: A condition, or a mood in which nothing is done.
 _UNREAL = (
     r"\b(?:would|could|might|unless|perhaps|maybe|theoretically|in theory)\b|\b(?:you|one|we|they) can\b"
-    r"|\b(?:had|should|were) (?:you|we|one|i|they)\b|\bmay (?:help|be|also|want|work)\b"
+    r"|\b(?:had|should|were) (?:you|we|one|i|it|they)\b|\bmay (?:help|be|also|want|work)\b"
     r"|['’]d (?:have|be|also|rather|normally|write|do|use|go|say|put|like|answer|send|call)\b"
     r"|\bif (?:you|we|one|i|ever|needed|necessary)\b|^\W*(?:but |and |later,? |then )?if\b"
     r"|\b(?:könnte|würde|wäre|hätte|müsste|dürfte|falls)\w*"
@@ -39,6 +39,12 @@ _SHOWS = (
     r"|\bout of scope\b|\bby hand\b|\bas documented\b|\b(?:docs|documentation) (?:gives?|shows?|has|have)\b"
     r"|\bfor the record\b|\boption \w\b|\blet me (?:quote|show|know|explain|describe)\b"
     r"|\b(?:beispiel|exemple|ejemplo|exemplo|esempio|voorbeeld|przykład|örne[kğ]|exempel)\w*|\b\w{0,2}пример\w*"
+    r"|\b(?:author|linter|compiler|logs?|readme|docs?|documentation|manual|tool|bisect|ci|pipeline|spec|article|blog|trace(?:back)?)\b"
+    r".{0,40}\b(?:contains?|complain\w*|reports?|prints?|shows?|says?|said|proposed|points?|expects?|gives?)\b"
+    r"|\btypical\b|\bin (?:this|the) protocol\b|\bthought experiment\b|\bcette forme\b|\bthis shape\b|^\W*reference\b"
+    r"|^\W*what (?!i\b|we\b|is\b|needs?\b|changes\b)[\w ]{1,20}? (?:answered|calls?|wrote|says?|said)\b"
+    r"|\bsieht (?!jetzt|nun|dann)(?:\w+ )?so aus\b|\bformato?\b(?= (?:è|é|es|ist)\b)"
+    r"|形式です|格式是|형식은"
     r"|例です|例子|例如|示例|比如|譬如|参考|たとえば|例えば|예시|예를"
 )
 #: That something is not done, or not good.
@@ -48,7 +54,7 @@ _NOT = (
     r"|\bleft (?:this|it|that) out\b|\bfailed to apply\b|\b\w+n['’]t\b"
     r"|^\W*(?:no|avoid|ignore|skip|instead of|rather than)\b"
     r"|\b(?:should|must|please) (?:avoid|ignore)\b|\binstead of (?:this|that)\b|\bno change was\b"
-    r"|\b(?:nicht|niemals|kein\w*|falsch\w*|jamais|pas|nunca|não|niet|geen|değil)\b|^\W*(?:não|non|ne|nie)\b"
+    r"|\b(?:nicht|niemals|kein\w*|falsch\w*|jamais|(?<!ik )pas|nunca|não|niet|geen|değil)\b|^\W*(?:não|non|ne|nie)\b"
     r"|\bne\b|\bno (?:se|lo|la|he|hice|apli\w*)\b|\bnie \w|\bне\b|没|未|不要|不是|错误|ません|なかった|않|지 마"
 )
 #: What was before, and what others do.
@@ -66,7 +72,8 @@ _HISTORY = (
     r"|\b(?:introduced|caused|broke|broken)\b|\bwhat (?:\w+ ){1,3}(?:did|changed|was)\b|\b(?:that was|did this)\b"
     r"|\b(?:früher|damals|gestern|vorher|alt(?:e|er|en|es)|précédent\w*|avant|ancien\w*|anterior\w*|antes)\b"
     r"|\b(?:viejo|antiguo|precedente|prima|vecchi\w*|vorige|vroeger|poprzedni\w*|önceki|eski|vino|entstand|kam)\b"
-    r"|\b(?:раньше|прежде|предыдущ\w*|коммит\w*|стар\w+)\b|提交|以前|之前|原来|引入|コミット|이전|커밋"
+    r"|\b(?:раньше|прежде|предыдущ\w*|коммит\w*|стар\w+)\b|\bwcześniej\b|変更前|修改前|변경 전"
+    r"|提交|以前|之前|原来|引入|コミット|이전|커밋"
 )
 _STEMS = (
     "add|fix|change|remove|delete|replace|update|rename|move|make|edit|apply|insert|pin|clamp|raise|return|wrap|append"
@@ -129,7 +136,8 @@ _POINTS = late(r"(?i)\b(?:this|these|such|following|below|block|diff|patch|examp
 _COURTESY = late(r"(?i)\b(?:don['’]t (?=forget)|(?:not a|no) (?:problem|worries)\W*|no worries\W*)")
 #: What takes from a proposal that it is one.
 _VAGUE = late(
-    r"(?i)\b(?:if (?:you|we|one|ever)|examples?|samples?|alternativ\w*|illustrat\w*|suppose|imagine|have|normally)\b"
+    r"(?i)\b(?:if (?:you|we|one|ever)|were it|examples?|samples?|alternativ\w*|illustrat\w*|suppose|imagine|have"
+    r"|normally)\b"
 )
 _PRONOUN = late(r"(?i)^\W*(?:it|they|that|this|he|she)\b")
 #: That what is above a line is not to be done.
