@@ -335,7 +335,8 @@ OTHER_ASIDES = [
     "<|thinking_start|>…<|thinking_end|>", "< think >…</ think >", "<think\n>…</think>",
     "%%thinking%%…%%/thinking%%", "<!--think-->…<!--/think-->", "/* thinking */…/* end thinking */",
     "<thoughts>…</thought>", "<thinking>…</think>", "[think]…</think>",
-    "<размышления>…</размышления>",
+    "<размышления>…</размышления>", "<思考过程>…</思考过程>", "<überlegung>…</überlegung>", "<생각>…</생각>",
+    "{{#think}}…{{/think}}", "\\<think\\>…\\</think\\>", "Thinking...…...done thinking.", "/* thinking…*/",
 ]  # fmt: skip
 
 
@@ -346,6 +347,23 @@ def test_signs_and_languages_of_thoughts_are_many(aside: str) -> None:
         reply = read(words + text, dialect, size=7)
         assert (reply.changes, reply.offered) == ((), ())
         assert "Nothing to do." in reply.message
+
+
+@pytest.mark.parametrize(
+    "aside", ["[PLAN]…[/PLAN]", "<template>…</template>", "<план>…</план>", "<考え中>…</考え中>"]
+)
+def test_what_is_inside_other_signs_is_offered(aside: str) -> None:
+    reply = read(f"I looked at it.\n\n{aside.replace('…', f'{chr(10)}{BLOCK}')}\n\nNothing to do.")
+    assert not reply.changes
+    assert reply.offered or any(one.use == "thought" for one in reply.spans)
+
+
+@pytest.mark.parametrize("line", ["/** Words. */", "<!-- words -->"])
+def test_a_comment_in_a_diff_without_its_blank_stays_the_diffs_line(line: str) -> None:
+    diff = f"--- a/m.js\n+++ b/m.js\n@@ -1,3 +1,4 @@\n{line}\n x\n+y\n z\n"
+    assert not read(f"As asked.\n\n{diff}\nThat is all.\n").changes
+    fenced = read(f"As asked.\n\n```diff\n{diff}```\n").changes
+    assert fenced[0].diff[0].old == f"{line}\nx\nz\n"
 
 
 @pytest.mark.parametrize(

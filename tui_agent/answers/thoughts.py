@@ -12,17 +12,19 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from tui_agent.answers import hunks
 from tui_agent.answers.ledger import Ledger
 from tui_agent.answers.markers import TAGS
 from tui_agent.files.late_expressions import Late, late
+from tui_agent.files.numbers import whole_number
 
 _AFTER = late(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
 #: Tags around what a model thinks: `<think>`, with attributes or a name before a colon, `[THINK]`, `◁think▷`; a name
 #: that ends with one of these words is one too.
 _WORDS = (
     "think(?:s|ing)?|thoughts?|reason(?:s|ing)?|reflect(?:s|ing|ions?)?|monologues?|scratch(?:pad)?|deliberations?"
-    "|brainstorm(?:ing)?|rationale|introspection|ponder(?:ing)?|critique|思考|思维|推理|推論|размышлени[ея]|мысли"
-    "|рассуждени[ея]|denken|gedanken|pens[ée]es?|réflexion|pensamiento|razonamiento|raciocínio|pensiero"
+    "|brainstorm(?:ing)?|rationale|introspection|ponder(?:ing)?|critique|思考\\w{0,2}|思维|推理|推論|考え|생각|размышлени[ея]|мысли"
+    "|рассуждени[ея]|denken|denkprozess|gedanken|überlegung(?:en)?|pens[ée]es?|réflexion|pensamiento|razonamiento|raciocínio|pensiero"
 )
 _NAMES = (
     rf"[a-z_-]{{0,20}}?(?:{_WORDS})(?:[_-]?process|[_-][a-z_-]{{1,20}}?)?|analysis|chain[_-]of[_-]\w{{1,12}}|cot|internal"
@@ -163,26 +165,31 @@ class ThoughtFilter:
 
 # ── in the middle of an answer ───────────────────────────────────────────────────────────────────────────
 
-_SHOWN = rf"<(?P<shown>{_SHOWN_NAMES}){_ATTRIBUTES}>|(?P<comment><!--)"
+_SHOWN = rf"<(?P<shown>{_SHOWN_NAMES}){_ATTRIBUTES}>|(?P<comment><!--|/\*)"
 #: Tags around an answer itself, and elements of a page; what is inside any other tag may not be meant.
 _PLAIN_NAMES = (
     "answer|final|response|output|results?|reply|solution|implementation|assistant|message|updates?|actions?|summary"
     "|artifacts|task|steps?|a|abbr|article|b|body|br|button|center|dd|div|dl|dt|em|fieldset|figure|font|footer|form"
     "|h[1-6]|head|header|hr|html|i|img|ins|kbd|label|li|link|main|mark|nav|ol|p|picture|s|script|section|small|span"
-    "|strong|style|sub|sup|svg|table|tbody|td|template|tfoot|th|thead|title|tr|u|ul"
+    "|strong|style|sub|sup|svg|table|tbody|td|tfoot|th|thead|title|tr|u|ul"
 )
 _PLAIN = late(rf"(?:{_PLAIN_NAMES}|{TAGS})|.*(?:tool|function|call|answer|patch|diff|edit).*", re.IGNORECASE)
-_OTHER = rf"<(?=[a-z][^<>\n]{{0,160}}>)(?P<other>[a-z][\w:.-]{{0,40}}){_ATTRIBUTES}>"
+_OTHER = (
+    rf"<(?=[^\W\d_][^<>\n]{{0,160}}>)(?P<other>[^\W\d_][\w:.-]{{0,40}}){_ATTRIBUTES}>"
+    r"|\[(?P<box>[^\W\d_]\w{1,20})\](?![(:\[])"
+)
 #: Signs in which some put such a name, by what closes them: `{{thinking}}` to `{{/thinking}}`, `<!--think-->`. Without
 #: that end it is something else.
 _PAIRS = {
     "<!--": "-->", "/*": "*/", "{{": "}}", "{%": "%}", "{": "}", "[[": "]]", "[": "]", "((": "))", "(": ")",
-    "«": "»", "【": "】", "《": "》", "⟨": "⟩", "&lt;": "&gt;", "<<": ">>", "%%": "%%", "***": "***", "**": "**",
+    "«": "»", "【": "】", "《": "》", "⟨": "⟩", "&lt;": "&gt;", "<<": ">>", "\\<": "\\>",
+    "%%": "%%", "***": "***", "**": "**",
 }  # fmt: skip
 _MARKED = (
-    rf"(?P<mark>{'|'.join(map(re.escape, _PAIRS))})[ \t]?(?P<marked>{_NAMES}):?[ \t]?"
+    rf"(?P<mark>{'|'.join(map(re.escape, _PAIRS))})[ \t]?#?(?P<marked>{_NAMES}):?[ \t]?"
     rf"(?:{'|'.join(sorted(map(re.escape, {*_PAIRS.values()})))})"
     rf"|(?P<colons>:{{3,}})[ \t]?(?:\w{{1,12}}[ \t])?(?:{_NAMES})[ \t]*$"
+    r"|(?P<dots>thinking(?:\.{3}|…))[ \t]*$"
 )
 #: Lines at which something begins whose text is its own, or in which a thought begins.
 _BEGINNING = late(
@@ -196,8 +203,8 @@ _BEGINNING = late(
 )
 #: Without one of these there is nothing to be found, and behind so many lines that could be it nobody looks.
 _ANY = late(
-    r"^[ \t]*(?:[-*+\d.)]{1,9}[ \t]+)?(?:<[ \t]?[!|｜\w]|\[(?:think|thought|reason)|◁)"
-    rf"|^[ \t]*(?:[\[({{«【《⟨%*:]{{1,3}}|<<|/\*|<!--|&lt;)[ \t]?(?:\w{{1,12}}[ \t])?(?:{_NAMES})"
+    r"^[ \t]*(?:[-*+\d.)]{1,9}[ \t]+)?(?:<[ \t]?[!|｜\w]|\[[^\W\d_]\w|◁|/\*|thinking(?:\.{3}|…))"
+    rf"|^[ \t]*(?:[\[({{«【《⟨%*:]{{1,3}}|\\?<<?|&lt;)[ \t]?#?(?:\w{{1,12}}[ \t])?(?:{_NAMES})"
     rf"|^[ \t]*[`~]{{3,}}[ \t]*(?:{_NAMES})[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -209,6 +216,7 @@ _ENDS = (
     "</",
     "< /",
     "-->",
+    "*/",
     "[/",
     "◁",
     "<|",
@@ -235,6 +243,7 @@ _STEMS = (
 _STEMS += ("introspect", "ponder", "critique", "analysis", "chain", "cot", "internal", "musing")
 _MOST_TRIES = 20_000
 _SLICE = 200_000
+_LINE = late(r"[^\n]*(?:\n|\Z)")
 _DIFF_LINE = late(r"(?:[ +\-\\@][^\n]*|(?:diff --git |index |--- |\+\+\+ )[^\n]*)?(?:\n|\Z)")
 _CALL_ENDS = {
     "<tool_call>": "</tool_call>",
@@ -270,7 +279,7 @@ def asides(text: str) -> Iterator[Aside]:
                 yield Aside(found.start("fence"), own, True, text[found.end() : own])
             at = own
             continue
-        tag = found["other"] or ""
+        tag = found["other"] or found["box"] or ""
         if tag and (_PLAIN.fullmatch(tag) or len(missing) > _MOST_OPEN):
             at = found.end()
             continue
@@ -279,7 +288,7 @@ def asides(text: str) -> Iterator[Aside]:
             at = found.end()
             continue
         thought = not (found["shown"] or found["comment"] or tag)
-        certain = thought and not (found["marked"] or found["colons"])
+        certain = thought and not (found["marked"] or found["colons"] or found["dots"])
         end = ends.search(text, found.end()) or (_UNOPENED_END.search(text, found.end()) if certain else None)
         if end is None and certain and not text[found.end() : _line_end(text, found.end())].strip():
             yield Aside(found.end() - len(found[0].lstrip()), len(text), True, text[found.end() :], False)
@@ -313,7 +322,11 @@ def _may_hold_tags(text: str) -> bool:
 
 def _closing(found: re.Match[str]) -> re.Pattern[str] | Late:
     if found["comment"]:
-        return re.compile("-->")
+        return re.compile("-->" if found["comment"] == "<!--" else r"\*/")
+    if found["dots"]:
+        return re.compile(r"(?:\.{3}|…)[ \t]?done thinking\.?")
+    if found["box"]:
+        return re.compile(rf"\[/{found['box']}\]", re.IGNORECASE)
     if found["colons"]:
         return re.compile(rf"^[ \t]*{found['colons']}[ \t]*$", re.MULTILINE)
     if found["marked"]:
@@ -346,11 +359,24 @@ def _own_end(text: str, found: re.Match[str], missing: set[str]) -> int:
     if found["json"]:
         return _json_end(text, found.end() - len(found["json"]), missing)
     if found["hunk"]:
-        at = _line_end(text, found.end())
-        while at < len(text) and (line := _DIFF_LINE.match(text, at)) and line.end() > at:
-            at = line.end()
-        return at
+        return _hunk_end(text, found.end() - len(found["hunk"]))
     return 0
+
+
+def _hunk_end(text: str, at: int) -> int:
+    """The place after a hunk: its counts tell which lines without a mark are its own, else marks do."""
+    counts = hunks.HEADER.match(text, at)
+    old, new = (whole_number(counts[number], 1) for number in (2, 4)) if counts else (0, 0)
+    at = _line_end(text, at)
+    while at < len(text) and (
+        line := _DIFF_LINE.match(text, at) or ((old > 0 or new > 0) and _LINE.match(text, at))
+    ):
+        mark = line[0][:1]
+        if line.end() == at or line[0].startswith("@@") or (mark not in "+- \\" and _THOUGHT.match(line[0])):
+            break
+        old, new = old - (mark not in ("+", "\\")), new - (mark not in ("-", "\\"))
+        at = line.end()
+    return at
 
 
 def _after(text: str, found: re.Match[str], ends: str, missing: set[str]) -> int:
