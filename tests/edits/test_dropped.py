@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.answers.values import ChangeRequest
+from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits.change import Change
 from tui_agent.edits.proposals import propose
 
@@ -67,3 +67,15 @@ def test_a_remark_alone_in_place_of_lines_is_asked_about(remark: str) -> None:
 @pytest.mark.parametrize("new", [KEPT, f"{KEPT}# a\nf8()\n", f"{CODE}# more to come\n", f"# v2\n{KEPT}"])
 def test_other_remarks_are_not(new: str) -> None:
     assert not proposed(new, CODE, path="m.py").ask
+
+
+@pytest.mark.parametrize(
+    "remark", ["# rest as is", "# el resto queda igual", "# bez zmian", "<...>", "# idem", "# (생략)"]
+)
+def test_a_remark_that_hints_at_more_is_asked_about_beside_new_lines_too(remark: str) -> None:
+    new = f"{KEPT}def more():\n    return None\n{remark}\n"
+    assert f"`{remark}` may stand for lines" in proposed(new, CODE, path="m.py").ask
+    edit = EditHunk(REST, f"    more()\n{remark}\n")
+    change = propose(ChangeRequest("m.py", edits=(edit,)), 1, 1, CODE, "h", lambda text: "new")
+    assert f"`{remark}` may stand for lines" in change.ask
+    assert not proposed(f"{CODE}{remark}\n", CODE, path="m.py").ask

@@ -206,6 +206,26 @@ def is_remark(path: str, line: str) -> bool:
     return any(form.fullmatch(bare) for form in (_COMMENT, _BRACKETS, _RULED, _DOTTED, _ONLY_DOTS))
 
 
+#: Words that a remark about text that was left out has in whatever sentence, in the languages that models answer in.
+_HINTS = late(
+    rf"(?i){_DOTS}|\b(?:unchanged|unmodified|untouched|omit(?:ted|s)?|elided|abbreviated|truncated|snip(?:ped)?|ditto|idem"
+    r"|continu(?:es|ed)|as (?:is|before|above|usual)|rest|remainder|remain(?:s|ing)|existing|previous|original|same"
+    r"|no changes?|and so (?:on|forth)|see above|und so weiter|bleibt|restlich\w*|bestehend\w*|übrige\w*|gekürzt|reste"
+    r"|identique|resto|restante|igual|existente|esistente|rimane|invariat[ao]|mantém|resten|loput|reszta|eksisterende"
+    r"|befintlig)\b|unver.nder|ausgelassen|inchang|existant|sin cambios|sem alter|inalterad|ongewijzigd|bestaande"
+    r"|hetzelfde|bez zmian|istniej|aynı|mevcut|değişme|без измен|остал|существующ|прежн|oförändra|u[æe]ndre|ennalla"
+    r"|giữ nguyên|còn lại|残り|変更なし|同様|同じ|既存|省略|나머지|기존|생략|동일|변경 없"
+    r"|其余|其他|剩余|不变|现有|原有|已有|相同"
+)
+_MOST_WORDS = 8
+
+
+def hints_at_more(path: str, line: str) -> bool:
+    """Whether a line is a short remark that may stand for text that was left out, whatever it says besides."""
+    short = len(line) <= _LONGEST and _may_be_remark(line.strip()) and len(line.split()) <= _MOST_WORDS + 1
+    return short and _HINTS.search(line) is not None and is_remark(path, line)
+
+
 def _is_prose(path: str) -> bool:
     return path.lower().endswith(_OF_WORDS[:6])
 

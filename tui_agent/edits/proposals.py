@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
 
 from tui_agent.answers import markers
 from tui_agent.answers.line_ranges import Range
-from tui_agent.answers.placeholders import is_remark
+from tui_agent.answers.placeholders import hints_at_more, is_remark
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits import forms, in_part
 from tui_agent.edits.change import Change, ChangeKind, Hunk
@@ -188,17 +188,29 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
 
 
 def _stands_for_more(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
-    """Why whole content may leave something out: a remark alone is where several lines of the file were."""
-    if request.content is None:
-        return ""
-    for part in parts:
-        if len(part.added) > len(part.removed) or len(part.removed) < _FEWEST_STOOD_FOR:
-            continue
+    """Why a new text may leave something out: a remark is where several lines of the file were.
+
+    In whole content any remark alone may be such a one; beside other new lines, and in edits, one that hints at it.
+    """
+    path, whole = request.path, request.content is not None
+
+    def code(lines: Iterable[str]) -> int:
+        return sum(bool(line.strip()) and not is_remark(path, line) for line in lines)
+
+    for part in parts if whole else ():
         new = [line for line in part.added if line.strip()]
-        if new and all(is_remark(request.path, line) for line in new):
-            dropped = sum(bool(line.strip()) and not is_remark(request.path, line) for line in part.removed)
-            if dropped >= _FEWEST_STOOD_FOR:
-                return f"`{new[0].strip()[:80]}` takes the place of {dropped} lines of the file"
+        alone = new and len(part.added) <= len(part.removed) and all(is_remark(path, line) for line in new)
+        if alone and (dropped := code(part.removed)) >= _FEWEST_STOOD_FOR:
+            return f"`{new[0].strip()[:80]}` takes the place of {dropped} lines of the file"
+    for some in [parts] if whole else [[part] for part in parts]:
+        removed = [line for part in some for line in part.removed]
+        added = [line for part in some for line in part.added] if len(removed) >= _FEWEST_STOOD_FOR else []
+        there = {line.strip() for line in removed}
+        hint = next(
+            (one.strip() for one in added if hints_at_more(path, one) and one.strip() not in there), ""
+        )
+        if hint and code(removed) - code(added) >= _FEWEST_STOOD_FOR:
+            return f"`{hint[:80]}` may stand for lines of the file that are not in it"
     return ""
 
 
