@@ -63,6 +63,14 @@ def test_a_sign_that_the_file_has_elsewhere_is_still_a_slip_where_it_has_a_plain
         edited(base, ("# ‘quoted’\nname = ’one’\n", "# ‘quoted’\nname = ’two’\n"))
 
 
+def test_a_header_that_names_lines_in_another_layout_contradicts_an_exact_place_however_little_is_said() -> (
+    None
+):
+    base = "a:\n    x = 1\n    y = 2\nb:\n  x = 1\n  y = 2\n"
+    with pytest.raises(EditFailed, match="layout only"):
+        diffed(base, "@@ -5,2 +5,2 @@\n     x = 1\n-    y = 2\n+    y = 3\n")
+
+
 def test_a_header_decides_where_a_line_may_lack_the_blank_in_front() -> None:
     base = "a\n  }\n\nb\n    }\n\nc\n"
     assert diffed(base, "@@ -2,2 +2,3 @@\n    }\n+  x\n \n") == base.replace("  }\n", "  }\n  x\n", 1)
@@ -131,6 +139,8 @@ def test_a_semicolon_of_the_file_is_neither_doubled_nor_left_alone(search: str, 
     [
         "...",
         "-XX,7 +XX,8",
+        "(lines 11-13) @@",
+        "... existing code ... @@",
         "-?,? +?,?",
         "-N +N",
         "-2,1",

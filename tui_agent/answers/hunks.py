@@ -14,7 +14,8 @@ HEADER = late(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@
 END_OF_FILE = "*** End of File"
 #: Behind `@@`: no line of the file, but `...`, or numbers that cannot be read, such as `-XX,7 +XX,8`.
 _NO_ANCHOR = re.compile(
-    r"[\s.…]*(?:@@|$)|-[\w?.,]*[ \t]+\+[\w?.,]*(?:\s|$)|(?i:lines?[ \t]*)?[-+]?\d[\d,+ -]*(?:@@|$)"
+    r"[\s.…]*(?:@@|$)|(?:\.{3}|…).*(?:\.{3}|…)|-[\w?.,]*[ \t]+\+[\w?.,]*(?:\s|$)"
+    r"|\(?(?i:lines?[ \t]*)?[-+]?\d[\d,+ -]*\)?(?:@@|$)"
 )
 _NO_NEWLINE = "\\ No newline"
 

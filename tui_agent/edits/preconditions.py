@@ -118,7 +118,7 @@ def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> 
     wanted = [key(text) for text in hunk.old.split("\n")[:-1]]
     said = sum(char.isalnum() for text in wanted for char in text)
     little = said < near.FEWEST and matches[0].rung not in ("exact", "line-endings")
-    if little or (there == wanted and said >= near.FEWEST):
+    if little or (said and there == wanted):
         raise EditFailed(
             f"{hunk.name} is said to begin in line {line + 1}"
             + ("" if little else ", where lines are that differ from it in layout only,")
