@@ -3,14 +3,16 @@
     structure.py [ROOT]     prints each offence with its place, then the counts; 1 where there is any
 
 No file over 600 lines, no class over 25 public methods (inherited ones of ours counted), no public class name twice,
-no import cycle inside the package, however late the import, no private module or name of a library, swapped class, fake
-module or profile hook outside the files that are for patches, and no turn of phrase from the word list in a string, a
-docstring, a comment or a document; and no `int()` or `float()` of text from outside. Read as text: nothing is imported.
+no import cycle inside the package, however late the import, no private module, name, attribute or method of a library,
+swapped class, fake module or profile hook outside the files that are for patches, and no turn of phrase from the word
+list in a string, a docstring, a comment or a document; and no `int()` or `float()` of text from outside. Read as text:
+nothing is imported.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib.util
 import io
 import re
 import sys
@@ -27,6 +29,8 @@ LINES, METHODS = 600, 25
 NUMBERS = (f"{PACKAGE}/files/numbers.py", f"{PACKAGE}/trial/inside/")
 #: Where libraries are patched: Textual, in the interface, and httpcore, in the model's child, which imports no screen.
 PATCHES = (f"{PACKAGE}/ui/textual_patches/", f"{PACKAGE}/model/httpcore_patch.py")
+#: Libraries whose classes are bases of ours; of others only attributes of their objects are looked at.
+INHERITED = ("textual",)
 #: Turns of phrase that plain English does without: negated nouns, old-fashioned adverbs, verbs for “is”.
 WORDS = re.compile(
     r"""\b(?:anew|of\ late|for\ ever|to\ the\ letter|gone\ on\ with|shall
@@ -108,7 +112,7 @@ def cycles(modules: Trees) -> Iterator[str]:
 
 def private_parts(modules: Trees) -> Iterator[str]:
     """Imports of private modules or names of a library, a class that is swapped, a module put into `sys.modules`, a
-    hook into every call. Private attributes of a library's objects cannot be told from ours in the text."""
+    hook into every call."""
     for path, tree in modules.items():
         if path.startswith(PATCHES):
             continue
@@ -131,6 +135,129 @@ def private_parts(modules: Trees) -> Iterator[str]:
                 continue
             if any(part.startswith("_") and not part.startswith("__") for part in parts):
                 yield f"{path}:{node.lineno}: {ast.unparse(node)[:60]}: that is for {PATCHES[0]}"
+
+
+#: Private by its name only: what `namedtuple` documents.
+PUBLIC = {"_asdict", "_fields", "_make", "_replace"}
+
+
+def private_names(modules: Trees) -> Iterator[str]:
+    """Private attributes and methods of a library's objects, as far as the text tells.
+
+    Of an object that is not `self`, each private name that the file does not define. Of `self`, each private name that
+    a library's class among the bases defines, whether it is used or overridden.
+    """
+    ours: Bases = {
+        node.name: (_base_names(node), _private_names_of(node), path) for path, node in classes(modules)
+    }
+    theirs = _library_classes()
+    for path, tree in modules.items():
+        if path.startswith(PATCHES):
+            continue
+        defined = {
+            name
+            for node in ast.walk(tree)
+            for name in (
+                _private_names_of(node)
+                if isinstance(node, ast.ClassDef)
+                else {getattr(node, "name", "")}
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+                else ()
+            )
+        }
+        modules_named = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+        } & sys.stdlib_module_names
+        for node in ast.walk(tree):
+            match node:
+                case ast.Attribute(attr=name, value=value) if (
+                    _is_private(name)
+                    and name not in defined | PUBLIC
+                    and not (isinstance(value, ast.Name) and value.id in modules_named | {"self", "cls"})
+                    and not _is_super(value)
+                ):
+                    yield f"{path}:{node.lineno}: {ast.unparse(node)[:60]}: that is for {PATCHES[0]}"
+                case ast.ClassDef():
+                    inherited = _inherited(node.name, ours, theirs)
+                    for name in sorted(_used_of_self(node) & inherited):
+                        yield f"{path}:{node.lineno}: {node.name}.{name} is a library's: that is for {PATCHES[0]}"
+
+
+#: Classes by name: the names of their bases, the private names that they define, the file or library.
+Bases = dict[str, tuple[set[str], set[str], str]]
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def _is_super(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and getattr(value.func, "id", "") == "super"
+
+
+def _base_names(node: ast.ClassDef) -> set[str]:
+    bases = (base.value if isinstance(base, ast.Subscript) else base for base in node.bases)
+    return {getattr(base, "id", getattr(base, "attr", "")) for base in bases}
+
+
+def _private_names_of(node: ast.ClassDef) -> set[str]:
+    """The private names that a class defines: methods, fields, and what its methods set on `self`."""
+    found = {getattr(item, "name", "") for item in node.body}
+    for item in node.body:
+        for target in getattr(item, "targets", [getattr(item, "target", None)]):
+            found.add(getattr(target, "id", ""))
+    for item in ast.walk(node):
+        if isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store) and _is_self(item.value):
+            found.add(item.attr)
+    return {name for name in found if _is_private(name)}
+
+
+def _is_self(value: ast.expr) -> bool:
+    return getattr(value, "id", "") in ("self", "cls")
+
+
+def _used_of_self(node: ast.ClassDef) -> set[str]:
+    return _private_names_of(node) | {
+        item.attr
+        for item in ast.walk(node)
+        if isinstance(item, ast.Attribute)
+        and _is_private(item.attr)
+        and (_is_self(item.value) or _is_super(item.value))
+    }
+
+
+def _library_classes() -> Bases:
+    """The classes of the libraries from which classes of ours inherit private names, from their source."""
+    found: Bases = {}
+    for library in INHERITED:
+        spec = importlib.util.find_spec(library)
+        for place in (spec.submodule_search_locations or []) if spec else []:
+            for path in sorted(Path(place).rglob("*.py")):
+                for node in ast.parse(path.read_text("utf-8")).body:
+                    if isinstance(node, ast.ClassDef):
+                        bases, names, _ = found.get(node.name, (set(), set(), ""))
+                        found[node.name] = bases | _base_names(node), names | _private_names_of(node), library
+    return found
+
+
+def _inherited(name: str, ours: Bases, theirs: Bases) -> set[str]:
+    """The private names that libraries' classes above a class of ours define."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    left = [name]
+    while left:
+        name = left.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        bases, names, _ = ours.get(name) or theirs.get(name) or (set(), set(), "")
+        if name not in ours:
+            found |= names
+        left += bases
+    return found
 
 
 #: Methods whose results are text from outside, or pieces of it.
@@ -291,7 +418,7 @@ def main(root: Path) -> int:
         f"classes over {METHODS} public methods": list(wide_classes(modules)),
         "public class names that occur twice": list(twin_classes(modules)),
         "import cycles": list(cycles(modules)),
-        "private parts of libraries": list(private_parts(modules)),
+        "private parts of libraries": [*private_parts(modules), *private_names(modules)],
         "bare conversions of text": list(bare_numbers(modules)),
         "hits of the word list": list(words(root, modules)),
     }

@@ -58,6 +58,17 @@ OFFENCES = [
             "return int(next(filter(None, x.groups()), ''))",
         )
     ),
+    *(
+        ({"a.py": text}, "that is for tui_agent/ui/textual_patches/")
+        for text in (
+            "from textual._compositor import Compositor\n",
+            "def f(app):\n    return app._driver\n",
+            "class Own:\n    def f(self, other):\n        self._own = other._theirs\n",
+            "class A(Widget):\n    def _size_updated(self): ...\n",
+            "class A(Tree[int]):\n    pass\nclass B(A):\n    def f(self):\n        return self._size\n",
+            "class A(Screen):\n    def f(self):\n        super()._compositor_refresh()\n",
+        )
+    ),
     ({"a.py": 'x = "It begins anew"\n'}, "a.py:1: “anew”"),
     ({"a.py": '"""First.\n\nIt is\nno export."""\n'}, "a.py:3: “is no export”"),
     ({"a.py": "x = 1  # of late\n"}, "a.py:1: “of late”"),
@@ -92,6 +103,9 @@ def test_a_tree_within_the_limits_passes(structure, tmp_path, capsys):
         "long.py": "\n" * 400,
         "a.py": f"class Wide:\n{METHODS.replace('m0', '_m0')}\nclass _Twin: ...\n",
         "b.py": "class _Twin: ...\nx = 'There is no file, it is no longer here'\nanew = 1\n",
+        "own.py": "class A(Widget):\n    def f(self, row):\n        self._own = row._replace(x=1)\n",
+        "other.py": "import os\ndef f(a):\n    os._exit(a._x)\nclass C:\n    _x: int\n",
+        "ui/textual_patches/d.py": "def f(app):\n    return app._driver\n",
         "rehearsal/project/c.py": "class One: ...\n",
         "files/numbers.py": "def whole(x):\n    return int(x[1])\n",
         "numbers.py": "def f(x, now):\n    return int(now * x[1]), int(round(x)), float('inf'), int(x)\n",

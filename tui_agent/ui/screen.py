@@ -254,7 +254,7 @@ class WorkspaceScreen(
         if names and names[0] in PANES and self.arrangement.layout.focus not in names:
             self.arrangement.bring_to_front(names[0])
 
-    def focus_instead(self) -> Widget | None:
+    def _focus_instead(self) -> Widget | None:
         """The entry of the pane where the person is."""
         pane = self.workspace.pane(self.arrangement.layout.focus)
         return pane.entry if pane else None

@@ -28,19 +28,19 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._real = os.path.realpath(root)
-        self._texts: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
         self._left = MOST_TOGETHER
 
     def text(self, name: str) -> str:
         """The content of a file, "" without it."""
-        if name not in self._texts:
+        if name not in self.texts:
             try:
                 content = read_regular(self._at(name), min(MOST_READ, self._left))  # never waits at a pipe
             except (OSError, ValueError):
                 content = b""
             self._left -= len(content)
-            self._texts[name] = content.decode("utf-8", "replace").removeprefix("\ufeff")
-        return self._texts[name]
+            self.texts[name] = content.decode("utf-8", "replace").removeprefix("\ufeff")
+        return self.texts[name]
 
     def lines(self, name: str) -> str:
         """The content of a file that is read line by line: without blank lines and those that nobody writes."""

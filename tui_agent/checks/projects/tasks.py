@@ -253,7 +253,7 @@ def _tox(project: Project) -> Iterator[str]:
 def sections_of(text: str) -> dict[str, dict[str, str]]:
     """As `Project.sections`, of a text."""
     inner = Project.__new__(Project)
-    inner._texts = {"": text[:MOST_READ]}
+    inner.texts = {"": text[:MOST_READ]}
     return inner.sections("")
 
 

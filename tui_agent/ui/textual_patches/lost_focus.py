@@ -19,12 +19,12 @@ from tui_agent.ui.textual_patches.guard import missing, plain_unless
 
 @plain_unless("lost focus", missing(Screen, _reset_focus="self widget avoiding"))
 class LostFocusScreen(Screen[ScreenResultType]):
-    def focus_instead(self) -> Widget | None:
+    def _focus_instead(self) -> Widget | None:
         """The widget that has the focus next; None if Textual decides."""
         raise NotImplementedError
 
     def _reset_focus(self, widget: Widget, avoiding: list[Widget] | None = None) -> None:
-        entry = self.focus_instead()
+        entry = self._focus_instead()
         if self.focused is widget and entry and entry.focusable and entry not in (widget, *(avoiding or ())):
             self.set_focus(entry)
         else:
