@@ -142,8 +142,8 @@ async def test_what_a_command_wrote_can_wait_in_the_review(root: Path) -> None:
         }
         assert waiting["a.py"].reason.startswith("from `sed")
         assert [notice.text.partition(": ")[2] for notice in session.state.notices.items[-2:]] == [
-            "it is a link",
             "it was deleted, but is only proposed so far: skip it in the review",
+            "it is a link",
         ]
         await session.review.apply()
     assert (root / "a.py").read_text() == "PRINT(2)\n"

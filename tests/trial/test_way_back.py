@@ -53,6 +53,50 @@ async def test_a_folder_in_the_place_of_a_link_is_not_compared_with_what_the_lin
     assert set(found) <= {"docs/letters", "docs/letters/private.txt"}
 
 
+#: Commands in folders n0, n1 and so on, each with one.txt and two.txt pending; what becomes of these and others there.
+ON_PENDING: list[tuple[str, str]] = [
+    ("true", ""),
+    ("rm one.txt", "deleted one.txt"),
+    ("rm *; echo 1 > one.txt; echo 3 > two.txt", "changed two.txt"),
+    ("echo 2 > new.txt", "new new.txt"),
+    ("mkdir inner; echo 2 > inner/new.txt", "new inner/new.txt"),
+    ("mv one.txt three.txt", "deleted one.txt, new three.txt"),
+    ("cp two.txt x; mv x two.txt", ""),
+    ("chmod +x one.txt", "mode one.txt"),
+    ("cd ..; rm -r $n", "deleted one.txt, deleted two.txt"),
+    ("cd ..; rm -r $n; mkdir $n; echo 1 > $n/one.txt", "deleted two.txt"),
+    ("cd ..; rm -r $n; echo 3 > $n", "deleted one.txt, deleted two.txt, new ."),
+    ("cd ..; mv $n x$n; mv x$n $n", ""),
+]
+
+
+@VIEWS
+@pytest.mark.parametrize("real", [False, True], ids=["new folders", "folders on the disk"])
+async def test_what_becomes_of_pending_files_is_told_and_nothing_else(
+    root: Path, view: Runner, real: bool
+) -> None:
+    seeds, words, expected = [], [], set()
+    for number, (command, becomes) in enumerate(ON_PENDING):
+        seeds += [
+            Seed(f"n{number}/{name}.txt", "file", text) for name, text in (("one", b"1\n"), ("two", b"2\n"))
+        ]
+        words.append(f"(n=n{number}; cd $n; {command})")
+        expected |= {
+            (f"n{number}/{path}".removesuffix("/."), kind)
+            for kind, path in map(str.split, filter(None, becomes.split(", ")))
+        }
+        if real:
+            (root / f"n{number}").mkdir()
+            (root / f"n{number}" / "one.txt").write_text("0\n")
+    (root / "gone.txt").write_text("0\n")
+    expected.add(("gone.txt", "new"))
+    seeds.append(Seed("gone.txt", "gone"))
+    result = await view(root, "set -e; " + "; ".join([*words, "echo 1 > gone.txt"]), *seeds)
+    assert text(result) == ""
+    assert {(one.path, one.kind) for one in result.changes} == expected
+    assert len(result.changes) == len(expected)
+
+
 def grown_by() -> Callable[[], float]:
     """Megabytes that this process has held at most from now on, over what it holds now."""
     Path("/proc/self/clear_refs").write_text("5")

@@ -138,7 +138,7 @@ class LayerReader:
         What git and caches keep is left out, and what is below the paths `apart`.
         """
         path = f"{len(plan.overlays) - 1}/u"
-        if not _seeded(plan) and await asyncio.to_thread(_is_empty, path, layers, apart):
+        if (_beside(plan) or not _seeded(plan)) and await asyncio.to_thread(_is_empty, path, layers, apart):
             return (), ""
         return await self._read(_Asked(path, layers, plan, since, apart=apart))
 
@@ -170,6 +170,7 @@ class LayerReader:
             "budget": tuple(BUDGET),
             "files": None if wanted.files is None else dict(wanted.files),
             "apart": list(wanted.apart),
+            "beside": _beside(wanted.plan),
         }
         await asyncio.to_thread(lambda: (marshal.dump(asked, contents), contents.flush()))
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -202,6 +203,11 @@ class LayerReader:
                 cwd="/",
                 start_new_session=True,
             )
+
+
+def _beside(plan: ViewPlan) -> bool:
+    """Whether the seeds are in a layer of their own, so that the one above holds only what was written."""
+    return plan.isolated == "overlay"
 
 
 def _seeded(plan: ViewPlan) -> bool:

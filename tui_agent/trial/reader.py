@@ -41,7 +41,9 @@ def main(descriptor: int) -> None:
     seeds = {path: Before(*seed) for path, seed in asked["seeds"].items()}
     with Beneath(layer, own=True) as there, Beneath(asked["root"]) as real:
         budget = Budget(*asked["budget"])
-        compared = Comparison(there, real, seeds, asked["since"], budget, contents, size, asked["apart"])
+        compared = Comparison(
+            *(there, real, seeds, asked["since"], budget, contents, size, asked["apart"], asked["beside"])
+        )
         files = asked["files"]
         found = compared.of_layer() if files is None else compared.of_copy(files)
     told = marshal.dumps({"found": [tuple(one) for one in found], "left": compared.left})

@@ -95,10 +95,12 @@ class Comparison:
         contents: int,
         begin: int = 0,
         apart: Iterable[str] = (),
+        beside: bool = False,
     ) -> None:
         """`since` is when the view was made, in seconds since the epoch; the descriptor `contents` gets what is kept
-        of files, from `begin` on. apart: paths that are not looked at."""
-        self._apart = frozenset(apart)
+        of files, from `begin` on. apart: paths that are not looked at. beside: the seeds are in a layer below this one,
+        which holds only what the command wrote."""
+        self._apart, self._beside = frozenset(apart), beside
         self._layer, self._real, self._seeds, self._since = layer, real, seeds, since
         self._budget, self._contents = budget, contents
         self._until = time.monotonic() + budget.seconds
@@ -139,9 +141,21 @@ class Comparison:
         return self.found
 
     def _left_no_trace(self, path: str) -> bool:
-        """Whether a pending file was deleted that is nowhere else, of which the layer then holds nothing."""
-        nowhere = self._layer.status(path) is None and self._real.status(path) is None
-        return nowhere and self._seeds[path].kind == "file" and LEFT_OUT.isdisjoint(path.split("/"))
+        """Whether a pending file was deleted that is not in the folder, of which the layer then holds nothing."""
+        if self._seeds[path].kind != "file" or not LEFT_OUT.isdisjoint(path.split("/")):
+            return False
+        if self._layer.status(path) is not None or self._real.status(path) is not None:
+            return False
+        return not self._beside or self._covers(path)
+
+    def _covers(self, path: str) -> bool:
+        """Whether the layer hides what is below it at a path that it does not hold."""
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            if (there := self._layer.status(path)) is not None:
+                opaque = self._layer.attribute(path, "user.overlay.opaque") == b"y"
+                return opaque or not stat.S_ISDIR(there.st_mode)
+        return False
 
     def of_copy(self, files: Mapping[str, tuple[int, int, int]]) -> list[Found]:
         """What is in a copy of the folder, where `files` are size, time and mode of each when it was made."""
@@ -241,7 +255,8 @@ class Comparison:
         if there is None:
             return
         before = self._before(path)
-        was_folder = isinstance(before, os.stat_result) and stat.S_ISDIR(before.st_mode)
+        planted = any(self._planted.get(path, {}).values())
+        was_folder = planted or (isinstance(before, os.stat_result) and stat.S_ISDIR(before.st_mode))
         if stat.S_ISCHR(there.st_mode) and there.st_rdev == 0:
             self._gone(path)
         elif stat.S_ISDIR(there.st_mode):
@@ -250,7 +265,8 @@ class Comparison:
             self._waiting.append(("folder", path, opaque or not was_folder))
         elif was_folder:
             self._waiting.append(("file", path, False))
-            self._gone(path)
+            if not self._files:  # of a copy, each of its files is told of by itself
+                self._gone(path)
         else:
             self._file(path, there, before)
 

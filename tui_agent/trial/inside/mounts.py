@@ -100,7 +100,7 @@ class ViewMounts:
         attach(mount, self._below(path))
 
     def _layers(self, lowers):
-        """Where all writes end: a folder in memory of a limited size, with the seeds in it."""
+        """Where all writes end: a folder in memory of a limited size. The seeds are in it, beside what is written."""
         folder = self._below("/.layers")
         os.mkdir(folder)
         attach(memory(self.plan["size"], 0o700), folder)
@@ -113,7 +113,9 @@ class ViewMounts:
             _be_like(lower, f"{folder}/{number}/u")
         for number, path, kind, mode, length in self.plan["seeds"]:
             content = self.seeds.read(length)
-            plant(self._below(f"/.lower{number}"), f"{folder}/{number}/u", path, kind, mode, content)
+            planted = f"{folder}/{number}/s"
+            os.makedirs(planted, exist_ok=True)
+            plant(self._below(f"/.lower{number}"), planted, path, kind, mode, content)
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def _in_memory(self, path, mode):
@@ -129,6 +131,8 @@ class ViewMounts:
         lower = self._below(f"/.lower{number}")
         if self.plan["kept"] and number == len(self.plan["overlays"]) - 1:
             lower = f"{self._below('/.lowerkept')}:{lower}"
+        if os.path.isdir(f"{folder}/s"):
+            lower = f"{folder}/s:{lower}"
         options = {
             "lowerdir": lower,
             "upperdir": f"{folder}/u",
