@@ -1,8 +1,8 @@
-"""Work in a thread that lets the loop come first: imports, tables, colours.
+"""Cooperative work in a thread, such as imports and syntax colours, that yields to the event loop.
 
-Python runs one thread at a time. A thread that computes keeps its turn for as long as it may and takes every second
-one, so that a key and a frame take twice as long meanwhile. Work that is done here calls `pause` between its pieces;
-between two modules that it imports that is done for it.
+A computing thread holds the interpreter lock for up to the switch interval, so a key press and a frame
+take twice as long. Work in this module therefore calls `pause` regularly; imports pause between modules
+automatically.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-#: Seconds of work after which the loop comes first.
+#: Seconds of work before the thread yields to the loop.
 SLICE = 0.001
-#: Seconds for which a slice waits for the loop, which may be drawing a frame.
+#: Maximum wait for the loop after a slice, in seconds; the loop may be drawing a frame.
 AT_MOST = 0.005
-#: Slices that found the loop busy in a row: it may be waiting for this work, such as a module that it imports too.
+#: Consecutive waits without a response. The loop may itself be waiting for this work, for example for a
+#: module.
 MOST_BUSY = 4
 
 
 class NotWanted(Exception):
-    """The work was given up: what it was for has changed."""
+    """The work was cancelled because its purpose has changed."""
 
 
 class Standstill:
-    """Whether work in the background that can wait stands still, since a person waits for something else."""
+    """Suspends deferrable background work while the user waits for something more urgent."""
 
     def __init__(self) -> None:
         self._over = threading.Event()
         self._until = 0.0
 
     def begin(self, seconds: float) -> None:
-        """Stand still for so long, or until `end`."""
+        """Suspend for `seconds`, or until `end`."""
         self._until = time.monotonic() + seconds
         self._over.clear()
 
@@ -48,7 +49,7 @@ class Standstill:
         return not self._over.is_set() and time.monotonic() < self._until
 
     def wait(self) -> None:
-        """Wait while it lasts. Blocking."""
+        """Block until the suspension ends."""
         while self.lasts:
             self._over.wait(max(0.0, self._until - time.monotonic()))
 
@@ -59,10 +60,10 @@ standstill = Standstill()
 async def in_background(
     work: Callable[[], T], wanted: Callable[[], bool] = lambda: True, *, can_wait: bool = False
 ) -> T:
-    """Returns what `work` returns in a thread, in which the loop has a round whenever it calls `pause`.
+    """Runs `work` in a thread and returns its result. The loop gets a turn at each call of `pause`.
 
-    Between two slices it is asked whether the work is still `wanted`; if not, `pause` raises `NotWanted`. Work that
-    `can_wait`, and holds no lock that others want soon, stands still with `standstill`.
+    `pause` raises `NotWanted` as soon as `wanted` returns False. Work that `can_wait` and holds no
+    contended lock is suspended during `standstill`.
     """
     loop = asyncio.get_running_loop()
 
@@ -80,26 +81,26 @@ async def in_background(
 
 
 def pause() -> None:
-    """Let the loop come first, if a slice of work has been done since it last did. Does nothing outside
-    `in_background`. Raises `NotWanted`."""
+    """Yields to the loop if a slice of work is complete. Has no effect outside `in_background`. Raises
+    `NotWanted`."""
     turns: _Turns | None = getattr(_working, "turns", None)
     if turns is not None:
         turns.pause()
 
 
-#: What this thread works under.
+#: State of the current thread's work.
 _working = threading.local()
 
 
 class _Turns:
-    """The turns of one thread and the loop."""
+    """Alternates between a thread and the loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, wanted: Callable[[], bool], can_wait: bool) -> None:
         self._loop = loop
         self._wanted = wanted
         self._can_wait = can_wait
         self._came = threading.Event()
-        #: Slices in a row that the loop did not come after.
+        #: Consecutive slices without a response from the loop.
         self._busy = 0
         self._begun = time.monotonic()
 
@@ -116,7 +117,7 @@ class _Turns:
             self._came.clear()
             try:
                 self._loop.call_soon_threadsafe(self._came.set)
-            except RuntimeError:  # it has ended
+            except RuntimeError:  # The loop is closed.
                 return
         if self._busy < MOST_BUSY:
             self._busy = 0 if self._came.wait(AT_MOST) else self._busy + 1
@@ -124,7 +125,7 @@ class _Turns:
 
 
 class _BetweenModules:
-    """Asked for each module before anybody else; finds none, and pauses there."""
+    """A meta path finder that pauses before each import and finds nothing."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         pause()

@@ -1,4 +1,5 @@
-"""A child process that speaks JSON lines, as its parent uses it: ask, stream, cancel, restart."""
+"""A child process that speaks JSON lines, from its parent's side: requests, streams, cancellation,
+restart."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ STDERR_LINES = 200
 
 
 class ChildProcess:
-    """`python -m module`, started by the first use or by `start()`, ended by `close()` or with this process.
+    """Runs `python -m module`, from the first use or `start()` until `close()` or the end of this process.
 
-    `name` is what a person calls it ("model"). `on_state` and `on_event` are called on the loop and must not
-    raise. Belongs to the event loop that first uses it.
+    `name` is the process's name in messages ("model"). `on_state` and `on_event` are called on the loop
+    and must not raise. An instance belongs to the event loop that first uses it.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class ChildProcess:
         self.state: ChildState = "idle"
         self.name = name or module
         self._module = module
-        #: What the children to come get besides what any child needs.
+        #: Additional environment variables of future children.
         self.environment = dict(env or {})
         self._on_state = on_state or (lambda state: None)
         self._on_event = on_event or (lambda event: None)
@@ -51,36 +52,37 @@ class ChildProcess:
         self._starting = asyncio.Lock()
 
     def listen(self, on_state: Callable[[ChildState], None]) -> None:
-        """Say who is told of its state from now on."""
+        """Replace the callback for state changes."""
         self._on_state = on_state
 
     @property
     def pid(self) -> int | None:
-        """The process id while it runs."""
+        """The process id, or None if it is not running."""
         return self._connection.process.pid if self._connection and self._connection.alive else None
 
     @property
     def stderr(self) -> tuple[str, ...]:
-        """The last lines that the child wrote to its standard error, over all its lives."""
+        """The last lines of standard error, including those of earlier processes."""
         return tuple(self._stderr)
 
     def fork(self) -> None:
-        """Begin its first life as a copy of this process, where that works: `start`, which must follow, takes it up.
+        """Fork the first process, if the platform allows it; `start` must follow and adopts it.
 
-        Belongs before the event loop. What this process has imported the child has, too.
+        Call it before the event loop runs. The child inherits all imported modules.
         """
         if can_fork():
             with suppress(OSError):
                 self._forked = fork(self._module, variables(self.environment))
 
     async def start(self) -> None:
-        """Start it unless it runs; calls may be sent at once. Raises `ChildFailed`."""
+        """Starts the child if it is not running; requests may be sent immediately. Raises `ChildFailed`."""
         await self._connected()
 
     async def ask(
         self, method: str, params: dict[str, Any] | None = None, timeout: float | None = None
     ) -> Any:
-        """The method's answer. Raises what the child raised; `ChildFailed` if it died or took too long (seconds)."""
+        """Calls a method and returns its result. Raises the child's exception, or `ChildFailed` if the child
+        died or `timeout` (seconds) passed."""
         connection = await self._connected()
         id, replies = await connection.call(method, params or {})
         try:
@@ -93,7 +95,8 @@ class ChildProcess:
             connection.forget(id)
 
     async def stream(self, method: str, params: dict[str, Any] | None = None) -> AsyncGenerator[Any, None]:
-        """What the method sends, piece by piece. Closing it cancels the method. Raises as `ask` does."""
+        """Calls a method and yields its items. Closing the generator cancels the call. Raises as `ask`
+        does."""
         connection = await self._connected()
         id, replies = await connection.call(method, params or {})
         try:
@@ -109,7 +112,7 @@ class ChildProcess:
             connection.forget(id)
 
     async def close(self) -> None:
-        """End it for good: what is still open fails, and there is no restart."""
+        """Terminates the child permanently; pending calls fail."""
         self._enter("closed")
         async with self._starting:
             if self._connection is not None:
@@ -143,7 +146,7 @@ class ChildProcess:
         )
 
     def _count_start(self) -> None:
-        """A child that dies at every start must not be restarted forever."""
+        """Limits restarts of a child that dies at every start."""
         now = time.monotonic()
         if len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_SECONDS:
             why = f" ({self._stderr[-1]})" if self._stderr else ""

@@ -1,4 +1,4 @@
-"""One life of a child: from its start to its death, with the calls that are open in between."""
+"""One process of a child, from start to exit, with its pending calls."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tui_agent.processes.forked import ForkedProcess
 from tui_agent.processes.wire import lines
 
 Reply = wire.StreamItem | wire.CallResult | wire.CallFailed
-#: How long a child may take to end by itself once its standard input is closed, in seconds.
+#: Seconds until a child is signalled after its standard input was closed.
 PATIENCE_SECONDS = 2.0
-#: The same once it was told to, by a signal.
+#: Seconds until a signalled child is killed.
 INSIST_SECONDS = 0.5
 LAST_WORDS_SECONDS = 0.5
 
 
 class Connection:
-    """A running child and who waits for what. The three callbacks are called on the loop."""
+    """A running child and its pending calls. The three callbacks are called on the loop."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Connection:
         self._overhearing = asyncio.create_task(self._overhear(), name=f"{name}: standard error")
 
     async def call(self, method: str, params: dict[str, Any]) -> tuple[int, asyncio.Queue[Reply]]:
-        """Send a call; its replies come through the queue, a `Failure` among them if the child dies."""
+        """Sends a call. Its replies arrive in the returned queue, with a `Failure` if the child dies."""
         self._last_id += 1
         id, queue = self._last_id, asyncio.Queue[Reply]()
         line = wire.encode(wire.Call(id, method, params))
@@ -65,19 +65,19 @@ class Connection:
         return id, queue
 
     def forget(self, id: int) -> None:
-        """Nobody waits for this call any more: if it is still running, the child is told to stop it."""
+        """Drop a pending call; cancels it in the child if it is still running."""
         if self._waiting.pop(id, None) is not None and self.alive and self.process.stdin is not None:
             self.process.stdin.write(wire.encode(wire.Cancel(id)))
 
     async def close(self) -> None:
-        """Let the child end by itself, then make it end."""
+        """Close standard input and wait for the child to exit, then terminate it."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
             await asyncio.wait([self._listening], timeout=PATIENCE_SECONDS)
             if not self._listening.done():
                 self._signal(signal.SIGTERM)
-                self._signal(signal.SIGCONT)  # a child that was stopped hears nothing else
+                self._signal(signal.SIGCONT)  # A suspended child handles no other signal.
                 await asyncio.wait([self._listening], timeout=INSIST_SECONDS)
         finally:
             if not self._listening.done():
@@ -85,11 +85,11 @@ class Connection:
         await self._listening
 
     def _signal(self, number: int) -> None:
-        """To the child and to what it has started."""
+        """Signal the child's process group."""
         try:
             os.killpg(self.process.pid, number)
         except (ProcessLookupError, PermissionError):
-            pass  # it has ended
+            pass  # The process has exited.
 
     async def _write(self, line: bytes) -> None:
         assert self.process.stdin is not None
@@ -97,7 +97,7 @@ class Connection:
             self.process.stdin.write(line)
             await self.process.stdin.drain()
         except (BrokenPipeError, ConnectionResetError):
-            pass  # it is dead or dying: `_listen` fails whoever waits
+            pass  # The process is exiting; `_listen` fails the pending calls.
 
     async def _listen(self) -> None:
         assert self.process.stdout is not None
@@ -116,7 +116,7 @@ class Connection:
         self._died()
 
     async def _last_words(self) -> None:
-        """Standard error to its end, unless a process that the child left behind keeps it open."""
+        """Read standard error to its end, unless a surviving grandchild keeps it open."""
         await asyncio.wait([self._overhearing], timeout=LAST_WORDS_SECONDS)
         self._overhearing.cancel()
 
@@ -158,14 +158,14 @@ class Connection:
 
 
 def variables(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a child: what any of them needs, and `env`."""
+    """The environment of a child: the variables of every child, updated with `env`."""
     return {**for_any(), serve.PARENT: str(os.getpid()), **env}
 
 
 async def spawn(module: str, env: Mapping[str, str]) -> Process:
-    """`python -m module` in a session of its own, so that Ctrl+C in the terminal is ours alone.
+    """Runs `python -m module` in a new session, so that Ctrl+C in the terminal does not reach it.
 
-    `-P` keeps the working directory, which may be anybody's, out of the child's import path.
+    `-P` keeps the working directory, which may be untrusted, off the child's import path.
     """
     try:
         return await asyncio.create_subprocess_exec(

@@ -1,7 +1,7 @@
-"""What of our environment a child gets: what its kind needs by name, and nothing else of it.
+"""Environments of child processes, by allow-list.
 
-Keys of other programs, addresses of databases and the like are in most people's environments. A child that has none of
-them can leak none of them, whatever it is made to run or to write into a log.
+Most users' environments hold keys of other programs, database addresses and other secrets. A child without
+them cannot leak them through a command or a log.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: What any program needs to run as it would for the person: where things are, in which language, how Python behaves.
+#: Variables of every program: locations, locale, Python's own options.
 _ANY = _words("""
     HOME USER LOGNAME PATH SHELL TMPDIR TEMP TMP TZ TZDIR LANG LANGUAGE LOCPATH LOCALE_ARCHIVE
     XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR XDG_CONFIG_DIRS XDG_DATA_DIRS
@@ -27,11 +27,11 @@ _ANY = _words("""
     PYTHONNOUSERSITE PYTHONOPTIMIZE PYTHONSAFEPATH PYTHONCOERCECLOCALE
 """)
 _ANY_FAMILIES = ("LC_*", "COV_CORE_*", "COVERAGE_*")
-#: Where git finds the person's own settings, and how the folder is watched.
+#: The user's git configuration, and options of the file watcher.
 _WORKSPACE = _words("GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM SUDO_UID")
 _WORKSPACE_FAMILIES = ("WATCHFILES_*",)
-#: How providers are reached and how they know the person, as litellm's documentation names it; and the way to the
-#: keyring, which may hold tokens of logins.
+#: Addresses and credentials of providers, as documented by litellm, and access to the keyring for login
+#: tokens.
 _MODEL = _words("""
     HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
     SSL_CERT_FILE SSL_CERT_DIR SSL_CERTIFICATE SSL_VERIFY SSL_SECURITY_LEVEL SSL_ECDH_CURVE REQUESTS_CA_BUNDLE
@@ -57,40 +57,41 @@ _MODEL_FAMILIES = (
     *("AZURE_*", "VERTEX*", "WATSONX_*", "WX_*", "WML_URL", "DATABRICKS_*", "SNOWFLAKE_*", "GIGACHAT_*"),
     *("GITHUB_COPILOT_*", "CHATGPT_*", "XAI_*", "AICORE_*", "OCI_*", "LITELLM_*", "TUI_AGENT_*"),
 )
-#: The variable in which the workspace child finds the person's PATH as it was.
+#: Variable that passes the user's unfiltered PATH to the workspace child.
 WHOLE_PATH: Final = "TUI_AGENT_WHOLE_PATH"
-#: Folders that other people fill, each with a slash at its end.
+#: Folders under other people's control, each with a trailing slash.
 _avoided: Final[set[str]] = set()
-#: The folder that holds the package: all that a child imports from besides its Python.
+#: The folder of the package: the only entry of a child's import path besides its Python.
 _OURS = str(Path(__file__).parents[2])
 
 
 def for_any(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What every child gets: no key, no token, no address, and of Python's path our own package alone."""
+    """The environment of every child: no keys, tokens or addresses; PYTHONPATH holds only this package."""
     environ = os.environ if environ is None else environ
     return {**_chosen(environ, _ANY, _ANY_FAMILIES), "PATH": search_path(environ), "PYTHONPATH": _OURS}
 
 
 def for_workspace(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the child that runs git and watches the folder gets besides; the whole PATH for filters that are trusted."""
+    """The additional environment of the workspace child: git configuration, and the full PATH for trusted
+    filters."""
     environ = os.environ if environ is None else environ
     return {**_chosen(environ, _WORKSPACE, _WORKSPACE_FAMILIES), WHOLE_PATH: environ.get("PATH", os.defpath)}
 
 
 def for_models(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the child that talks to providers gets besides: their keys and addresses, proxies, certificates."""
+    """The additional environment of the model child: provider keys and addresses, proxies, certificates."""
     return _chosen(environ, _MODEL, _MODEL_FAMILIES)
 
 
 def avoid_programs_in(folder: str) -> None:
-    """Never take a program from this folder. One that holds the person's home may hold the person's programs."""
+    """Exclude a folder from program lookup, unless it contains the user's home."""
     avoided = os.path.realpath(folder).rstrip("/") + "/"
     if not (os.path.realpath(os.path.expanduser("~")) + "/").startswith(avoided):
         _avoided.add(avoided)
 
 
 def search_path(environ: Mapping[str, str] | None = None, *, trusted: bool = False) -> str:
-    """Where programs are looked for: the PATH without what is relative or, unless `trusted`, in an avoided folder."""
+    """PATH without relative entries and, unless `trusted`, without excluded folders."""
     environ = os.environ if environ is None else environ
     whole = environ.get(WHOLE_PATH) if trusted else None
     return os.pathsep.join(

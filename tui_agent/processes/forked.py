@@ -1,7 +1,7 @@
-"""A child process that is a copy of this one, on Linux: it has imported already what both need.
+"""A forked child process, which shares the modules its parent has imported. Linux only.
 
-`python -m module` computes 0.1 s until it listens, most of it imports that its parent has just made. A copy shares
-them, and is otherwise made into what that would be: its own session, streams, environment, path of imports and log.
+`python -m module` takes 0.1 s until it listens, mostly for imports. The fork replaces its session,
+streams, environment, import path and log, so that it behaves like a new process.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Any, Final, NamedTuple, NoReturn
 from tui_agent.files.numbers import whole_number
 from tui_agent.processes import serve
 
-#: Where /proc/self/stat says where the variables are that a process was started with; see proc_pid_stat(5).
+#: Fields of /proc/self/stat with the bounds of the initial environment; see proc_pid_stat(5).
 _ENVIRONMENT_FROM, _ENVIRONMENT_TO = 50, 51
-#: The streams that the copy had before: what closes them would close those that it has now.
+#: The parent's stream objects. Closing them would close the new descriptors.
 _before: Final[list[Any]] = []
 
 
 class ProcessCopy(NamedTuple):
-    """A child that runs, and our ends of its standard streams."""
+    """A running child and the parent's ends of its standard streams."""
 
     pid: int
     stdin: int
@@ -39,7 +39,7 @@ class ProcessCopy(NamedTuple):
 
 
 def can_fork() -> bool:
-    """Whether a copy of this process would work: Linux says when it ends, and no other thread holds a lock."""
+    """Whether fork is safe: pidfd is available and this process has a single thread."""
     if not sys.platform.startswith("linux") or threading.active_count() > 1:
         return False
     with suppress(RuntimeError):
@@ -52,10 +52,10 @@ def can_fork() -> bool:
 
 
 def fork(module: str, variables: Mapping[str, str]) -> ProcessCopy:
-    """Begin a copy that serves what `module` builds, with no variables but these. Raises `OSError`."""
+    """Forks a child that serves `module` with exactly these variables. Raises `OSError`."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.flush()
-    gc.freeze()  # a look for garbage would write to each object, and copy its page
+    gc.freeze()  # A garbage collection would write to every object and so copy its page.
     pipes: list[tuple[int, int]] = []
     try:
         pipes.extend(os.pipe() for _ in range(3))
@@ -72,7 +72,7 @@ def fork(module: str, variables: Mapping[str, str]) -> ProcessCopy:
 
 
 def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, int]) -> NoReturn:
-    """In a copy: be what `python -P -m module` would be. Never returns, whatever goes wrong."""
+    """Turns a fork into the equivalent of `python -P -m module`. Never returns, even on errors."""
     try:
         os.setsid()
         for number, descriptor in enumerate(streams):
@@ -104,10 +104,10 @@ def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, i
 
 
 def _set_environment(variables: Mapping[str, str]) -> None:
-    """Have these variables alone, also for who reads /proc/PID/environ."""
+    """Replace the environment, including the copy in /proc/PID/environ."""
     os.environ.clear()
     with suppress(OSError, IndexError), open("/proc/self/stat", "rb") as file:
-        fields = file.read().rpartition(b")")[2].split()  # from the third one on
+        fields = file.read().rpartition(b")")[2].split()  # Fields from the third on.
         start, end = (whole_number(fields[at - 3]) for at in (_ENVIRONMENT_FROM, _ENVIRONMENT_TO))
         if 0 < start < end:
             import ctypes
@@ -117,7 +117,7 @@ def _set_environment(variables: Mapping[str, str]) -> None:
 
 
 class ForkedProcess:
-    """What asyncio's `Process` is, as far as a `Connection` uses it."""
+    """The subset of asyncio's `Process` that `Connection` uses."""
 
     def __init__(self, pid: int, stdin: StreamWriter, stdout: StreamReader, stderr: StreamReader) -> None:
         self.pid = pid
@@ -131,7 +131,7 @@ class ForkedProcess:
         self._loop.add_reader(self._handle, self._reap)
 
     async def wait(self) -> int:
-        """Its exit status, once it has ended; the negative number of the signal that ended it."""
+        """Waits for the exit status; negative for the signal that ended the process."""
         await self._ended.wait()
         assert self.returncode is not None
         return self.returncode
@@ -145,13 +145,13 @@ class ForkedProcess:
         _close(self._handle)
         try:
             self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        except ChildProcessError:  # somebody else has asked for its status
+        except ChildProcessError:  # Its status was already collected.
             self.returncode = 255
         self._ended.set()
 
 
 async def adopt(child: ProcessCopy) -> ForkedProcess:
-    """The child, as one of the running loop."""
+    """Attach the child to the running loop."""
     loop = asyncio.get_running_loop()
     readers = []
     for descriptor in (child.stdout, child.stderr):

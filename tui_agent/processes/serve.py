@@ -1,7 +1,7 @@
-"""The child's side: answers calls that come on standard input, until it is closed.
+"""The child's side: serves calls from standard input until it is closed.
 
-A program for a child is a module that ends in `if __name__ == "__main__": run(build)`. `build(announce)`
-returns the methods by name and may import what is heavy: `print` no longer reaches the protocol by then.
+A child program is a module that ends in `if __name__ == "__main__": run(build)`. `build(announce)` returns
+the methods by name. It may import heavy modules; by then `print` writes to standard error.
 """
 
 from __future__ import annotations
@@ -24,39 +24,40 @@ from tui_agent.processes.wire import lines
 
 _log = logging.getLogger(__name__)
 Send = Callable[[Any], Awaitable[None]]
-#: Gets the parameters and `send`, which streams one item; what it returns is the answer. May be cancelled.
+#: Called with the parameters and `send`, which streams one item. Returns the result. May be cancelled.
 Handler = Callable[[dict[str, Any], Send], Awaitable[Any]]
-#: Tells the parent of something that it did not ask about. May be called from any thread.
+#: Sends an unsolicited message to the parent, from any thread.
 Announce = Callable[[dict[str, Any]], None]
 Build = Callable[[Announce], Mapping[str, Handler]]
 
-#: The environment variable in which the parent leaves its process id.
+#: Environment variable with the parent's process id.
 PARENT = "TUI_AGENT_PARENT"
 GRACE_SECONDS = 1.0
 _SET_PARENT_DEATH_SIGNAL = 1
 
 
 def run(build: Build) -> None:
-    """Serve until standard input ends, then end the process, whatever its threads are doing."""
+    """Serve until standard input closes, then exit even if threads are running."""
     output = take_output()
     end_with_parent()
     debug_log.to_stream(sys.stderr)
     status = 0
     try:
         asyncio.run(_serve(build, ParentPipe(output)))
-    except BaseException as error:  # the outermost edge: the last line that the parent reads says why
+    except BaseException as error:  # Outermost handler: the reason becomes the last line of standard error.
         status = 1
         _log.exception("the child ended with a fault")
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
     sys.stderr.flush()
-    if os.getpgrp() == os.getpid():  # what we started and nobody waits for any more ends with us
+    if os.getpgrp() == os.getpid():  # Ends leftover processes of the group as well.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.killpg(0, signal.SIGTERM)
     os._exit(status)
 
 
 def take_output() -> int:
-    """A private copy of descriptor 1; from here on, what anyone prints goes to standard error."""
+    """Duplicates descriptor 1 and redirects it to standard error, so that `print` cannot corrupt the
+    protocol."""
     sys.stdout.flush()
     output = os.dup(1)
     os.dup2(2, 1)
@@ -64,7 +65,7 @@ def take_output() -> int:
 
 
 def end_with_parent() -> None:
-    """On Linux the kernel ends us with our parent; elsewhere the end of standard input has to do."""
+    """Exit with the parent: by a kernel signal on Linux, elsewhere when standard input closes."""
     parent = os.environ.pop(PARENT, "")
     if not sys.platform.startswith("linux"):
         return
@@ -72,16 +73,16 @@ def end_with_parent() -> None:
 
     ctypes.CDLL(None).prctl(
         _SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0
-    )  # heard even where we are stopped
+    )  # Delivered even to a suspended process.
     if parent and os.getppid() != whole_number(parent):
-        os._exit(0)  # it died before we asked to be told
+        os._exit(0)  # The parent exited before the signal was requested.
 
 
 class ParentPipe:
-    """The way to the parent: whole lines, from any thread.
+    """Writes whole lines to the parent, from any thread.
 
-    Writing blocks while the pipe is full. The parent always reads, so it is never full for long, unless the
-    parent is stopped; then there is nothing to do for us either.
+    A write blocks while the pipe is full. The parent reads continuously, so this is brief unless the
+    parent is suspended.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -95,14 +96,14 @@ class ParentPipe:
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
             except BrokenPipeError:
-                os._exit(0)  # nobody is left to read
+                os._exit(0)  # The parent has exited.
 
 
 async def _serve(build: Build, output: ParentPipe) -> None:
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    gc.disable()  # imports make no garbage, and looking for it is a tenth of their time
+    gc.disable()  # Imports create no garbage, and collection takes a tenth of their time.
     methods = build(lambda event: output.write(wire.Announced(event)))
     gc.freeze()
     gc.enable()
@@ -127,7 +128,7 @@ async def _stop(tasks: list[asyncio.Task[None]]) -> None:
 
 
 async def _answer(methods: Mapping[str, Handler], call: wire.Call, output: ParentPipe) -> None:
-    """Run one call to its end and say what came of it; a cancelled one ends without a word."""
+    """Runs a call and sends its result or error; sends nothing if it is cancelled."""
 
     async def send(value: Any) -> None:
         output.write(wire.StreamItem(call.id, value))
@@ -142,7 +143,9 @@ async def _answer(methods: Mapping[str, Handler], call: wire.Call, output: Paren
         output.write(wire.CallResult(call.id, await handler(call.params, send)))
     except TuiAgentError as error:
         output.write(wire.failure(call.id, error))
-    except Exception as error:  # the child's outer edge: the parent is told, and the child goes on
+    except (
+        Exception
+    ) as error:  # Outermost handler of a call: the parent receives the error and the child continues.
         _log.exception("%s failed", call.method)
         what = f"{call.method} failed: {type(error).__name__}: {error}"
         output.write(

@@ -1,7 +1,7 @@
-"""What goes over a child's standard streams: one JSON object a line, in each direction.
+"""Messages on a child's standard streams: one JSON object per line.
 
-parent → child   Call, Cancel
-child → parent   Ready once, Announced whenever; for each call any number of StreamItem, then CallResult or CallFailed
+parent → child   Call, Cancel child → parent   Ready once, Announced at any time; for each call
+StreamItems, then CallResult or CallFailed
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ class Cancel(Struct, tag="cancel", tag_field="t"):
 
 
 class Ready(Struct, tag="ready", tag_field="t"):
-    """The child has imported what it needs to listen."""
+    """The child is ready to receive calls."""
 
 
 class StreamItem(Struct, tag="item", tag_field="t"):
-    """One piece of a stream."""
+    """One item of a stream."""
 
     id: int
     value: Any
 
 
 class CallResult(Struct, tag="answer", tag_field="t"):
-    """A call is over, and this is what it returned."""
+    """The result of a call."""
 
     id: int
     value: Any = None
 
 
 class CallFailed(Struct, tag="failure", tag_field="t"):
-    """A call is over because of an error; `kind` is the name of a class in `tui_agent.errors`."""
+    """The error of a call; `kind` is the name of a class in `tui_agent.errors`."""
 
     id: int
     kind: str
@@ -56,7 +56,7 @@ class CallFailed(Struct, tag="failure", tag_field="t"):
 
 
 class Announced(Struct, tag="announced", tag_field="t"):
-    """Something happened in the child that nobody asked about."""
+    """An unsolicited message from the child."""
 
     event: dict[str, Any]
 
@@ -68,14 +68,15 @@ _T = TypeVar("_T")
 
 
 class Reader(Generic[_T]):
-    """Reads lines of one direction. Half characters, which only Python's own reader takes, are kept."""
+    """Decodes the lines of one direction. Preserves lone surrogates, which only Python's own JSON parser
+    accepts."""
 
     def __init__(self, kinds: Any) -> None:
         self._kinds = kinds
         self._decoder: msgspec.json.Decoder[_T] = msgspec.json.Decoder(kinds)
 
     def decode(self, line: bytes) -> _T:
-        """Raises `ValueError` (msgspec's are such) for anything but a message."""
+        """Raises `ValueError`, or its subclass from msgspec, for an invalid message."""
         try:
             return self._decoder.decode(line)
         except msgspec.ValidationError:
@@ -90,10 +91,13 @@ from_child: Reader[FromChild] = Reader(FromChild)
 
 
 def encode(message: FromParent | FromChild) -> bytes:
-    """One line, its newline included. Raises `TypeError` or `ValueError` for what cannot be JSON."""
+    """One line with its newline. Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
     try:
         return _encoder.encode(message) + b"\n"
-    except (UnicodeEncodeError, OverflowError):  # half characters and numbers of any size are JSON too
+    except (
+        UnicodeEncodeError,
+        OverflowError,
+    ):  # Lone surrogates and arbitrarily large integers are valid JSON.
         return json.dumps(msgspec.to_builtins(message)).encode() + b"\n"
 
 
@@ -102,7 +106,7 @@ def failure(id: int, error: TuiAgentError) -> CallFailed:
 
 
 def as_error(failure: CallFailed) -> TuiAgentError:
-    """The error that the child raised, as the class it had there; else `ChildFailed`, which names the debug log."""
+    """The child's exception as its original class; otherwise `ChildFailed`, which refers to the debug log."""
     kind = getattr(errors, failure.kind, None)
     if isinstance(kind, type) and issubclass(kind, TuiAgentError):
         told = kind(failure.what, failure.remedy)
@@ -118,7 +122,7 @@ CHUNK_BYTES = 1 << 18
 
 
 async def lines(reader: StreamReader) -> AsyncGenerator[bytes, None]:
-    """Each line without its newline; an unfinished last one is dropped, since its writer died over it."""
+    """Yields lines without newlines. Drops an incomplete last line, left by a writer that died."""
     parts: list[bytes] = []
     while chunk := await reader.read(CHUNK_BYTES):
         first, *rest = chunk.split(b"\n")

@@ -1,4 +1,4 @@
-"""The settings by their dotted keys: what a value must be, and how one is read from words."""
+"""Settings by dotted key: validation and parsing of values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Value = str | int | float | bool | tuple[str | CheckCommand | ModelOptions, ...]
 
 
 class SettingEntry(msgspec.Struct, frozen=True):
-    """One setting: its dotted key, the type it must have (as msgspec takes it), its default."""
+    """A setting: its dotted key, its msgspec type and its default."""
 
     key: str
     type: Any
@@ -24,7 +24,7 @@ class SettingEntry(msgspec.Struct, frozen=True):
 
 @cache
 def entries() -> Mapping[str, SettingEntry]:
-    """Every setting by its dotted key, in the order of the schema."""
+    """All settings by dotted key, in schema order."""
     found: dict[str, SettingEntry] = {}
     for field in msgspec.structs.fields(Settings):
         if isinstance(field.default, msgspec.Struct):
@@ -38,12 +38,13 @@ def entries() -> Mapping[str, SettingEntry]:
 
 @cache
 def groups() -> frozenset[str]:
-    """The names that hold other settings: `files`, `context`, …"""
+    """Names of the groups: `files`, `context`, …"""
     return frozenset(key.partition(".")[0] for key in entries() if "." in key)
 
 
 def checked(key: str, value: object) -> Value:
-    """The value as the setting wants it. Raises ValueError, whose words say what the setting wants."""
+    """Returns the value converted to the setting's type. Raises ValueError with the expected type as its
+    message."""
     try:
         found = msgspec.convert(value, entries()[key].type)
     except msgspec.ValidationError:
@@ -54,7 +55,7 @@ def checked(key: str, value: object) -> Value:
 
 
 def from_words(key: str, words: str) -> Value:
-    """The value that somebody typed: `8`, `true`, `dark`, `a.md,b.md` or `["a.md", "b.md"]`. Raises ValueError."""
+    """Parses a typed value: `8`, `true`, `dark`, `a.md,b.md` or `["a.md", "b.md"]`. Raises ValueError."""
     kind = msgspec.inspect.type_info(entries()[key].type)
     match kind:
         case msgspec.inspect.VarTupleType():
@@ -68,7 +69,7 @@ def from_words(key: str, words: str) -> Value:
 
 
 def wanted(key: str) -> str:
-    """What a setting wants, as the end of a sentence: `a whole number from 1 to 100`."""
+    """The expected type as the end of a sentence: `a whole number from 1 to 100`."""
     match msgspec.inspect.type_info(entries()[key].type):
         case msgspec.inspect.BoolType():
             return "true or false"
@@ -104,7 +105,7 @@ def default_values() -> dict[str, Value]:
 
 
 def build(values: Mapping[str, Value]) -> Settings:
-    """Settings with these values, already checked, and the defaults for the rest."""
+    """Builds `Settings` from validated values; missing keys get their defaults."""
     top: dict[str, Any] = {}
     inner: dict[str, dict[str, Value]] = {}
     for key, value in values.items():

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, as values: where it stands, what it is, what to do."""
+"""Configuration errors as values: location, description, remedy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 
 
 class ConfigFault(Struct, frozen=True):
-    """One thing that is wrong. `where` names a file, the environment or an option; `line` is 0 where none is known."""
+    """A configuration error. `where` names a file, the environment or an option; `line` is 0 if unknown."""
 
     where: str
     what: str
@@ -29,7 +29,7 @@ class ConfigFault(Struct, frozen=True):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word most like this one, or nothing. A dotted key is also found by its last part."""
+    """The known word closest to `word`, or "". Dotted keys also match by their last part."""
     from difflib import get_close_matches
 
     known = tuple(known)
@@ -42,7 +42,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def line_of(text: str, key: str) -> int:
-    """The line of a TOML text, counted from 1, on which a dotted key gets its value; 0 where none is found."""
+    """The 1-based line of a TOML text that sets a dotted key, or 0."""
     table = ""
     plain = _LONG_TEXT.sub(lambda found: '""' + "\n" * found.group().count("\n"), text)
     for number, line in enumerate(plain.splitlines(), start=1):
@@ -59,5 +59,5 @@ def line_of(text: str, key: str) -> int:
 
 
 def _joined(name: str) -> str:
-    """A TOML key without quotes and without space around its dots."""
+    """Normalizes a TOML key: removes quotes and spaces around dots."""
     return ".".join(part.strip().strip("\"'") for part in name.split("."))

@@ -1,4 +1,4 @@
-"""Reading and writing the small files of a configuration, without following a link out of a workspace."""
+"""Reads and writes small configuration files without following links out of a workspace."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ import os
 import stat
 from pathlib import Path
 
-#: Nobody writes a configuration larger than this by hand.
+#: Maximum size of a configuration file, in bytes.
 MAX_BYTES = 1_048_576
-#: The folder in which a workspace brings settings, prompts, keys and themes of its own.
+#: Folder of a workspace's own settings, prompts, keys and themes.
 WORKSPACE_FOLDER = ".tui-agent"
 
 
 def read_small(path: Path) -> bytes:
-    """The bytes of a regular file of at most `MAX_BYTES`. Raises OSError, FileNotFoundError where it is missing."""
+    """Reads a regular file of at most `MAX_BYTES`. Raises OSError, FileNotFoundError if it is missing."""
     return _read(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), path)
 
 
 def read_beneath(folder: Path, *parts: str) -> bytes:
-    """Like `read_small` for a file below a folder, refusing a link at every step below it. Raises OSError."""
+    """Like `read_small` for a file below `folder`, but rejects symbolic links at every level. Raises
+    OSError."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:
@@ -33,7 +34,7 @@ def read_beneath(folder: Path, *parts: str) -> bytes:
 
 
 def read_own(folder: Path, *parts: str) -> bytes:
-    """A file of a configuration below `folder`: in the folder that a workspace brings no link is followed.
+    """Reads a configuration file below `folder`. Rejects symbolic links inside a workspace's own folder.
 
     Raises OSError.
     """
@@ -43,7 +44,7 @@ def read_own(folder: Path, *parts: str) -> bytes:
 
 
 def reason_of(error: OSError) -> str:
-    """Why a file could not be used, in a few words without its path."""
+    """The reason of an I/O error in a few words, without the path."""
     return (error.strerror or str(error)).lower()
 
 

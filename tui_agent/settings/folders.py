@@ -1,4 +1,4 @@
-"""The folders that belong to the user (configuration, data, cache, state), and those that ship with the program."""
+"""The user's folders (configuration, data, cache, state) and the folders shipped with the program."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from msgspec import Struct
 from tui_agent.errors import SettingsError
 from tui_agent.files.private import make_private
 
-#: Puts `config/`, `data/`, `cache/` and `state/` under one folder.
+#: Environment variable that puts `config/`, `data/`, `cache/` and `state/` under one folder.
 HOME_VARIABLE = "TUI_AGENT_HOME"
 _NAME = "tui-agent"
-#: What a new session takes at least, in bytes.
+#: Minimum disk space of a new session, in bytes.
 ROOM = 160 * 1024
 
 
 class Folders(Struct, frozen=True):
-    """Absolute paths; none of them need exist."""
+    """Absolute paths; the folders may not exist yet."""
 
     config: Path
     data: Path
@@ -30,7 +30,7 @@ class Folders(Struct, frozen=True):
 
 
 def user_folders(environ: Mapping[str, str] | None = None) -> Folders:
-    """The user's folders: under `TUI_AGENT_HOME`, else the platform's own (XDG on Linux)."""
+    """The user's folders: under `TUI_AGENT_HOME` if set, else the platform's defaults (XDG on Linux)."""
     home = (os.environ if environ is None else environ).get(HOME_VARIABLE, "")
     if home:
         root = Path(os.path.abspath(os.path.expanduser(home)))
@@ -42,19 +42,19 @@ def user_folders(environ: Mapping[str, str] | None = None) -> Folders:
 
 
 def close_to_others(folders: Folders) -> None:
-    """Take the rights that others have to these folders, where an older version left them any."""
+    """Removes other users' access rights from these folders, which older versions may have left."""
     for folder in (folders.config, folders.data, folders.cache, folders.state):
         if folder.is_dir():
             try:
                 make_private(folder)
             except OSError:
-                pass  # another user's, or on a file system without rights
+                pass  # Owned by another user, or no rights on this file system.
 
 
 def why_not_writable(folder: Path) -> str:
-    """Why nothing can be kept in this folder, as one sentence; empty where it can. Makes the folder.
+    """Creates `folder` and checks that it is writable. Returns the reason as a sentence, or "" if it is.
 
-    A name can often be made on a full disk: what is tried is as much as a new session needs.
+    Writes as many bytes as a new session needs, because an empty file can often be created on a full disk.
     """
     try:
         make_private(folder)
@@ -74,7 +74,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def config_folder() -> Path:
-    """The shipped `config/`: in the package when installed, at the top of the repository in a checkout."""
+    """The shipped `config/`: in the installed package, or at the top of a checkout."""
     return _shipped("config")
 
 

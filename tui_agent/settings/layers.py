@@ -1,4 +1,4 @@
-"""The layers of a configuration: a file, the environment and `--set`, each as checked values and faults."""
+"""Configuration layers (file, environment, `--set`), each as validated values and errors."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tui_agent.settings.files import read_small, reason_of
 from tui_agent.settings.folders import HOME_VARIABLE
 
 _PREFIX = "TUI_AGENT_"
-#: Variables that begin like settings and are none: where the folders lie, how fast a recording is played, who
-#: started a child, where the servers of logins are in tests.
+#: Variables with the prefix of settings that are not settings: folders, playback speed, parent process id,
+#: login servers in tests.
 NO_SETTINGS = frozenset(
     {
         HOME_VARIABLE,
@@ -36,7 +36,7 @@ _AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 
 
 class Layer(Struct, frozen=True):
-    """Values by dotted key, all of them good, and what was wrong with the others; `lines` says where they stand."""
+    """Valid values by dotted key, errors for the invalid ones, and the line of each key."""
 
     where: str
     values: dict[str, Value] = {}
@@ -45,7 +45,7 @@ class Layer(Struct, frozen=True):
 
 
 def file_layer(path: Path) -> Layer:
-    """The settings of a TOML file; an empty layer where there is none."""
+    """The settings of a TOML file; an empty layer if it does not exist."""
     try:
         content = read_small(path)
     except FileNotFoundError:
@@ -59,7 +59,7 @@ def file_layer(path: Path) -> Layer:
 
 
 def broken_file(path: Path) -> ConfigFault | None:
-    """Why a TOML file cannot be read at all; None where it can, or where there is none."""
+    """The reason a TOML file cannot be parsed; None if it can or does not exist."""
     try:
         found = _parsed(str(path), read_small(path))
     except FileNotFoundError:
@@ -71,7 +71,7 @@ def broken_file(path: Path) -> ConfigFault | None:
 
 
 def text_layer(where: str, content: bytes, *, lined: bool = False) -> Layer:
-    """The settings in the bytes of a TOML file called `where`; `lined` for a layer with their lines."""
+    """The settings in the bytes of a TOML file named `where`; with `lined`, includes line numbers."""
     found = _parsed(where, content)
     if isinstance(found, ConfigFault):
         return Layer(where, faults=(found,))
@@ -88,7 +88,7 @@ def text_layer(where: str, content: bytes, *, lined: bool = False) -> Layer:
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """The settings among the environment's variables: `TUI_AGENT_BUNDLING__MAX_FILES` and the like."""
+    """Settings from environment variables, such as `TUI_AGENT_BUNDLING__MAX_FILES`."""
     where = "the environment"
     values: dict[str, Value] = {}
     faults: list[ConfigFault] = []
@@ -105,7 +105,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
 
 
 def override_layer(overrides: Sequence[str]) -> Layer:
-    """The settings given as `KEY=VALUE` on the command line. Raises UsageError at the first that is wrong."""
+    """Settings from `KEY=VALUE` options. Raises UsageError at the first invalid one."""
     values: dict[str, Value] = {}
     for override in overrides:
         key, separator, words = override.partition("=")
@@ -121,12 +121,12 @@ def override_layer(overrides: Sequence[str]) -> Layer:
 
 
 def variable(key: str) -> str:
-    """The environment's name for a setting."""
+    """The environment variable of a setting."""
     return _PREFIX + key.upper().replace(".", "__")
 
 
 def checked_key(key: str, value: object) -> Value:
-    """The value of a known setting. Raises ValueError(what, remedy)."""
+    """Validates the value of a known setting. Raises ValueError(description, remedy)."""
     _refuse_unknown(key, str)
     try:
         return checked(key, value)
@@ -135,7 +135,7 @@ def checked_key(key: str, value: object) -> Value:
 
 
 def worded(key: str, words: str, spell: Any = str) -> Value:
-    """Like `checked_key` for a value that was typed; `spell` is how keys are spelled in its sentences."""
+    """Like `checked_key` for a typed value; `spell` formats keys in error messages."""
     _refuse_unknown(key, spell)
     try:
         return from_words(key, words)
@@ -156,7 +156,7 @@ def _refuse_unknown(key: str, spell: Any) -> None:
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """The leaves of nested tables, by dotted key; settings are never deeper than one group."""
+    """Flattens nested tables into dotted keys. Settings have at most one level of groups."""
     for name, value in table.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and value and key not in entries():
@@ -166,7 +166,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obj
 
 
 def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]] | ConfigFault:
-    """The text of a TOML file and what it says, or what is wrong with it."""
+    """Decodes and parses a TOML file. Returns its text and tables, or the error."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

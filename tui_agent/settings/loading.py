@@ -1,6 +1,6 @@
-"""The configuration in force, from its layers; the nearest wins.
+"""Merges the configuration layers.
 
-Shipped, the user's, the trusted workspace's, the environment's, `--set`: in this order, each over the one before.
+In increasing priority: shipped, user, trusted workspace, environment, `--set`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SHIPPED = "shipped"
 
 
 class LoadedSettings(Struct, frozen=True):
-    """`sources` says of each key that is not as shipped where it comes from; `faults` are for the screen."""
+    """Merged settings. `sources` maps each non-default key to its layer; `faults` are shown on the screen."""
 
     settings: Settings
     sources: dict[str, str] = {}
@@ -40,9 +40,10 @@ def load(
     overrides: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
 ) -> LoadedSettings:
-    """Read every layer. `overrides` are `KEY=VALUE`; a fault in one raises UsageError, any other is a value.
+    """Reads every layer. Errors in `overrides` (`KEY=VALUE`) raise UsageError; other errors are returned as
+    values.
 
-    The workspace's own settings are read only where the workspace is `trusted`.
+    The workspace's own settings are read only if the workspace is `trusted`.
     """
     environ = os.environ if environ is None else environ
     folders = folders or user_folders(environ)
@@ -72,7 +73,7 @@ def load(
 
 
 def shipped_layer() -> Layer:
-    """`config/settings.toml` as it ships; the schema's defaults apply to what it does not say."""
+    """The shipped `config/settings.toml`, completed by the schema's defaults."""
     try:
         return file_layer(config_folder() / FILE)
     except SettingsError as error:
@@ -80,7 +81,7 @@ def shipped_layer() -> Layer:
 
 
 def workspace_layer(workspace: Path) -> Layer:
-    """The settings that a workspace brings, as they are there: see `narrowing` for what it may set."""
+    """The workspace's own settings, unfiltered; see `narrowing` for the permitted ones."""
     where = escaped(str(workspace / WORKSPACE_FOLDER / FILE))
     try:
         content = read_beneath(workspace, WORKSPACE_FOLDER, FILE)

@@ -1,8 +1,8 @@
-"""What a workspace's own settings may do, however much the workspace is trusted.
+"""Restricts the settings of a workspace, trusted or not.
 
-They may make tui-agent fit the project and narrow what it does. The list below names all that they may set; what it
-does not name, a setting that is new included, they may not: who is asked, what is spent, what runs, what is asked of
-the person and what leaves the machine is for the person alone.
+A workspace may adapt tui-agent to the project and narrow its permissions. Only the settings listed below
+are permitted; any other setting, new ones included, is reserved for the user: permissions, costs,
+commands, questions, and data that leaves the machine.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tui_agent.settings.layers import Layer
 
 Rule = Literal["free", "lower", "higher", "off", "more"]
 
-#: `free`: any value; `lower`: may only be lowered, where 0 of a limit means no limit; `higher`: may only be raised;
-#: `off`: may only be turned off; `more`: its entries are added to those that are there.
+#: `free`: any value. `lower`: may only decrease; 0 means unlimited for limits. `higher`: may only increase.
+#: `off`: may only be disabled. `more`: entries are appended.
 ALLOWED: Mapping[str, Rule] = {
     "theme": "free",
     "keys": "free",
@@ -58,7 +58,7 @@ ALLOWED: Mapping[str, Rule] = {
     "permissions.deny": "more",
     "permissions.ask": "more",
 }
-#: Settings of which 0 means no limit.
+#: Settings for which 0 means unlimited.
 _LIMITS = frozenset(
     key
     for key in ALLOWED
@@ -68,7 +68,8 @@ _LIMITS = frozenset(
 
 
 def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
-    """The layer of a workspace with only what it may set; `below` is what is in force without it."""
+    """Filters a workspace's layer by the permitted settings; `below` holds the effective values without
+    it."""
     refused = {key: why for key, value in layer.values.items() if (why := _why_not(key, value, below[key]))}
     faults = tuple(
         ConfigFault(
@@ -84,7 +85,7 @@ def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
     for key, value in kept.items():
         under = below[key]
         if ALLOWED.get(key) == "more" and isinstance(value, tuple) and isinstance(under, tuple):
-            kept[key] = tuple(dict.fromkeys((*under, *value)))  # what is there stays
+            kept[key] = tuple(dict.fromkeys((*under, *value)))  # Existing entries are kept.
     return Layer(layer.where, kept, layer.faults + faults)
 
 

@@ -1,5 +1,5 @@
-"""The words and shapes that a model is sent: as shipped, with what the person's own files change in them, and with the
-sections that a trusted workspace adds."""
+"""Prompts and schemas sent to a model: the shipped files, overridden by the user's files, plus sections added
+by a trusted workspace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tui_agent.settings.folders import config_folder
 SYSTEM, PLANNING = "system-prompt.json", "planning-prompt.json"
 RESPONSE_SCHEMA, PLANNING_SCHEMA = "response-schema.json", "planning-schema.json"
 FILES = (SYSTEM, PLANNING, RESPONSE_SCHEMA, PLANNING_SCHEMA)
-#: The list of a prompt, and the table of a schema.
+#: Key of the list of a prompt, and of the table of a schema.
 _PARTS = {
     SYSTEM: "sections",
     PLANNING: "sections",
@@ -29,15 +29,15 @@ Words = dict[str, Any]
 
 
 class Prompts(Struct, frozen=True):
-    """By the name of its file; `faults` are about files that are not used."""
+    """Prompts by file name; `faults` concern ignored files."""
 
     words: dict[str, Words]
     faults: tuple[ConfigFault, ...] = ()
 
 
 def read_prompts(own: Path, workspace: Path | None = None) -> Prompts:
-    """The shipped files, changed by those in the person's folder `own`; a trusted `workspace` adds sections to the
-    prompts, and changes none. A file with a fault is not used."""
+    """Reads the shipped files and applies the user's changes in `own`. A trusted `workspace` may add sections
+    to prompts but not change any. Invalid files are ignored."""
     words: dict[str, Words] = {}
     faults: list[ConfigFault] = []
     for name in FILES:
@@ -66,7 +66,7 @@ def _read(folder: Path, name: str) -> tuple[Any, str]:
 
 
 def _fault(value: Any, shipped: Words, name: str) -> str:
-    """Why a file cannot be used, "" where it can."""
+    """The reason a file is invalid, or ""."""
     if not isinstance(value, dict):
         return "it is not a JSON object"
     for key, part in value.items():
@@ -86,7 +86,7 @@ def _fault(value: Any, shipped: Words, name: str) -> str:
 
 
 def _changed(shipped: Words, value: Words, parts: str, *, only_adds: bool) -> Words:
-    """The shipped value with what the other names: a section or property of the same name is replaced."""
+    """Merges `value` into the shipped value; sections or properties of the same name are replaced."""
     rest = {} if only_adds else {key: part for key, part in value.items() if key != parts}
     if parts == "properties":
         return {**shipped, **rest, parts: {**shipped[parts], **value.get(parts, {})}}

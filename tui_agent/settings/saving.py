@@ -1,4 +1,4 @@
-"""One setting written into the person's own `settings.toml`; every other line stays as it is."""
+"""Writes one setting to the user's `settings.toml` and leaves every other line unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tui_agent.settings.files import read_small, reason_of
 
 
 def save(folder: Path, name: str, value: str) -> Path:
-    """Set a top-level text in `settings.toml` of a folder, which is made where it is missing; the file.
+    """Sets a top-level string in `settings.toml`, creating `folder` if necessary. Returns the path of the
+    file.
 
     Raises `FileError`.
     """
@@ -30,7 +31,7 @@ def save(folder: Path, name: str, value: str) -> Path:
 
 
 def _with(text: str, line: str, name: str) -> str:
-    """In the place of the line that has it, else before all tables."""
+    """Replaces the line that sets `name`, or inserts it before the first table."""
     head = re.search(r"^\s*\[", text, re.MULTILINE)
     top = text[: head.start()] if head else text
     there = re.search(rf"^[ \t]*{re.escape(name)}[ \t]*=[^\n]*$", top, re.MULTILINE)

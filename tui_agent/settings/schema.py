@@ -1,6 +1,6 @@
-"""Every setting there is: its key, its type, its range and its default.
+"""Schema of all settings: key, type, range and default.
 
-`config/settings.toml` says the same to the person; a test holds the two together.
+A test keeps `config/settings.toml`, the user's reference, consistent with it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ Effort = Literal["auto", "none", "low", "medium", "high", "max"]
 Share = Annotated[float, Meta(ge=0.05, le=1.0)]
 Count = Annotated[int, Meta(ge=0)]
 Dollars = Annotated[float, Meta(ge=0.0)]
-#: A file's own name: no folder, nothing that leads to another one.
+#: A file name without a folder.
 FileName = Annotated[str, Meta(pattern=r"^(?!\.{1,2}$)[^/\\\x00-\x1f\x7f]{1,255}$")]
-#: A pattern for paths inside the workspace.
+#: A glob for paths inside the workspace.
 Glob = Annotated[str, Meta(pattern=r"^(?![/~])(?!(?:[^\x00]*/)?\.\.(?:/|$))[^\x00]+$")]
 FileNames = tuple[FileName, ...]
 Globs = tuple[Glob, ...]
@@ -116,7 +116,8 @@ class SubTaskSettings(Struct, frozen=True):
 
 
 class ModelOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of the models whose full name fits `name`, a glob; an option that is left out is that of all models."""
+    """Options of the models whose full name matches the glob `name`. Missing options default to those of all
+    models."""
 
     name: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,200}$")]
     effort: Effort | None = None
@@ -176,11 +177,11 @@ class CommandsSettings(Struct, frozen=True):
 
 
 class CheckCommand(Struct, frozen=True, forbid_unknown_fields=True):
-    """A command that tells whether a change is good: run on what is `proposed`, or on what was `applied`.
+    """A command that verifies a change, run on the `proposed` or the `applied` state.
 
-    `files` are globs of the files that it has to do with: it runs only if one of them changed. None means all; one
-    that begins with `!` leaves files out. `timeout` is in seconds, `commands.timeout` if it is None. A `slow` check
-    runs by key, and before changes are applied without a key.
+    It runs only if a changed file matches `files`, a list of globs (None: all files; a leading `!`
+    excludes). `timeout` is in seconds and defaults to `commands.timeout`. A `slow` check runs by key, and
+    before changes are applied automatically.
     """
 
     name: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")]
@@ -244,7 +245,7 @@ class UndoSettings(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """What the person chose, or the defaults. Groups are nested: `settings.files.max_per_action`."""
+    """The effective settings. Groups are nested: `settings.files.max_per_action`."""
 
     model: str = ""
     """The model that answers, by its litellm name; "" takes the one that is found at the first run."""

@@ -1,8 +1,8 @@
-"""Which workspaces may bring settings, prompts, keys and themes of their own.
+"""Trust in workspaces, which allows their own settings, prompts, keys and themes.
 
-Trust is tied to the resolved path of the workspace and to the hash of every file in its `.tui-agent/`: what was
-looked at is what is trusted, and a file that changes or comes along takes the trust away. The filters that the
-workspace's repository configures are trusted with it, and lose that when one of their commands changes.
+Trust is bound to the resolved path of the workspace and to the hash of every file in its `.tui-agent/`: a
+changed or new file revokes it. It also covers the filters configured in the workspace's repository, until
+one of their commands changes.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import WORKSPACE_FOLDER
 
 STORE = "trust.json"
-#: A workspace that brings more files than this is never trusted.
+#: A workspace with more files in its folder cannot be trusted.
 MAX_FILES = 1000
 
 Standing = Literal["nothing to trust", "trusted", "changed", "not trusted"]
 
 
 class TrustedWorkspace(Struct, frozen=True):
-    """A workspace that was trusted: its resolved path, and the SHA-256 of each file of its `.tui-agent/`.
+    """A trusted workspace: its resolved path and the SHA-256 of each file of its `.tui-agent/`.
 
-    `filters` is the fingerprint of the filters of its repository, "" where it was in none.
+    `filters` is the fingerprint of its repository's filters, or "".
     """
 
     path: str
@@ -47,7 +47,7 @@ class _Store(Struct, frozen=True):
 
 
 def standing(workspace: Path, folders: Folders) -> Standing:
-    """Whether the workspace is trusted as it is now, was trusted before it changed, or never was."""
+    """The current trust of the workspace: trusted, trusted before a change, or never trusted."""
     files = files_of(workspace)
     entry = _entry(workspace, folders)
     if entry is not None:
@@ -60,16 +60,17 @@ def is_trusted(workspace: Path, folders: Folders) -> bool:
 
 
 def brought(workspace: Path) -> tuple[TrustedWorkspace, Entries]:
-    """What trust in the workspace as it is now would cover, and its filters in full, as settings of git."""
+    """The files and filters that trust in the workspace would cover now, and the filters as git settings."""
     found = find_git_folder(str(workspace))
     files, fingerprint = files_of(workspace), found.fingerprint if found else ""
     return TrustedWorkspace(_resolved(workspace), files, fingerprint), found.filters if found else ()
 
 
 def trust(workspace: Path, folders: Folders, seen: TrustedWorkspace | None = None) -> TrustedWorkspace:
-    """Trust the workspace as it was `seen`, or else as it is now. Raises SettingsError where that cannot be kept.
+    """Trusts the workspace as it was when `seen`, by default as it is now. Changes made since then are not
+    trusted.
 
-    What has changed since it was seen is not trusted.
+    Raises SettingsError if the decision cannot be stored.
     """
     entry = seen or brought(workspace)[0]
     files = entry.files
@@ -84,25 +85,26 @@ def trust(workspace: Path, folders: Folders, seen: TrustedWorkspace | None = Non
 
 
 def trusted_filters(workspace: Path, folders: Folders) -> str:
-    """The fingerprint of the filters that may run in a workspace; "" where none may."""
+    """The fingerprint of the filters that may run in a workspace, or ""."""
     entry = _entry(workspace, folders) if is_trusted(workspace, folders) else None
     return entry.filters if entry else ""
 
 
 def fingerprint(workspace: Path) -> str:
-    """The fingerprint of the filters of the workspace's repository as they are now; "" where there is no repository."""
+    """The fingerprint of the current filters of the workspace's repository; "" without a repository."""
     found = find_git_folder(str(workspace))
     return found.fingerprint if found else ""
 
 
 def filters_of(workspace: Path) -> Entries:
-    """The filters that the workspace's repository configures itself: settings of git and their values."""
+    """The filters configured in the workspace's repository, as git settings and values."""
     found = find_git_folder(str(workspace))
     return found.filters if found else ()
 
 
 def revoke(workspace: Path, folders: Folders) -> bool:
-    """Revoke the trust; False where there was none. Raises SettingsError where that cannot be kept."""
+    """Revokes trust. Returns False if there was none. Raises SettingsError if the decision cannot be
+    stored."""
     path = _resolved(workspace)
     entries = trusted(folders)
     left = tuple(entry for entry in entries if entry.path != path)
@@ -113,7 +115,7 @@ def revoke(workspace: Path, folders: Folders) -> bool:
 
 
 def trusted(folders: Folders) -> tuple[TrustedWorkspace, ...]:
-    """Every workspace that was trusted, in the order of trusting. A store that cannot be read trusts nothing."""
+    """All trusted workspaces, oldest first; empty if the store is unreadable."""
     try:
         return msgspec.json.decode(read_small(folders.data / STORE), type=_Store).workspaces
     except (OSError, msgspec.DecodeError):
@@ -121,7 +123,8 @@ def trusted(folders: Folders) -> tuple[TrustedWorkspace, ...]:
 
 
 def files_of(workspace: Path) -> dict[str, str]:
-    """The SHA-256 of each file below `.tui-agent/`, by path; empty for what cannot be trusted (links, devices)."""
+    """The SHA-256 of each file below `.tui-agent/`, by path; empty if it holds links or devices, which cannot
+    be trusted."""
     found: dict[str, str] = {}
     for path in _walk(workspace / WORKSPACE_FOLDER):
         name = path.relative_to(workspace).as_posix()
