@@ -172,16 +172,17 @@ class _Trial:
         return self._kinds.pop()
 
     async def _held_open(self, number: int, at: int, ending: Ending) -> tuple[str, bool, str]:
-        loaded = self._session.loaded
+        core, settings = self._session.core, self._session.core.settings
         for place, seconds in enumerate(HELD_OPEN):
             case = _case(number + place * AT_ONE, self._wire, self._dialect)
-            self._session.loaded = replace(loaded, settings=replace(loaded.settings, request_timeout=seconds))
+            changed = replace(core.loaded, settings=replace(settings, request_timeout=seconds))
+            self._session.core = core._replace(loaded=changed)
             with _given(seconds):
                 name, held, what = await self._ended(case, at, ending, seconds)
             if held or f"within {seconds} s" not in what:
                 break
             self._provider.reset()
-        self._session.loaded = loaded
+        self._session.core = core
         return name, held, what
 
     async def _ended(self, case: Case, at: int, ending: Ending, seconds: int) -> tuple[str, bool, str]:

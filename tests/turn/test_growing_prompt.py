@@ -121,8 +121,7 @@ async def test_another_dialect_or_model_is_a_reset_and_keeps_the_words(workspace
             await session.models.choose("another")
         else:
             model_of(session).tools = True
-            settings = replace(session.loaded.settings, protocol="tools")
-            session.loaded = replace(session.loaded, settings=settings)
+            session.models._settings = replace(session.core.settings, protocol="tools")
         await turn(session, "Last question")
         before, after = model_of(session).requests[-2:]
         assert (bool(after.tools), after.model) == (

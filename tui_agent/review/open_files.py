@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from tui_agent.edits.alignment import matches
@@ -15,11 +14,11 @@ from tui_agent.files.gate import read_for_person
 from tui_agent.files.names import shown
 from tui_agent.files.replace import replace as replace_file
 from tui_agent.files.text import TextFile, decode, encode, md5
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
+from tui_agent.review.unfinished import SAVE
 from tui_agent.store import events as e
 from tui_agent.store.files import Buffer, hash_of_text
 from tui_agent.store.state import State
-from tui_agent.workspace.workspace import Workspace
 
 #: A larger file is shown by name only: an editor that holds it would make the keyboard wait.
 MAX_BYTES = 8 * 1024 * 1024
@@ -37,11 +36,11 @@ class _Version(NamedTuple):
 class OpenFiles:
     """The open files of a session."""
 
-    def __init__(self, journal: Journal, workspace: Workspace, note: Path) -> None:
-        """`note` says which temporary file a kill during a save would leave."""
-        self._journal = journal
-        self._workspace = workspace
-        self._note_of_save = note
+    def __init__(self, core: Core) -> None:
+        self._journal = core.journal
+        self._workspace = core.workspace
+        #: Says which temporary file a kill during a save would leave.
+        self._note_of_save = core.storage.folder / SAVE
         self._one_save = asyncio.Lock()
         #: Held while files are written and that is recorded, and while they are hashed and that is recorded: who looks
         #: at files never sees a change that is half told.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.edits.change import Change, Diff, Hunk, Pick, text_under
@@ -14,10 +13,9 @@ from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
 from tui_agent.errors import EditFailed, Outdated, SessionError
 from tui_agent.files.batch import StillWritten
-from tui_agent.files.blobs import Blobs
 from tui_agent.git.client import CommitPlan
 from tui_agent.log.calls import call
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
 from tui_agent.review.apply import Applier
 from tui_agent.review.conflicts import ConflictResolver
 from tui_agent.review.from_commands import changes_of
@@ -28,7 +26,6 @@ from tui_agent.review.versions import Version, Versions
 from tui_agent.review.writer import Target, Writer
 from tui_agent.store import events as e
 from tui_agent.store.state import State
-from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.trial.changed import Written
@@ -44,24 +41,22 @@ class Review:
 
     def __init__(
         self,
-        journal: Journal,
-        workspace: Workspace,
-        blobs: Blobs,
+        core: Core,
         open_files: OpenFiles,
-        folder: Path,
         *,
         look: Callable[[], Awaitable[None]],
         complete: Callable[[], Awaitable[bool]],
         ask_again: Callable[[Sequence[Change]], None],
         draft: Callable[[str], Awaitable[str]],
     ) -> None:
-        self._journal = journal
-        self._blobs = blobs
+        self._journal = journal = core.journal
+        self._blobs = blobs = core.blobs
+        workspace = core.workspace
         self._look = look
         self._complete = complete
         self._ask_again = ask_again
         self._draft = draft
-        self._writer = Writer(journal, workspace, blobs, open_files, folder)
+        self._writer = Writer(core, open_files)
         self._applier = Applier(journal, workspace, blobs, self._writer)
         self._history = UndoHistory(journal, blobs, self._writer)
         self._versions = Versions(journal, workspace, self._writer)

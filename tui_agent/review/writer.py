@@ -17,19 +17,17 @@ from tui_agent.edits.hunks import compose, hunks
 from tui_agent.edits.merge import merge
 from tui_agent.errors import FileError, Outdated, SessionError
 from tui_agent.files.batch import BatchResult, Step, heal, write_batch
-from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.replace import mode_on_disk
 from tui_agent.files.staging import with_execution
 from tui_agent.files.systems import inode_of
 from tui_agent.files.text import TextFile, decode, encode, md5
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
 from tui_agent.log.waits import Wait
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.unfinished import BATCH, clear_save
 from tui_agent.store.events import FileTouched, FreshnessChanged, Lasting
 from tui_agent.store.files import KnownSlice
-from tui_agent.workspace.workspace import Workspace
 
 
 class Current(Struct, frozen=True):
@@ -138,15 +136,13 @@ Events = Callable[[WriteOutcome], Sequence[Lasting]]
 class Writer:
     """Reads what files are now, and writes what they are to become."""
 
-    def __init__(
-        self, journal: Journal, workspace: Workspace, blobs: Blobs, open_files: OpenFiles, folder: Path
-    ) -> None:
-        self._journal = journal
-        self._workspace = workspace
-        self._blobs = blobs
+    def __init__(self, core: Core, open_files: OpenFiles) -> None:
+        self._journal = core.journal
+        self._workspace = core.workspace
+        self._blobs = core.blobs
         self._open_files = open_files
-        self._folder = folder
-        self._batch = folder / BATCH
+        self._folder = core.storage.folder
+        self._batch = self._folder / BATCH
 
     async def current(self, path: str) -> Current:
         """A file as it is now. Raises `FileError` for one that cannot be read, `PathRefused` for one that may not."""

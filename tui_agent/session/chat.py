@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from tui_agent.context import memory
 from tui_agent.errors import FileError, Outdated, SessionError
 from tui_agent.log.calls import call
-from tui_agent.log.journal import Journal
-from tui_agent.log.storage import Storage
+from tui_agent.log.core import Core
 from tui_agent.session.turns import Turns
 from tui_agent.settings.schema import Effort
 from tui_agent.store import events as e
@@ -35,21 +34,20 @@ class Chat:
 
     def __init__(
         self,
-        journal: Journal,
-        storage: Storage,
+        core: Core,
         turns: Turns,
         *,
         log: Path | None,
         context: Callable[[], TurnContext],
         look: Callable[[], Awaitable[None]],
     ) -> None:
-        self._journal = journal
-        self._storage = storage
+        self._journal = core.journal
+        self._storage = core.storage
         self._turns = turns
         self._log = log
         self._context = context
         self._look = look
-        self._lost = set(storage.lost)
+        self._lost = set(core.storage.lost)
         #: Pastes on their way to the disk, and the lines that are taken.
         self._keeping: set[asyncio.Task[None]] = set()
         self._lines: set[str] = set()

@@ -18,17 +18,17 @@ from tui_agent.checks.places import places
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
 from tui_agent.session.answers import FolderAnswers
 from tui_agent.session.baselines import Baselines
-from tui_agent.session.commands import CommandRuns
+from tui_agent.session.commands import Commands
 from tui_agent.session.first_runs import NOT_FOUND, FirstResult, FirstRuns
-from tui_agent.settings.schema import CheckCommand, Settings
+from tui_agent.settings.schema import CheckCommand
 from tui_agent.store import events as e
 from tui_agent.store.checks import CheckResult, Content, Place, content_of
 from tui_agent.store.commands import CommandResult, Where
 from tui_agent.store.state import State
-from tui_agent.workspace.workspace import FileChange, Workspace
+from tui_agent.workspace.workspace import FileChange
 
 STORE = "checks.json"
 #: How often a check is begun for content that moves while its view is made.
@@ -61,19 +61,17 @@ class Checks:
 
     def __init__(
         self,
-        journal: Journal,
-        workspace: Workspace,
-        commands: CommandRuns,
-        settings: Callable[[], Settings],
-        data: Path,
+        core: Core,
+        commands: Commands,
         *,
         unasked: bool,
     ) -> None:
-        """`data` is the folder of sessions; `unasked`: whether rounds begin by themselves for what no turn proposes."""
-        self._journal = journal
-        self._workspace = workspace
+        """unasked: whether rounds begin by themselves for what no turn proposes."""
+        self._journal = journal = core.journal
+        self._workspace = workspace = core.workspace
         self._commands = commands
-        self._settings = settings
+        self._settings = core.settings
+        data = core.folders.data
         #: The found checks that the person has accepted; none of them where they were declined.
         self._answers = FolderAnswers(data / STORE, workspace.root)
         self._baselines = Baselines(data, workspace.root, lambda: workspace.index.paths)
@@ -98,7 +96,7 @@ class Checks:
     @call(changes=False)
     def chosen(self) -> list[CheckCommand]:
         """Those that are configured, and those that were accepted for this folder. Blocking."""
-        configured = [*self._settings().checks.commands]
+        configured = [*self._settings.checks.commands]
         taken = {check.name for check in configured} | {check.command for check in configured}
         accepted = self._accepted() or []
         return configured + [
@@ -115,7 +113,7 @@ class Checks:
     @call(changes=False)
     async def offer(self) -> None:
         """Offer what the project's own files name, where nothing is configured and the person was not asked before."""
-        if self._settings().checks.commands or self._settings().checks.run == "none":
+        if self._settings.checks.commands or self._settings.checks.run == "none":
             return
         if await asyncio.to_thread(self._accepted) is None:
             found = await asyncio.to_thread(_found_in, self._workspace.root)
@@ -188,7 +186,7 @@ class Checks:
         `repair` counts how often the model was asked again before. slow: run those that are slow and have not run on
         exactly this, in the same round.
         """
-        if self._settings().checks.run == "none":
+        if self._settings.checks.run == "none":
             return ()
         await self._stop()
         return await self._run("trial", repair, "slow" if slow else "fast")
@@ -196,7 +194,7 @@ class Checks:
     @call(changes=False)
     async def all_unconcerned(self) -> bool:
         """Whether there are checks, and what is proposed has to do with none of them."""
-        if self._settings().checks.run == "none":
+        if self._settings.checks.run == "none":
             return False
         from tui_agent.checks.found import concerns
 
@@ -341,7 +339,7 @@ class Checks:
         low: bool = False,
     ) -> tuple[CommandResult, Finding]:
         """Run a check's command, and what it found; `low` is the priority."""
-        timeout = check.timeout or self._settings().commands.timeout
+        timeout = check.timeout or self._settings.commands.timeout
         ran, report = await self._commands.for_check(
             check.command, where, timeout, seeded, pending=pending, low=low
         )
@@ -470,7 +468,7 @@ class Checks:
         if isinstance(event, e.CheckpointMade | e.ChangeMoved) and state.review.checkpoints:
             self._adopt(state)
         if isinstance(event, e.ChangeProposed) and event.change.is_open and not state.turn.running:
-            if self._settings().checks.run == "none":
+            if self._settings.checks.run == "none":
                 return
             if self._due is not None:
                 self._due.cancel()

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tui_agent.edits.change import Pick
 from tui_agent.files.private import make_private
 from tui_agent.log import directory
+from tui_agent.log.core import Core
 from tui_agent.log.journal import Journal
 from tui_agent.log.log import Log
 from tui_agent.log.storage import Storage
@@ -72,14 +73,15 @@ async def open_child(
     checks = tuple(
         await asyncio.to_thread(parent.checks.chosen)
     )  # those of this folder are not kept for its copy
+    core = Core(
+        journal,
+        Workspace(Path(copy.root), child=parent.workspace.child, watched=False, aliases=aliases),
+        Storage(log, None, parent.storage.blobs, folder),
+        replace(parent.loaded, settings=replace(settings, checks=replace(settings.checks, commands=checks))),
+        parent.folders,
+    )
     child = Session(
-        journal=journal,
-        storage=Storage(log, None, parent.storage.blobs, folder),
-        loaded=replace(
-            parent.loaded, settings=replace(settings, checks=replace(settings.checks, commands=checks))
-        ),
-        folders=parent.folders,
-        workspace=Workspace(Path(copy.root), child=parent.workspace.child, watched=False, aliases=aliases),
+        core,
         start_folder=parent.start_folder,
         model=parent.models.paced(),
         model_name=parent.models.name,

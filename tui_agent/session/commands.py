@@ -8,26 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_agent.checks.output import REPORT, REPORTING
+from tui_agent.checks.output import REPORT
 from tui_agent.context.excerpts import fenced
 from tui_agent.errors import SessionError
-from tui_agent.files.blobs import Blobs
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import shown
 from tui_agent.log.calls import call
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
 from tui_agent.review.review import Review
 from tui_agent.session.answers import FolderAnswers
 from tui_agent.session.running import SHOWN, RunningCommands, Start, same
 from tui_agent.session.servers import Server, Servers
 from tui_agent.session.trial_views import TrialViews
 from tui_agent.session.view_reports import facts
-from tui_agent.settings.folders import Folders
-from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, Isolated, Where
 from tui_agent.store.state import State
-from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.trial.run import Run, RunResult
@@ -41,31 +37,27 @@ STORE = "commands.json"
 LOW = "/usr/bin/nice"
 
 
-class CommandRuns:
+class Commands:
     """Starts commands, tells of them, and stops them. What they printed is in the blobs."""
 
     def __init__(
         self,
-        journal: Journal,
-        workspace: Workspace,
-        blobs: Blobs,
+        core: Core,
         review: Review,
-        settings: Settings,
-        folders: Folders,
         secrets: KnownSecrets,
         copied: Path | None = None,
     ) -> None:
         """`copied` is the folder that the workspace is a copy of, whose virtual environment commands use."""
-        self._journal = journal
-        self._workspace = workspace
-        self._blobs = blobs
+        self._journal = core.journal
+        self._workspace = core.workspace
+        self._blobs = core.blobs
         self._review = review
         #: Whether the person lets commands run in the folder for real.
-        self._here_too = FolderAnswers(folders.data / STORE, workspace.root)
-        self.views = TrialViews(journal, workspace, review, settings.trial, folders, copied, secrets)
-        self._running = RunningCommands(journal, blobs, workspace.ignored, secrets)
+        self._here_too = FolderAnswers(core.folders.data / STORE, core.workspace.root)
+        self.views = TrialViews(core, review, secrets, copied)
+        self._running = RunningCommands(core, secrets)
         self._stops = 0
-        self._servers = Servers(journal.store, self.views, self._running.stop)
+        self._servers = Servers(core.journal.store, self.views, self._running.stop)
 
     @property
     def state(self) -> State:
@@ -85,43 +77,32 @@ class CommandRuns:
         pending: bool = True,
         low: bool = False,
     ) -> str:
-        """Start a command in the person's shell, in a view of its own or beside the servers of the same proposal; its
-        id. Returns when it runs.
+        """Start a command in a view of its own or beside the servers of the same proposal. Returns its id when it runs.
 
         background: it is a server, and keeps its view. network: that of the machine. allowed: the person said yes.
         pending: with what is proposed and unsaved. low: at a low priority. `seeded` is called when it is known what is
-        in place there. Raises
-        `AnswerNeeded` where that has to be asked first, and `SessionError` where the command is empty or cannot be
-        started.
+        in place there. Raises `AnswerNeeded` if the person has to be asked first, and `SessionError` if the command is
+        empty or cannot be started.
         """
         _check(command)
         stops = self._stops
-        if by == "check":  # the person has named it: nothing is asked, and without a view nothing is run
-            rung = await self.views.rung()
-            if rung.isolated == "none":
-                raise SessionError(
-                    f"There is no trial view here ({rung.why})", "run the checks after you apply"
-                )
-        else:
-            rung = await self.views.check_allowed(command, network=network, allowed=allowed)
+        rung = await self.views.check_allowed(command, by, network=network, allowed=allowed)
         if rung.isolated == "none":
             return await self._here(command, by, timeout)
         prepared = await self.views.prepare(
-            rung.isolated, network=network, colours=by == "person", seeded=seeded, pending=pending
+            rung.isolated, by, network=network, seeded=seeded, pending=pending
         )
-        if by == "check":
-            for name, value in REPORTING.items():
-                prepared.variables[name] = f"{os.environ.get(name, '')} {value}".strip()
-        shared = None
-        if pending:
-            shared = await self._servers.view_for(prepared, background=background and not network)
-        isolated, argv, view = rung.isolated, shell(command, low=low), facts(prepared, os.environ)
+        kept = background and not network
+        shared = await self._servers.view_for(prepared, background=kept) if pending else None
+        argv = shell(command, low=low)
+        view = facts(prepared, os.environ)
+        start = Start(command, by, "trial", rung.isolated, False, prepared.pending, view)
         if shared is not None and not network:
-            if prepared is not shared.prepared and prepared.folder is not None:
-                await asyncio.to_thread(prepared.folder.remove)
+            if prepared is not shared.prepared:
+                await prepared.remove()
             await self._start_again()
             number = await self._running.start(
-                Start(command, by, "trial", isolated, background, prepared.pending, view),
+                start._replace(background=background),
                 timeout,
                 lambda run: shared.run(run, argv, prepared.variables),
             )
@@ -140,12 +121,9 @@ class CommandRuns:
             finally:
                 if keeping is not None:
                     keeping.close()
-                if prepared.folder is not None:
-                    await asyncio.to_thread(prepared.folder.remove)
+                await prepared.remove()
 
-        return await self._running.start(
-            Start(command, by, "trial", isolated, False, prepared.pending, view), timeout, alone
-        )
+        return await self._running.start(start, timeout, alone)
 
     async def _start_again(self) -> None:
         """What a changed proposal has stopped is wanted again."""

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.log.calls import call
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.session.freshness import FreshnessWatch
 from tui_agent.store import events as e
 from tui_agent.store.state import State
-from tui_agent.workspace.workspace import Workspace
 
 #: Of how many files that fit best the picker puts those that are worked on first.
 MOST_FITTING = 100
@@ -20,11 +19,9 @@ MOST_FITTING = 100
 class Files:
     """What a front end asks about files; `OpenFiles` and the index carry it out."""
 
-    def __init__(
-        self, journal: Journal, workspace: Workspace, open_files: OpenFiles, freshness: FreshnessWatch
-    ) -> None:
-        self._journal = journal
-        self._workspace = workspace
+    def __init__(self, core: Core, open_files: OpenFiles, freshness: FreshnessWatch) -> None:
+        self._journal = core.journal
+        self._workspace = core.workspace
         self._open_files = open_files
         self._freshness = freshness
 

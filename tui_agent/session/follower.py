@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
+from tui_agent.log.directory import LOG
 from tui_agent.log.tail import LogNews, Tail
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.store import events as e
@@ -20,13 +20,12 @@ EVERY = 1.0
 
 
 class Follower:
-    """Folds what another process adds to the log at `path`, behind record `number`. It takes no lock, and writes
-    nothing."""
+    """Folds what another process adds to the log. It takes no lock, and writes nothing."""
 
-    def __init__(self, journal: Journal, open_files: OpenFiles, path: Path, number: int) -> None:
-        self._journal = journal
+    def __init__(self, core: Core, open_files: OpenFiles) -> None:
+        self._journal = core.journal
         self._open_files = open_files
-        self._tail = Tail(path, number)
+        self._tail = Tail(core.storage.folder / LOG, core.storage.number)
         self._task: asyncio.Task[None] | None = None
 
     async def take_up(self) -> None:

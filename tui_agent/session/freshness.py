@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from tui_agent.context.known import MAX_BYTES, Freshness, KnownFile, Touch
@@ -15,7 +15,7 @@ from tui_agent.files.gate import Gate, read_for_person
 from tui_agent.files.systems import Stamp, is_settled, stamp_of
 from tui_agent.files.text import md5
 from tui_agent.git.client import Gone
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.store import events as e
 from tui_agent.store.files import Buffer
@@ -26,9 +26,9 @@ from tui_agent.workspace.workspace import Watching as WatchState
 class FreshnessWatch:
     """Turns what the workspace reports into events. A batch is a hint to hash, nothing more."""
 
-    def __init__(self, journal: Journal, workspace: Workspace, open_files: OpenFiles) -> None:
-        self._journal = journal
-        self._workspace = workspace
+    def __init__(self, core: Core, open_files: OpenFiles) -> None:
+        self._journal = core.journal
+        self._workspace = workspace = core.workspace
         self._open_files = open_files
         self._waiting: set[str] = set()
         self._doubted: set[str] = set()
@@ -38,6 +38,16 @@ class FreshnessWatch:
         self._renames = Renames(workspace)
         self._looking: asyncio.Task[None] | None = None
         self._notices: set[asyncio.Task[None]] = set()
+
+    def listen(self, also: Callable[[Sequence[FileChange]], object]) -> None:
+        """Follow the workspace; `also` is called with each batch of changes."""
+        self._workspace.listen(
+            on_index=self.on_index,
+            on_batch=lambda changes: (self.on_batch(changes), also(changes)),
+            on_status=self.on_status,
+            on_watch=self.on_watch,
+            on_notice=self.on_notice,
+        )
 
     def on_index(self, files: int, complete: bool) -> None:
         self._journal.tell(e.IndexChanged(files, complete))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.log.calls import call
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
 from tui_agent.model.client import Model, ModelRequest, Reaching, UsageChunk, Warming
 from tui_agent.model.effort import in_words, level_of
 from tui_agent.model.local import LocalModels
@@ -50,18 +50,17 @@ class ModelAccess:
 
     def __init__(
         self,
-        journal: Journal,
-        settings: Callable[[], Settings],
+        core: Core,
         model: Model,
         name: str,
         shared: Allowance | None = None,
     ) -> None:
         self.model = model
         self.name = name
-        self.requests = Allowance(settings().limits.requests) if shared is None else shared
+        self.requests = Allowance(core.settings.limits.requests) if shared is None else shared
         self._shared = shared is not None
-        self._journal = journal
-        self._settings = settings
+        self._journal = core.journal
+        self._settings = core.settings
         self._pace = Pace()
         self._files: ProviderFiles | None = None
         #: What the model is reached by beside the environment, and its price for a token in and out.
@@ -70,7 +69,7 @@ class ModelAccess:
         #: What `find` found the last time.
         self.found: tuple[Suggestion, ...] = ()
         self.offers = Offers(lambda: self.model, lambda: {**os.environ, **self._reached})
-        journal.store.subscribe(self._on_event)
+        core.journal.store.subscribe(self._on_event)
 
     @property
     def state(self) -> State:
@@ -207,7 +206,7 @@ class ModelAccess:
     def effort(self, name: str = "") -> Effort:
         """How much the model thinks now, or another would by its name: in the running turn that of the turn."""
         state = self.state if self.state.turn.running else replace(self.state, turn=TurnSlice())
-        return asking(self._settings(), state, name or self.name).effort
+        return asking(self._settings, state, name or self.name).effort
 
     @call(changes=False)
     def level(self, effort: Effort, name: str = "") -> str:
@@ -218,7 +217,7 @@ class ModelAccess:
     async def tell_level(self) -> None:
         """Give a notice if the model takes the effort of the turn as another level; the same is not said twice."""
         name = self.state.model.name
-        words = in_words(name, rules_for(name), asking(self._settings(), self.state, name).effort)
+        words = in_words(name, rules_for(name), asking(self._settings, self.state, name).effort)
         if words and all(words not in notice.text for notice in self.state.notices.items):
             await self._journal.record_soon(e.NoticeGiven("info", words))
 
@@ -259,14 +258,14 @@ class ModelAccess:
             )
         abilities = await self.model.abilities(name)
         self._prices = abilities.prices
-        event = chosen(self._settings(), name, abilities)
+        event = chosen(self._settings, name, abilities)
         if not is_chosen(self.state.model, event):
             await self._journal.record_soon(event)
 
     @call(changes=False)
     def files(self) -> ProviderFiles | None:
         """Where files are uploaded; None where that is off, or nothing there could take them."""
-        wanted = self._settings().files_api == "on"
+        wanted = self._settings.files_api == "on"
         if self._files is None and wanted and isinstance(self.model, TakesFiles):
             self._files = ProviderFiles(self.model)
         return self._files

@@ -15,6 +15,7 @@ from tui_agent.errors import NotKept
 from tui_agent.files.git_folder import git_folder_elsewhere
 from tui_agent.files.names import shown
 from tui_agent.log import directory, storage
+from tui_agent.log.core import Core
 from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
 from tui_agent.session.models import make_model
@@ -22,6 +23,7 @@ from tui_agent.session.session import Session
 from tui_agent.settings import loading, trust
 from tui_agent.settings.folders import Folders, close_to_others, user_folders, why_not_writable
 from tui_agent.settings.loading import LoadedSettings
+from tui_agent.settings.prompts import read_prompts
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
@@ -74,23 +76,16 @@ async def open_session(
     store = Store(state)
     journal = Journal(store, kept.log, kept.number)
     model, name = make_model(loaded.settings, replay, opening.record, store, model_ahead)
+    own = (folders.data, folders.config, folders.cache)
+    work = Workspace(workspace, own=own, ahead=running, filters=found.filters)
     session = Session(
-        journal=journal,
-        storage=kept,
-        loaded=loaded,
-        folders=folders,
-        workspace=Workspace(
-            workspace,
-            own=(folders.data, folders.config, folders.cache),
-            ahead=running,
-            filters=found.filters,
-        ),
+        Core(journal, work, kept, loaded, folders),
         start_folder=_start_folder(workspace, opening.started_from),
         model=model,
         model_name=name,
         interactive=opening.interactive,
         follows=opening.read_only,
-        trusted=found.trusted,
+        prompts=read_prompts(folders.config, work.root if found.trusted else None),
         open_child=_open_child,
     )
     if opening.interactive:

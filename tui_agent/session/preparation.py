@@ -16,13 +16,12 @@ import msgspec
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.late_expressions import compile_in
 from tui_agent.files.sensitive import governs, is_secret
+from tui_agent.log.core import Core
 from tui_agent.processes.background import in_background, pause
 from tui_agent.session.models import ModelAccess
 from tui_agent.store.event import Event
 from tui_agent.store.events import LASTING, DraftChanged
 from tui_agent.store.state import State
-from tui_agent.store.store import Store
-from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.turn.context import TurnContext
@@ -42,12 +41,10 @@ WARM_SECONDS = 10.0
 class Preparation:
     """Done once, as soon as a message is being written: whoever only looks around does not pay for it."""
 
-    def __init__(
-        self, store: Store, models: ModelAccess, workspace: Workspace, context: Callable[[], TurnContext]
-    ) -> None:
-        self._store = store
+    def __init__(self, core: Core, models: ModelAccess, context: Callable[[], TurnContext]) -> None:
+        self._store = core.journal.store
         self._models = models
-        self._workspace = workspace
+        self._workspace = core.workspace
         self._context = context
         self._work: asyncio.Task[None] | None = None
         self._index: asyncio.Task[None] | None = None

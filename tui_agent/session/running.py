@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tui_agent.checks.output import REPORT
 from tui_agent.errors import SessionError
-from tui_agent.files.blobs import Blobs
 from tui_agent.files.known_secrets import KnownSecrets
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
 from tui_agent.session.view_reports import ViewFacts, explained
 from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, Isolated, RunningCommand, Where
@@ -47,19 +46,12 @@ class Start(NamedTuple):
 class RunningCommands:
     """Those that run, by their ids, and what the newest of them wrote."""
 
-    def __init__(
-        self,
-        journal: Journal,
-        blobs: Blobs,
-        ignored: Callable[[Sequence[str]], Awaitable[set[str]]],
-        secrets: KnownSecrets,
-    ) -> None:
-        """`ignored` tells which paths git would not take: what is written there is nobody's proposal. `secrets` are
-        masked in what is printed for anybody but the person."""
+    def __init__(self, core: Core, secrets: KnownSecrets) -> None:
+        """`secrets` are masked in what is printed for anybody but the person."""
         self._secrets = secrets
-        self._journal = journal
-        self._ignored = ignored
-        self._blobs = blobs
+        self._journal = core.journal
+        self._ignored = core.workspace.ignored
+        self._blobs = core.blobs
         self._number = 0
         #: What the newest commands wrote, by their ids.
         self.written: dict[str, tuple[Written, ...]] = {}
@@ -83,15 +75,7 @@ class RunningCommands:
         known, unwanted = asyncio.Event(), False
 
         async def follow() -> None:
-            ran = RunningCommand(
-                number,
-                what.command,
-                what.by,
-                what.where,
-                what.isolated,
-                time.time(),
-                background=what.background,
-            )
+            ran = RunningCommand(number, *what[:4], time.time(), background=what.background)
             unread: list[e.NoticeGiven] = []
             try:
                 result = await self._of_the_person(await start(run))
@@ -127,17 +111,14 @@ class RunningCommands:
             remedy = "run it with !!" if in_view else "look at what SHELL names"
             raise SessionError(f"{said} ({error})", remedy) from error
         try:
-            begin = e.CommandStarted(
-                number, what.command, what.by, what.where, what.isolated, time.time(), what.background
-            )
-            await self._journal.record(begin)
+            await self._journal.record(e.CommandStarted(number, *what[:4], time.time(), what.background))
         finally:
             known.set()
         told(run.output)  # what came before it was known to run
         return number
 
     async def _of_the_person(self, result: RunResult) -> RunResult:
-        """Without what was written to ignored files."""
+        """Without changes of files that git ignores: those are no proposal."""
         paths = [change.path for change in result.changes if change.path != REPORT]
         ignored = await self._ignored(paths) if paths else set()
         left = tuple(change for change in result.changes if change.path not in ignored)

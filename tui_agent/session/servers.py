@@ -54,8 +54,7 @@ class SharedView:
             self._users -= 1
             if not self._users:
                 await self._view.__aexit__(None, None, None)
-                if self.prepared.folder is not None:
-                    await asyncio.to_thread(self.prepared.folder.remove)
+                await self.prepared.remove()
 
 
 class Servers:

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace as with_fields
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.edits.change import Change
@@ -18,18 +17,18 @@ from tui_agent.errors import FileError, TuiAgentError
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log import recovery
 from tui_agent.log.calls import call
+from tui_agent.log.core import Core
 from tui_agent.log.directory import LOG
-from tui_agent.log.journal import SLOW, Journal
+from tui_agent.log.journal import SLOW
 from tui_agent.log.snapshot import SnapshotWriter
-from tui_agent.log.storage import Storage
 from tui_agent.model.client import Model
 from tui_agent.model.pacing import Allowance
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.review import Review
-from tui_agent.review.unfinished import SAVE, settle_others
+from tui_agent.review.unfinished import settle_others
 from tui_agent.session.chat import Chat
 from tui_agent.session.checks import Checks
-from tui_agent.session.commands import CommandRuns
+from tui_agent.session.commands import Commands
 from tui_agent.session.files import Files
 from tui_agent.session.follower import Follower
 from tui_agent.session.freshness import FreshnessWatch
@@ -38,15 +37,12 @@ from tui_agent.session.preparation import Preparation
 from tui_agent.session.running import interrupted
 from tui_agent.session.todos import Todos
 from tui_agent.session.turns import Turns, left_off
-from tui_agent.settings.folders import Folders
-from tui_agent.settings.loading import LoadedSettings
 from tui_agent.settings.prompts import (
     PLANNING,
     PLANNING_SCHEMA,
     RESPONSE_SCHEMA,
     SYSTEM,
     Prompts,
-    read_prompts,
 )
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
@@ -55,7 +51,6 @@ from tui_agent.subtasks import copies
 from tui_agent.subtasks.subtasks import SubTasks, left_running
 from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.texts import Texts
-from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
@@ -68,111 +63,69 @@ class Session:
     """One session of one workspace. Belongs to the loop that made it.
 
     With `part` it is that of a sub-task's run; `open_child` opens such a one, for a copy and a hand-over. With
-    `follows` another process writes it, and it is only looked at. What the workspace brings counts if it is `trusted`;
-    a sub-task has the `prompts` of its parent.
+    `follows` another process writes it, and it is only looked at. `prompts` are the person's words and shapes for the
+    model, with what a trusted workspace adds; a sub-task has those of its parent.
     """
 
     def __init__(
         self,
+        core: Core,
         *,
-        journal: Journal,
-        storage: Storage,
-        loaded: LoadedSettings,
-        folders: Folders,
-        workspace: Workspace,
         start_folder: str,
         model: Model,
         model_name: str,
         interactive: bool,
         open_child: Callable[..., Awaitable[RunSession]],
+        prompts: Prompts,
         part: SubTaskPart | None = None,
         follows: bool = False,
-        trusted: bool = False,
-        prompts: Prompts | None = None,
     ) -> None:
-        self.journal = journal
-        self.storage = storage
-        self.loaded = loaded
-        self.folders = folders
-        self.workspace = workspace
+        self.core = core
+        self.journal, self.workspace, self.storage, self.loaded, self.folders = core
+        storage, workspace = core.storage, core.workspace
         self.start_folder = start_folder
         self._interactive = interactive
         self._part = part
         self._open_child = open_child
-        self.models = ModelAccess(
-            journal, lambda: self.loaded.settings, model, model_name, shared=part.requests if part else None
-        )
+        self.models = ModelAccess(core, model, model_name, shared=part.requests if part else None)
         self._opening_notices: list[str] = []
         self._saying: set[asyncio.Task[None]] = set()
         self._look_later = False
         self._cleaning: asyncio.Task[None] | None = None
-        #: The person's words and shapes for the model, with what the workspace adds, and what is wrong with them.
-        self.prompts = prompts or read_prompts(folders.config, workspace.root if trusted else None)
+        self.prompts = prompts
         self._texts, self._sent = Texts(), ConversationCache()
         #: The values that no model is sent, of the folder and of the one that it is a copy of.
-        self.secrets = KnownSecrets(
-            str(workspace.root), str(part.folder) if part else "", judge=workspace.gate.secrets
-        )
-        self._open_files = OpenFiles(journal, workspace, storage.folder / SAVE)
-        self._freshness = freshness = FreshnessWatch(journal, workspace, self._open_files)
-        workspace.listen(
-            on_index=freshness.on_index,
-            on_batch=lambda changes: (freshness.on_batch(changes), self.checks.on_batch(changes)),
-            on_status=freshness.on_status,
-            on_watch=freshness.on_watch,
-            on_notice=freshness.on_notice,
-        )
-        log = storage.log.path if storage.log else None
-        self._follower: Follower | None = None
-        if follows:
-            log = storage.folder / LOG
-            self._follower = Follower(journal, self._open_files, log, storage.number)
-        #: Where what happened can be read; None where it is in memory alone.
-        self.log_path: Path | None = log
-        self._shortcuts = SnapshotWriter(journal, storage.log.path, storage.since) if storage.log else None
-        self._preparation = preparation = Preparation(
-            journal.store, self.models, workspace, self._turn_context
-        )
-        self._turns = turns = Turns(
-            journal, self._turn_context, preparation.end, self.models.tell_level, self._apply_unattended
-        )
+        copied = part.folder if part else None
+        self.secrets = KnownSecrets(str(workspace.root), str(copied or ""), judge=workspace.gate.secrets)
+        self._open_files = OpenFiles(core)
+        self._freshness = freshness = FreshnessWatch(core, self._open_files)
+        own = storage.log.path if storage.log else None
+        #: The log; None if it is in memory alone.
+        self.log_path = storage.folder / LOG if follows else own
+        self._follower = Follower(core, self._open_files) if follows else None
+        self._shortcuts = SnapshotWriter(core.journal, own, storage.since) if own else None
+        self._preparation = Preparation(core, self.models, self._turn_context)
+        beside = self._preparation.end, self.models.tell_level, self._apply_unattended
+        self._turns = turns = Turns(core.journal, self._turn_context, *beside)
         self.chat = Chat(
-            journal, storage, turns, log=log, context=self._turn_context, look=freshness.look_at_known
+            core, turns, log=self.log_path, context=self._turn_context, look=freshness.look_at_known
         )
-        self.files = Files(journal, workspace, self._open_files, freshness)
+        self.files = Files(core, self._open_files, freshness)
         self.review = Review(
-            journal,
-            workspace,
-            storage.blobs,
+            core,
             self._open_files,
-            storage.folder,
             look=freshness.look_for_gone,
             complete=turns.batch_complete,
             ask_again=self._ask_again,
             draft=self._draft,
         )
-        if part is not None:  # its repository is the person's, and its applies are nobody's to undo
-            self.review.keep_no_versions()
-        self.todos = Todos(journal)
-        self.subtasks = SubTasks(journal, lambda: self.loaded.settings, self._parent, self.models.renew)
-        self.commands = CommandRuns(
-            journal,
-            workspace,
-            storage.blobs,
-            self.review,
-            loaded.settings,
-            folders,
-            self.secrets,
-            part.folder if part else None,
-        )
-        self.checks = Checks(
-            journal,
-            workspace,
-            self.commands,
-            lambda: self.loaded.settings,
-            folders.data,
-            unasked=part is None and not follows,
-        )
+        if part is not None:
+            self.review.keep_no_versions()  # the repository is the person's; its applies are not undone
+        self.todos = Todos(core.journal)
+        self.subtasks = SubTasks(core, self._parent, self.models.renew)
+        self.commands = Commands(core, self.review, self.secrets, copied)
+        self.checks = Checks(core, self.commands, unasked=part is None and not follows)
+        freshness.listen(self.checks.on_batch)
         self.subscribe(self._on_event)
 
     @property
@@ -341,7 +294,7 @@ class Session:
 
     async def _apply_unattended(self) -> None:
         """With autonomy `auto` and `auto_apply` write what is proposed; what must be asked about stays."""
-        settings = self.loaded.settings
+        settings = self.core.settings
         if settings.autonomy != "auto" or not settings.auto_apply or not self.state.review.open:
             return
         if not self.state.check_doubt:
@@ -359,7 +312,7 @@ class Session:
         from tui_agent.subtasks.parent import Capacity, Parent
         from tui_agent.tools.newest import on_newest
 
-        settings = self.loaded.settings
+        settings = self.core.settings
         capacity = self._part.capacity if self._part else Capacity(settings.subtasks.max_parallel)
         return Parent(
             journal=self.journal,
@@ -398,7 +351,7 @@ class Session:
 
         return TurnContext(
             state=lambda: self.state,
-            settings=self.loaded.settings,
+            settings=self.core.settings,
             workspace=self.workspace,
             model=self.models.paced(),
             blobs=self.storage.blobs,
@@ -426,7 +379,7 @@ class Session:
     async def _clean(self) -> None:
         from tui_agent.log.cleanup import keep_within
 
-        said = await asyncio.to_thread(keep_within, self.folders.data, self.loaded.settings.undo.max_bytes)
+        said = await asyncio.to_thread(keep_within, self.folders.data, self.core.settings.undo.max_bytes)
         if said:
             await self.notice(said)
         await copies.clear_leftovers(self.folders.data, self.workspace.child)

@@ -14,22 +14,20 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from tui_agent.checks.output import REPORTING
 from tui_agent.errors import AnswerNeeded, SessionError
 from tui_agent.files.git_folder import find_git_folder, repository_around
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import shown
 from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import TextFile, encode
-from tui_agent.log.journal import Journal
+from tui_agent.log.core import Core
 from tui_agent.review.review import Review
 from tui_agent.session.answers import FolderAnswers
 from tui_agent.session.revealed import OF_TESTS, Revealed
-from tui_agent.settings.folders import Folders
-from tui_agent.settings.schema import TrialSettings
 from tui_agent.store import events as e
 from tui_agent.store.commands import FULL_VIEWS, By, Isolated
 from tui_agent.store.state import State
-from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.trial.git_objects import GitObjects
@@ -58,28 +56,30 @@ class Prepared(NamedTuple):
     key: str
     folder: RunFolder | None
 
+    async def remove(self) -> None:
+        """Remove the folder of the run, if it has one."""
+        if self.folder is not None:
+            await asyncio.to_thread(self.folder.remove)
+
 
 class TrialViews:
     """Finds out once a session what there is here, and says so where it is less than before."""
 
     def __init__(
         self,
-        journal: Journal,
-        workspace: Workspace,
+        core: Core,
         review: Review,
-        settings: TrialSettings,
-        folders: Folders,
+        secrets: KnownSecrets,
         copied: Path | None = None,
-        secrets: KnownSecrets | None = None,
     ) -> None:
         """`copied` is the folder that the workspace is a copy of, if it is one; `secrets` are the values that no model
         is sent."""
-        self._journal = journal
-        self._workspace = workspace
+        self._journal = journal = core.journal
+        self._workspace = workspace = core.workspace
         self._root = str(workspace.root)
         self._review = review
-        self._settings = settings
-        self._folders = folders
+        self._settings = core.settings.trial
+        self._folders = folders = core.folders
         self._copied = str(copied) if copied else ""
         self._before = FolderAnswers(folders.data / LAST, workspace.root)
         self._parent = folders.state / "trials"
@@ -135,10 +135,20 @@ class TrialViews:
         with suppress(OSError):
             self._before.keep(rung.isolated)
 
-    async def check_allowed(self, command: str, *, network: bool, allowed: bool) -> Rung:
-        """What the command would run in. Raises `AnswerNeeded`, which says why, where the person has not said yes."""
+    async def check_allowed(self, command: str, by: By, *, network: bool, allowed: bool) -> Rung:
+        """What the command would run in. Raises `AnswerNeeded`, which says why, if the person has not said yes.
+
+        A check was named by the person, so that nothing is asked; without a view it raises `SessionError`.
+        """
         from tui_agent.trial.rungs import WORDS
 
+        if by == "check":
+            rung = await self.rung()
+            if rung.isolated == "none":
+                raise SessionError(
+                    f"There is no trial view here ({rung.why})", "run the checks after you apply"
+                )
+            return rung
         rung = await self._found()
         if allowed:
             if not network and rung.isolated != "none":
@@ -156,9 +166,9 @@ class TrialViews:
     async def prepare(
         self,
         isolated: Isolated,
+        by: By,
         *,
         network: bool = False,
-        colours: bool = False,
         seeded: Callable[[], object] | None = None,
         pending: bool = True,
     ) -> Prepared:
@@ -166,7 +176,6 @@ class TrialViews:
 
         pending: else with none of that. `seeded` is called when it is known what is in there.
         """
-        from tui_agent.trial.environment import variables
         from tui_agent.trial.on_copy import RunFolder
         from tui_agent.trial.plan import Limits, NoView, fitting, plan
 
@@ -205,11 +214,21 @@ class TrialViews:
             raise SessionError(f"There is no trial view of this folder: {why}", "run it with !!") from error
         for sentence in filter(None, (why, without_git)):
             await self.say_once(sentence, "warning")
+        return Prepared(made, await self._variables(made, by, network), paths, key, folder)
+
+    async def _variables(self, made: ViewPlan, by: By, network: bool) -> dict[str, str]:
+        """The variables of a command. What of the person's tools they do not reach is said once."""
+        from tui_agent.trial.environment import variables
+
         chosen, environment = variables(
             self._copied or made.root, made.places, os.environ, self._settings.env, offline=not network
         )
-        if colours:
+        if by == "person":
             chosen = {"FORCE_COLOR": "1", "CLICOLOR_FORCE": "1", "PY_COLORS": "1", **chosen}
+        elif by == "check":
+            chosen |= {
+                name: f"{os.environ.get(name, '')} {value}".strip() for name, value in REPORTING.items()
+            }
         if environment:
             await self.say_once(f"Commands use the virtual environment {environment} of this folder")
         if hidden := await asyncio.to_thread(_hidden_tools, made, chosen["PATH"]):
@@ -218,7 +237,7 @@ class TrialViews:
                 "them; add its folder to trial.tools",
                 "warning",
             )
-        return Prepared(made, chosen, paths, key, folder)
+        return chosen
 
     @property
     def _environments(self) -> Iterable[str]:
@@ -299,8 +318,7 @@ class TrialViews:
         from tui_agent.trial.git_objects import GitObjects
 
         if self._git is None:
-            more = (self._known.add,) if self._known is not None else ()
-            self._git = GitObjects(self._root, self._folders.state / KEPT, self._reveal, *more)
+            self._git = GitObjects(self._root, self._folders.state / KEPT, self._reveal, self._known.add)
         return self._git
 
     def start_scan(self) -> None:
@@ -414,7 +432,7 @@ class TrialViews:
                 renamed[change.rename_to] = change.path
             elif change.state == "applied" and self._judge.is_known(change.path):
                 self._judge.add_origin(change.rename_to, change.path)
-        values = self._known.look(state.secrets) if contents and self._known else SecretValues()
+        values = self._known.look(state.secrets) if contents else SecretValues()
         return self._of(self._root).pending(
             contents,
             renamed,

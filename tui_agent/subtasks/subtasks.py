@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
 from tui_agent.log.calls import call
-from tui_agent.log.journal import Journal
-from tui_agent.settings.schema import Settings
+from tui_agent.log.core import Core
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, SubTaskState, faults, may_become
 from tui_agent.store.state import State
@@ -38,17 +37,16 @@ class SubTasks:
 
     def __init__(
         self,
-        journal: Journal,
-        settings: Callable[[], Settings],
+        core: Core,
         parent: Callable[[], Parent],
         renew: Callable[[], None],
     ) -> None:
-        self._journal = journal
-        self._settings = settings
+        self._journal = core.journal
+        self._settings = core.settings
         self._parent = parent
         self._renew = renew
         self._made: tuple[Scheduler, Redo] | None = None
-        journal.store.subscribe(self._on_event)
+        core.journal.store.subscribe(self._on_event)
 
     @property
     def state(self) -> State:
@@ -219,7 +217,7 @@ class SubTasks:
 
     @property
     def _manual(self) -> bool:
-        return self._settings().autonomy == "manual"
+        return self._settings.autonomy == "manual"
 
     def _task(self, task: str) -> SubTask:
         found = self.state.subtasks.get(task)

@@ -179,7 +179,6 @@ def plan(
     )
     more, on_the_way = find_tools(root, home if own_home else "", environ, tools)
     caches = find_caches(home, environ, [*(() if own_home else binds), *more, root])
-    covered = (*binds, *more)
     folders = [("/tmp", 0o1777, limits.layer), ("/var/tmp", 0o1777, limits.layer), ("/run", 0o755, MEGABYTE)]
     texts: dict[str, bytes] = {}
     if own_home:
@@ -190,10 +189,10 @@ def plan(
     overlays = (*caches, *apart, root)
     inside = _STORES.hidden(caches)
     masks = [] if own_home else _dotted(home)
-    masks += _STORES.hidden(covered, [*of_person, *more])
+    masks += _STORES.hidden((*binds, *more), [*of_person, *more])
     masks = [path for path in masks if not (own_home and is_below(path, [home]) and not is_below(path, more))]
     masks += [path for path in map(os.path.realpath, hidden) if not is_below(root, [path])]
-    masks += [path for path in _sockets() if is_below(path, (*covered, *caches))]
+    masks += [path for path in _sockets() if is_below(path, (*binds, *more, *caches))]
     return ViewPlan(
         root,
         home,

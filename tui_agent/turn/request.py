@@ -18,7 +18,7 @@ from tui_agent.context.memory import shortened
 from tui_agent.context.prompt import as_sent
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import calls_of
-from tui_agent.store.conversation import SentMessage
+from tui_agent.store.conversation import ConversationSlice, SentMessage
 from tui_agent.store.events import RequestSent
 from tui_agent.store.files import with_unsaved
 from tui_agent.store.state import State
@@ -123,6 +123,24 @@ class _Written(NamedTuple):
     calls: frozenset[str]
 
 
+def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> _Written:
+    """All at once: the loop draws a frame where it waits for a thread, and a request waits for the frame."""
+    kept = context.sent.read(context.blobs, (*before.messages, *before.last))
+    earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
+    made = newest.messages([one.message for one in earlier])
+    new = mask(context, [message for message, _ in made])
+    texts = [*map(as_sent, new)]
+    return _Written(
+        [one.message for one in earlier] + new,
+        [one.text for one in earlier] + texts,
+        new,
+        [sizes for _, sizes in made],
+        [*map(context.blobs.hold_text, texts)],
+        [one.text for one in last],
+        frozenset(call.id for one in earlier for call in calls_of(one.message)),
+    )
+
+
 async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> Composed:
     """The next request of this turn, in today's state or another. The same material always gives the same bytes.
 
@@ -132,26 +150,8 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
     before, head = state.conversation, head_of(context)
     written, draft = draft, replace(draft, query=await with_pastes(context, draft.query))
     newest = _Newest(state, draft)
-
-    def write() -> _Written:
-        """All at once: the loop draws a frame where it waits for a thread, and a request waits for the frame."""
-        kept = context.sent.read(context.blobs, (*before.messages, *before.last))
-        earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
-        made = newest.messages([one.message for one in earlier])
-        new = mask(context, [message for message, _ in made])
-        texts = [*map(as_sent, new)]
-        return _Written(
-            [one.message for one in earlier] + new,
-            [one.text for one in earlier] + texts,
-            new,
-            [sizes for _, sizes in made],
-            [*map(context.blobs.hold_text, texts)],
-            [one.text for one in last],
-            frozenset(call.id for one in earlier for call in calls_of(one.message)),
-        )
-
     # Files may be long: numbering their lines would stop the keyboard.
-    made = await asyncio.to_thread(write)
+    made = await asyncio.to_thread(_write, context, before, newest)
     sent, exact = await keep(context, made.new, made.sizes, made.held)
     everything = (*before.messages, *sent)
     share = shared_beginning(made.last, made.texts)
