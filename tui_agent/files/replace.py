@@ -1,4 +1,7 @@
-"""The one function that replaces a file: whole, durable, and only over the content that its writer saw."""
+"""One file replaced: whole, durable, and only over the content that its writer saw.
+
+`batch.write_batch` writes several, all or none, by the same steps: `seen_as_expected`, `staging.stage`, `staging.land`.
+"""
 
 from __future__ import annotations
 
