@@ -96,7 +96,7 @@ def test_names_are_those_that_the_runner_can_run_alone() -> None:
         ),
         ("cd a && pytest", ("a.py::t",), "cd a && pytest"),
         ("pytest -q", ("no name",), "pytest -q"),
-        ("cargo test --quiet", ("a::b",), "cargo test --quiet --no-fail-fast -- --exact a::b"),
+        ("cargo test --quiet --no-fail-fast", ("a::b",), "cargo test --quiet --no-fail-fast -- --exact a::b"),
         ("cargo test -- --nocapture", ("a::b",), "cargo test -- --nocapture"),
         ("go test ./...", ("x/y TestA/b", "x/y TestC"), "go test ./... -run '^(TestA|TestC)$'"),
         ("npm test", ("a",), "npm test"),

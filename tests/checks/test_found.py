@@ -63,6 +63,14 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
         },
         ["python -m unittest discover -s tests", f"{RUFF} ."],
     ),
+    "no end at the first failure": (
+        {
+            **workflow("pytest -x --stepwise tests", "vendor/bin/phpunit --stop-on-failure", "cargo test"),
+            "tests/test_a.py": "",
+            "Cargo.toml": "",
+        },
+        ["pytest -q tests", "vendor/bin/phpunit", "cargo test --quiet --no-fail-fast"],
+    ),
     "nothing of CI that is not plain": (
         workflow(
             "pytest --token $TOKEN",
@@ -140,7 +148,7 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
             "justfile": "test *args:\n    cargo test --workspace {{args}}\n\nlint:\n    cargo clippy -- -D warnings\n",
             "Cargo.toml": "",
         },
-        ["cargo test --quiet --workspace", "cargo clippy --quiet -- -D warnings"],
+        ["cargo test --quiet --no-fail-fast --workspace", "cargo clippy --quiet -- -D warnings"],
     ),
     "Taskfile": (
         {
@@ -244,16 +252,16 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
             "pnpm-lock.yaml": "",
             "pnpm-workspace.yaml": "packages:\n  - 'a/*'\n",
         },
-        ["pnpm -r --if-present run test"],
+        ["pnpm -r --no-bail --if-present run test"],
     ),
     # ── others ──
     "a workspace of Rust": (
         {"Cargo.toml": "[workspace]\nmembers = ['a']\n"},
-        ["cargo test --quiet --workspace"],
+        ["cargo test --quiet --no-fail-fast --workspace"],
     ),
     "features of Rust": (
         {"Cargo.toml": "", **workflow("cargo test --verbose --all-features", "cargo fmt --all -- --check")},
-        ["cargo test --quiet --all-features", "cargo fmt --all -- --check"],
+        ["cargo test --quiet --no-fail-fast --all-features", "cargo fmt --all -- --check"],
     ),
     "a workspace of Go": ({"go.work": "go 1.22\nuse (\n\t./a\n\t./b // x\n)\n"}, ["go test ./a/... ./b/..."]),
     "Go with linters": (
@@ -284,8 +292,11 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
         {"CMakeLists.txt": "include(CTest)\n", "build/CMakeCache.txt": ""},
         ["cmake --build build && ctest --test-dir build --output-on-failure"],
     ),
-    "Maven": ({"pom.xml": ""}, ["mvn -q -o test"]),
-    "Gradle with its wrapper": ({"build.gradle.kts": "", "gradlew": ""}, ["./gradlew --offline test"]),
+    "Maven": ({"pom.xml": ""}, ["mvn -q -o -fae test"]),
+    "Gradle with its wrapper": (
+        {"build.gradle.kts": "", "gradlew": ""},
+        ["./gradlew --offline --continue test"],
+    ),
     "Perl": ({"Makefile.PL": "", "t/a.t": ""}, ["prove -lr t"]),
     "Perl as its CI says": (
         {**workflow("perl Makefile.PL", "prove -l -j4 t"), "cpanfile": "", "t/a.t": ""},

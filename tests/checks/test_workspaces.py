@@ -54,14 +54,22 @@ ROOT_SCRIPT = json.dumps({"workspaces": ["./crates/*"], "scripts": {"test": "npm
 
 #: The files of a workspace, what changed, and the command of its found check.
 WORKSPACES: dict[str, tuple[dict[str, str], list[str], str]] = {
-    "cargo": (cargo(), ["crates/api/src/a.rs"], "cargo test --quiet -p api -p web"),
-    "cargo, one that stands alone": (cargo(), ["crates/tool/src/a.rs"], "cargo test --quiet -p tool"),
+    "cargo": (cargo(), ["crates/api/src/a.rs"], "cargo test --quiet --no-fail-fast -p api -p web"),
+    "cargo, one that stands alone": (
+        cargo(),
+        ["crates/tool/src/a.rs"],
+        "cargo test --quiet --no-fail-fast -p tool",
+    ),
     "cargo, all of them": (
         cargo(),
         ["crates/core/a.rs", "crates/tool/a.rs"],
-        "cargo test --quiet --workspace",
+        "cargo test --quiet --no-fail-fast --workspace",
     ),
-    "cargo, a file of none": (cargo(), ["crates/api/a.rs", "Cargo.lock"], "cargo test --quiet --workspace"),
+    "cargo, a file of none": (
+        cargo(),
+        ["crates/api/a.rs", "Cargo.lock"],
+        "cargo test --quiet --no-fail-fast --workspace",
+    ),
     "go": (go(), ["crates/api/a.go"], "go test ./crates/api/... ./crates/web/..."),
     "go, a file of none": (
         go(),
@@ -82,12 +90,13 @@ WORKSPACES: dict[str, tuple[dict[str, str], list[str], str]] = {
     "yarn": (
         node(**{"yarn.lock": ""}),
         ["crates/core/a.js"],
-        "yarn workspace @x/api run test && yarn workspace @x/core run test",
+        "sh -c 'failed=0; yarn workspace @x/api run test || failed=1; yarn workspace @x/core run test || failed=1; "
+        "exit $failed'",
     ),
     "pnpm": (
         node(**PNPM),
         ["crates/api/a.js"],
-        "pnpm --filter @x/api --if-present run test",
+        "pnpm --filter @x/api --no-bail --if-present run test",
     ),
     "a name that is none": (
         node(**{"crates/core/package.json": '{"name": "x; curl y"}'}),

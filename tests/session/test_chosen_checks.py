@@ -161,13 +161,13 @@ async def test_trying_a_check_says_what_it_finds_and_gives_its_baseline(root: Pa
 async def test_what_is_accepted_untried_is_found_out_in_the_background_at_a_low_priority(root: Path) -> None:
     async with open_session(root, [reply("It.", fileChanges=[RIGHT])]) as session:
         await session.checks.accept(
-            [CheckCommand("a", "nice; exit 1"), CheckCommand("slow", "true", slow=True)]
+            [CheckCommand("a", "nice; echo $PYTEST_ADDOPTS; exit 1"), CheckCommand("slow", "true", slow=True)]
         )
         await until(session, lambda: session.state.commands.results)
         (first,) = session.state.commands.results
-        assert first.output.strip() == "19"
+        assert first.output.split() == ["19", "--junitxml=.tui-agent-report.xml", "--maxfail=0"]
         await until(session, lambda: not session.state.commands.running)
         await session.chat.submit("make it 2")
         await session.chat.finished()
         assert session.state.check_marks[0].words.startswith("✓ a no new failures")
-        assert ran(session) == ["nice; exit 1"] * 2
+        assert ran(session) == ["nice; echo $PYTEST_ADDOPTS; exit 1"] * 2

@@ -137,7 +137,8 @@ def alone(command: str, failures: tuple[str, ...]) -> str:
         return shlex.join([*before, "pytest", *options, *failures])
     tests_of_code = all(name.replace("::", "").isidentifier() for name in failures)  # not of documentation
     if program[:2] == ["cargo", "test"] and "--" not in program and tests_of_code:
-        return shlex.join([*program, "--no-fail-fast", "--", "--exact", *failures])
+        going_on = [word for word in program if word != "--no-fail-fast"]
+        return shlex.join([*going_on, "--no-fail-fast", "--", "--exact", *failures])
     if program[:2] == ["go", "test"] and not any(word.startswith("-run") for word in program):
         tests = [name.rpartition(" ")[2].partition("/")[0] for name in failures]
         if all(name.isidentifier() for name in tests):

@@ -16,8 +16,8 @@ MOST_FAILURES, LONGEST_NAME = 500, 300
 MOST_READ = 1 << 20
 #: The file in which pytest says what it found, from the workspace's root; in a view it is thrown away.
 REPORT = ".tui-agent-report.xml"
-#: What makes runners write it.
-REPORTING = {"PYTEST_ADDOPTS": f"--junitxml={REPORT}"}
+#: What makes runners write it, and go on behind a failure, whatever the project's settings say.
+REPORTING = {"PYTEST_ADDOPTS": f"--junitxml={REPORT} --maxfail=0"}
 
 
 class Outcome(NamedTuple):

@@ -54,7 +54,7 @@ _NONE = re.compile(r"no test specified|^\s*(?:exit|true|:)(?:\s+\d+)?\s*$|^\s*ec
 #: A script that runs the one of the same name in every package.
 DELEGATES = re.compile(
     r"(?:npm (?:run )?[\w:-]+ (?:-ws|--workspaces)|npm (?:-ws|--workspaces) (?:run )?[\w:-]+"
-    r"|pnpm (?:-r|--recursive|recursive)(?: --if-present)?(?: run)? [\w:-]+"
+    r"|pnpm (?:-r|--recursive|recursive)(?: --no-bail| --if-present)*(?: run)? [\w:-]+"
     r"|yarn workspaces (?:run|foreach(?: -[-\w]+)* run) [\w:-]+)(?: --if-present| --stream| --parallel)*"
 )
 
@@ -167,7 +167,7 @@ def everywhere(manager: str, script: str, project: Project) -> str:
     """The command that runs a script in each package that has it."""
     match manager:
         case "pnpm":
-            return f"pnpm -r --if-present run {script}"
+            return f"pnpm -r --no-bail --if-present run {script}"
         case "yarn":
             berry = project.has(".yarnrc.yml")
             return f"yarn workspaces foreach -A run {script}" if berry else f"yarn workspaces run {script}"

@@ -55,7 +55,9 @@ def other_checks(project: Project) -> Iterator[Plain]:
 def _rust(project: Project) -> Iterator[Plain]:
     if project.has("Cargo.toml"):
         members = table(project.toml("Cargo.toml").get("workspace"))
-        yield Plain("rust tests", "cargo", f"cargo test --quiet{' --workspace' * bool(members)}")
+        yield Plain(
+            "rust tests", "cargo", f"cargo test --quiet --no-fail-fast{' --workspace' * bool(members)}"
+        )
 
 
 def _go(project: Project) -> Iterator[Plain]:
@@ -108,10 +110,10 @@ def _c(project: Project) -> Iterator[Plain]:
 def _java(project: Project) -> Iterator[Plain]:
     if project.has("pom.xml"):
         program = "./mvnw" if project.has("mvnw") else "mvn"
-        yield Plain("java tests", "maven", f"{program} -q -o test")
+        yield Plain("java tests", "maven", f"{program} -q -o -fae test")
     elif project.has("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
         program = "./gradlew" if project.has("gradlew") else "gradle"
-        yield Plain("java tests", "gradle", f"{program} --offline test")
+        yield Plain("java tests", "gradle", f"{program} --offline --continue test")
 
 
 def _elixir(project: Project) -> Iterator[Plain]:

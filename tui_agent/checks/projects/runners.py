@@ -14,7 +14,8 @@ TESTED = ("!*.md", "!*.rst", "!*.adoc", "!LICENSE*", "!AUTHORS*", "!.gitignore",
 class KnownRunner(NamedTuple):
     """A program, by its first words, and what may follow.
 
-    keep, drop: options, the second of which only change what is printed, measured or how fast; valued: those whose
+    keep, drop: options, the second of which only change what is printed, measured or how fast, or end a run at its
+    first failure, behind which new ones would not be seen; valued: those whose
     value is the next word. paths: whether files and folders of the project may be named.
     """
 
@@ -38,11 +39,12 @@ RUNNERS = (
         "python tests",
         "pytest",
         keep=(
-            "-k -m -x -p -W -c -o --ds --rootdir --import-mode --doctest-modules --doctest-glob "
+            "-k -m -p -W -c -o --ds --rootdir --import-mode --doctest-modules --doctest-glob "
             "--ignore --ignore-glob --pyargs --strict-markers --strict-config --no-migrations "
             "--reuse-db --deselect --noconftest"
         ),
         drop=(
+            "-x --exitfirst --sw --stepwise "
             "-q -qq -v -vv -vvv -s -ra -rA -rs -rf -rsx -rfE --verbose --quiet --cov --no-cov "
             "--cov-report --cov-config --cov-append --cov-branch --cov-fail-under "
             "--no-cov-on-fail --junitxml --junit-xml --tb --durations --durations-min --color "
@@ -62,7 +64,7 @@ RUNNERS = (
         "python tests",
         "unittest",
         keep="discover -s -t -p --start-directory --pattern --top-level-directory",
-        drop="-v --verbose -q -b --buffer",
+        drop="-v --verbose -q -b --buffer -f --failfast",
         valued="-s -t -p --start-directory --pattern --top-level-directory",
     ),
     KnownRunner(
@@ -78,7 +80,7 @@ RUNNERS = (
         "python tests",
         "runtests",
         keep="--settings",
-        drop="-v --verbosity -v2 --parallel --noinput",
+        drop="-v --verbosity -v2 --parallel --noinput --failfast",
         valued="-v --verbosity --settings",
     ),
     KnownRunner(
@@ -201,7 +203,7 @@ RUNNERS = (
         ),
         valued="--features -F -p --package --exclude --color -j --jobs",
         paths=False,
-        instead="cargo test --quiet",
+        instead="cargo test --quiet --no-fail-fast",
     ),
     KnownRunner(
         "cargo clippy",
@@ -334,7 +336,8 @@ RUNNERS = (
         "phpunit",
         keep="--configuration -c --testsuite --group --exclude-group",
         drop=(
-            "--coverage-clover --coverage-text --colors --testdox --no-coverage --verbose -v --coverage-html"
+            "--coverage-clover --coverage-text --colors --testdox --no-coverage --verbose -v --coverage-html "
+            "--stop-on-failure --stop-on-error --stop-on-defect"
         ),
         valued=("--configuration -c --testsuite --group --exclude-group --coverage-clover --coverage-html"),
     ),

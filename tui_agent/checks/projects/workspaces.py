@@ -181,7 +181,9 @@ def _node(project: Project, manager: str, script: str, packages: list[Package]) 
     if not having:
         return ""
     if manager == "pnpm":
-        return f"pnpm {' '.join(f'--filter {name}' for name in having)} --if-present run {script}"
+        return f"pnpm {' '.join(f'--filter {name}' for name in having)} --no-bail --if-present run {script}"
     if manager == "yarn":
-        return " && ".join(f"yarn workspace {name} run {script}" for name in having)
+        each = [f"yarn workspace {name} run {script}" for name in having]
+        all_of_them = "; ".join(["failed=0", *(f"{one} || failed=1" for one in each), "exit $failed"])
+        return each[0] if len(each) == 1 else f"sh -c {shlex.quote(all_of_them)}"
     return f"npm run {script} {' '.join(f'-w {name}' for name in having)} --if-present"
