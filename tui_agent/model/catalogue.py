@@ -1,6 +1,7 @@
-"""Lists of models from the providers themselves: for the choice of a model, and for models that our table lacks.
+"""Model listings fetched from providers, for the model picker and for models missing from the table.
 
-In the model's child only. A list is kept on disk for a day, and used beyond that if the provider does not answer.
+Runs in the model child only. A listing is cached on disk for a day, and longer while the provider is
+unreachable.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from tui_agent.model.login.access import Logins
 from tui_agent.model.table import KnownModel, Route
 
 _log = logging.getLogger(__name__)
-#: For one step of a request, and for a whole list of as many pages as there may be.
+#: Time limits for one request and for a whole listing, and the maximum number of pages.
 TIMEOUT_SECONDS, WHOLE_SECONDS, MOST_PAGES = 5.0, 20.0, 20
-#: After a list could not be had, a model's request asks for it again in so many seconds.
+#: Seconds until a model request retries a failed listing.
 _ASK_AGAIN_SECONDS = 3_600
 _PAGE = 1_000
 
 _lists: Final[dict[tuple[str, str], Listing]] = {}
 _locks: Final[dict[tuple[str, str], asyncio.Lock]] = {}
-#: When a list was last asked for in vain, by the monotonic clock.
+#: Time of the last failure (monotonic clock) by provider and address.
 _failed: Final[dict[tuple[str, str], float]] = {}
 
 
@@ -39,7 +40,7 @@ class _TooLong(ValueError):
 
 
 async def of_provider(client: httpx.AsyncClient, provider: str, *, again: bool = False) -> ListAnswer:
-    """The list of a provider whose key or login is there."""
+    """The listing of a provider with a key or login."""
     name = f"{provider}/-"
     try:
         logged_in = await Logins().variables(name, os.environ)
@@ -48,15 +49,15 @@ async def of_provider(client: httpx.AsyncClient, provider: str, *, again: bool =
     route = table.route(name, {**os.environ, **logged_in})
     if route is None or not route.key or not route.rules.listing:
         return ListAnswer()
-    # the tokens of a login change, and the address that it gives
+    # Login tokens rotate, and so does the address they determine.
     outside = table.route(name, os.environ)
     kept_as = replace(outside, key=LOGIN) if logged_in and outside is not None else route
     return await answer(client, route, again=again, kept_as=kept_as)
 
 
 async def model(client: httpx.AsyncClient, route: Route) -> KnownModel | None:
-    """What the provider's list says of a model; None if it is not in it, or the list cannot be had. Only a provider
-    whose models are in no table of ours is asked, of others the list that is kept counts."""
+    """A model's entry in its provider's listing, or None. Queries only providers without models in the table;
+    for others the cached listing is used."""
     place = (route.address, route.key)
     recently = time.monotonic() - _failed.get(place, -_ASK_AGAIN_SECONDS) < _ASK_AGAIN_SECONDS
     if route.rules.lists_models and not recently:
@@ -64,14 +65,14 @@ async def model(client: httpx.AsyncClient, route: Route) -> KnownModel | None:
     else:
         listed = await _kept(route)
     found = {one.name: one.known for one in listed.models}
-    # variants such as `:free` and `:nitro` are the same model; the first has prices of its own
+    # Variants such as `:free` and `:nitro` are the same model; `:free` has its own prices.
     return found.get(route.model) or found.get(route.model.partition(":")[0])
 
 
 async def answer(
     client: httpx.AsyncClient, route: Route, *, again: bool = False, kept_as: Route
 ) -> ListAnswer:
-    """The list of a provider: one that is kept for a day, unless it is asked `again`. What goes wrong is a sentence."""
+    """A provider's listing, from the cache unless `again` is set. Errors are returned as a sentence."""
     place = (kept_as.address, kept_as.key)
     async with _locks.setdefault(place, asyncio.Lock()):
         kept = await _kept(kept_as)
@@ -105,7 +106,6 @@ async def _kept(route: Route) -> Listing:
 
 
 async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel, ...]:
-    """All pages of a list."""
     form, found, left = route.rules.listing, {}, MOST_BYTES
     query: dict[str, str] = {"anthropic": {"limit": str(_PAGE)}, "gemini": {"pageSize": str(_PAGE)}}.get(
         form, {}
@@ -123,7 +123,7 @@ async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel
 
 
 def _following(page: Any) -> dict[str, str]:
-    """What asks for the next page; nothing if it is the last."""
+    """Query parameters of the next page; empty for the last page."""
     match page:
         case {"has_more": True, "last_id": str(last)} if last:
             return {"after_id": last}
@@ -167,7 +167,7 @@ def _headers(route: Route) -> dict[str, str]:
 
 
 def _why(error: Exception) -> str:
-    """Why a list could not be had, as the end of `openai: …`."""
+    """The reason of a failure, as the end of `openai: …`."""
     match error:
         case httpx.HTTPStatusError(response=response) if response.status_code in (401, 403):
             return f"the key was refused ({response.status_code})"

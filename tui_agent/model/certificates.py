@@ -1,4 +1,4 @@
-"""The certificates by which servers are checked, chosen as litellm chooses them."""
+"""Certificate verification, configured by the same variables as in litellm."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _loading = threading.Lock()
 
 
 class LateContext(ssl.SSLContext):
-    """A context of a client that reads its certificates before its first connection: that takes 30 ms, and a server on
-    this machine needs none."""
+    """An SSL context that loads its certificates before the first TLS connection. Loading takes 30 ms, which
+    plain HTTP to a local server does not need."""
 
     file: str = ""
 
     def load(self) -> None:
-        """Read them, once. Raises `OSError`, so `ssl.SSLError`, for a file that holds none."""
+        """Load the certificates once. Raises `OSError`, including `ssl.SSLError`, for an invalid file."""
         with _loading:
             if self.file:
                 self.load_verify_locations(cafile=self.file)
@@ -34,17 +34,17 @@ class LateContext(ssl.SSLContext):
 
 
 def verification() -> LateContext | bool:
-    """The `verify` of an HTTP client; False if SSL_VERIFY switches the check off."""
+    """The `verify` argument of an HTTP client; False if SSL_VERIFY disables verification."""
     import certifi
 
     said = os.environ.get("SSL_VERIFY", "")
     if said.strip().lower() == "false":
         return False
     files = (said, os.environ.get("SSL_CERT_FILE", ""), certifi.where())
-    context = LateContext(ssl.PROTOCOL_TLS_CLIENT)  # which checks names and certificates
+    context = LateContext(ssl.PROTOCOL_TLS_CLIENT)  # Verifies host names and certificates.
     context.file = next(file for file in files if os.path.exists(file))
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    for flag in ("VERIFY_X509_PARTIAL_CHAIN", "VERIFY_X509_STRICT"):  # as in a default context
+    for flag in ("VERIFY_X509_PARTIAL_CHAIN", "VERIFY_X509_STRICT"):  # As in the default context.
         if sys.version_info >= (3, 13):
             context.verify_flags |= getattr(ssl, flag)
     if keys := os.environ.get("SSLKEYLOGFILE", ""):

@@ -1,4 +1,4 @@
-"""The model behind the child process that talks to providers, directly or through litellm."""
+"""The `Model` backed by the child process, which talks to providers directly or through litellm."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ RETRIES = 5
 
 
 class ChildModel:
-    """A `Model`. It is `ready` when the child has imported what `model` needs; what is sent before waits in the child.
+    """A `Model`. It is `ready` once the child has imported the modules that `model` needs; earlier requests
+    wait in the child.
 
-    `transport` says how providers are reached, see `models.transport` in the settings. `on_status` is called on the
-    loop. `retries` bounds how often a request is sent again after the provider
-    asked us to wait or had a fault; `environment` is added to the keys and addresses of providers in ours. A `process`
-    was started ahead.
+    `transport` is the setting `models.transport`. `on_status` is called on the loop. `retries` limits the
+    repetitions of a request after rate limits and server errors. `environment` is added to the provider
+    variables of this process. `process` is a child started in advance.
     """
 
     def __init__(
@@ -65,12 +65,12 @@ class ChildModel:
         self._child.listen(self._child_is)
 
     async def start(self) -> None:
-        """Begin to start the child; returns at once. What goes wrong is told by the status, and by the first use."""
+        """Starts the child in the background. Errors are reported by the status and by the first request."""
         if self._warming is None or (self._warming.done() and self._child.state != "ready"):
             self._warming = asyncio.create_task(self._warm(), name="model: warm up")
 
     async def warm(self, model: str) -> None:
-        """Open a connection to the provider of `model`, where it is reached directly and through TLS. Never fails."""
+        """Opens a TLS connection to the provider of `model` if it is reached directly. Never raises."""
         try:
             if self._route(model) is not None:
                 await self.start()
@@ -89,7 +89,7 @@ class ChildModel:
         return self._abilities[model]
 
     async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
-        """The models of a provider by its own list. What goes wrong is a sentence of the answer."""
+        """A provider's own listing of models. Errors are returned as a sentence."""
         try:
             await self.start()
             return msgspec.convert(
@@ -99,9 +99,9 @@ class ChildModel:
             return ListAnswer(error=error.what)
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        """Never fails: an estimate takes the place of a count that cannot be had.
+        """Counts tokens; falls back to an estimate and never raises.
 
-        Unless told to `wait`, it does not wait for the vocabulary either, which is loaded when first waited for.
+        Without `wait`, it does not wait for the vocabulary, which is loaded on the first call with `wait`.
         """
         if wait or self._counts:
             try:
@@ -109,11 +109,11 @@ class ChildModel:
                 self._counts = True
                 return msgspec.convert(answer, TokenCount)
             except ChildFailed:
-                self._counts = False  # an estimate, then; the next request restarts it
+                self._counts = False  # Estimate; the next request restarts the counter.
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
     def _route(self, model: str) -> table.Route | None:
-        """The direct way to a model; None where it is left to litellm. Raises a `ModelError` where that must not be."""
+        """The direct route to a model; None for litellm. Raises a `ModelError` if litellm is not allowed."""
         if self._transport == "litellm" and not by_login(model):
             return None
         route = table.route(model, self._child.environment)
@@ -125,12 +125,12 @@ class ChildModel:
         return route
 
     def _directly(self, request: ModelRequest) -> bool:
-        """Whether this request goes directly: uploaded files are those of litellm's Files API."""
+        """Whether to bypass litellm. Uploaded files require its Files API."""
         route = self._route(request.model)
         return route is not None and (self._transport == "direct" or not request.files)
 
     def _is_listed(self, route: table.Route) -> bool:
-        """Whether a list of the provider may know the model: one that is kept, or one to ask for."""
+        """Whether the provider has a listing, cached or available, that may include the model."""
         return bool(route.rules.listing) and (route.own or route.rules.lists_models)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
@@ -151,18 +151,18 @@ class ChildModel:
             yield EndChunk("cut", f"{error.what} in the middle of the answer")
 
     async def reach(self, environment: Mapping[str, str]) -> None:
-        """Add variables to what the child inherits, also in the one that runs. Raises a `ModelError`."""
+        """Adds environment variables, also to a running child. Raises a `ModelError`."""
         self._child.environment.update(environment)
         if self._warming is not None or self._child.pid is not None:
             await self._ask("reach", dict(environment))
 
     async def upload(self, model: str, name: str, text: str) -> str:
-        """Hand a file to the provider; its id there. Raises a `ModelError`."""
+        """Uploads a file to the provider and returns its id. Raises a `ModelError`."""
         await self.start()
         return str(await self._ask("upload", {"model": model, "name": name, "text": text}))
 
     async def delete_files(self, model: str, ids: list[str]) -> None:
-        """Take files back from the provider. Raises a `ModelError`."""
+        """Deletes uploaded files. Raises a `ModelError`."""
         await self._ask("delete", {"model": model, "ids": ids})
 
     async def close(self) -> None:
@@ -173,7 +173,7 @@ class ChildModel:
 
     @property
     def stderr(self) -> tuple[str, ...]:
-        """What the child wrote to its standard error recently."""
+        """Recent lines of the child's standard error."""
         return self._child.stderr
 
     @property
@@ -197,7 +197,7 @@ class ChildModel:
         try:
             return self._route(self._model) is not None if self._model else self._transport != "litellm"
         except ModelError:
-            return True  # the first request says what is wrong
+            return True  # The first request reports the error.
 
     def _child_is(self, state: ChildState) -> None:
         match state:

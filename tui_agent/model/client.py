@@ -1,7 +1,8 @@
-"""A language model, as everyone here sees one: a request in, chunks out, cancelled by closing the stream.
+"""The interface of a language model: a request in, a stream of chunks out; closing the stream cancels the
+request.
 
-Three things answer to `Model`: the child process that runs litellm (`model.child`), a recording
-(`model.recording`), and a recorder that wraps either.
+Implemented by the child process (`model.child`), a recording (`model.recording`) and a recorder that wraps
+either.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from tui_agent.model.rules import Effort
 __all__ = ["Message"]
 
 Pass = Literal["plan", "main", "condense", "subtask", "draft"]
-#: `cut`: the stream ended before the model did; `length`: the model ran out of room.
+#: `cut`: the stream ended early. `length`: the output limit was reached.
 EndReason = Literal["stop", "tool_calls", "length", "refused", "cut"]
 
 
 class ModelRequest(Struct, frozen=True):
-    """One request. `messages` are as `parts` describes them and `tools` as in the OpenAI chat API; `images` beside a
-    message's content ({`media_type`, `data` in base 64}) go out as parts of it if the model can see.
+    """A request. `messages` have the form described in `parts`; `tools` that of the OpenAI chat API. `images`
+    beside a message's content ({`media_type`, `data` in base64}) are sent as parts if the model accepts
+    images.
 
-    `schema` is a JSON schema that the reply must follow, for providers that can hold a model to one;
-    `timeout` is in seconds from when the request is sent, or from the last sign of life after that.
+    `schema` is a JSON schema for the reply, for providers that enforce one. `timeout` is in seconds since
+    the request was sent or since the last sign of activity.
     """
 
     model: str
@@ -35,22 +37,22 @@ class ModelRequest(Struct, frozen=True):
     tools: tuple[dict[str, Any], ...] = ()
     schema: dict[str, Any] | None = None
     timeout: float = 120.0
-    #: Ids of files at the provider; a user message that names one (`"fileId": "…"`) goes out with it.
+    #: Ids of uploaded files, attached to the user message that names them (`"fileId": "…"`).
     files: tuple[str, ...] = ()
-    #: For a local server: what it wants to be told besides, the most tokens of the reply (0: no limit), and how it is
-    #: held to the schema; where that is said, a refusal of the schema is a `SchemaRefused`.
+    #: Options of a local server: additional parameters, the output limit (0: none) and the method of schema
+    #: enforcement. With the latter, a rejected schema raises `SchemaRefused`.
     options: dict[str, Any] = {}
     most: int = 0
     schema_form: str = ""
-    #: How much the model thinks; see the setting.
+    #: Reasoning effort; see the setting.
     effort: Effort = "auto"
-    #: None leaves it to the provider.
+    #: None: the provider's default.
     temperature: float | None = None
-    #: The same for all requests that begin alike: a provider may keep what it has read under this key.
+    #: Cache key shared by requests with a common prefix.
     session: str = ""
-    #: How long the provider is asked to keep what it has read.
+    #: Requested lifetime of the provider's prompt cache.
     cache: Literal["short", "long"] = "short"
-    #: Optional parts that the server has refused: see `completion.OPTIONAL`.
+    #: Optional parts rejected by the server; see `completion.OPTIONAL`.
     without: frozenset[str] = frozenset()
 
 
@@ -63,7 +65,7 @@ class ReasoningChunk(Struct, frozen=True, tag="reasoning"):
 
 
 class CallChunk(Struct, frozen=True, tag="call"):
-    """A piece of a function call: `id` and `name` come with its first piece, `arguments` is appended."""
+    """A fragment of a function call. `id` and `name` are in its first chunk; `arguments` are concatenated."""
 
     index: int
     id: str = ""
@@ -72,10 +74,10 @@ class CallChunk(Struct, frozen=True, tag="call"):
 
 
 class UsageChunk(Struct, frozen=True, tag="usage"):
-    """Tokens as the provider counted them; `cost` in dollars, None if the price is not known.
+    """Token counts reported by the provider; `cost` in dollars, None if the price is unknown.
 
-    Of `input`, `cached` were read from a cache and `written` put into one, `written_long` of these for an hour. Of
-    `output`, `thinking` were not shown as text.
+    `cached` and `written` are the parts of `input` read from and written to a cache; `written_long` is the
+    part of `written` kept for an hour. `thinking` is the hidden part of `output`.
     """
 
     input: int
@@ -88,8 +90,8 @@ class UsageChunk(Struct, frozen=True, tag="usage"):
 
 
 class ProgressChunk(Struct, frozen=True, tag="progress"):
-    """A local server reads the request: so many of its tokens are read, 0 where it says nothing. `waits` is why it does
-    not read it yet."""
+    """Prompt processing by a local server: tokens processed so far, 0 if unknown. `waits` is the reason for a
+    delay before processing."""
 
     read: int = 0
     of: int = 0
@@ -97,10 +99,9 @@ class ProgressChunk(Struct, frozen=True, tag="progress"):
 
 
 class RetryChunk(Struct, frozen=True, tag="retry"):
-    """The provider asked us to wait: `seconds` remain until attempt number `attempt`.
+    """The provider requested a delay: attempt number `attempt` follows in `seconds`.
 
-    What came of the answer before it is void: the next attempt begins again. Who would rather keep it closes the
-    stream.
+    The partial reply is void, because the next attempt starts over. Close the stream to keep it.
     """
 
     attempt: int
@@ -109,21 +110,21 @@ class RetryChunk(Struct, frozen=True, tag="retry"):
 
 
 class SentChunk(Struct, frozen=True, tag="sent"):
-    """The request goes out now; until then, what answers was getting ready."""
+    """Preparation is complete and the request is being sent."""
 
 
 class LeftOutChunk(Struct, frozen=True, tag="left out"):
-    """The provider refused a value that the person may have chosen, and the request was sent again without it: `words`
-    is a sentence without its full stop."""
+    """The provider rejected a configured value, and the request was repeated without it. `words` is a
+    sentence without its full stop."""
 
     words: str
 
 
 class EndChunk(Struct, frozen=True, tag="end"):
-    """The stream is over. `parts` is the whole reply in its order, with what the provider wants back; without parts
-    it is the text and the calls that came.
+    """The end of the stream. `parts` is the whole reply in order, including items to be returned to the
+    provider; if empty, the reply consists of the streamed text and calls.
 
-    `why` says in a sentence without its full stop what ended an answer that the model did not end itself.
+    `why` is the reason of a premature end, as a sentence without its full stop.
     """
 
     reason: EndReason
@@ -146,9 +147,9 @@ Chunk = (
 
 
 class Abilities(Struct, frozen=True):
-    """What is known of a model. `window` is in tokens, 0 where nobody knows; `known` is whether litellm does.
+    """Known properties of a model. `window` is in tokens, 0 if unknown. `known`: litellm has an entry for it.
 
-    `plans` is whether it can be asked for a plan: a recording only where it holds one.
+    `plans`: it can answer planning requests; a recording can only if it contains one.
     """
 
     model: str
@@ -158,19 +159,18 @@ class Abilities(Struct, frozen=True):
     cache_marks: bool = False
     known: bool = False
     plans: bool = True
-    #: Whether it takes images.
+    #: Whether it accepts images.
     sees: bool = False
-    #: The kind of a local server: "local" for one that is not known, "gateway" for such a one that is given a key. How
-    #: many requests it works on at once, 0 where nobody knows.
+    #: Kind of a local server: "local" if unidentified, "gateway" if unidentified and used with a key. Its
+    #: number of parallel requests, 0 if unknown.
     server: str = ""
     slots: int = 0
-    #: Dollars for a token of input and one of output; None where nobody knows.
+    #: Dollars per input and per output token; None if unknown.
     prices: tuple[float, float] | None = None
 
 
 class TokenCount(Struct, frozen=True):
-    """Tokens of each text. `exact` is false for an estimate made before the tokenizer was ready, and for a count
-    with another model's vocabulary."""
+    """Token counts by text. `exact` is False for estimates and for counts with another model's vocabulary."""
 
     counts: tuple[int, ...]
     exact: bool
@@ -178,36 +178,37 @@ class TokenCount(Struct, frozen=True):
 
 @runtime_checkable
 class Reaching(Protocol):
-    """A model that is reached by variables of the environment, which can be told later."""
+    """A model configured by environment variables that may be added later."""
 
     async def reach(self, environment: Mapping[str, str]) -> None:
-        """Add these to what it was started with. Raises a `ModelError`."""
+        """Adds environment variables. Raises a `ModelError`."""
         ...
 
 
 @runtime_checkable
 class Warming(Protocol):
-    """A model that can get ready for a first request while a person still writes."""
+    """A model that can prepare for a request in advance."""
 
     async def warm(self, model: str) -> None:
-        """Open a connection to the server of `model`, or learn about it if it is a local one. Never fails."""
+        """Opens a connection to the server of `model`, or queries a local server's properties. Never
+        raises."""
         ...
 
 
 class Model(Protocol):
-    """Where answers come from."""
+    """A source of replies."""
 
     async def start(self) -> None:
-        """Get ready in the background; returns as soon as requests may be sent (they wait if need be)."""
+        """Starts preparation in the background. Requests may be sent immediately; they wait if necessary."""
 
     async def abilities(self, model: str) -> Abilities: ...
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        """The tokens of each text. Without `wait` an estimate comes at once where a count would take its time."""
+        """Counts tokens by text. Without `wait`, estimates if counting would block."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """The answer, piece by piece, `EndChunk` last. Raises a `ModelError`. Closing it cancels the request."""
+        """Streams the reply, `EndChunk` last. Raises a `ModelError`. Closing it cancels the request."""
         ...
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""One reply of a model, whatever carries it: a request in an accepted form, and the reply read as it comes."""
+"""One reply over any transport: repeats the request without rejected parts and reads the stream."""
 
 from __future__ import annotations
 
@@ -38,18 +38,17 @@ from tui_agent.model.retrying import NotNow
 from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)
-#: A server that says that it is there, and nothing else, is waited for so many times as long as a silent one; a model
-#: that thinks may be silent as long.
+#: Keep-alives extend the time-out up to this multiple; a model may reason silently for that long.
 KEPT_ALIVE = 5
-#: Empty events in a row that end an answer if they go on as long as a silence may; fewer begin a part of one.
+#: Consecutive empty events that are subject to the time-out; fewer may start a part.
 MOST_EMPTY = 3
-#: A limit is set again once so much of it has passed: not for each of a thousand events in a moment.
+#: Fraction of the time-out that must pass before it is extended again, to limit the cost per event.
 WORTH_EXTENDING = 0.01
-#: Once the model has said why it ended, only the count of its tokens is still to come.
+#: Time-out in seconds after the end reason; only the usage is still expected.
 _LAST_WORDS_SECONDS = 5.0
-#: Parts of a request that it can do without, and how servers name them if they refuse them. The first that is named
-#: is left out, and the request is sent again. What costs the conversation most comes last: words about thinking that
-#: name no parameter may mean any of three parts.
+#: Optional parts of a request, each with the words by which servers reject it. The first match is left out.
+#: The parts most valuable to the conversation are last, because a message about thinking without a parameter
+#: name may refer to any of three parts.
 OPTIONAL = (
     (
         "schema",
@@ -82,12 +81,12 @@ OPTIONAL = (
     ("effort", re.compile(r"(?i)reasoning|thinking")),
     ("temperature", re.compile(r"(?i)temperature|sampling")),
 )
-#: Parts that have a value.
+#: Optional parts with configurable values.
 _VALUES = ("effort", "temperature")
 
 
 class Answering(Protocol):
-    """A reply that comes: its chunks event by event, and what reads it."""
+    """An incoming reply: its chunks by event, and its reader."""
 
     reader: ReplyReader
     origin: Origin
@@ -98,39 +97,41 @@ class Answering(Protocol):
 
 
 class Transport(Protocol):
-    """Carries requests to providers."""
+    """Sends requests to providers."""
 
     async def abilities(self, model: str) -> Abilities: ...
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> Answering:
-        """The reply that follows the schema `shape`. Raises whatever it may: `explain` says what that means."""
+        """Opens the reply to a request with the schema `shape`. May raise any exception; `explain` interprets
+        it."""
         ...
 
     async def cost(self, model: str, usage: UsageChunk) -> float | None:
-        """Dollars; None if the price is not known."""
+        """The cost in dollars; None if the price is unknown."""
         ...
 
 
 class Refusals:
-    """The optional parts that servers have refused: by model, and of replies those that held them.
+    """Optional parts rejected by servers, by model, and by reply if the part belongs to one.
 
-    A refused effort or temperature says nothing of another one.
+    A rejected effort or temperature does not affect other values.
     """
 
     def __init__(self) -> None:
         self._parts: set[tuple[str, str, object]] = set()
-        #: Replies whose items were refused, and conversations whose calls were, by their first messages.
+        #: Digests of replies whose items were rejected, and of conversations (by first messages) whose calls
+        #: were.
         self._replies: set[bytes] = set()
         self._in_words: set[bytes] = set()
 
     def copy(self) -> Refusals:
-        """The same refusals, to which others are added on trial."""
+        """A copy for provisional additions."""
         copied = Refusals()
         copied.take(self)
         return copied
 
     def take(self, other: Refusals) -> None:
-        """Remember what turned out to be refused: the request was accepted without it."""
+        """Merge the rejections of a request that then succeeded."""
         self._parts |= other._parts
         self._replies |= other._replies
         self._in_words |= other._in_words
@@ -152,7 +153,7 @@ class Refusals:
                 self._parts.add((request.model, part, value))
 
     def left_out(self, request: ModelRequest) -> ModelRequest:
-        """The request without everything that was refused before."""
+        """The request without previously rejected parts."""
         refused = {
             part
             for model, part, value in self._parts
@@ -174,33 +175,33 @@ class Refusals:
 
 
 def _digest(value: Any) -> bytes:
-    """A value of JSON in few bytes; half characters are JSON too."""
+    """Hashes a JSON value; lone surrogates are valid."""
     return hashlib.sha256(json.dumps(value).encode()).digest()
 
 
 def _beginning(request: ModelRequest) -> bytes:
-    """A conversation: all that it says later follows its first two messages."""
+    """Identifies a conversation by its first two messages."""
     return _digest(request.messages[:2])
 
 
 def _has_items(message: Message) -> bool:
-    """Whether a message may hold items that its provider wants back."""
+    """Whether a message may contain items to be returned to its provider."""
     return "origin" in message
 
 
 async def complete(
     transport: Transport, request: ModelRequest, refusals: Refusals
 ) -> AsyncGenerator[Chunk, None]:
-    """The reply to `request`. Raises `NotNow` if asking again may help, else a `ModelError`.
+    """Streams the reply to `request`. Raises `NotNow` if a retry may succeed, otherwise a `ModelError`.
 
-    A reply that breaks off after its first word ends as cut, without an error. A server that refuses an optional part
-    is asked again without it, and remembered in `refusals`.
+    A reply interrupted after its first content ends as `cut`, without an exception. If the server rejects
+    an optional part, repeats the request without it and records that in `refusals`.
     """
     known = await transport.abilities(request.model)
     if request.schema is not None and request.schema_form == "guided_json":
         request = replace(request, options={**request.options, "guided_json": request.schema}, schema=None)
     elif request.schema is not None and not (request.schema_form or known.schema or not known.known):
-        request = replace(request, schema=None)  # one that is not known is tried with a schema
+        request = replace(request, schema=None)  # An unknown model is tried with a schema.
     tried = refusals.copy()
     told: list[Chunk] = []
     while True:
@@ -215,7 +216,9 @@ async def complete(
                     yield chunk
             except _PartRefused as error:
                 refused = error.part
-                if refused in _VALUES and request.purpose == "main":  # the others are nobody's choice
+                if (
+                    refused in _VALUES and request.purpose == "main"
+                ):  # Other requests use no configured value.
                     told.append(LeftOutChunk(_left_out_in_words(request, error)))
         if not refused:
             return
@@ -223,14 +226,14 @@ async def complete(
 
 
 def _left_out_in_words(request: ModelRequest, refusal: _PartRefused) -> str:
-    """What a person is told of an effort or a temperature that the provider refuses."""
+    """Message to the user about a rejected effort or temperature."""
     value = f"temperature {request.temperature:g}" if refusal.part == "temperature" else ""
     value = value or f"effort {level_of(table.rules_for(request.model), request.effort) or request.effort}"
     return f"{request.model} is asked without {value}, which its provider refuses ({refusal.said})"
 
 
 class _PartRefused(Exception):
-    """The server refuses an optional part of a request, and has said nothing else but why."""
+    """The server rejected an optional part before any content."""
 
     def __init__(self, part: str, said: str) -> None:
         super().__init__(part)
@@ -261,24 +264,24 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
                 yield ProgressChunk(*progress)
     except Exception as error:
         _log.info("the answer broke off", exc_info=True)
-        if isinstance(error, BrokenStream):  # a reader has found it
+        if isinstance(error, BrokenStream):  # Raised by a reader.
             wire.broken = wire.broken or str(error)
         if not reader.said:
             _raise_refusal(error, request, wire)
         if reader.reason is None:
             yield _broken(error, stream, request, wire)
             return
-        # whatever happened after the model's last word took nothing from its answer
+        # Errors after the end reason do not affect the reply.
     finally:
         await stream.aclose()
-    if reader.usage is not None and (wire.usage or not wire.checked):  # else it was made up on the way
+    if reader.usage is not None and (wire.usage or not wire.checked):  # Otherwise fabricated by litellm.
         cost = await transport.cost(request.model, reader.usage)
         yield replace(reader.usage, cost=cost)
     yield _end(stream, request.model)
 
 
 def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
-    """Raise `_PartRefused` if the server refuses an optional part, `SchemaRefused` for a local server's schema."""
+    """Raise `_PartRefused` for a rejected optional part, `SchemaRefused` for a local server's schema."""
     part = next(iter(_refused(error, request, wire)), "")
     if part == "schema" and request.schema_form:
         raise SchemaRefused(
@@ -290,7 +293,7 @@ def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
 
 
 async def _next(stream: Answering, request: ModelRequest, wire: Wire) -> list[Chunk] | None:
-    """The next chunks, None after the last. Raises `TimeoutError` after a silence of the request's time-out."""
+    """The next chunks, None at the end. Raises `TimeoutError` after a silence of the request's time-out."""
     seconds = _patience(request, stream.reader)
     async with asyncio.timeout(seconds) as limit:
         _extend(limit, wire, seconds)
@@ -301,14 +304,14 @@ async def _next(stream: Answering, request: ModelRequest, wire: Wire) -> list[Ch
 
 
 def _patience(request: ModelRequest, reader: ReplyReader) -> float:
-    """Seconds for which nothing need come."""
+    """The current time-out, in seconds."""
     if reader.reason is not None:
         return min(request.timeout, _LAST_WORDS_SECONDS)
     return request.timeout * KEPT_ALIVE if reader.thinks else request.timeout
 
 
 class _Silence:
-    """How long events have come in which nothing is said."""
+    """Duration of a series of empty events."""
 
     def __init__(self) -> None:
         self._since = asyncio.get_running_loop().time()
@@ -316,7 +319,7 @@ class _Silence:
         self._progress: object = None
 
     def check(self, chunks: Sequence[Chunk], reader: ReplyReader, seconds: float) -> None:
-        """Note an event and what it said. Raises `TimeoutError` after more than so many seconds of empty ones."""
+        """Record an event. Raises `TimeoutError` after `seconds` of empty events."""
         now = asyncio.get_running_loop().time()
         progress = getattr(reader, "progress", None)
         if any(map(_says_something, chunks)) or progress != self._progress:
@@ -337,7 +340,7 @@ def _says_something(chunk: Chunk) -> bool:
 
 
 def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
-    """Have the limit begin again with each sign of life, but at most for a while: litellm hides empty events."""
+    """Extend the limit at each sign of activity, up to a maximum, because litellm hides empty events."""
     loop = asyncio.get_running_loop()
     begun = since = loop.time()
 
@@ -360,21 +363,23 @@ def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
 async def _open(
     transport: Transport, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None
 ) -> Answering:
-    async with asyncio.timeout(None) as limit:  # getting ready for a first request is not waiting
+    async with asyncio.timeout(None) as limit:  # Preparation of the first request has no limit.
         _extend(limit, wire, request.timeout)
         return await transport.open(request, wire, shape)
 
 
 def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
-    """The optional parts of the request that the server names in its refusal.
+    """Optional parts that the server's error names.
 
-    A local server that ends with a fault is asked without the schema too.
+    After an internal error of a local server, the schema is suspected as well.
     """
     status = wire.error.status if wire.error else getattr(error, "status_code", 0)
     has_schema = request.schema is not None or "guided_json" in request.options
     if isinstance(_meaning(error, request, wire).error, ContextTooLong):
         return []
-    if request.schema_form and has_schema and wire.error and status == 500:  # litellm makes up others
+    if (
+        request.schema_form and has_schema and wire.error and status == 500
+    ):  # litellm fabricates other statuses.
         return ["schema"]
     if status not in (400, 422, 403, 404):
         return []
@@ -395,9 +400,9 @@ def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
 
 
 def _broken(error: Exception, stream: Answering, request: ModelRequest, wire: Wire) -> EndChunk:
-    """The end of an answer that broke off: as cut if anything had come, and else as the error that it is.
+    """The end of an interrupted reply: `cut` if it has content, otherwise raises its error.
 
-    Raises `NotNow` if the server says that it is overloaded, with the end that the answer would have had.
+    Raises `NotNow` if the server reports overload, with the end of the reply as it is.
     """
     meaning = _meaning(error, request, wire)
     if not stream.reader.said:
@@ -412,12 +417,11 @@ def _broken(error: Exception, stream: Answering, request: ModelRequest, wire: Wi
 
 
 def _cut(stream: Answering, why: str) -> EndChunk:
-    """The end of an answer that something else ended than the model."""
     return EndChunk("cut", why, stream.reader.parts(), stream.origin)
 
 
 def _end(stream: Answering, model: str) -> EndChunk:
-    """The end of an answer, with the reason that the provider gave. Raises a `ModelError` for one without a word."""
+    """The end of a reply with the provider's reason. Raises a `ModelError` for an empty reply."""
     reader = stream.reader
     if reader.refusal and not reader.said:
         what = f"{model} declined, saying: {reader.refusal.strip()}"

@@ -1,4 +1,4 @@
-"""Why no connection came about: the certificate, the proxy, the name, the network, or the server itself."""
+"""Explains connection failures: certificate, proxy, name, network or server."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _NO_ROUTE = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN))
 _LOOKED_UP = late(
     r"(?i)name or service not known|nodename nor servname|name resolution|getaddrinfo failed|no address associated"
 )
-#: How a proxy answers a CONNECT: the status, and what it calls it.
+#: A proxy's response to CONNECT: status and reason.
 _STATUS = late(r"^(\d{3})\b *([\w -]{0,60})")
 _UNUSABLE = late(r"(?i)unknown scheme for proxy|using socks proxy")
 
-#: What happened, and what to do about it.
+#: Description and remedy.
 Sentence = tuple[str, str]
 
 
 def connecting(failure: Failure, model: str, where: str) -> Unreachable | None:
-    """Why the server of `model` was not reached; None if that is not what failed. `where` names what its address is in,
-    as the end of a sentence."""
+    """The cause of a failed connection to the server of `model`; None for other failures. `where` names the
+    source of its address, as the end of a sentence."""
     for kind in (_proxy, _certificate, _name, _route):
         if sentence := kind(failure, model, where):
             return Unreachable(*sentence)
@@ -125,7 +125,7 @@ def _route(failure: Failure, model: str, where: str) -> Sentence | None:
 
 
 def _tls_words(failure: Failure) -> str | None:
-    """What is wrong with TLS, None if it is something else."""
+    """Description of a TLS failure, or None."""
     errors = (error for error in failure.chain if "SSLError" in _names(error) or "[SSL" in str(error))
     words = "\n".join(map(str, errors))
     return words or None
@@ -136,7 +136,7 @@ def _names(error: BaseException) -> set[str]:
 
 
 def _proxy_variable(failure: Failure, environ: Mapping[str, str]) -> str:
-    """The variable with the proxy that the request was sent through, "" if it was sent through none."""
+    """The environment variable of the proxy in use, or ""."""
     url = next(filter(None, (_url_of(error) for error in failure.chain)), "")
     parts = urlsplit(url)
     if not parts.hostname or proxy_bypass(parts.hostname):
@@ -146,8 +146,8 @@ def _proxy_variable(failure: Failure, environ: Mapping[str, str]) -> str:
 
 
 def _url_of(error: BaseException) -> str:
-    """The address that an error of httpx or of an SDK was sent to, "" for one without."""
+    """The request address in an exception of httpx or an SDK, or ""."""
     try:
         return str(getattr(getattr(error, "request", None), "url", ""))
-    except RuntimeError:  # httpx raises it for an error without a request
+    except RuntimeError:  # httpx raises it for an exception without a request.
         return ""

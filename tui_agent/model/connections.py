@@ -1,7 +1,7 @@
-"""Connections to providers: kept open after a reply, and replaced if the server has closed one of them meanwhile.
+"""Keep-alive connections to providers, with one retry if the server has closed an idle one.
 
-A body that is closed before its end costs its connection, so the few bytes after a reply's last event are read in the
-background. Requests are not compressed: no provider documents that it accepts that.
+Closing a body early discards its connection, so the bytes after a reply's last event are read in the
+background. Requests are not compressed, because no provider documents support for it.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import Any
 import httpx
 
 _log = logging.getLogger(__name__)
-#: So many seconds a connection without a request is kept; most providers close it earlier or later.
+#: Maximum idle time of a connection in seconds; most providers close earlier or later.
 IDLE_SECONDS = 300.0
 LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS)
-#: After the last event of a reply so many seconds and bytes are read until the end of its body.
+#: Limits in seconds and bytes for reading the rest of a body after its last event.
 END_SECONDS, MOST_END_BYTES = 0.5, 16_384
-#: A request waits so many seconds for a body of the same server that is being read to its end: a new connection through
-#: TLS would take as long.
+#: Seconds that a request waits for a body of the same server to be read; opening a TLS connection takes as
+#: long.
 SHORTLY_SECONDS = 0.25
-#: A server that was heard within so many seconds has a connection open.
+#: A server heard from within this many seconds is assumed to have an open connection.
 WARM_SECONDS = 60.0
-#: A connection that was closed while nobody used it breaks within so many seconds of the next request.
+#: A stale connection fails within this many seconds of the next request.
 STALE_SECONDS = 2.0
-#: Seconds until the system asks whether the other side is still there, between such questions, and how often it asks;
-#: milliseconds after which bytes that nobody has confirmed end the connection (a machine that slept, for example).
+#: TCP keep-alive: idle time, interval (both in seconds) and count of probes; milliseconds until
+#: unacknowledged data closes the connection, for example after suspend.
 _ALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4), ("TCP_USER_TIMEOUT", 20_000))
 
-#: A request waits so many seconds for a connection to the same server that is being opened.
+#: Seconds that a request waits for a connection being opened to the same server.
 OPENING_SECONDS = 0.3
-#: A connection that is not open after so many seconds is not waited for.
+#: Maximum time to open a connection that requests wait for.
 MOST_OPENING_SECONDS = 10.0
 
 _ends: dict[str, set[asyncio.Task[None]]] = {}
@@ -44,17 +44,17 @@ _used: dict[str, float] = {}
 
 
 def origin_of(url: httpx.URL) -> str:
-    """The scheme, host and port of an address."""
+    """Scheme, host and port of a URL."""
     return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
 
 
 def used_within(url: httpx.URL, seconds: float) -> bool:
-    """Whether something was received from the server of an address in the last so many seconds."""
+    """Whether data was received from the server of `url` within the last `seconds`."""
     return time.monotonic() - _used.get(origin_of(url), -seconds) < seconds
 
 
 class _Opened:
-    """Notes whether a request opened a connection of its own, and sets up that connection."""
+    """Detects whether a request opened a new connection, and configures it."""
 
     def __init__(self) -> None:
         self.new = False
@@ -66,7 +66,7 @@ class _Opened:
 
 
 def _set_up(stream: Any) -> None:
-    """Have the system look after a connection, where it can."""
+    """Enable TCP keep-alive where supported."""
     connected = stream.get_extra_info("socket") if stream is not None else None
     if connected is None:
         return
@@ -83,8 +83,8 @@ Send = Callable[[httpx.Request], Awaitable[httpx.Response]]
 
 
 async def sent(send: Send, request: httpx.Request) -> httpx.Response:
-    """The response to a request. It is sent a second time if its connection had been closed before: it was not new,
-    and it broke at once and before the first byte of a response."""
+    """Sends a request. Repeats it once if a reused connection turned out to be closed: it failed immediately
+    and before the first byte of a response."""
     origin = origin_of(request.url)
     if (opening := _opening.get(origin)) and opening is not asyncio.current_task():
         await asyncio.wait([opening], timeout=OPENING_SECONDS)
@@ -107,7 +107,7 @@ async def sent(send: Send, request: httpx.Request) -> httpx.Response:
 
 
 def _is_unconfirmed(error: BaseException | None) -> bool:
-    """Whether the bytes that were sent have reached nobody."""
+    """Whether the sent bytes were never acknowledged."""
     while error is not None:
         if isinstance(error, OSError) and error.errno == errno.ETIMEDOUT:
             return True
@@ -116,10 +116,10 @@ def _is_unconfirmed(error: BaseException | None) -> bool:
 
 
 async def open_ahead(client: httpx.AsyncClient, address: str) -> None:
-    """Open a connection to a server ahead of the first request, unless one was used within the last minute.
+    """Opens a connection before the first request, unless one was used within the last minute.
 
-    The root of the server is asked for its headers, without a key: whatever it answers, the connection stays. Without
-    TLS there is nothing to save. Never fails.
+    Sends HEAD for the server's root without a key; any response leaves the connection open. Skips plain
+    HTTP, where it would save nothing. Never raises.
     """
     url = httpx.URL(address)
     origin = origin_of(url)
@@ -140,7 +140,7 @@ async def _open(client: httpx.AsyncClient, url: httpx.URL) -> None:
 
 
 def end(response: httpx.Response, url: httpx.URL, pieces: AsyncIterator[bytes]) -> None:
-    """Read what is left of a body in the background, and close it; with its end its connection is free."""
+    """Read the rest of a body in the background and close it, which releases its connection."""
     origin = origin_of(url)
     _used[origin] = time.monotonic()
     ends = _ends.setdefault(origin, set())

@@ -1,4 +1,4 @@
-"""Counting tokens with tiktoken, in the model's child only; the vocabularies are those that ship with litellm."""
+"""Counts tokens with tiktoken and the vocabularies shipped with litellm. Runs in the model child only."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tui_agent.model.tokens import Vocabulary, estimate, vocabulary
 if TYPE_CHECKING:
     import tiktoken
 
-#: tiktoken's own addresses of the vocabularies: it names its cached files after their SHA-1.
+#: tiktoken's addresses of the vocabularies; it names cached files by their SHA-1.
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 _THREADS = 2
 
 
 def count(model: str, texts: Sequence[str]) -> TokenCount:
-    """Tokens of each text. Exact where the vocabulary is the model's own and is there; never from the network."""
+    """Counts tokens by text, without network access. Exact if the model's own vocabulary is available."""
     name, own = vocabulary(model)
     encoding = load(name)
     if encoding is None:
@@ -33,7 +33,7 @@ def count(model: str, texts: Sequence[str]) -> TokenCount:
 
 @cache
 def load(name: Vocabulary) -> tiktoken.Encoding | None:
-    """The vocabulary, or None where its file is missing: tiktoken would fetch it."""
+    """The vocabulary; None if its file is missing, because tiktoken would download it."""
     folder = vocabulary_folder()
     if folder is None or not (folder / hashlib.sha1(_ADDRESS.format(name).encode()).hexdigest()).is_file():
         return None
@@ -44,7 +44,7 @@ def load(name: Vocabulary) -> tiktoken.Encoding | None:
 
 
 def vocabulary_folder() -> Path | None:
-    """Where litellm keeps its vocabularies, found without importing it."""
+    """litellm's folder of vocabularies, located without importing it."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or spec.origin is None:
         return None

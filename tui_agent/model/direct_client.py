@@ -1,4 +1,4 @@
-"""Requests straight to a provider over HTTP, in the model's child only."""
+"""Direct HTTP requests to providers. Runs in the model child only."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tui_agent.model.wires import chat, generate, messages, responses
 from tui_agent.model.wires.conversation import Conversation, cache_marks, conversation
 from tui_agent.model.wires.reader import Rendered, ReplyReader
 
-#: Ours ends a wait first, so that the client's own limit is never what a person hears of.
+#: Added to the HTTP client's own limits, so that the time-out of `completion` expires first.
 _MARGIN_SECONDS = 30.0
-#: Statuses of a server that does not have an interface.
+#: Statuses of a server without the requested interface.
 _NO_INTERFACE = (404, 405, 501)
 
 
 class RejectedRequest(Exception):
-    """The server answered with an error; `status_code` is its status."""
+    """An error response with the status `status_code`."""
 
     def __init__(self, status_code: int, said: str) -> None:
         super().__init__(said)
@@ -47,10 +47,10 @@ class RejectedRequest(Exception):
 
 
 class DirectTransport:
-    """Carries requests to a model that `table.route` has a way to."""
+    """Sends requests to models that have a `table.route`."""
 
     def __init__(self) -> None:
-        #: Addresses of other servers that have no Responses interface.
+        #: Addresses of servers without the Responses API.
         self._chat_only: set[str] = set()
         self._logins = Logins()
 
@@ -59,7 +59,7 @@ class DirectTransport:
         return table.abilities(model, route, await _known(route))
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> DirectStream:
-        """The reply. A token of a login that is refused is refreshed once."""
+        """Opens the reply. Refreshes a rejected login token once."""
         variables = await self._variables(request.model)
         route = _route(request.model, variables)
         try:
@@ -72,7 +72,7 @@ class DirectTransport:
         return await self._open(request, _route(request.model, variables), wire, shape)
 
     async def _variables(self, model: str, refused: str = "") -> dict[str, str]:
-        """Those of the login. Raises `NotNow` if its service refreshes nothing now."""
+        """Variables of the login. Raises `NotNow` if its service cannot refresh the token at the moment."""
         try:
             return await self._logins.variables(model, os.environ, refused)
         except LoginBusy as error:
@@ -102,12 +102,12 @@ class DirectTransport:
             return await self._send(request, route, "chat", wire, shape)
 
     async def connect(self, model: str) -> None:
-        """Open a connection to the provider of a model ahead of its first request; without a key there is none. The
-        token of a login is refreshed ahead, too."""
+        """Opens a connection to a model's provider before its first request if there is a key. Also refreshes
+        a login's token."""
         try:
             variables = await self._logins.variables(model, os.environ)
         except ModelError:
-            return  # the request itself says it
+            return  # The request itself reports the error.
         route = table.route(model, {**os.environ, **variables})
         if route is not None and route.key:
             await _certificates_for(route.address)
@@ -136,7 +136,7 @@ class DirectTransport:
             headers=headers,
             timeout=request.timeout * KEPT_ALIVE + _MARGIN_SECONDS,
         )
-        # Of the headers httpx keeps only Authorization from another host.
+        # When redirected to another host, httpx removes only the Authorization header.
         response = await client().send(sent, stream=True, follow_redirects="Authorization" in headers)
         if response.status_code >= 400:
             raise RejectedRequest(response.status_code, response.text)
@@ -152,7 +152,7 @@ class DirectTransport:
 
 
 class DirectStream:
-    """The chunks of a reply, as they come."""
+    """The chunks of a reply."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class DirectStream:
         return self
 
     async def __anext__(self) -> list[Chunk]:
-        """The chunks of the events that came at once."""
+        """The chunks of the events received together."""
         if self._failed is not None:
             raise self._failed
         chunks: list[Chunk] = []
@@ -181,7 +181,7 @@ class DirectStream:
         except BrokenStream as error:
             if not chunks:
                 raise
-            self._failed = error  # the chunks before it count
+            self._failed = error  # Earlier chunks are delivered first.
         return merged(chunks)
 
     async def aclose(self) -> None:
@@ -195,10 +195,10 @@ def render(
     shape: dict[str, Any] | None,
     known: KnownModel | None = None,
 ) -> tuple[str, Rendered, Origin]:
-    """The path and the body of a request, and the origin of its reply."""
+    """Returns the path and body of a request, and the origin of its reply."""
     rules = replace(route.rules, levels=()) if "effort" in request.without else route.rules
     if not (route.own or route.rules.responses_only) and route.provider == "openai":
-        rules = replace(rules, cache="")  # a server that imitates OpenAI may refuse the key
+        rules = replace(rules, cache="")  # A server that imitates OpenAI may reject the key.
     shape = shape if rules.schema else None
     origin = route.origin(name)
     talk = _conversation(request, route, origin, known or route.known)
@@ -223,14 +223,13 @@ def _conversation(
     request: ModelRequest, route: Route, origin: Origin, known: KnownModel | None
 ) -> Conversation:
     marks = cache_marks(request.messages) if route.rules.cache == "marks" else frozenset()
-    # a model that is not known may see: whether it does is for its server to say
+    # For an unknown model, its server decides about images.
     sees = known is None or "v" in known.can
     words = "calls" in request.without
     return conversation(request.messages, route.rules, origin, sees=sees, words=words, marks=marks)
 
 
 def reader(name: WireName, route: Route) -> ReplyReader:
-    """What reads a reply."""
     match name:
         case "responses":
             return responses.ResponsesReader()
@@ -242,7 +241,7 @@ def reader(name: WireName, route: Route) -> ReplyReader:
 
 
 def _headers_of(request: ModelRequest, rules: Rules) -> dict[str, str]:
-    """The headers that depend on a request."""
+    """Headers that depend on the request."""
     last = request.messages[-1] if request.messages else {}
     person = request.purpose == "main" and last.get("role") == "user"
     values = {
@@ -255,27 +254,27 @@ def _headers_of(request: ModelRequest, rules: Rules) -> dict[str, str]:
 
 
 def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
-    """The way to a model; `variables` are those of a login."""
+    """The route to a model; `variables` are those of a login."""
     route = table.route(model, {**os.environ, **(variables or {})})
-    if route is None:  # it was decided by the same words before
+    if route is None:  # The parent resolved the same name before.
         raise LookupError(f"there is no direct way to {model}")
     return route
 
 
 async def _known(route: Route) -> KnownModel | None:
-    """A model that only its provider's own list has."""
+    """A model known only from its provider's listing."""
     if route.known is not None or not route.rules.listing:
         return route.known
     return await catalogue.model(client(), route)
 
 
 def _names_no_model(error: RejectedRequest) -> bool:
-    """Whether a "not found" is about the interface and not about the model."""
+    """Whether "not found" refers to the interface instead of the model."""
     return error.status_code != 404 or "model" not in str(error).lower()
 
 
 def address(base: str, path: str) -> str:
-    """Where requests go; a base may hold a part of the path already, or all of it."""
+    """The request URL; `base` may already include part or all of `path`."""
     base = base.rstrip("/")
     if base.endswith(path):
         return base
@@ -286,7 +285,7 @@ def address(base: str, path: str) -> str:
 def _encoded(body: dict[str, Any]) -> bytes:
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # half characters are JSON too
+    except UnicodeEncodeError:  # Lone surrogates are valid JSON.
         return json.dumps(body).encode()
 
 
