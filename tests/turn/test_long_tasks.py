@@ -120,15 +120,16 @@ async def test_a_turn_that_costs_much_asks_once(work: Path, answer: str) -> None
 
 
 async def test_without_a_price_half_of_the_requests_are_asked_about(work: Path) -> None:
-    over = ["limits.requests=6"]
+    over = ["limits.requests=2"]
     replies: list[Reply] = [*([paid(None)] * 4), calls(text="Done.")]
     async with open_session(work, replies, protocol="tools", overrides=over) as session:
         await send(session)
         assert session.state.turn.limit == "limits.ask_at_cost"
-        assert len(model_of(session).requests) == 3
+        assert len(model_of(session).requests) == 1
+        assert session.state.turn.error.startswith("This turn has made 1 request at an unknown price (")
         assert "limits.requests=… asks later" in session.state.turn.error
-    free: list[Reply] = [*([paid(0.0)] * 4), calls(text="Done.")]
-    async with open_session(work, free, protocol="tools", overrides=over) as session:
+    free: list[Reply] = [*([paid(0.0)] * 2), calls(text="Done.")]
+    async with open_session(work, free, protocol="tools", overrides=["limits.requests=3"]) as session:
         await send(session)
         assert session.state.turn.ok and not session.state.turn.limit
 

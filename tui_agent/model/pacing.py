@@ -61,7 +61,8 @@ class Allowance:
         """Why no more requests may be made; empty while they may."""
         if not self._most or self._made < self._most:
             return ""
-        return f"This prompt has made {self._made} request{'s' if self._made != 1 else ''}, as many as limits.requests allows"
+        made = "1 request" if self._made == 1 else f"{self._made} requests"
+        return f"This prompt has made {made}, as many as limits.requests allows"
 
     def renew(self) -> None:
         """The person has asked for something: count from the beginning."""

@@ -69,12 +69,14 @@ def _cost_reached(context: TurnContext) -> str:
         return f"This turn has cost ${cost:.2f} ({ASK_AT_COST})" if reached else ""
     if state.session.replay or not limits.requests or made < max(1, limits.requests // 2):
         return ""
-    return f"This turn has made {made} requests, and what they cost is not known ({ASK_AT_COST})"
+    requests = "1 request" if made == 1 else f"{made} requests"
+    return f"This turn has made {requests} at an unknown price ({ASK_AT_COST})"
 
 
 def _spent(state: State) -> str:
     usage = state.usage.turn
-    return f"{state.turn.step} steps, {usage.input + usage.output:,} tokens so far"
+    steps = "1 step" if state.turn.step == 1 else f"{state.turn.step} steps"
+    return f"{steps}, {usage.input + usage.output:,} tokens so far"
 
 
 class Loops:
