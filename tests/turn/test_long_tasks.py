@@ -18,7 +18,7 @@ from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 
-STEPS = 60
+STEPS = 20
 LOOK = ("search_text", {"pattern": "x"})
 
 
@@ -41,7 +41,7 @@ def step(number: int) -> Reply:
     return calls(("propose_changes", {"changes": [change]}), ("search_text", {"pattern": f"x = {number}"}))
 
 
-async def test_sixty_steps_share_their_beginning_and_are_one_message(work: Path) -> None:
+async def test_many_steps_share_their_beginning_and_are_one_message(work: Path) -> None:
     replies = [*(step(number) for number in range(STEPS - 1)), calls(text="Done.")]
     shares: list[float] = []
     free = ["limits.ask_at_cost=0"]
