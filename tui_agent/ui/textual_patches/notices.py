@@ -21,20 +21,24 @@ from textual.app import App
 from textual.await_remove import AwaitRemove
 from textual.notifications import Notification
 from textual.widget import Widget
-from textual.widgets._toast import Toast, ToastHolder
 
 from tui_agent.ui.textual_patches.guard import missing, usable
 
+try:
+    from textual.widgets._toast import Toast, ToastHolder
+except ImportError:
+    Toast = ToastHolder = None
+
 
 def apply() -> bool:
-    known = usable("notices", missing(Toast, remove="self"))
-    if known:
+    known = usable("notices", missing(Toast or object, remove="self"))
+    if known and Toast is not None:
         Toast.remove = _remove  # ty: ignore[invalid-assignment]
     return known
 
 
-def _remove(toast: Toast) -> AwaitRemove:
-    return Widget.remove(toast.parent if isinstance(toast.parent, ToastHolder) else toast)
+def _remove(toast: Widget) -> AwaitRemove:
+    return Widget.remove(toast.parent if ToastHolder and isinstance(toast.parent, ToastHolder) else toast)
 
 
 def take_away(app: App[Any], which: Callable[[list[Notification]], list[Notification]]) -> None:

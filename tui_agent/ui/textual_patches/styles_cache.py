@@ -18,21 +18,24 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from textual._styles_cache import StylesCache
 from textual.widget import Widget
 
 from tui_agent.ui.textual_patches.guard import missing, usable
 
+try:
+    from textual._styles_cache import StylesCache
+except ImportError:
+    StylesCache = None
+
 
 def apply() -> bool:
-    method: Any = StylesCache.get_inner_outer
-    original = getattr(method, "__wrapped__", None)
+    original: Any = getattr(getattr(StylesCache, "get_inner_outer", None), "__wrapped__", None)
     known = usable(
         "styles cache",
-        missing(StylesCache, get_inner_outer="cls base_background background"),
+        missing(StylesCache or object, get_inner_outer="cls base_background background"),
         "" if original else "it has no cache",
     )
-    if not known or original is None:
+    if not known or StylesCache is None:
         return False
 
     @lru_cache(1024)
@@ -49,7 +52,9 @@ def apply() -> bool:
 def forget_lines(widget: Widget, most: int) -> bool:
     """Forget the drawn lines of a widget if they are more than `most`; whether they were."""
     if not usable(
-        "drawn lines", missing(Widget, "_styles_cache"), missing(StylesCache, "_cache", clear="self")
+        "drawn lines",
+        missing(Widget, "_styles_cache"),
+        missing(StylesCache or object, "_cache", clear="self"),
     ):
         return False
     many = len(widget._styles_cache._cache) > most

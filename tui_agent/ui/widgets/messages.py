@@ -51,7 +51,7 @@ _SPEAKERS = {"person": "You:", "agent": "The model:"}
 _MARKDOWN = re.compile(r"[*_`#\[\]|<>~&\\\n]|^\s|^([-+=]|\d+[.)])|  |.{2000}")
 
 
-class MessageBlock(GrowsAtEnd, Vertical):
+class MessageBlock(Vertical, GrowsAtEnd):
     """One message, also while it is still coming: `grow` draws it as it is so far, `finish` ends it where it is."""
 
     def __init__(self, message: ChatMessage | None = None, facts: str = "", unfolded: bool = False) -> None:

@@ -36,7 +36,7 @@ class Source(Protocol):
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]: ...
 
 
-class Transcript(LaidOutOnce, VerticalScroll, can_focus=True):
+class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
     """A run of messages without gaps. It may end before the newest, where the person left it further up: then more
     come at the lower edge too."""
 
@@ -197,22 +197,25 @@ class Transcript(LaidOutOnce, VerticalScroll, can_focus=True):
         self._choose(None)
 
     def on_key(self, event: events.Key) -> None:
-        block = self._chosen
-        if block is None or event.key not in ("up", "down", "y", "o", "escape", "enter"):
+        block, keys = self._chosen, getattr(self.app, "keys", None)
+        if block is None or keys is None:
+            return
+        names = ("unfold", "previous", "next", "copy", "open", "leave")
+        meant = next((name for name in names if keys.means(event.key, f"blocks.{name}")), "")
+        if not meant:
             return
         event.stop()
         event.prevent_default()
-        if event.key == "enter" and (line := self._line_of(block)) is not None:
-            self.release_anchor()  # what was unfolded is read from its beginning
-            line.action_unfold()
-            self.call_after_refresh(self.scroll_to_widget, line, animate=False, top=True)
-        elif event.key in ("up", "down"):
+        if meant in ("previous", "next"):
             found = self._all_blocks()
             at = found.index(block) if block in found else len(found)
-            self._choose(found[max(0, min(len(found) - 1, at + (1 if event.key == "down" else -1)))])
+            self._choose(found[max(0, min(len(found) - 1, at + (1 if meant == "next" else -1)))])
+        elif meant == "unfold" and (line := self._line_of(block)) is not None:
+            self.release_anchor()  # what was unfolded is read from its beginning
+            line.action_press()
+            self.call_after_refresh(self.scroll_to_widget, line, animate=False, top=True)
         else:
-            what = {"y": "copy", "o": "open"}.get(event.key, "leave")
-            self.post_message(self.BlockAsked(block, what))
+            self.post_message(self.BlockAsked(block, "leave" if meant == "unfold" else meant))
 
     # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
 
