@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.ui.dialogs import subtask_forms
+from tui_agent.ui.dialogs.merge import Merge
+from tui_agent.ui.panes.buffers import BuffersPane
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.review_place import ReviewPosition
 from tui_agent.ui.panes.todos import TodosPane
@@ -51,6 +53,10 @@ async def _open(screen: WorkspaceScreen, session: Session, place: str) -> bool:
             await screen.do("changes.commit")
         case "summary":
             await screen.do("session.summary")
+        case "memory":
+            await screen.do("chat.go_on")
+        case _ if place.startswith("check "):
+            await screen.do("checks.accept")
         case "subtask" if about.startswith(":"):
             await screen.do_in("subtasks", "add")
         case "subtask":
@@ -67,14 +73,30 @@ async def _open(screen: WorkspaceScreen, session: Session, place: str) -> bool:
         case "todo":
             screen.focus_pane("todos")
             screen.query_one(TodosPane).write_again(about)
-        case "comment" | "hunk":
+        case "comment" | "hunk" | "place":
             change, _, hunk = about.rpartition(":")
             pane, number = screen.query_one(ReviewPane), whole_number(hunk, -1)
             if number < 0 or all(one.id != change for one in pane.changes):
                 return False
             screen.focus_pane("review")
-            pane.go(ReviewPosition(change, number))
+            pane.go(ReviewPosition(change, 0 if kind == "place" else number))
+            await pane.body.fetch(next(one for one in pane.changes if one.id == change))
+            if kind == "place":
+                choosing = pane.body.choosing
+                if choosing is None or number >= choosing.count:
+                    return False
+                choosing.place = number
             pane.commands["comment" if kind == "comment" else "edit"]()
+        case "merge":
+            path, _, number = about.rpartition(":")
+            if session.state.buffers.get(path) is None:
+                return False
+            await session.files.open(path)
+            screen.focus_pane("buffers")
+            await screen.query_one(BuffersPane).merge()
+            if not isinstance(dialog := screen.app.screen, Merge):
+                return False
+            dialog.write_again(whole_number(number, -1))
         case _:
             return False
     return True

@@ -150,7 +150,7 @@ class ReviewBody(Vertical):
         if _key(change) in wanted:
             self.draw()
         else:
-            self._ask(self._fetch(change))
+            self._ask(self.fetch(change))
 
     def forget_conflict(self, change: Change) -> None:
         """Look at a conflict again: the file has moved on, or it is settled."""
@@ -200,8 +200,8 @@ class ReviewBody(Vertical):
         else:
             view.show_diff(diff, hunk_states(change, len(diff.hunks)), place.hunk)
 
-    async def _fetch(self, change: Change) -> None:
-        """Get what is to be seen of a change, and draw it unless the person has gone on meanwhile."""
+    async def fetch(self, change: Change) -> None:
+        """Get the diff or the conflict of a change, and draw it unless the person has gone on meanwhile."""
         if change.state == "conflict":
             self._conflicts[_key(change)] = await self._choices(change)
         if self._conflicts.get(_key(change)) is None and _key(change) not in self._diffs:

@@ -18,7 +18,7 @@ from tui_agent.store.checks import Content, content_of
 from tui_agent.store.state import State
 from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.keys.keymap import Keys
-from tui_agent.ui.panes.review_body import ReviewBody
+from tui_agent.ui.panes.review_body import ConflictChoices, ReviewBody
 from tui_agent.ui.panes.review_place import (
     ReviewPosition,
     change_at,
@@ -216,8 +216,9 @@ class ReviewDecisions:
             return
         if choosing := self._pane.body.choosing:
             about = f"{change.path}: conflict {choosing.place + 1} of {choosing.count}"
-            kept = (self._session, f"place:{change.id}:{choosing.place}")
-            app.push_screen(TextDialog(about, choosing.draft, kept=kept), self._wrote_place)
+            place = f"place:{change.id}:{choosing.place}"
+            wrote = partial(self._wrote_place, place)
+            app.push_screen(TextDialog(about, choosing.draft, kept=(self._session, place)), wrote)
             return
         diff = self._pane.body.diff(change)
         if diff is None or position is None or position not in waiting([change]):
@@ -241,20 +242,24 @@ class ReviewDecisions:
 
         app.push_screen(TextDialog(about, text, kept=kept), edited)
 
-    def _wrote_place(self, text: str | None) -> None:
+    def _wrote_place(self, place: str, text: str | None) -> None:
         choosing = self._pane.body.choosing
         if choosing is not None and text is not None:
             choosing.write(text)
+            self._session.chat.set_typed(place, text)  # until the last place is decided
             self._chosen()
 
     def _chosen(self) -> None:
         choosing, change = self._pane.body.choosing, self._change
         if choosing is not None and change is not None and choosing.decided:
             self._pane.body.forget_conflict(change)
-            self._act(
-                self._session.review.settle(change.id, choosing.sides, choosing.by_hand, choosing.view.now)
-            )
+            self._act(self._settle(change.id, choosing))
         self._pane.draw()
+
+    async def _settle(self, change: str, choosing: ConflictChoices) -> None:
+        await self._session.review.settle(change, choosing.sides, choosing.by_hand, choosing.view.now)
+        for place in range(choosing.count):
+            self._session.chat.set_typed(f"place:{change}:{place}", "")
 
     def _give_back(self) -> None:
         """Let one of the two sub-tasks of a conflict do its part again."""
