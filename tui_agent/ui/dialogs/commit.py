@@ -112,7 +112,7 @@ class CommitDialog(Form[None]):
         self._show_diff()
         if self.ticked:
             self.action_draft()
-        else:
+        elif not self.query_one(KeptArea).text:  # nobody writes, or has written before a kill
             self.query_one(Rows).focus()
 
     def on_descendant_focus(self) -> None:
