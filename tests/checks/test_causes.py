@@ -22,6 +22,13 @@ EXCUSED = [
     ("docker", 1, "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is it running?\n"),
     ("service", 2, 'connection to server at "localhost" (127.0.0.1), port 5432 failed: Connection refused\n'),
     ("service", 1, "Error: connect ECONNREFUSED 127.0.0.1:6379\n"),
+    ("service", 2, 'psql: error: connection to server on socket "/run/.s.PGSQL.5432" failed: No such file\n'),
+    (
+        "network",
+        255,
+        "Pseudo-terminal will not be allocated because stdin is not a terminal.\n"
+        "ssh: connect to host example.org port 22: Network is unreachable\n",
+    ),
     ("program", 127, "/bin/sh: 1: jest: not found\n"),
     ("program", 2, "make: pytest: No such file or directory\nmake: *** [Makefile:2: test] Error 127\n"),
     ("program", 1, "/usr/bin/python3: No module named pytest\n"),

@@ -53,7 +53,7 @@ _NETWORK = "|".join(
         r"ENOTCACHED|only-if-cached|disabled by GOPROXY=off|run without offline|--offline|[Oo]ffline mode",
         r"No matching distribution found|ERR_PNPM_NO_OFFLINE|OfflineModeIsEnabled|LocalEntryNotFoundError",
         r"[Nn]etwork (?:access|connectivity) (?:is|was|have been|has been) disabled|COMPOSER_DISABLE_NETWORK",
-        r"blocked because of your configuration settings",
+        r"blocked because of your configuration settings|^ssh: connect to host",
     )
 )
 #: What lines say, the first of which that fits names the cause; the output is looked at line by line.
@@ -69,7 +69,7 @@ _SIGNS: Final[tuple[tuple[Kind, Late], ...]] = tuple(
             "service",
             rf"(?:ECONNREFUSED|[Cc]onnection refused|[Cc]ould not connect|[Cc]an't connect).{{0,200}}\b{_PORTS}\b"
             rf"|\b{_PORTS}\b.{{0,200}}(?:ECONNREFUSED|[Cc]onnection refused|[Cc]onnection failed)"
-            r"|ServerSelectionTimeoutError|Can't connect to (?:local )?MySQL",
+            r"|ServerSelectionTimeoutError|Can't connect to (?:local )?MySQL|/\.s\.PGSQL\.\d{1,5}\b",
         ),
         ("network", _NETWORK),
         (
@@ -90,7 +90,8 @@ _SIGNS: Final[tuple[tuple[Kind, Late], ...]] = tuple(
         (
             "keyboard",
             r"problem with the editor 'false'|EOFError: EOF when reading a line|failed tty get|Error opening terminal"
-            r"|not a (?:tty|terminal)\b|no(?:t from a)? (?:tty|terminal)\b|[Ii]nappropriate ioctl|/dev/tty",
+            # nor that of ssh, which goes on: Pseudo-terminal will not be allocated because ...
+            r"|(?<!because stdin is )not a (?:tty|terminal)\b|no(?:t from a)? (?:tty|terminal)\b|[Ii]nappropriate ioctl|/dev/tty",
         ),
     )
 )
