@@ -91,7 +91,8 @@ _SIGNS: Final[tuple[tuple[Kind, Late], ...]] = tuple(
             "keyboard",
             r"problem with the editor 'false'|EOFError: EOF when reading a line|failed tty get|Error opening terminal"
             # nor that of ssh, which goes on: Pseudo-terminal will not be allocated because ...
-            r"|(?<!because stdin is )not a (?:tty|terminal)\b|no(?:t from a)? (?:tty|terminal)\b|[Ii]nappropriate ioctl|/dev/tty",
+            r"|(?<!because stdin is )not a (?:tty|terminal)\b|no(?:t from a)? (?:tty|terminal)\b"
+            r"|[Ii]nappropriate ioctl|/dev/tty",
         ),
     )
 )
