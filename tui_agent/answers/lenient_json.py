@@ -29,17 +29,9 @@ _FEW = 20
 #: So many characters are looked at together.
 _SLICE = 100_000
 _NAMED = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "b": "\b",
-    "f": "\f",
-    '"': '"',
-    "\\": "\\",
-    "/": "/",
-    "'": "'",
+    "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/", "'": "'",
     "\n": "\n",
-}
+}  # fmt: skip
 
 
 def unescaped(raw: str) -> str:
@@ -111,14 +103,8 @@ _STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"' + r"|'((?:[^'\\]++|\\.)*+)'", re.
 _NUMBER = re.compile(r"-?\d[\d.eE+-]{0,40}")
 _WORD = re.compile(r"[A-Za-z_$][\w$-]{0,80}")
 _LITERALS: dict[str, Any] = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "True": True,
-    "False": False,
-    "None": None,
-    "undefined": None,
-}
+    "true": True, "false": False, "null": None, "True": True, "False": False, "None": None, "undefined": None,
+}  # fmt: skip
 
 
 class Lenient(Struct, frozen=True):

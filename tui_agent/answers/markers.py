@@ -103,19 +103,8 @@ _PATCHES = (".patch", ".diff", ".rej", ".mbox", ".eml", ".orig")
 #: What these kinds hold may begin with a fence, or with a tag.
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rst", ".qmd", ".rmd", ".txt", ".prompt", ".adoc")
 _MARKUP = (
-    ".html",
-    ".htm",
-    ".xml",
-    ".svg",
-    ".xhtml",
-    ".vue",
-    ".svelte",
-    ".astro",
-    ".jsx",
-    ".tsx",
-    ".xsl",
-    ".php",
-)
+    ".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte", ".astro", ".jsx", ".tsx", ".xsl", ".php",
+)  # fmt: skip
 
 _ENVELOPE = late(r"\*\*\* (?:(?:Begin|End) Patch[ \t]*$|(?:Add|Update|Delete) File:)")
 _FENCE = late(r"(?:`{3,}|~{3,})[^`]*$")

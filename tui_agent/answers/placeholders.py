@@ -79,20 +79,9 @@ _SIGNS = " \t-–—=*~_.…()[]{}<>:!,;✂"
 _LONGEST = 200
 #: Files in which dots on a line of their own are words, or the end of a document.
 _OF_WORDS = (
-    ".md",
-    ".markdown",
-    ".mdx",
-    ".rst",
-    ".txt",
-    ".adoc",
-    ".yml",
-    ".yaml",
-    ".tex",
-    ".pyi",
-    ".raku",
-    ".po",
+    ".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".yml", ".yaml", ".tex", ".pyi", ".raku", ".po",
     ".csv",
-)
+)  # fmt: skip
 _PYTHON = (".py", ".pyw", ".ipynb")
 
 
@@ -119,32 +108,12 @@ def placeholder(path: str, base: str | None, new: str) -> str:
 
 
 #: In each line that stands for more is one of these, in small letters; they are found in many lines together.
-_STEMS = ("...", ". . .", "unchanged", "no change", "same as", "as before", "as above", "like before", "rest")
-_STEMS += (
-    "remain",
-    "existing",
-    "previous",
-    "original",
-    "other",
-    "snip",
-    "cut",
-    "etc",
-    "and so on",
-    "truncated",
-)
-_STEMS += (
-    "omitted",
-    "keep",
-    "lines",
-    "stay",
-    "goes here",
-    "wie ",
-    "usw",
-    "ausgelassen",
-    "bestehend",
-    "comme",
-)
-_STEMS += ("existant", "sans ch", "sin cambios", "igual", "existente", "sem alt", "inchang")
+_STEMS = (
+    "...", ". . .", "unchanged", "no change", "same as", "as before", "as above", "like before", "rest",
+    "remain", "existing", "previous", "original", "other", "snip", "cut", "etc", "and so on", "truncated",
+    "omitted", "keep", "lines", "stay", "goes here", "wie ", "usw", "ausgelassen", "bestehend", "comme",
+    "existant", "sans ch", "sin cambios", "igual", "existente", "sem alt", "inchang",
+)  # fmt: skip
 _OTHER_STEMS = ("…", "unverändert", "gekürzt", "остальн", "без изм", "как ", *"其剩以上原现已之省保不同残既")
 _TOGETHER = 500
 

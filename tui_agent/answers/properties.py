@@ -12,17 +12,8 @@ _REMARKS = frozenset(
     {"explanation", "description", "reason", "reasoning", "rationale", "comment", "note", "language"}
 )
 _KINDS = (
-    "type",
-    "kind",
-    "action",
-    "operation",
-    "op",
-    "mode",
-    "changetype",
-    "changekind",
-    "method",
-    "command",
-)
+    "type", "kind", "action", "operation", "op", "mode", "changetype", "changekind", "method", "command",
+)  # fmt: skip
 _OFF = (False, None, "", 0, "false", "no", "none")
 #: Names of settings of other tools, in small letters, and the values that ask for what is done anyway.
 _SETTINGS: dict[str, tuple[Any, ...]] = {

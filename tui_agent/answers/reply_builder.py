@@ -29,16 +29,9 @@ Built = TypeVar("Built")
 
 #: The keys that make a JSON object a reply.
 KEYS = (
-    "summary",
-    "message",
-    "todos",
-    "fileChanges",
-    "fileRequests",
-    "directoryRequests",
-    "searches",
-    "subTasks",
+    "summary", "message", "todos", "fileChanges", "fileRequests", "directoryRequests", "searches", "subTasks",
     "nextSteps",
-)
+)  # fmt: skip
 #: Entries of one list, or edits of one file, that are read.
 MOST_ENTRIES = 10_000
 #: What the list of changes is called, in either dialect.

@@ -37,17 +37,9 @@ _SIGNS = ("<tool_call>", "<function=", "tool_code", "[TOOL_CALLS]", "<|python_ta
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
 _WRAPPERS = frozenset({"response", "reply", "result", "output", "answer", "json", "data", *_ARGUMENTS})
 #: Lists that only a reply has, by our names and by near ones.
-_LISTS = frozenset(
-    {
-        "fileChanges",
-        "fileRequests",
-        "directoryRequests",
-        "subTasks",
-        "nextSteps",
-        "todos",
-        "searches",
-    }
-)
+_LISTS = frozenset({
+    "fileChanges", "fileRequests", "directoryRequests", "subTasks", "nextSteps", "todos", "searches",
+})  # fmt: skip
 _CHANGES = ("fileChanges", "changes")
 _FORMS = frozenset({"edits", "diff", "content", "delete", "renameTo", "search"})
 

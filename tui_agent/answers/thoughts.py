@@ -213,33 +213,12 @@ _THOUGHT_FENCE = late(rf"(?:{_NAMES})[ \t]*$", re.IGNORECASE | re.MULTILINE)
 _MOST_OPEN = 40
 #: The ends of tags, and stems of what may be left open: one of these is in every text with an aside.
 _ENDS = (
-    "</",
-    "< /",
-    "-->",
-    "*/",
-    "[/",
-    "◁",
-    "<|",
-    "<｜",
-    "<unused95>",
-    "思",
-    "推",
-    "мысл",
-    "рассужд",
-    "pens",
+    "</", "< /", "-->", "*/", "[/", "◁", "<|", "<｜", "<unused95>", "思", "推", "мысл", "рассужд", "pens",
     "denken",
-)
+)  # fmt: skip
 _STEMS = (
-    "think",
-    "thought",
-    "reason",
-    "reflect",
-    "monolog",
-    "scratch",
-    "deliberat",
-    "brainstorm",
-    "rationale",
-)
+    "think", "thought", "reason", "reflect", "monolog", "scratch", "deliberat", "brainstorm", "rationale",
+)  # fmt: skip
 _STEMS += ("introspect", "ponder", "critique", "analysis", "chain", "cot", "internal", "musing")
 _MOST_TRIES = 20_000
 _SLICE = 200_000

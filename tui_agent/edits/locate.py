@@ -18,15 +18,9 @@ from tui_agent.files.numbers import whole_number
 
 #: The rungs in the order in which they are tried; a change is named after the lowest that it needed.
 RUNGS = (
-    "exact",
-    "line-endings",
-    "trailing-space",
-    "line-numbers",
-    "indentation",
-    "look-alikes",
-    "anchored",
+    "exact", "line-endings", "trailing-space", "line-numbers", "indentation", "look-alikes", "anchored",
     "near",
-)
+)  # fmt: skip
 
 _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?::(?: |$)|\t| \| ?)")
 
