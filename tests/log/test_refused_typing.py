@@ -86,6 +86,25 @@ async def test_both_are_written_when_the_lock_is_gone(tmp_path: Path, refusals: 
         await until(lambda: not session.state.session.not_kept)
 
 
+async def test_two_programs_that_hold_the_lock_in_turn_cost_neither_words_nor_their_order(
+    tmp_path: Path, refusals: Refusals
+) -> None:
+    """The log may be free for no more than the moment between the two."""
+    async with open_session(tmp_path, []) as session:
+        await open_file(session, tmp_path)
+        log, names = log_of(session), [f"named {turn}" for turn in range(4)]
+        for name in names:
+            with locked(log):
+                before = refusals.count
+                session.files.edit("a.txt", f"one, {name}\n", (0, 0), (0, 0))
+                await session.rename(name)
+                session.chat.set_draft(name)
+                await until(lambda before=before: refusals.count > before)
+        await until(lambda: kept(log) == {"buffer:a.txt": f"one, {names[-1]}\n", "draft": names[-1]})
+        assert [it.name for it in load(log).events if isinstance(it, e.SessionRenamed)] == names
+        await until(lambda: not session.state.session.not_kept)
+
+
 async def test_a_session_that_ends_while_the_log_is_held_leaves_everything_behind_for_the_next(
     tmp_path: Path, refusals: Refusals
 ) -> None:
