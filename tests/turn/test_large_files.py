@@ -13,6 +13,7 @@ from support.trees import make_tree
 
 from tui_agent.answers.line_ranges import ranges_in, within
 from tui_agent.answers.values import SearchRequest
+from tui_agent.context import portions
 from tui_agent.context.portions import Portions, Wanted
 from tui_agent.errors import ContextTooLong
 from tui_agent.files.gate import Gate
@@ -172,6 +173,15 @@ def test_places_are_shown_evenly_and_never_more_than_there_is_room_for() -> None
     assert Portions("\n".join(lines), Wanted(words="Rename line 555")).fitting(600) == ((1, 12), (547, 571))
     assert Portions("x" * 5_000, Wanted()).fitting(100) == ()
     assert within([(5, 9), (1, 4), (20, 99)], 30) == ((1, 9), (20, 30))
+
+
+def test_places_in_a_text_of_several_pieces_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, wanted = source(300), Wanted(words="function_123 and function_7, not function_99999")
+    whole = Portions(text, wanted).fitting(2_000)
+    assert any(first <= 3 + 5 * 123 <= last for first, last in whole)
+    for size in (1, 11, 12, 13, 500):
+        monkeypatch.setattr(portions, "PIECE", size)
+        assert Portions(text, wanted).fitting(2_000) == whole
 
 
 def test_a_search_shows_what_is_around_a_place_and_names_what_it_left_out(
