@@ -318,6 +318,9 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
         package("tape test", pretest="tsc -p .", posttest="npm audit"),
         ["npm run pretest && npm test --ignore-scripts"],
     ),
+    "Deno": ({"deno.jsonc": "{}"}, ["deno test"]),
+    "Deno, with a task": ({"deno.json": '{"tasks": {"test": "deno test -R"}}'}, ["deno task test"]),
+    "Bun, without a script": ({"package.json": "{}", "bun.lock": ""}, ["bun test"]),
     "Elixir": ({"mix.exs": "", ".credo.exs": ""}, ["mix test", "mix credo"]),
     "RSpec": (
         {".rspec": "", "Gemfile": "", ".rubocop.yml": ""},

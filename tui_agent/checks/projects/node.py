@@ -71,7 +71,8 @@ def node_checks(project: Project) -> Iterator[Plain]:
     package = project.json("package.json")
     if not project.has("package.json"):
         if project.has("deno.json", "deno.jsonc"):
-            yield Plain("node tests", "deno", "deno test")
+            own = table(project.json("deno.json").get("tasks")).get("test")  # it names what tests may do
+            yield Plain("node tests", "deno", "deno task test" if own else "deno test")
         return
     manager = package_manager(project)
     scripts = {
@@ -85,6 +86,8 @@ def node_checks(project: Project) -> Iterator[Plain]:
         yield Plain("node tests", "test", _run(manager, tests, scripts))
     elif is_workspace(project):
         yield Plain("node tests", "test", everywhere(manager, "test", project))
+    elif manager == "bun":
+        yield Plain("node tests", "bun", "bun test")
     lint = _script(scripts, "node lint")
     if lint and not _calls(covered, lint, ("eslint", "xo", "standard", "biome")):
         yield Plain("node lint", lint, _run(manager, lint, scripts), _SCRIPTS)
