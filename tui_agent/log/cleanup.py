@@ -131,16 +131,13 @@ def _keys(data: Path, now: float, *, only_open: bool) -> set[str]:
         path = folder / directory.LOG
         if not path.exists():
             continue
-        recent = now - path.stat().st_mtime < YOUNG or _touched(folder, now)
+        recent = now - path.stat().st_mtime < YOUNG or any(
+            now - newest.stat().st_mtime < YOUNG for newest in folder.glob(f"{directory.LOG}-wal")
+        )
         if (recent and not only_open) or _is_open(folder):
             for log in (path, *folder.glob(f"{FOLDER}/**/{directory.LOG}")):
                 keys.update(_keys_of(log))
     return keys
-
-
-def _touched(folder: Path, now: float) -> bool:
-    """Whether the newest part of the log, which lies beside it, is young."""
-    return any(now - path.stat().st_mtime < YOUNG for path in folder.glob(f"{directory.LOG}-wal"))
 
 
 def _keys_of(path: Path) -> Iterator[str]:

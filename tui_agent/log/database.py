@@ -153,15 +153,12 @@ class LogWriter:
         with suppress(sqlite3.Error, OSError):
             busy, written, moved = self.connection.execute("PRAGMA wal_checkpoint").fetchone()
             if busy or written != moved:  # somebody reads it: it stays in the write-ahead file
-                self._sync_ahead()
+                # SQLite has no locks in this file, so that it may be opened and closed here
+                path = self.connection.execute("PRAGMA database_list").fetchone()[2]
+                with open(f"{path}-wal", "rb") as ahead:
+                    systems.sync(ahead.fileno())
         with suppress(sqlite3.Error):
             self.connection.close()
-
-    def _sync_ahead(self) -> None:
-        """SQLite has no locks in this file, so that it may be opened and closed here."""
-        path = self.connection.execute("PRAGMA database_list").fetchone()[2]
-        with open(f"{path}-wal", "rb") as ahead:
-            systems.sync(ahead.fileno())
 
     def begin(self) -> None:
         self._before = self.number

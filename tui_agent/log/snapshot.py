@@ -110,7 +110,9 @@ def read_state(path: Path) -> ReadState:
             forget_pages(folder)
             kept = Snapshot(0, 0, State())
         if kept.number > last:
-            lost.append(_cut_off(last, kept.number))
+            # its records go on behind those that the snapshot has seen
+            (sentence,) = records.gap(last, kept.number + 1)
+            lost.append(f"{sentence} at the end of the log; what they said is here, from a snapshot")
         state = fold(_events_after(connection, kept.number, lost), kept.state)
         growing, lost_growing = growing_of(connection)
         state = fold(growing, state)
@@ -129,12 +131,6 @@ def _events_after(connection: Connection, number: int, lost: list[str]) -> Itera
             lost.append(found)
         else:
             yield found
-
-
-def _cut_off(last: int, there_was: int) -> str:
-    """The log is shorter than it was; its records go on behind those that the snapshot has seen."""
-    (sentence,) = records.gap(last, there_was + 1)
-    return f"{sentence} at the end of the log; what they said is here, from a snapshot"
 
 
 class SnapshotWriter:

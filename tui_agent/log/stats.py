@@ -286,7 +286,12 @@ class _Counts:
                 else:
                     self.numbers["built_in"] += 1
             case e.RequestSent(purpose="main"):
-                self._count_request(event)
+                if event.reset and self._requests:
+                    self.numbers["resets"] += 1
+                elif self._requests:
+                    self.numbers["appended"] += 1
+                    self.unchanged += event.prefix_share
+                self._requests += 1
             case e.ReplyRead(message=message) if asks_for_a_file(message):
                 self.numbers["questions"] += 1
             case e.ChangeProposed(change) | e.ChangeReworked(change):
@@ -327,14 +332,6 @@ class _Counts:
             self._refused.discard(asked)
         elif state == "applied":
             self._applied.add(asked[0])
-
-    def _count_request(self, request: e.RequestSent) -> None:
-        if request.reset and self._requests:
-            self.numbers["resets"] += 1
-        elif self._requests:
-            self.numbers["appended"] += 1
-            self.unchanged += request.prefix_share
-        self._requests += 1
 
     def _close_turn(self) -> None:
         self.numbers["failed_loads"] += len(self._failed)

@@ -57,7 +57,9 @@ def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     folder = find(data, session, workspace)
     lock = SessionLock.take(folder)
     try:
-        _refuse_gone(folder)
+        # what the snapshot has can go on in a new session
+        if not (folder / directory.LOG).exists() and load(folder) is not None:
+            raise Damaged(f"the log of the session {folder.name} is gone", database.RECOVER)
         log, read = _open(folder / directory.LOG)
         log, read = _caught_up(log, read)
     except Damaged:
@@ -130,12 +132,6 @@ def _open(path: Path) -> tuple[Log, ReadState]:
         return _read(path, lost)
     except sqlite3.Error as error:  # broken in a way that looking through it did not show
         raise Damaged(f"the session {path.parent.name} is damaged ({error})", database.RECOVER) from error
-
-
-def _refuse_gone(folder: Path) -> None:
-    """Raise Damaged where the log is gone and its snapshot is there: what that has can go on in a new session."""
-    if not (folder / directory.LOG).exists() and load(folder) is not None:
-        raise Damaged(f"the log of the session {folder.name} is gone", database.RECOVER)
 
 
 def _caught_up(log: Log, read: ReadState) -> tuple[Log, ReadState]:

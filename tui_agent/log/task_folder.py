@@ -54,7 +54,9 @@ def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs:
             events.append(e.SummaryMade(max(turn, 1), words))
             continue
         if message["role"] == "assistant":
-            summary, text = _parted(words)
+            found = _RESULT.search(words)
+            first = (found[1] if found else words).strip().partition("\n")[0]
+            summary, text = first[:200], words if words != first else ""
             events.append(e.ReplyRead(max(turn, 1), summary, text, sent=sent))
             continue
         if words or not turn:  # see `_begins_turn`
@@ -143,7 +145,9 @@ def known_files(folder: Path, messages: Sequence[Message], workspace: Path) -> l
             found.setdefault(record["path"].removeprefix("./"), []).append(record)
     if not found:
         return []
-    gate, times = Gate(workspace), _turn_times(messages)
+    gate = Gate(workspace)
+    # When each turn began, in seconds since the epoch; 0 if that is not kept.
+    times = [_at(message, "ts") for number, message in enumerate(messages) if _begins_turn(message, number)]
     return [event for path, of_one in found.items() for event in _known_file(gate, path, of_one, times)]
 
 
@@ -180,11 +184,6 @@ def _at(record: Message, key: str) -> float:
     """A time of a record in seconds since the epoch, 0 where there is none; it is kept in milliseconds."""
     value = record.get(key)
     return value / 1000 if isinstance(value, int | float) and 0 < value < MOST_MILLISECONDS else 0.0
-
-
-def _turn_times(messages: Sequence[Message]) -> list[float]:
-    """When each turn began, in seconds since the epoch; 0 where that is not kept."""
-    return [_at(message, "ts") for number, message in enumerate(messages) if _begins_turn(message, number)]
 
 
 def _turn(at: float, times: Sequence[float]) -> int:
@@ -299,13 +298,6 @@ def _words(message: Message) -> Iterator[str]:
             text = _AROUND.sub("", _ADDED.sub("", text))
         if text.strip():
             yield text.strip()
-
-
-def _parted(words: str) -> tuple[str, str]:
-    """Summary and message of an answer: the first line, and all of it where there is more."""
-    found = _RESULT.search(words)
-    first = (found[1] if found else words).strip().partition("\n")[0]
-    return first[:200], words if words != first else ""
 
 
 def _sent_of(event: Lasting) -> tuple[SentMessage, ...]:

@@ -29,7 +29,6 @@ from tui_agent.log.fork import as_copied, write
 from tui_agent.log.records import body_of
 from tui_agent.log.transcript import said
 from tui_agent.store import events as e
-from tui_agent.store.commands import CommandResult
 from tui_agent.store.events import LASTING, Event, Lasting
 from tui_agent.store.state import ChatMessage
 
@@ -126,18 +125,15 @@ def _secret_paths(events: Sequence[Event]) -> set[str]:
 
 def _section(message: ChatMessage) -> str:
     if message.command:
-        return _command_section(message, message.command)
+        # one fence, longer than any in the command and its output, so that neither ends it
+        ran = message.command
+        title = f"Check {message.check.name}" if message.check else "Command"
+        text = f"$ {ran.command}\n{ran.output.rstrip()}".rstrip()
+        ending = f"{ran.ending}, {ran.seconds:.1f} s"
+        return f"## {one_line(title)}, turn {message.turn}\n\n{ending}\n\n{fenced(text, 'text')}"
     who = "You" if message.kind == "person" else message.kind.capitalize()
     words = [f"**{message.headline}**" if message.headline else "", message.text.strip()]
     return f"## {who}, turn {message.turn}\n\n" + "\n\n".join(word for word in words if word)
-
-
-def _command_section(message: ChatMessage, ran: CommandResult) -> str:
-    """The command and its output in one fence, longer than any in them, so that neither ends it."""
-    title = f"Check {message.check.name}" if message.check else "Command"
-    text = f"$ {ran.command}\n{ran.output.rstrip()}".rstrip()
-    ending = f"{ran.ending}, {ran.seconds:.1f} s"
-    return f"## {one_line(title)}, turn {message.turn}\n\n{ending}\n\n{fenced(text, 'text')}"
 
 
 def import_session(data: Path, source: Path, workspace: Path, remove_legacy: bool = False) -> str:
