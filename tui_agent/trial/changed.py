@@ -164,7 +164,12 @@ class LayerReader:
         assert self._line is not None
         contents = tempfile.TemporaryFile()  # noqa: SIM115
         asked = {
-            "seeds": _before(wanted.plan),
+            # what is in place of a file counts as what was there; what is only owned is what it was
+            "seeds": {
+                seed.path: (seed.kind, seed.content, seed.mode)
+                for seed in wanted.plan.seeds
+                if seed.overlay in ("", wanted.plan.workspace) and seed.kind != "owned"
+            },
             "root": wanted.plan.workspace,
             "since": wanted.since,
             "budget": tuple(BUDGET),
@@ -225,15 +230,6 @@ def _is_empty(path: str, below: int, apart: Sequence[str]) -> bool:
             return all(entry.name in LEFT_OUT or entry.name in apart for entry in found)
     finally:
         os.close(layer)
-
-
-def _before(plan: ViewPlan) -> dict[str, tuple[str, bytes, int | None]]:
-    """What was in place of files counts as what was there; what is only owned is what it was."""
-    return {
-        seed.path: (seed.kind, seed.content, seed.mode)
-        for seed in plan.seeds
-        if seed.overlay in ("", plan.workspace) and seed.kind != "owned"
-    }
 
 
 def _told(contents: IO[bytes], at: int, size: int) -> Read:

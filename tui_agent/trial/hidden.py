@@ -96,7 +96,12 @@ class HiddenFiles:
                 clean = hits_masked(text, hits(text))
                 if not _fits((path,), revealed):
                     clean = self._without_values(path, clean, masked)
-                    seeds.append(_seed_of(path, content, clean, text))
+                    # one with a mask in it cannot be written back
+                    seeds.append(
+                        Seed(path, "file", content)
+                        if clean == text
+                        else Seed(path, "hidden", clean.encode(errors="replace"))
+                    )
                 else:
                     seeds.append(Seed(path, "file", content))
         return [*self.seeds([*hidden.values()]), *seeds]
@@ -143,13 +148,6 @@ def is_revealed(secret: SecretFile, globs: Collection[str]) -> bool:
 
 def _fits(paths: Collection[str], globs: Collection[str]) -> bool:
     return any(fnmatchcase(path, glob) for glob in globs for path in paths)
-
-
-def _seed_of(path: str, content: bytes, clean: str, text: str) -> Seed:
-    """A pending file as a view has it; one with a mask in it is none that can be written back."""
-    return (
-        Seed(path, "file", content) if clean == text else Seed(path, "hidden", clean.encode(errors="replace"))
-    )
 
 
 def sent_by_person(root: str, decisions: Mapping[str, str]) -> Shown:

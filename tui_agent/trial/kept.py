@@ -97,7 +97,11 @@ class KeptLayer:
         free = [
             name
             for name in (*ALWAYS, *MARKED)
-            if not _holds_own(name, tops, paths) and not _through_link(self._root, name)
+            if not (
+                name.partition("/")[0] in tops
+                and any(path.startswith(f"{name}/") or path == name for path in paths)
+            )
+            and not _through_link(self._root, name)
         ]
         known = self._known()
         if known is not None and not (known.key == key and self._is_current(known, paths, free)):
@@ -182,7 +186,11 @@ class KeptLayer:
                 raise _Unfit("it is too large")
             both = tuple(dict.fromkeys((*(known.names if known else ()), *names)))
             told = (_FORM, lent.key, began, now, both, files)
-            _write(self._folder / "known", marshal.dumps(told))
+            path = self._folder / "known"
+            content = marshal.dumps(told)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with open(descriptor, "wb") as file:
+                file.write(content)
         except _Unfit:
             if not (self._folder / "known").exists():
                 self._remove()
@@ -287,13 +295,6 @@ def _identities(root: str, paths: Sequence[str]) -> Iterator[tuple[str, _Identit
         with suppress(OSError):
             there = os.lstat(f"{root}/{path}")
             yield path, (there.st_ino, there.st_mtime_ns, there.st_ctime_ns)
-
-
-def _holds_own(name: str, tops: set[str], paths: Sequence[str]) -> bool:
-    """Whether a file of the workspace lies in the folder."""
-    return name.partition("/")[0] in tops and any(
-        path.startswith(f"{name}/") or path == name for path in paths
-    )
 
 
 def _through_link(top: str, name: str) -> bool:
@@ -429,12 +430,6 @@ class _Copy:
 def _size(folder: str) -> int:
     seen = {(one.st_dev, one.st_ino): one.st_size for _, one in _walk(folder)}
     return sum(seen.values())
-
-
-def _write(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:
-        file.write(content)
 
 
 def _remove_tree(path: str) -> None:

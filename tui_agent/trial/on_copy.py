@@ -217,7 +217,12 @@ def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
     readable: list[str] = []
     listed: list[str] = []
     environments = [f"{plan.workspace}/{name}" for name in VIRTUAL]
-    of_git = _git_folders(plan)
+    # there is nothing of git's folders beside the copy
+    of_git = {
+        path
+        for path in plan.overlays[:-1]
+        if os.path.isfile(f"{path}/HEAD") or os.path.lexists(f"{path}/.git")
+    }
     caches = [path for path in plan.overlays[:-1] if path not in of_git]
     hidden = [f"{seed.overlay or plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind == "hidden"]
     masks = [*plan.masks, *hidden]
@@ -232,15 +237,6 @@ def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
         "listed": listed,
         "devices": [f"/dev/{name}" for name in _DEVICES],
         "writable": [plan.folder],
-    }
-
-
-def _git_folders(plan: ViewPlan) -> set[str]:
-    """Folders of git's, of which there is nothing beside the copy."""
-    return {
-        path
-        for path in plan.overlays[:-1]
-        if os.path.isfile(f"{path}/HEAD") or os.path.lexists(f"{path}/.git")
     }
 
 

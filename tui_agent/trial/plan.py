@@ -123,7 +123,8 @@ class ViewPlan:
             "isolated": self.isolated,
             "texts": [[path, len(content)] for path, content in self.texts.items()],
             "stores": list(self.stores.items()),
-            "stage": _stage(),
+            # is there on every machine; the view is put together over it
+            "stage": next(folder for folder in ("/tmp", "/mnt", "/run") if os.path.isdir(folder)),
             "binds": self.binds,
             "links": self.links,
             "folders": self.folders,
@@ -141,11 +142,6 @@ class ViewPlan:
         marshal.dump(plan, to)
         to.writelines(seed.content for seed in self.seeds)
         to.writelines(self.texts.values())
-
-
-def _stage() -> str:
-    """A folder that is there on every machine; the view is put together over it."""
-    return next(folder for folder in ("/tmp", "/mnt", "/run") if os.path.isdir(folder))
 
 
 def plan(

@@ -338,7 +338,7 @@ class Comparison:
         try:
             with open(self._layer.open(path), "rb", buffering=0) as after:
                 if isinstance(before, Before):
-                    return self._kept(path, after, _pieces_of(before.content))
+                    return self._kept(path, after, io.BytesIO(before.content).read)
                 if before is None or before.st_size != there.st_size:
                     return self._kept(path, after, None)
                 with open(self._real.open(path), "rb", buffering=0) as real:
@@ -385,10 +385,6 @@ def put(descriptor: int, data: bytes, at: int) -> None:
     while rest:
         written = os.pwrite(descriptor, rest, at)
         rest, at = rest[written:], at + written
-
-
-def _pieces_of(content: bytes) -> Callable[[int], bytes]:
-    return io.BytesIO(content).read
 
 
 def _whole(read: Callable[[int], bytes | None], size: int) -> bytes:

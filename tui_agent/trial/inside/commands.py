@@ -125,7 +125,9 @@ class FirstProcess:
             self._reap()
             now = time.monotonic()
             for number in [number for number, end in self.ends.items() if end <= now]:
-                self._kill(number)
+                self._signal(self.running[number], signal.SIGKILL)
+                if len(self.running) == 1:
+                    self._end_all()
             if now - looked >= self.look:
                 looked = now
                 self._look()
@@ -189,17 +191,14 @@ class FirstProcess:
         until = time.monotonic() + LEFT
         while self._others() and time.monotonic() < until:
             time.sleep(0.01)
-            self._reap_silently()
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                pass
         left = sorted(name for _, name, _ in self._others())
         self._end_all()
         return left[:20]
-
-    def _reap_silently(self):
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            pass
 
     def _end_all(self):
         try:
@@ -232,11 +231,6 @@ class FirstProcess:
                     os.kill(pid, signal.SIGKILL)
                 except OSError:
                     pass
-
-    def _kill(self, number):
-        self._signal(self.running[number], signal.SIGKILL)
-        if len(self.running) == 1:
-            self._end_all()
 
     def _signal(self, pid, what):
         try:
