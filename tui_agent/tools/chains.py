@@ -21,7 +21,6 @@ from tui_agent.store import events as e
 from tui_agent.store.state import Decision
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.files import (
-    FilesRead,
     LoadedFiles,
     in_part,
     load_files,
@@ -170,7 +169,13 @@ class _Search:
         """Try the patterns behind the attempt `after`. A hit is not told yet: it may not be readable."""
         missed: list[Attempt] = []
         async for attempt in try_patterns(action, self._context.workspace.index, self._limits(), after):
-            decision = self._decision_on(action.name)
+            progress = self._context.progress
+            progress.pending += self._context.decided()
+            found = [decision for decision in progress.pending if decision.action == action.name]
+            progress.pending[:] = [
+                decision for decision in progress.pending if decision.action != action.name
+            ]
+            decision = found[-1] if found else None
             if decision is not None:
                 return _Outcome(tuple(missed), decision=decision)
             self._seconds += attempt.ms / 1000
@@ -187,14 +192,6 @@ class _Search:
         files = self._context.settings.files
         limits = ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
         return replace(limits, plan_left=limits.plan_left - self._seconds)
-
-    def _decision_on(self, name: str) -> Decision | None:
-        """What the person decided last about this action, once."""
-        progress = self._context.progress
-        progress.pending += self._context.decided()
-        found = [decision for decision in progress.pending if decision.action == name]
-        progress.pending[:] = [decision for decision in progress.pending if decision.action != name]
-        return found[-1] if found else None
 
     async def _follow(self, decision: Decision) -> None:
         """Do what the person decided about an action of this turn; what it had loaded does not go out."""
@@ -238,7 +235,11 @@ class _Search:
         read = await read_files(
             self._context, chosen, loaded_by, held, self._emit, action=action.name, asking=not action.all
         )
-        unread = _unreadable(read)
+        unread = [
+            event.why
+            for event in read.events
+            if isinstance(event, e.FilesLeftOut) and event.reason == "unreadable"
+        ]
         if unread and len(unread) == len(chosen):
             return unread[0]
         read = in_part(read, action.lines)
@@ -334,15 +335,6 @@ class _Search:
                 if action.fallback == "ask_user" or not missing:
                     await self._emit(e.NoticeGiven("warning", f"{outcome}. The turn continues without it"))
                 self._say(f"{outcome}.")
-
-
-def _unreadable(read: FilesRead) -> list[str]:
-    """Why files could not be read."""
-    return [
-        event.why
-        for event in read.events
-        if isinstance(event, e.FilesLeftOut) and event.reason == "unreadable"
-    ]
 
 
 def _as_patterns(context: ToolContext, decision: Decision) -> Decision:
