@@ -71,7 +71,7 @@ async def _imports_of(
     """One level further: what `sources` import goes into `found`; the files to look into next."""
     further: list[str] = []
     for path in sources:
-        name = _grammar(path)
+        name = "tsx" if path.endswith(".tsx") else language(path)
         text = await asyncio.to_thread(_source, context, path) if name else None
         if not text:
             continue
@@ -91,10 +91,6 @@ async def _is_wanted(context: TurnContext, file: LoadedFile, held: Sequence[Load
     if known or context.state().conversation.files.get(file.path) == file.md5:
         return False
     return bool((await that_fit(context, held, [file]))[0])
-
-
-def _grammar(path: str) -> str:
-    return "tsx" if path.endswith(".tsx") else language(path)
 
 
 def _source(context: TurnContext, path: str) -> str | None:

@@ -38,11 +38,8 @@ async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
     await exchange(context, request, paid, answer, emit_lasting)
     if answer.cut:
         raise ModelError(cut_off(answer.why), "write the message yourself, or ask for it again")
-    return _bare(answer.text[:_LONGEST])
-
-
-def _bare(text: str) -> str:
-    """The message without the fence that some models put around it."""
+    # some models put a fence around it
+    text = answer.text[:_LONGEST]
     lines = text.strip().split("\n")
     if len(lines) > 1 and lines[0].startswith("```") and lines[-1].startswith("```"):
         lines = lines[1:-1]

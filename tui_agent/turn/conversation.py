@@ -304,7 +304,12 @@ async def edit_summary(context: TurnContext, text: str, emit: Emit) -> bool:
 async def _summarise(context: TurnContext, messages: Sequence[Message], shares: Shares, emit: Emit) -> str:
     """Ask the model for a summary; "" where none came."""
     model = context.state().model.name
-    text = _transcript(messages, int(shares.window * SOURCE_SHARE * CHARACTERS_A_TOKEN))
+    # in words, the newest that there is room for
+    room = int(shares.window * SOURCE_SHARE * CHARACTERS_A_TOKEN)
+    parts = [f"[{message['role']}]\n{_words(emptied(message))}" for message in messages]
+    while len(parts) > 1 and sum(map(len, parts)) > room:
+        parts.pop(0)
+    text = "\n\n".join(parts)[-room:]
     request = ModelRequest(
         model,
         ({"role": "system", "content": context.prompt_words["condense"]}, {"role": "user", "content": text}),
@@ -327,14 +332,6 @@ async def _summarise(context: TurnContext, messages: Sequence[Message], shares: 
         await emit(e.NoticeGiven("warning", f"Older messages could not be summarised: {error.what}"))
         return ""
     return answer.text.strip()
-
-
-def _transcript(messages: Sequence[Message], room: int) -> str:
-    """The messages in words, without contents that gave way; of the oldest less, where all is too much."""
-    parts = [f"[{message['role']}]\n{_words(emptied(message))}" for message in messages]
-    while len(parts) > 1 and sum(map(len, parts)) > room:
-        parts.pop(0)
-    return "\n\n".join(parts)[-room:]
 
 
 def _words(message: Message) -> str:

@@ -54,7 +54,12 @@ class Repairs:
         self.asked += 1
         sentence = f"Check {self.asked} failed ({names}): the model is asked again, {self.asked} of {most}"
         await emit(e.NoticeGiven("info", sentence))
-        return _request(context, failed)
+        # beside the words, which are the same whenever the same checks fail
+        tokens = context.settings.commands.output_tokens // len(failed)
+        found = "\n\n".join(section(context.state(), result, tokens) for result in failed)
+        waiting = {change.path for change in context.state().review.open if change.turn == context.turn}
+        query = repair_request([result.name for result in failed], sorted(waiting))
+        return Draft(query, answered=(Answered(Invocation("checks", "checks"), ToolResult(found)),))
 
 
 def _times(count: int) -> str:
@@ -73,15 +78,6 @@ def repair_request(checks: Sequence[str], paths: Sequence[str]) -> str:
         f"proposed one ({', '.join(paths)}): send each file's changes complete, against the file as you read it. "
         "All your other changes are kept."
     )
-
-
-def _request(context: TurnContext, failed: list[CheckResult]) -> Draft:
-    """What was found is told beside the words, which are the same whenever the same checks fail."""
-    tokens = context.settings.commands.output_tokens // len(failed)
-    found = "\n\n".join(section(context.state(), result, tokens) for result in failed)
-    waiting = {change.path for change in context.state().review.open if change.turn == context.turn}
-    query = repair_request([result.name for result in failed], sorted(waiting))
-    return Draft(query, answered=(Answered(Invocation("checks", "checks"), ToolResult(found)),))
 
 
 def section(state: State, result: CheckResult, tokens: int) -> str:

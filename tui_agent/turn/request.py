@@ -241,7 +241,13 @@ class _Newest:
         self.tasks = task_report.news(
             task_report.rows(state.subtasks.tasks, state.review.changes), self._before.tasks
         )
-        self.rows = _rows(state, draft.goes_on and bool(draft.query))
+        all_of_them = draft.goes_on and bool(draft.query)
+        rows = {path: table_row(entry, 0) for path, entry in with_unsaved(state.known, state.buffers).items()}
+        left_out = known.left_out_line(len(state.known.dropped))
+        if left_out:
+            rows[LEFT_OUT] = left_out
+        told: Mapping[str, str] = {} if all_of_them else state.conversation.rows
+        self.rows = {path: row for path, row in rows.items() if told.get(path) != row}
         self._new_contexts, self._gone = instructions.news(draft.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
         #: What is whole in view stays that, where a part is asked for again.
@@ -369,13 +375,3 @@ def _as_proposed(files: LoadedFiles) -> Mapping[str, str]:
     """Files read again that are exactly what the model proposed, and that it knows whole, by path."""
     again = files.again.items()
     return {path: entry.written for path, entry in again if entry.written_known and entry.whole}
-
-
-def _rows(state: State, all_of_them: bool) -> dict[str, str]:
-    """The table's rows that differ from what was last told, by path; `(this turn)` and `read again` are not changes."""
-    rows = {path: table_row(entry, 0) for path, entry in with_unsaved(state.known, state.buffers).items()}
-    left_out = known.left_out_line(len(state.known.dropped))
-    if left_out:
-        rows[LEFT_OUT] = left_out
-    told: Mapping[str, str] = {} if all_of_them else state.conversation.rows
-    return {path: row for path, row in rows.items() if told.get(path) != row}

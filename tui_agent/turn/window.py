@@ -348,7 +348,8 @@ class _Room:
             except TuiAgentError:
                 continue  # what cannot be read now is marked in the table
             file = replace(file, ranges=within(entry.ranges, file.lines))
-            cost = await self._cost(file)
+            text = read_files_result([file], InView())
+            cost = (await self._context.model.count(self._state.model.name, [text], wait=True)).counts[0]
             if rank:
                 files.append(file)
                 costs.append(cost)
@@ -359,11 +360,6 @@ class _Room:
             else:
                 out.append(file.path)
         return [*shown, *(files[place] for place in filling(costs, room, near, far, firm))], out
-
-    async def _cost(self, file: LoadedFile) -> int:
-        """What a file adds to the system prompt, in tokens."""
-        text = read_files_result([file], InView())
-        return (await self._context.model.count(self._state.model.name, [text], wait=True)).counts[0]
 
     async def _say_removed(self, what: str) -> None:
         await self._emit(
