@@ -105,7 +105,14 @@ class Review:
             picks = await self._as_seen(picks)
             changes = self._open_changes(picks)
             if not picks:
-                self._refuse_broken_batch(changes)
+                # a batch is all the changes of one turn: one that failed or conflicts blocks it
+                turns = {change.turn for change in changes}
+                broken = [
+                    change
+                    for change in self.state.review.changes
+                    if change.turn in turns and change.state in ("failed", "conflict")
+                ]
+                self._refuse_broken(broken)
             await self._looked_at_again(lambda: self._applier.apply(changes, picks))
 
     @call(changes=False)
@@ -264,16 +271,6 @@ class Review:
             raise
         except Outdated:
             await write()
-
-    def _refuse_broken_batch(self, changes: Sequence[Change]) -> None:
-        """A batch is all the changes of one turn: one that failed or conflicts blocks it."""
-        turns = {change.turn for change in changes}
-        broken = [
-            change
-            for change in self.state.review.changes
-            if change.turn in turns and change.state in ("failed", "conflict")
-        ]
-        self._refuse_broken(broken)
 
     def _refuse_broken(self, broken: Sequence[Change]) -> None:
         """Raises `EditFailed` that names them, where there are any."""

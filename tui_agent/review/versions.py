@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
@@ -73,7 +72,13 @@ class Versions:
 
     async def commit_plan(self) -> CommitPlan:
         """What a commit can hold now, what this session applied first. Raises `SessionError`."""
-        applied = _applied(self.state)
+        # of what was not undone: the hash before the first apply, and after the last
+        before, after = dict[str, str](), dict[str, str]()
+        for point in self.state.review.checkpoints:
+            for step in () if point.undone else point.files:
+                before.setdefault(step.path, step.before)
+                after[step.path] = step.after
+        applied = {path: left for path, left in after.items() if left != before[path] and not is_secret(path)}
         plan = await self._workspace.repository.commit_plan(list(applied))
         if not plan.is_repository:
             raise _no_repository()
@@ -121,7 +126,9 @@ class Versions:
 
     def _note(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.CheckpointMade) and self._is_repository():
-            self._spawn(self._keep(event.checkpoint))
+            task = asyncio.get_running_loop().create_task(self._keep(event.checkpoint))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _keep(self, point: Checkpoint) -> None:
         """Nothing waits for this: the texts are kept already, git is one more place to find them."""
@@ -140,24 +147,9 @@ class Versions:
         root = self._workspace.root
         return any((folder / ".git").exists() for folder in (root, *root.parents))
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
 
 def _no_repository() -> SessionError:
     return SessionError("There is no git repository here", "make one with `git init`")
-
-
-def _applied(state: State) -> dict[str, str]:
-    """The files that hold what was applied and not taken back, each with the hash that the last apply left it with."""
-    before, after = dict[str, str](), dict[str, str]()
-    for point in state.review.checkpoints:
-        for step in () if point.undone else point.files:
-            before.setdefault(step.path, step.before)
-            after[step.path] = step.after
-    return {path: left for path, left in after.items() if left != before[path] and not is_secret(path)}
 
 
 def for_model(paths: Sequence[str], diff: str, cut: bool, gate: Gate) -> str:
@@ -169,7 +161,8 @@ def for_model(paths: Sequence[str], diff: str, cut: bool, gate: Gate) -> str:
     kept = [
         part
         for part in parts
-        if not any(name in part.split("\n", 1)[0] for name in left_out) and not hits(_without_marks(part))
+        if not any(name in part.split("\n", 1)[0] for name in left_out)
+        and not hits("\n".join(line[1:] for line in part.split("\n")))
     ]
     names = "\n".join(shown)
     return (
@@ -181,8 +174,3 @@ def _quoted(path: str) -> str:
     """A name as git writes it in a diff where it has other letters than ASCII."""
     letters = os.fsencode(path)
     return "".join(chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in letters)
-
-
-def _without_marks(part: str) -> str:
-    """The lines of a diff without the sign before each, so that a key of several lines is found in it."""
-    return "\n".join(line[1:] for line in part.split("\n"))

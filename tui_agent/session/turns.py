@@ -327,7 +327,12 @@ class Turns:
         return {"ok": True, "limit": limit}
 
     async def _drive(self, steps: Steps) -> str:
-        await self._prepare()
+        # a message that is sent before the model is known says so by its phase
+        if self.state.model.status == "starting":
+            self._journal.tell(e.PhaseChanged("starting"))
+        await self.get_ready()
+        self._journal.tell(e.PhaseChanged("planning"))
+        await self._tell_level()
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
         pieces = Pieces(self._tell)
@@ -349,14 +354,6 @@ class Turns:
             return await steps(self._context(), emit)
         finally:
             pieces.tell()
-
-    async def _prepare(self) -> None:
-        """Wait for the model to be known; a message that is sent before that says so by its phase."""
-        if self.state.model.status == "starting":
-            self._journal.tell(e.PhaseChanged("starting"))
-        await self.get_ready()
-        self._journal.tell(e.PhaseChanged("planning"))
-        await self._tell_level()
 
     async def _let_go(self, event: e.Event) -> None:
         """Decisions that went out with a request wait no more, and other work goes on."""

@@ -42,7 +42,15 @@ class Redo:
         """
         async with self._merger.one_at_a_time:
             parted: list[tuple[Change, Change | None]] = []
-            for change in self._work_of(task):
+            paths = {step.path for step in task.changed}
+            made = [
+                change
+                for change in self.state.review.changes
+                if task.id in change.tasks
+                and (change.is_open or change.state == "conflict")
+                and not paths.isdisjoint((change.path, change.rename_to))
+            ]
+            for change in made:
                 try:
                     parted.append((change, await asyncio.to_thread(self._without, change, task)))
                 except EditFailed:
@@ -74,16 +82,6 @@ class Redo:
         await self.retract(found, f"given back to “{task}”", all_of_it=True)
         note = _NOTE.format(path=change.path, others=", ".join(f"“{name}”" for name in others))
         await self._journal.record(e.SubTaskGivenBack(task, others, note))
-
-    def _work_of(self, task: SubTask) -> list[Change]:
-        paths = {step.path for step in task.changed}
-        return [
-            change
-            for change in self.state.review.changes
-            if task.id in change.tasks
-            and (change.is_open or change.state == "conflict")
-            and not paths.isdisjoint((change.path, change.rename_to))
-        ]
 
     async def _give_up(self, change: Change, rest: Change | None, why: str) -> None:
         changes = self.state.review.changes

@@ -7,7 +7,7 @@ import os
 import posixpath
 import re
 import time
-from collections.abc import Awaitable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -88,7 +88,7 @@ class SubTaskRun:
         lost = {path: why for path, why in self._lost.items() if posixpath.normpath(path) not in made}
         if not lost:
             return done  # one that was not there may be what it was to make
-        told = _in_words(lost)
+        told = "; ".join(f"{path} {why}" if path not in why else why for path, why in lost.items())
         await self._parent.journal.record(e.NoticeGiven("warning", f"Sub-task {self._task.id}: {told}"))
         return replace(done, summary=f"{done.summary} ({told})".lstrip())
 
@@ -128,7 +128,13 @@ class SubTaskRun:
             reason, cause = await self._drive_in_time(child, set(paths))
             return outcome(child.state, reason, cause)
         finally:
-            await _to_the_end(self._end(child, telling))
+            # must not be left half done: a stop comes after it
+            task = asyncio.create_task(self._end(child, telling))
+            try:
+                await asyncio.shield(task)
+            except asyncio.CancelledError:
+                await task
+                raise
 
     async def _end(self, child: RunSession, telling: ProgressTeller) -> None:
         await child.close()
@@ -188,16 +194,6 @@ class SubTaskRun:
         )
 
 
-async def _to_the_end(work: Coroutine[None, None, None]) -> None:
-    """Wait for what must not be left half done; a stop comes after it."""
-    task = asyncio.create_task(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await task
-        raise
-
-
 def _there(gate: Gate, paths: Sequence[str]) -> list[str]:
     """Those of the paths that are there and may be copied: what git ignores too, but nothing that looks secret."""
     found = []
@@ -221,10 +217,6 @@ def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
             continue
         found[path] = "looks like a secret" if place.secret else "is not there" if not place.exists else ""
     return {path: why for path, why in found.items() if why}
-
-
-def _in_words(lost: Mapping[str, str]) -> str:
-    return "; ".join(f"{path} {why}" if path not in why else why for path, why in lost.items())
 
 
 def goes_on(state: State) -> bool:

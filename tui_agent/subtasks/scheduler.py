@@ -138,7 +138,11 @@ class Scheduler:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.UsageCounted) and self._tasks:
-            self._keep_limits()
+            # together they may not pass the session's limits either: then all end
+            over = self._over()
+            if over and not self._why:
+                self._why = f"{over}: raise it, then run it again"
+                self._cancel(self._tasks)
         if isinstance(event, _NEWS):
             self._news.set()
             if any(task.wanted for task in state.subtasks.tasks):
@@ -173,13 +177,6 @@ class Scheduler:
         taking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return taking
 
-    def _keep_limits(self) -> None:
-        """All of them together may not pass the session's limits either: then all end."""
-        over = self._over()
-        if over and not self._why:
-            self._why = f"{over}: raise it, then run it again"
-            self._cancel(self._tasks)
-
     def _over(self) -> str:
         """Why nothing more may be spent; empty while it may."""
         limits, used = self._parent.settings.limits, self.state.usage.session
@@ -192,13 +189,6 @@ class Scheduler:
         said = f"No sub-task is started. {why}: raise it, then run them again"
         notice = e.NoticeGiven("warning", said, in_chat=True)
         await self._parent.journal.record(notice, e.SubTasksWanted(wanted, wanted=False))
-
-    async def _tell_limit(self) -> None:
-        """Say once that the prompt has used up its requests: what runs ends where it would ask again."""
-        requests = self._parent.requests
-        if requests.why and not requests.told:
-            requests.told = True
-            await self._warn(f"{requests.why}: its sub-tasks end here")
 
     async def _warn(self, sentence: str) -> None:
         await self._parent.journal.record(e.NoticeGiven("warning", sentence))
@@ -218,7 +208,11 @@ class Scheduler:
         started = time.monotonic()
         try:
             ended = await self._outcome(task, snapshot)
-            await self._tell_limit()
+            # what runs ends where it would ask again
+            requests = self._parent.requests
+            if requests.why and not requests.told:
+                requests.told = True
+                await self._warn(f"{requests.why}: its sub-tasks end here")
             self._ending.add(task.id)
             await self._end(task.id, ended, round(time.monotonic() - started, 3))
             await self._parent.after_run()
@@ -247,20 +241,17 @@ class Scheduler:
             self._runs[task.id] = run
             return await run(asyncio.shield(snapshot))
         except asyncio.CancelledError:
-            return self._broken(run)
+            # stopped by the person, or for `_why`
+            so_far = outcome(run.child.state, STOPPED) if run and run.child else RunOutcome("failed")
+            if not self._why:
+                return replace(so_far, state="cancelled", reason=STOPPED)
+            return replace(
+                so_far, state="failed", reason=self._why, cause="error" if self._why == CLOSED else "limit"
+            )
         except TuiAgentError as error:
             return RunOutcome("failed", reason=str(error))
         except Exception as error:  # the outer edge: a fault of ours must not take the others with it
             return RunOutcome("failed", reason=str(fault(_FAULT, error)))
-
-    def _broken(self, run: SubTaskRun | None) -> RunOutcome:
-        """A run that the person stopped, or something else did (`_why`), with what it had cost so far."""
-        so_far = outcome(run.child.state, STOPPED) if run and run.child else RunOutcome("failed")
-        if not self._why:
-            return replace(so_far, state="cancelled", reason=STOPPED)
-        return replace(
-            so_far, state="failed", reason=self._why, cause="error" if self._why == CLOSED else "limit"
-        )
 
     async def _end(self, name: str, ended: RunOutcome, seconds: float) -> None:
         """One after the other, so that each is joined with what the others came to."""
