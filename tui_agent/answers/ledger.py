@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Literal
 
 from msgspec import Struct
 
+_begin = attrgetter("begin")
 Use = Literal["call", "change", "refusal", "thought", "shown"]
 
 
@@ -60,10 +62,6 @@ class Ledger:
         if at < len(self.text):
             pieces.append((at, len(self.text)))
         return Left(self, pieces)
-
-
-def _begin(span: UsedText) -> int:
-    return span.begin
 
 
 class Left:

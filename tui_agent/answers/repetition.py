@@ -34,13 +34,6 @@ class Repetition:
             return False
         self._new = 0
         self._text = self._text[-self._most :]
-        return self._repeats()
-
-    @property
-    def _most(self) -> int:
-        return max(self._limit * LETTERS, LONGEST * max(2, self._limit // BLOCKS))
-
-    def _repeats(self) -> bool:
         text = self._text
         before = text.rfind(text[-_PROBE:], 0, len(text) - 1)
         period = len(text) - _PROBE - before
@@ -49,3 +42,7 @@ class Repetition:
         needed = max(self._limit * LETTERS, period * max(2, self._limit // BLOCKS))
         tail = text[-needed:]
         return len(text) >= needed and tail[period:] == tail[:-period]
+
+    @property
+    def _most(self) -> int:
+        return max(self._limit * LETTERS, LONGEST * max(2, self._limit // BLOCKS))

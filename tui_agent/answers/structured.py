@@ -67,7 +67,12 @@ class JsonScan:
             return len(text)
         match match[0]:
             case '"':
-                self._open_string()
+                if self._depth != 1:
+                    self._inside = "other"
+                elif self._key_comes:
+                    self._inside, self._key = "key", ""
+                else:
+                    self._inside = "part" if self._key in _PART else "other"
             case "{" | "[":
                 self._depth += 1
                 self._key_comes = self._depth == 1
@@ -102,14 +107,6 @@ class JsonScan:
         self._depth = depth
         return len(text)
 
-    def _open_string(self) -> None:
-        if self._depth != 1:
-            self._inside = "other"
-        elif self._key_comes:
-            self._inside, self._key = "key", ""
-        else:
-            self._inside = "part" if self._key in _PART else "other"
-
     def _string(self, text: str, at: int, found: list[Delta]) -> int:
         match = _INSIDE.match(text, at)
         end = match.end() if match else at
@@ -123,7 +120,10 @@ class JsonScan:
             return end
         self._take(text[at:end], found)
         if end < len(text):
-            self._close_string(found)
+            if self._inside == "part":
+                self._say(self._half, found)
+                self._half = ""
+            self._inside = ""
         return end + 1
 
     def _take(self, raw: str, found: list[Delta]) -> None:
@@ -133,12 +133,6 @@ class JsonScan:
             text = self._half + unescaped(raw)
             self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
             self._say(text[:-1] if self._half else text, found)
-
-    def _close_string(self, found: list[Delta]) -> None:
-        if self._inside == "part":
-            self._say(self._half, found)
-            self._half = ""
-        self._inside = ""
 
     def _say(self, text: str, found: list[Delta]) -> None:
         if text:
@@ -220,7 +214,9 @@ class StructuredReader:
     def _before(self) -> list[Delta]:
         """Prose, until the object begins."""
         if not self._said_prose:
-            self._drop_space()
+            bare = self._held.lstrip(" \t\r\n\ufeff")
+            self._passed += len(self._held) - len(bare)
+            self._held = bare
             match = _AT_START.match(self._held)
             if match:
                 return self._begin(match.end() - 1)
@@ -236,11 +232,6 @@ class StructuredReader:
         self._passed += cut
         self._held = self._held[cut:]
         return said
-
-    def _drop_space(self) -> None:
-        bare = self._held.lstrip(" \t\r\n\ufeff")
-        self._passed += len(self._held) - len(bare)
-        self._held = bare
 
     def _say(self, prose: str) -> list[Delta]:
         if not prose:

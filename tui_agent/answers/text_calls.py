@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
@@ -249,7 +250,7 @@ def _implicit(
     if len(values) > _MOST_VALUES:
         fault = f"it holds more than {_MOST_VALUES:,} JSON values, and only those are read"
         values.pop()
-    edges = [0, *(edge for begin, end, _ in sorted((*values, *((*place, 0) for place in taken)), key=_begin)
+    edges = [0, *(edge for begin, end, _ in sorted((*values, *((*place, 0) for place in taken)), key=itemgetter(0))
                   for edge in (begin, end)), len(text)]  # fmt: skip
     between = "".join(
         text[begin:end] for begin, end in zip(edges[::2], edges[1::2], strict=True) if begin < end
@@ -269,10 +270,6 @@ def _implicit(
             replies.append(TextReply(reply, shown))
         taken.append((begin, end))
     return InText(tuple(calls), tuple(replies), tuple(taken), fault)
-
-
-def _begin(value: tuple[int, int, Any]) -> int:
-    return value[0]
 
 
 def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Any]]:

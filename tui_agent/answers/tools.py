@@ -307,7 +307,8 @@ def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tupl
                     f"{name}: the arguments are not valid JSON; only what is complete before that was read."
                 )
             return _as_one(found, function), False
-        start = _next_object(raw, read.end)
+        between = _BETWEEN.match(raw, read.end)
+        start = between.end() if between else -1
     if not found:
         faults.append(f"{name}: the arguments are not valid JSON.")
     return _as_one(found, function), bool(found)
@@ -316,11 +317,6 @@ def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tupl
 _BETWEEN = re.compile(r"[\s;,]*(?=[{\[])")
 #: Stands for the further objects of a call that takes only one.
 _MORE = "a second object"
-
-
-def _next_object(raw: str, at: int) -> int:
-    between = _BETWEEN.match(raw, at)
-    return between.end() if between else -1
 
 
 def _as_one(found: Sequence[dict[str, Any]], function: Function) -> dict[str, Any]:

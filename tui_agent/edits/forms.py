@@ -129,19 +129,15 @@ def _further(request: ChangeRequest, base: str | None, text: str | None, rung: s
         except EditFailed:
             text, needed = _text(step, text, NEVER_NEAR)
         else:
-            text = _merged(request.path, base, text, own)
+            merged = merge(base or "", text or "", own or "")
+            if merged.conflicts:
+                raise EditFailed(
+                    f"two changes of {request.path} in one answer change the same lines",
+                    "send one change of that place",
+                )
+            text = merged.text
         rung = lower(rung, needed)
     return text, rung
-
-
-def _merged(path: str, base: str | None, one: str | None, other: str | None) -> str | None:
-    merged = merge(base or "", one or "", other or "")
-    if merged.conflicts:
-        raise EditFailed(
-            f"two changes of {path} in one answer change the same lines",
-            "send one change of that place",
-        )
-    return merged.text
 
 
 def _refuse_elision(request: ChangeRequest, base: str | None, text: str) -> None:

@@ -142,24 +142,17 @@ def _trimmed(source: SourceText, place: Replacement) -> Replacement:
         return with_(place, start=place.end, text=new[len(old) :])
     if "\n" not in old or "\n" not in new:
         return place
-    head = _shared_lines(old, new)
+    head = _shared(old.split("\n")[:-1], new.split("\n")[:-1])
     start = place.start + head
     at_line_end = place.end in (0, len(source.text)) or source.text[place.end - 1] == "\n"
-    tail = _shared_lines_from_end(old[head:], new[head:]) if at_line_end and new.endswith("\n") else 0
+    ended = at_line_end and new.endswith("\n")
+    tail = _shared(old[head:].split("\n")[-2::-1], new[head:].split("\n")[-2::-1]) if ended else 0
     return with_(place, start=start, end=place.end - tail, text=new[head : len(new) - tail])
 
 
-def _shared_lines(old: str, new: str) -> int:
-    """How many letters the lines have with which both begin."""
-    ours, theirs = old.split("\n")[:-1], new.split("\n")[:-1]
-    count = near.shared(ours, theirs)
-    return sum(len(line) + 1 for line in ours[:count])
-
-
-def _shared_lines_from_end(old: str, new: str) -> int:
-    ours, theirs = old.split("\n")[-2::-1], new.split("\n")[-2::-1]
-    count = near.shared(ours, theirs)
-    return sum(len(line) + 1 for line in ours[:count])
+def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """How many letters the equal lines have with which both begin."""
+    return sum(len(line) + 1 for line in ours[: near.shared(ours, theirs)])
 
 
 def _exact(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace as with_
@@ -20,6 +21,7 @@ from tui_agent.errors import Ambiguous, EditFailed
 MOST_HUNKS = 10_000
 #: Edits times characters: each edit may have to look through all of the file.
 _MOST_LOOKED_THROUGH = 5_000_000_000
+_start, _span = attrgetter("start"), attrgetter("start", "end")
 
 
 def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float) -> tuple[str, str]:
@@ -73,14 +75,6 @@ def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bo
     if ended and source.text and text[len(source.bom) :] and not text.endswith("\n"):
         return text + "\n"
     return text
-
-
-def _span(one: Replacement) -> tuple[int, int]:
-    return one.start, one.end
-
-
-def _start(one: Replacement) -> int:
-    return one.start
 
 
 # ── one by one ───────────────────────────────────────────────────────────────────────────────────────────

@@ -73,7 +73,7 @@ def propose(
         _check_text(request.path, base_text, proposal.new_text)
     except EditFailed as error:
         return _moved(change, "failed", str(error))
-    if request.executable is None and _changes_nothing(proposal, base_text):
+    if request.executable is None and proposal.kind == "edit" and proposal.new_text == base_text:
         return _moved(change, "failed", CHANGES_NOTHING)
     return _ready(change, request, proposal, base_text, put_text, seen)
 
@@ -120,10 +120,6 @@ def _check_text(path: str, base_text: str | None, new_text: str | None) -> None:
             f"the new text of {path} is escaped once too often: it holds `{sign}` outside of a string",
             "send it with the characters themselves",
         )
-
-
-def _changes_nothing(proposal: forms.Proposal, base_text: str | None) -> bool:
-    return proposal.kind == "edit" and proposal.new_text == base_text
 
 
 def _ready(

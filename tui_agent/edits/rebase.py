@@ -33,7 +33,11 @@ def rebased(
     if now is None:
         return replace(change, state="conflict", reason="the file is no longer there")
     if change.kind == "create":
-        return _onto_another(change, new, now, now_hash)
+        if now == new:
+            return replace(
+                change, state="applied", reason=THERE_ALREADY, hunks=("applied",) * len(change.hunks)
+            )
+        return replace(change, state="conflict", reason="another file is there by now")
     if change.kind == "delete":
         return replace(change, state="conflict", reason="the file has changed since it was to be deleted")
     merged = merge_by(base, now, new)
@@ -75,12 +79,6 @@ def reworked(
         reason=reason,
         ask=ask,
     )
-
-
-def _onto_another(change: Change, new: str, now: str, now_hash: str) -> Change:
-    if now == new:
-        return replace(change, state="applied", reason=THERE_ALREADY, hunks=("applied",) * len(change.hunks))
-    return replace(change, state="conflict", reason="another file is there by now")
 
 
 #: The text under a hash; None for the empty hash, which means that there is no file.
