@@ -114,6 +114,8 @@ class ThemedApp(App[None], inherit_bindings=False):
         palette = load_palette("dark")
         self.register_theme(theme_of(palette))
         self.theme = palette.name
+        self.keys = load_keys()
+        self.set_keymap(self.keys.keymap())
 
     @property
     def text(self) -> str:
@@ -133,8 +135,6 @@ class PaneApp(ThemedApp):
 
     def __init__(self, pane: type[Pane], session: NotedSession) -> None:
         super().__init__()
-        self.keys = load_keys()
-        self.set_keymap(self.keys.keymap())
         self.keyboard = SimpleNamespace(at_rest=True)
         self.noted = session
         self.pane = pane(cast(Session, session))

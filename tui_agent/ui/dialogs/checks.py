@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
-from textual import events
+from textual import events, on
 from textual.app import App
 from textual.content import Content
 from textual.widget import Widget
@@ -66,7 +66,8 @@ class ChecksDialog(Form[None]):
         ends = self.keys_for(("answer.accept", go), ("dialog.close", leave), gap="  ")
         return plain(f"{ticks}  {edits}\n{ends}")
 
-    def on_mount(self) -> None:
+    @on(events.Mount)
+    def _mounted(self) -> None:
         self.query_one(Rows).focus()
         self.draw()
         self.fill(self._load())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from textual import events
+from textual import events, on
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
@@ -93,20 +93,22 @@ class Chooser(Dialog[Any]):
         self._rows: list[ChooserRow] = []
 
     def body(self) -> Iterable[Widget]:
-        keys = {name: self.key(f"chooser.{name}") for name in ("choose", "yes")}
+        keys = {name: self._key(f"chooser.{name}") for name in ("choose", "yes")}
         yield _Typed(placeholder=self._to_type.format(**keys), compact=True)
         if self._facts_of is not None:
             yield Static("", classes="facts", markup=False)
         yield OptionList(markup=False, compact=True)
 
-    def on_mount(self) -> None:
+    @on(events.Mount)
+    def _mounted(self) -> None:
         self.narrow("")
         if self._getting is not None:
             self.fill(self._get(self._getting))
         if self._following is not None:
             self._unfollow = self._following(self._follow)
 
-    def on_unmount(self) -> None:
+    @on(events.Unmount)
+    def _unmounted(self) -> None:
         if self._unfollow is not None:
             self._unfollow()
 
@@ -129,8 +131,12 @@ class Chooser(Dialog[Any]):
     def needs_content(self, event: events.Event) -> bool:
         return self.means(event, *_ON_ROWS) or isinstance(event, events.MouseEvent)
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        self.narrow(event.value)
+    @on(Input.Changed)
+    def _input_changed(self, event: Input.Changed) -> None:
+        self._look_for(event.value)
+
+    def _look_for(self, words: str) -> None:
+        self.narrow(words)
 
     def narrow(self, words: str) -> None:
         """Make the rows for these words, with the cursor on the first that it begins on."""
@@ -146,7 +152,7 @@ class Chooser(Dialog[Any]):
         options.set_options([row.words for row in rows])
         if not rows:  # else a list that became empty keeps its height, and the clicks there
             options.refresh(layout=True)
-            self.show_hint()
+            self._show_hint()
 
     def _show_more(self) -> None:
         more = list(self._all[len(self._rows) : len(self._rows) + self._most])
@@ -159,18 +165,20 @@ class Chooser(Dialog[Any]):
         at = self.query_one(OptionList).highlighted
         return self._rows[at].value if at is not None and at < len(self._rows) else ""
 
-    def show_hint(self) -> None:
+    def _show_hint(self) -> None:
         if self._facts_of is not None:
             self.query_one(".facts", Static).update(self._facts_of(self.value))
 
-    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+    @on(OptionList.OptionHighlighted)
+    def _option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_index == len(self._rows) - 1 < len(self._all) - 1:
             self._show_more()
-        self.show_hint()
+        self._show_hint()
         if self._seen is not None and event.option_index < len(self._rows):
             self._seen(self._rows[event.option_index].value)
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+    @on(OptionList.OptionSelected)
+    def _option_selected(self, event: OptionList.OptionSelected) -> None:
         self.choose(event.option_index)
 
     def choose(self, at: int | None) -> None:

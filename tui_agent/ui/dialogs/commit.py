@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable
 
-from textual import events
+from textual import events, on
 from textual.app import App
 from textual.containers import Container
 from textual.content import Content
@@ -86,14 +86,16 @@ class CommitDialog(Form[None]):
             )
         )
 
-    def on_mount(self) -> None:
+    @on(events.Mount)
+    def _mounted(self) -> None:
         self.query_one(".hooks").display = False
         area = self.query_one(KeptArea)
         area.text = area.keep_at(self._session, PLACE)
         area.focus()
         self.fill(self._load())
 
-    def on_resize(self, event: events.Resize) -> None:
+    @on(events.Resize)
+    def _resized(self, event: events.Resize) -> None:
         self.set_class(event.size.width >= BESIDE, "-beside")
 
     def needs_content(self, event: events.Event) -> bool:
@@ -115,7 +117,8 @@ class CommitDialog(Form[None]):
         elif not self.query_one(KeptArea).text:  # nobody writes, or has written before a kill
             self.query_one(Rows).focus()
 
-    def on_descendant_focus(self) -> None:
+    @on(events.DescendantFocus)
+    def _focus_moved(self) -> None:
         self.say()
 
     # ── what goes in ─────────────────────────────────────────────────────────────────────────────────────

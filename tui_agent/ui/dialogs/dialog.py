@@ -83,13 +83,13 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         """Show this in the place of what the keys do, or that again."""
         self.query_one(".hint", Static).update(words or self.hint() or "")
 
-    def key(self, name: str) -> str:
+    def _key(self, name: str) -> str:
         """The first key of an action, for the eye."""
         return cast("Host", self.app).keys.shown(name)
 
     def keys_for(self, *told: tuple[str, str], gap: str = "   ") -> str:
         """`n p hunk   Esc cancel` for `("preview.next_hunk preview.previous_hunk", "hunk"), …`."""
-        return gap.join(f"{' '.join(map(self.key, names.split()))} {words}" for names, words in told)
+        return gap.join(f"{' '.join(map(self._key, names.split()))} {words}" for names, words in told)
 
     def means(self, event: events.Event, *names: str) -> bool:
         """Whether the event is a key of one of these."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from textual import on
 from textual.screen import ScreenResultType
+from textual.widgets import TextArea
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.dialogs.dialog import Dialog
@@ -47,9 +49,9 @@ class Form(Dialog[ScreenResultType]):
         except TuiAgentError as error:
             self.say(plain(str(error), "$error"))
         else:
-            self.end(kept)
+            self._end(kept)
 
-    def end(self, result: ScreenResultType | None = None) -> None:
+    def _end(self, result: ScreenResultType | None = None) -> None:
         """Close the form; what was written is kept no longer."""
         for place in (*self.query(KeptInput), *self.query(KeptArea)):
             place.give_up()
@@ -58,7 +60,7 @@ class Form(Dialog[ScreenResultType]):
     def action_close(self) -> None:
         written = next((area.text for area in self.query(KeptArea)), "")
         if self._leaving or not self.asks_twice or written == self.before:
-            self.end()
+            self._end()
         else:
             self._leaving = True
             again = self.keys_for(("dialog.close", "again drops what you wrote"), ("form.keep", self.keeps))
@@ -67,7 +69,8 @@ class Form(Dialog[ScreenResultType]):
     #: What the key that keeps does, in the warning.
     keeps = "keep"
 
-    def on_text_area_changed(self) -> None:
+    @on(TextArea.Changed)
+    def _text_changed(self) -> None:
         if self._leaving:
             self._leaving = False
             self.say()
@@ -84,11 +87,13 @@ class Form(Dialog[ScreenResultType]):
     def draw(self) -> None:
         """Show the rows, after a tick."""
 
-    def on_lined_marked(self, event: Lined.Marked) -> None:
+    @on(Lined.Marked)
+    def _row_marked(self, event: Lined.Marked) -> None:
         event.stop()
         self.action_tick(event.key)
 
-    def on_lined_chosen(self, event: Lined.Chosen) -> None:
+    @on(Lined.Chosen)
+    def _row_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
         self.action_tick(event.key)
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from textual import events, on
 from textual.widget import Widget
 
 from tui_agent.edits.hunks import diff_of
 from tui_agent.edits.merge import ConflictView, Side, settled
-from tui_agent.ui.dialogs.preview import Preview
+from tui_agent.ui.dialogs.preview import DiffPreview
 from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.diff.conflict_view import ConflictLines
 from tui_agent.ui.diff.diff_view import DiffView
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 
-class Merge(Preview[ConflictChoices | None]):
+class Merge(DiffPreview[ConflictChoices | None]):
     """Gives what was chosen, once that is all; None where the person leaves it.
 
     What differs is shown as a diff that turns the person's text into the merge, with the disk's side where there is
@@ -54,7 +55,8 @@ class Merge(Preview[ConflictChoices | None]):
         yield ConflictLines()
         yield DiffView()
 
-    def on_mount(self) -> None:
+    @on(events.Mount)
+    def _mounted(self) -> None:
         self.fill(self._show())
 
     async def _show(self) -> None:
@@ -115,7 +117,8 @@ class Merge(Preview[ConflictChoices | None]):
         if not self._choices.count:
             self.dismiss(self._choices)
 
-    def on_conflict_lines_side_pressed(self, event: ConflictLines.SidePressed) -> None:
+    @on(ConflictLines.SidePressed)
+    def _side_pressed(self, event: ConflictLines.SidePressed) -> None:
         event.stop()
         self._choices.place = event.place
         if event.side:

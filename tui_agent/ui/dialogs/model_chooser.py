@@ -93,7 +93,7 @@ class ModelChooser(Chooser):
         count = f" · {len(self._offers):,}" if self._offers else ""
         self.retitle(f"Models{count}{asking}")
         self._follow()
-        self.show_hint()
+        self._show_hint()
 
     def choose(self, at: int | None) -> None:
         if self._looked or self._models.name or at or self.query_one(Input).value.strip():
@@ -185,7 +185,7 @@ class ModelChooser(Chooser):
         if name := self._with_levels(self.value):
             at = EFFORTS.index(self.effort(name)) + step
             self._efforts[name] = EFFORTS[max(0, min(at, len(EFFORTS) - 1))]
-            self.show_hint()
+            self._show_hint()
 
     def _effort_hint(self, value: str) -> Content:
         name = self._with_levels(value)

@@ -11,13 +11,13 @@ from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.sink import label
 
 
-class Preview(Dialog[ScreenResultType]):
+class DiffPreview(Dialog[ScreenResultType]):
     """A diff that keys walk through from hunk to hunk; `told` is what the line about the keys says."""
 
     #: What keys do, in words, by their ids.
     told: tuple[tuple[str, str], ...] = ()
     DEFAULT_CSS = """
-    Preview {
+    DiffPreview {
         & > Vertical { height: 90%; }
         & DiffView { height: 1fr; }
     }

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from textual.widget import Widget
 
 from tui_agent.edits.change import Diff
-from tui_agent.ui.dialogs.preview import Preview
+from tui_agent.ui.dialogs.preview import DiffPreview
 from tui_agent.ui.diff.diff_view import DiffView
 
 
-class Replacements(Preview[bool]):
+class Replacements(DiffPreview[bool]):
     """Gives whether to replace them; `words` count what is replaced."""
 
     ID = "replacements"

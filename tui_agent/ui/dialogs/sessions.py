@@ -102,11 +102,12 @@ class SessionPicker(Chooser):
         keys = (("chooser.choose", "opens"), *own, ("dialog.close", "back"))
         return label(self.keys_for(*keys, gap=" · "))
 
-    def on_mount(self) -> None:
+    @on(events.Mount)
+    def _mounted(self) -> None:
         self._look()
 
     @property
-    def entry(self) -> SessionEntry | None:
+    def _entry(self) -> SessionEntry | None:
         """The session under the cursor."""
         return self._entries.get(self.value)
 
@@ -155,7 +156,7 @@ class SessionPicker(Chooser):
 
     @work(exclusive=True, group="preview")
     async def _preview(self) -> None:
-        entry = self.entry
+        entry = self._entry
         if entry:
             lines = await asyncio.to_thread(catalog.preview, self._data, entry.id)
             for preview in self.query("#preview").results(Static):  # none once it is closed
@@ -163,13 +164,12 @@ class SessionPicker(Chooser):
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
+    def _look_for(self, words: str) -> None:
         self._look()
 
     def choose(self, at: int | None) -> None:
-        if self.entry:
-            self.dismiss(Choice(self.entry.id))
+        if self._entry:
+            self.dismiss(Choice(self._entry.id))
 
     def action_everywhere(self) -> None:
         self._everywhere = not self._everywhere
@@ -181,8 +181,8 @@ class SessionPicker(Chooser):
 
     @work(exclusive=True, group="change")
     async def action_fork(self) -> None:
-        if self.entry:
-            entry = self.entry
+        if self._entry:
+            entry = self._entry
             try:
                 forked = await fork_at_a_turn(self.app, self._data, entry.id, entry.turns)
             except TuiAgentError as error:
@@ -193,16 +193,16 @@ class SessionPicker(Chooser):
 
     @work(exclusive=True, group="change")
     async def action_rename(self) -> None:
-        if self.entry:
-            entry = self.entry
+        if self._entry:
+            entry = self._entry
             name = await self.app.push_screen_wait(naming(entry.name))
             if name:
                 await self._change(asyncio.to_thread(catalog.rename, self._data, entry.id, name))
 
     @work(exclusive=True, group="change")
     async def action_delete(self) -> None:
-        if self.entry:
-            entry = self.entry
+        if self._entry:
+            entry = self._entry
             answers = {"": "No, keep it", "delete": "Yes, delete it for good"}
             asked = question(f"Delete “{entry.title[:50]}”?", answers, to_type="")
             if await self.app.push_screen_wait(asked) == "delete":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from textual import events, on
 from textual.app import App
 from textual.content import Content
 from textual.widget import Widget
@@ -73,7 +74,8 @@ class SubTaskForm(Form[None]):
             self.keys_for(("form.keep", "keep"), ("fields.next", "next field"), ("dialog.close", "cancel"))
         )
 
-    def on_mount(self) -> None:
+    @on(events.Mount)
+    def _mounted(self) -> None:
         about = f"subtask:{self._wording.id}"
         for line in self.query(KeptInput):
             line.value = line.keep_at(self._session, f"{about}:{line.id}", line.value)
@@ -81,7 +83,8 @@ class SubTaskForm(Form[None]):
         goal.text = goal.keep_at(self._session, f"{about}:goal", self._wording.goal)
         self.query_one("#name" if self._named else "#goal").focus()
 
-    async def on_input_submitted(self) -> None:
+    @on(Input.Submitted)
+    async def _input_submitted(self) -> None:
         await self.action_keep()
 
     async def keep(self) -> None:
@@ -122,7 +125,8 @@ class NeedsForm(Form[None]):
             self.keys_for(("ticks.tick", "tick"), ("answer.accept", "keep"), ("dialog.close", "cancel"))
         )
 
-    def on_mount(self) -> None:
+    @on(events.Mount)
+    def _mounted(self) -> None:
         self.draw()
         self.query_one(Rows).focus()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING
 
+from textual import events, on
 from textual.content import Content
 from textual.widget import Widget
 
@@ -53,7 +54,8 @@ class TextDialog(Form[str | None]):
     def hint(self) -> Content:
         return label(self.keys_for(("form.keep", self.keeps), ("dialog.close", "cancel")))
 
-    def on_mount(self) -> None:
+    @on(events.Mount)
+    def _mounted(self) -> None:
         area = self.query_one(KeptArea)
         area.focus()
         if not isinstance(self._text, str):

@@ -13,7 +13,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.review.undo import Preview as Undoing
 from tui_agent.review.versions import Version
 from tui_agent.session.session import Session
-from tui_agent.ui.dialogs.preview import Preview
+from tui_agent.ui.dialogs.preview import DiffPreview
 from tui_agent.ui.diff.diff_sides import DiffSides
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.sink import label
@@ -21,7 +21,7 @@ from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
 
-class FileDiff(Preview[None]):
+class FileDiff(DiffPreview[None]):
     """Keys go to an earlier or later version, from hunk to hunk, and between one column and two."""
 
     ID = "versions"
@@ -78,7 +78,7 @@ class FileDiff(Preview[None]):
         super().draw()
 
 
-class History(Preview[str | None]):
+class History(DiffPreview[str | None]):
     """Gives the id of the apply to go back over (or to do again, if it is undone), or None."""
 
     ID = "history"

@@ -10,7 +10,6 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
 from textual.geometry import Size
 from textual.message import Message
@@ -18,6 +17,7 @@ from textual.strip import Strip
 
 from tui_agent.edits.change import Diff, HunkState
 from tui_agent.ui.diff.diff_lines import DiffLine, DiffLines
+from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.widgets.lines import Lined, wrap
 from tui_agent.ui.widgets.syntax import (
     Coloured,
@@ -46,7 +46,7 @@ class DiffView(Lined):
     DiffView > .ground--removed-word { background: $removed-word; text-style: bold; }
     DiffView > .ground--fold { background: $surface-raised; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "toggle_folds", "Show all lines", show=False)]
+    BINDINGS = view_bindings("block")
 
     class HunkClicked(Message):
         """The mouse chose a hunk, counted from 0."""
@@ -112,7 +112,7 @@ class DiffView(Lined):
     def state_of(self, hunk: int) -> HunkState:
         return self._states[hunk] if 0 <= hunk < len(self._states) else "pending"
 
-    def action_toggle_folds(self) -> None:
+    def action_press(self) -> None:
         """Show every unchanged line, or fold them again."""
         if self.shown is None:
             return

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.strip import Strip
 
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.ui.graph.canvas import Canvas, LineGlyph, Node
 from tui_agent.ui.graph.facts import Fact, mark_of
+from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.lines import Lined, Piece, column, fit
 
@@ -32,12 +31,7 @@ class GraphView(Lined):
     """Draws tasks and keeps a cursor on one; only visible rows are drawn."""
 
     DEFAULT_CSS = "GraphView { overflow-x: auto; scrollbar-size: 1 1; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "step(0, -1)", "Up", show=False),
-        Binding("down", "step(0, 1)", "Down", show=False),
-        Binding("left", "step(-1, 0)", "What it waits for", show=False),
-        Binding("right", "step(1, 0)", "What waits for it", show=False),
-    ]
+    BINDINGS = view_bindings("graph")
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

@@ -116,12 +116,12 @@ DIALOGS: dict[str, tuple[str, ...]] = {
     "versions": ("dialog", "preview", "versions"),
     "history": ("dialog", "preview", "history"),
 }
-#: Every id in `keys.toml` that is no action: the key counts only in its view.
+#: Ids in `keys.toml` beside those of actions: their keys count only in their view.
 VIEW_IDS = frozenset(f"{table}.{key.name}" for table, keys in VIEW_KEYS.items() for key in keys)
 
 
 def view_bindings(*tables: str) -> list[BindingType]:
-    """The bindings of these tables, each known by its id, which stands in for its keys until the keymap is set.
+    """The bindings of these tables, each known by its id, its key until the keymap is set.
 
     A letter never counts before what has the focus, so that each key counts after it too.
     """

@@ -381,9 +381,9 @@ class ChatPane(Pane):
     @on(Prompt.PickerKey)
     def _press_in_list(self, message: Prompt.PickerKey) -> None:
         picker = self.query_one(CompletionList)
-        if message.key == "tab" and picker.sign == "/":
+        if message.meant == "take" and picker.sign == "/":
             self.prompt.set_value(f"/{picker.chosen}")
-        elif not picker.move(message.key):
+        elif not picker.move(message.meant):
             self._take_chosen()
         self.prompt.picking = picker.display
 

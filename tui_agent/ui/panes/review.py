@@ -7,10 +7,9 @@ from functools import cached_property, partial
 from typing import ClassVar, cast
 
 from msgspec.structs import replace
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.widget import Widget
-from textual.widgets import Input
 
 from tui_agent.edits.change import Change, Pick
 from tui_agent.edits.merge import Side
@@ -48,13 +47,13 @@ from tui_agent.ui.panes.review_rows import (
 from tui_agent.ui.sink import check_pieces, parts
 from tui_agent.ui.widgets.hints import HintLine
 from tui_agent.ui.widgets.lines import Lined
-from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.rows import Rows
 
 _EMPTY = "Changes that the model proposes are shown here. Nothing is written before you apply it."
 
 
-class ReviewPane(Pane):
+class ReviewPane(ListPane):
     """The list of changes, and the diff or conflict of the current one, at one of its hunks."""
 
     ID = "review"
@@ -83,8 +82,9 @@ class ReviewPane(Pane):
         )
         yield HintLine()
 
-    def on_mount(self) -> None:
-        self._input.display = False
+    @on(events.Mount)
+    def _mounted(self) -> None:
+        self.line.display = False
 
     @property
     def entry(self) -> Widget:
@@ -207,16 +207,19 @@ class ReviewPane(Pane):
         if change is not None and (self.position is None or self.position.change != change.id):
             self.go(entry(change))
 
-    def on_lined_chosen(self, event: Lined.Chosen) -> None:
+    @on(Lined.Chosen)
+    def _row_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
         self.entry.focus()
 
-    def on_diff_view_hunk_clicked(self, event: DiffView.HunkClicked) -> None:
+    @on(DiffView.HunkClicked)
+    def _hunk_clicked(self, event: DiffView.HunkClicked) -> None:
         event.stop()
         if self.position is not None:
             self.go(ReviewPosition(self.position.change, event.hunk))
 
-    def on_conflict_lines_side_pressed(self, event: ConflictLines.SidePressed) -> None:
+    @on(ConflictLines.SidePressed)
+    def _side_pressed(self, event: ConflictLines.SidePressed) -> None:
         event.stop()
         if choosing := self.body.choosing:
             choosing.place = event.place
@@ -226,41 +229,21 @@ class ReviewPane(Pane):
 
     # ── comments ─────────────────────────────────────────────────────────────────────────────────────────
 
-    @property
-    def _input(self) -> KeptInput:
-        return self.query_one(KeptInput)
-
     def _begin_comment(self) -> None:
         """Write a word about the hunk to the model; it goes with the next message."""
         change = change_at(self.changes, self.position)
         if change is not None and self.position is not None:
             self._commented = about = pick(change, self.position)
-            kept = self._input.keep_at(self.session, f"comment:{about.change}:{about.hunk}")
-            self._input.value = self._input.value or kept
-            self._input.display = True
-            self._input.focus()
+            kept = self.query_one(KeptInput).keep_at(self.session, f"comment:{about.change}:{about.hunk}")
+            self.write(self.line.value or kept)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        about, text = self._commented, event.value
-        self._stop_writing()
-        if about is not None and text.strip():
-            self.act(self._comment(about, text), changes=("buffers",))
+    def take(self, text: str) -> None:
+        if self._commented is not None and text.strip():
+            self.act(self._comment(self._commented, text), changes=("buffers",))
 
     async def _comment(self, about: Pick, text: str) -> None:
         try:
             await self.session.review.comment(about, text)
         except TuiAgentError:
-            self._input.value = text  # stays there for the next comment
+            self.line.value = text  # stays there for the next comment
             raise
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key == "escape" and self._input.has_focus:
-            event.stop()
-            self._stop_writing()
-
-    def _stop_writing(self) -> None:
-        self._input.give_up()
-        self._input.value = ""
-        self._input.display = False
-        self.entry.focus()

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from functools import cached_property
-from typing import ClassVar
+from collections.abc import Callable, Coroutine, Mapping
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
-from textual import events
-from textual.app import ComposeResult
+from textual import events, on
+from textual.app import App, ComposeResult
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.session.session import Session
-from tui_agent.store.graph import SubTask
+from tui_agent.store.graph import SubTask, layers
 from tui_agent.store.state import State, SubTasksSlice
 from tui_agent.store.usage import Usage
 from tui_agent.ui.graph.facts import Fact, facts_of
 from tui_agent.ui.graph.graph_view import GraphView
-from tui_agent.ui.panes.subtasks_actions import SubTaskActions
+from tui_agent.ui.panes.review_place import ReviewPosition, shown_changes, waiting
 from tui_agent.ui.panes.subtasks_look import Look, moved_to, read_look, seen
 from tui_agent.ui.panes.subtasks_rows import (
     detail_rows,
@@ -32,11 +32,11 @@ from tui_agent.ui.panes.subtasks_rows import (
 )
 from tui_agent.ui.sink import label
 from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.lines import Line, Lined, Piece
-from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.lines import Lined
+from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.rows import Row, Rows
 
-_EMPTY = "Work that is split into sub-tasks is drawn here: those of the model and your own."
+_Call = Coroutine[Any, Any, object]
 _NONE_SEEN = "Every sub-task is hidden by the filter."
 #: Rows from which on a pane has room for the limits, for what can be done, for the details.
 _LIMITS_FROM, _WORDS_FROM, _DETAILS_FROM = 6, 16, 9
@@ -44,9 +44,10 @@ _LIMITS_FROM, _WORDS_FROM, _DETAILS_FROM = 6, 16, 9
 _LIST_BELOW = 40
 
 
-class SubTasksPane(Pane):
+class SubTasksPane(ListPane):
     """The graph or the list of tasks, and the details of the one that the cursor is on."""
 
+    EMPTY = "Work that is split into sub-tasks is drawn here: those of the model and your own."
     ID = "subtasks"
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks", "usage", "review")
 
@@ -57,13 +58,34 @@ class SubTasksPane(Pane):
         self._look: Look | None = None
         #: The tasks that are seen.
         self.shown: tuple[SubTask, ...] = ()
-        self._actions = SubTaskActions(self)
         self._facts: Mapping[str, Fact] = {}
         self._clock: Timer | None = None
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
-        return self._actions.commands
+        from tui_agent.ui.dialogs import subtask_chat, subtask_forms
+
+        tasks = self.session.subtasks
+        return {
+            "next": partial(self._step, 1),
+            "previous": partial(self._step, -1),
+            "run": partial(self._do, tasks.run),
+            "run_ticked": lambda: self.act(tasks.run_ticked()),
+            "tick": partial(self._do, tasks.tick),
+            "skip": partial(self._do, tasks.skip),
+            "retry": partial(self._do, tasks.retry),
+            "stop": partial(self._do, tasks.stop),
+            "stop_all": lambda: self.ask(tasks.stop_all()),
+            "chat": partial(self._open, subtask_chat.open_chat),
+            "changes": self._show_changes,
+            "add": lambda: self._work(subtask_forms.add(self.app, self.session)),
+            "edit": partial(self._open, subtask_forms.edit),
+            "connect": partial(self._open, subtask_forms.connect),
+            "remove": partial(self._open, subtask_forms.remove),
+            "fold": lambda: self.look_as(replace(self.look, folded=not self.look.folded)),
+            "follow": lambda: self.look_as(replace(self.look, follows=not self.look.follows)),
+            "filter": self._begin_filter,
+        }
 
     def compose(self) -> ComposeResult:
         limits = Rows(id="limits")
@@ -81,7 +103,7 @@ class SubTasksPane(Pane):
     def entry(self) -> Widget:
         if not self.is_mounted:
             return self
-        return self._graph if self._graph.display else self._list
+        return self._graph if self._graph.display else self.rows
 
     def show(self, state: State) -> None:
         if self._look is None:
@@ -90,7 +112,8 @@ class SubTasksPane(Pane):
         self._keep_time()
         self._draw()
 
-    def on_resize(self) -> None:
+    @on(events.Resize)
+    def _resized(self) -> None:
         self._choose_view()
 
     @property
@@ -143,8 +166,8 @@ class SubTasksPane(Pane):
     def _choose_view(self) -> None:
         width, height = self.size
         graph = bool(self.shown) and not self.plain and (self._graph.needs <= width or width >= _LIST_BELOW)
-        had_focus = self._graph.has_focus or self._list.has_focus
-        self._graph.display, self._list.display = graph, not graph
+        had_focus = self._graph.has_focus or self.rows.has_focus
+        self._graph.display, self.rows.display = graph, not graph
         if not graph:
             self._show_list()
         self._show_limits(height)
@@ -154,8 +177,8 @@ class SubTasksPane(Pane):
             self.entry.focus()
 
     def _show_list(self) -> None:
-        empty = Row("", Line((Piece(_NONE_SEEN if self._slice.tasks else _EMPTY, "muted"),)), wraps=True)
-        _set(self._list, list_rows(self.shown, self._facts) or [empty], self.look.cursor)
+        none = _NONE_SEEN if self._slice.tasks else ""
+        self.set_rows(list_rows(self.shown, self._facts), self.look.cursor, empty=none)
 
     def _show_limits(self, height: int) -> None:
         limits = self.query_one("#limits", Rows)
@@ -194,45 +217,79 @@ class SubTasksPane(Pane):
         return self.query_one(GraphView)
 
     @property
-    def _list(self) -> Rows:
+    def rows(self) -> Rows:
         return self.query_one("#layers", Rows)
 
-    @property
-    def _input(self) -> Input:
-        return self.query_one(Input)
+    # ── keys ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _go(self, task: str) -> None:
+        """Put the cursor on a task; it keeps to what runs no longer."""
+        if task and task != self.look.cursor:
+            self.look_as(replace(self.look, cursor=task, follows=False))
+
+    def _step(self, step: int) -> None:
+        order = [task.id for layer in layers(self.shown) for task in layer]
+        if (cursor := self.look.cursor) in order:
+            self._go(order[max(0, min(order.index(cursor) + step, len(order) - 1))])
+
+    def _begin_filter(self) -> None:
+        """Show the line in which words to look for are written."""
+        self.write(self.look.words)
+
+    def _do(self, call: Callable[[str], _Call]) -> None:
+        if task := self._current:
+            self.act(call(task.id))
+
+    def _open(self, dialog: Callable[[App[object], Session, SubTask], _Call]) -> None:
+        if task := self._current:
+            self._work(dialog(self.app, self.session, task))
+
+    def _work(self, call: _Call) -> None:
+        self.run_worker(call, group="subtask", exclusive=True)
+
+    def _show_changes(self) -> None:
+        """Go to the review, to the first change of this task that waits, or was decided last."""
+        task = self._current
+        if task is None:
+            return
+        review = self.session.state.review
+        shown = [change for change in shown_changes(review) if task.id in change.tasks]
+        if not shown:
+            said = f"No change of the sub-task {task.id} waits for review"
+            decided = any(task.id in change.tasks for change in review.changes)
+            more = ": all of them were decided" if decided else ": it has changed nothing so far"
+            self.ask(self.session.notice(said + more))
+            return
+        place = next(iter([*waiting(shown), ReviewPosition(shown[0].id)]))
+        layout = self.session.state.layout
+        self.session.set_layout(replace(layout, place={**layout.place, "review": place.saved()}))
+        self.go_to("review")
 
     # ── the mouse, and what is written ───────────────────────────────────────────────────────────────────
 
     def on_lined_moved(self, event: Lined.Moved) -> None:
         event.stop()
-        self._actions.go(event.key)
+        self._go(event.key)
 
-    def on_lined_chosen(self, event: Lined.Chosen) -> None:
+    @on(Lined.Chosen)
+    def _row_chosen(self, event: Lined.Chosen) -> None:
         event.stop()
         self._look_into()
 
-    def on_lined_marked(self, event: Lined.Marked) -> None:
+    @on(Lined.Marked)
+    def _row_marked(self, event: Lined.Marked) -> None:
         event.stop()
         self.act(self.session.subtasks.tick(event.key))
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    @on(Input.Changed)
+    def _input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if self._input.display:
+        if self.line.display:
             self.look_as(replace(self.look, words=event.value))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._stop_writing()
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key == "escape" and self._input.has_focus:
-            event.stop()
-            self.look_as(replace(self.look, words=""))
-            self._stop_writing()
-
-    def _stop_writing(self) -> None:
-        self._input.display = False
-        self.entry.focus()
+    def _leave_line(self) -> None:
+        self.look_as(replace(self.look, words=""))
+        self.stop_writing()
 
     def _look_into(self) -> None:
         """What a click on the task under the cursor means: its chat, where it has one."""

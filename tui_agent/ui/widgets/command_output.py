@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from msgspec.structs import replace
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.content import Content, Span
 from textual.message import Message
 from textual.style import Style
@@ -17,6 +15,7 @@ from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.checks import CheckResult, Place
 from tui_agent.store.commands import CommandResult
+from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.sink import coloured, label, parts
 from tui_agent.ui.widgets.broken import GuardedText, or_broken
 
@@ -58,7 +57,7 @@ class PlacePressed(Message):
 class PlaceLink(Static, can_focus=True):
     """A line where a check failed; Enter or a click opens the file there."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
+    BINDINGS = view_bindings("block")
 
     def __init__(self, place: Place) -> None:
         super().__init__(label(f"    {place.path}:{place.line}"), classes="place", markup=False)
@@ -74,7 +73,7 @@ class PlaceLink(Static, can_focus=True):
 class FoldLine(GuardedText, can_focus=True):
     """A line that Enter or a click unfolds, and folds again."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "unfold", show=False)]
+    BINDINGS = view_bindings("block")
 
     def __init__(self) -> None:
         super().__init__(classes="command", markup=False)
@@ -87,9 +86,9 @@ class FoldLine(GuardedText, can_focus=True):
         self._clicked(event)
 
     def _clicked(self, event: events.Click) -> None:
-        self.action_unfold()
+        self.action_press()
 
-    def action_unfold(self) -> None:
+    def action_press(self) -> None:
         self._unfolded = not self._unfolded
         self._draw()
 
@@ -104,7 +103,7 @@ class CommandOutput(FoldLine):
     """A command in one line, with what came of it; below it what it printed: of a command of the person the first
     lines, or the last if it failed; all, once it is asked for."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "open_next", show=False)]
+    BINDINGS = view_bindings("output")
 
     def __init__(self, result: CommandResult, check: CheckResult | None = None) -> None:
         super().__init__()
@@ -115,7 +114,7 @@ class CommandOutput(FoldLine):
     def _clicked(self, event: events.Click) -> None:
         place = event.style.meta.get(_LINK)
         if place is None:
-            self.action_unfold()
+            self.action_press()
         else:
             self.post_message(PlacePressed(*place))
 

@@ -51,14 +51,14 @@ class CompletionList(OptionList, can_focus=False):
             case _:
                 self.close()
 
-    def move(self, key: str) -> bool:
-        """Whether the key only moved the cursor, or closed the list."""
-        match key:
+    def move(self, meant: str) -> bool:
+        """Whether a key of the list (`offers` in keys.toml) only moved the cursor, or closed the list."""
+        match meant:
             case "up":
                 self.action_cursor_up()
             case "down":
                 self.action_cursor_down()
-            case "escape":
+            case "close":
                 self.close()
             case _:
                 return False

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from tui_agent.store.state import PlanSlice
+from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.panes.plan_rows import plan_rows
 from tui_agent.ui.sink import counted, parts
 from tui_agent.ui.widgets.lines import Line
@@ -23,7 +21,7 @@ _ANSWERS = ("choice:", "let_go:", "all:")
 class PlanBlock(Static, can_focus=True):
     """Open while it looks, unless the plan pane is in view; then folded. Enter or a click does the other."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "unfold", show=False)]
+    BINDINGS = view_bindings("block")
 
     def __init__(self) -> None:
         super().__init__("", classes="plan", markup=False)
@@ -46,9 +44,9 @@ class PlanBlock(Static, can_focus=True):
             self._draw()
 
     def on_click(self) -> None:
-        self.action_unfold()
+        self.action_press()
 
-    def action_unfold(self) -> None:
+    def action_press(self) -> None:
         self._unfolded = not self._is_open
         self._draw()
 

@@ -13,6 +13,7 @@ from textual.widgets import TextArea
 from tui_agent.files.numbers import whole_number
 from tui_agent.ui.editor.vim import Mode, Vim
 from tui_agent.ui.editor.writing_area import WritingArea
+from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.keys.leader import is_modifier
 
 #: A paste longer than this is shown as one line and sent as it is.
@@ -62,11 +63,11 @@ class Prompt(WritingArea):
             self.mode = mode
 
     class PickerKey(Message):
-        """A key that is meant for the open list of files or commands."""
+        """A key for the open list of files or commands, by what it means (`offers` in keys.toml)."""
 
-        def __init__(self, key: str) -> None:
+        def __init__(self, meant: str) -> None:
             super().__init__()
-            self.key = key
+            self.meant = meant
 
     def __init__(self, step: Callable[[int], str | None], keep: Callable[[str], str] | None = None) -> None:
         """`step` gives the text of a next step; `keep` takes a paste that is too long to be written out, and gives
@@ -184,10 +185,15 @@ class Prompt(WritingArea):
         command = self.command
         return ("", "") if command is None else ("/", command)
 
-    def _is_for_list(self, key: str) -> bool:
-        """Whether a key is meant for the list; what a late one offers for an older word is not chosen."""
-        choosing = key in ("enter", "tab") and self._word() == self.picked_for
-        return self.picking and (choosing or key in ("up", "down", "escape"))
+    def _meant_for_list(self, key: str) -> str:
+        """What a key does in the list (`offers` in keys.toml); "" if it is not for the list. What a late one offers for
+        an older word is not chosen."""
+        keys: Keys | None = getattr(self.app, "keys", None)
+        if keys is None or not self.picking:
+            return ""
+        choosing = ("choose", "take") if self._word() == self.picked_for else ()
+        names = (*choosing, "up", "down", "close")
+        return next((name for name in names if keys.means(key, f"offers.{name}")), "")
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -202,10 +208,10 @@ class Prompt(WritingArea):
         if self._first_of_two(event):
             event.prevent_default()
             event.stop()
-        elif self._is_for_list(event.key):
+        elif meant := self._meant_for_list(event.key):
             event.prevent_default()
             event.stop()
-            self.post_message(self.PickerKey(event.key))
+            self.post_message(self.PickerKey(meant))
         elif self._vim is not None and self._vim.take(event):
             event.prevent_default()
             event.stop()

@@ -9,7 +9,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
@@ -24,6 +23,7 @@ from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
 from tui_agent.store.usage import estimated_tokens
 from tui_agent.ui.graph.facts import clock, dollars, short_count
+from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.sink import label, parts, plain
 from tui_agent.ui.widgets.pane import Pane
 
@@ -84,7 +84,7 @@ class ApprovalLine(PromptLine):
 class PermissionLine(PromptLine, can_focus=True):
     """Says that a call of a tool waits for permission; Enter or a click shows exactly what it would do."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
+    BINDINGS = view_bindings("block")
 
     class PermissionPressed(Message):
         pass
@@ -107,7 +107,7 @@ class PermissionLine(PromptLine, can_focus=True):
 class OfferLine(PromptLine, can_focus=True):
     """Says which checks were found; Enter or a click asks whether they are to run on every proposal."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
+    BINDINGS = view_bindings("block")
 
     class OfferPressed(Message):
         pass

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.strip import Strip
 
+from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.lines import Line, Lined, Piece, draw, wrap
 
@@ -38,14 +38,7 @@ class Row(NamedTuple):
 class Rows(Lined):
     """Shows rows, keeps a cursor on one of them, and says when it moves or when one is chosen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "cursor(-1)", "Up", show=False),
-        Binding("down", "cursor(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home", "edge(0)", "First", show=False),
-        Binding("end", "edge(-1)", "Last", show=False),
-    ]
+    BINDINGS = view_bindings("list")
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

@@ -1,0 +1,77 @@
+"""A pane with a list of rows, and a line to write in that is shown while it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.widgets import Input
+
+from tui_agent.ui.editor.kept_text import KeptInput
+from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.rows import Row, Rows
+
+
+class ListPane(Pane):
+    """`EMPTY` is the sentence of a list without rows; `take` gets what was written and kept by Enter."""
+
+    EMPTY: ClassVar[str] = ""
+
+    def compose(self) -> ComposeResult:
+        yield Rows()
+        yield KeptInput(compact=True, select_on_focus=False)
+
+    @property
+    def rows(self) -> Rows:
+        return self.query_one(Rows)
+
+    @property
+    def line(self) -> Input:
+        return self.query_one(Input)
+
+    def set_rows(self, rows: Sequence[Row], cursor: str | None = None, *, empty: str = "") -> None:
+        """Show these rows, or a sentence if there are none; nothing is drawn if they are shown already."""
+        shown = rows or [Row("", Line((Piece(empty or self.EMPTY, "muted"),)), wraps=True)]
+        if tuple(shown) != self.rows.rows or cursor not in (None, self.rows.cursor):
+            self.rows.set_rows(shown, cursor)
+
+    def write(self, text: str, place: str = "") -> None:
+        """Show the line with this text, or with what was kept of it at a place of the session."""
+        line = self.line
+        if isinstance(line, KeptInput) and place:
+            text = line.keep_at(self.session, place, text)
+        line.value, line.cursor_position = text, len(text)
+        line.display = True
+        line.focus()
+
+    def take(self, text: str) -> None:
+        """Put the line to its use."""
+
+    def stop_writing(self) -> None:
+        """Hide the line; what was written in it is kept no longer."""
+        line = self.line
+        if isinstance(line, KeptInput):
+            line.give_up()
+            line.value = ""
+        line.display = False
+        self.entry.focus()
+
+    def _leave_line(self) -> None:
+        """The person leaves the line without using it."""
+        self.stop_writing()
+
+    @on(Input.Submitted)
+    def _input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        text = event.value
+        self.take(text)
+        self.stop_writing()
+
+    @on(events.Key)
+    def _take_key(self, event: events.Key) -> None:
+        if self.line.has_focus and self.keys.means(event.key, "line.leave"):
+            event.stop()
+            self._leave_line()
