@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.shapes import FUNCTIONS, RESPONSE
 
+from tui_agent.answers import explaining
 from tui_agent.answers.explaining import is_shown
 from tui_agent.answers.structured import StructuredReader
 from tui_agent.answers.values import Reply
@@ -348,3 +349,8 @@ def test_what_follows_without_words_is_as_what_it_follows() -> None:
 )
 def test_what_leads_to_nothing_hides_no_change(words: str) -> None:
     assert len(read(f"{words}api.py\n{BLOCK}").changes) == 1
+
+
+def test_the_author_of_a_file_is_no_commit() -> None:
+    assert not explaining.is_commit("'''\nAuthor: 2013, A. Name\n'''\n")
+    assert explaining.is_commit("Author: A. Name <a@b.c>\n")

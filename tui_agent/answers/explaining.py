@@ -183,7 +183,7 @@ _MOST_SENTENCES = 4
 #: So many characters above a change are read.
 _READ = 1_200
 #: The head of a commit as git shows it.
-_COMMIT = late(r"(?m)^[ \t]*(?:commit [0-9a-f]{7,40}\b|Author:[ \t])")
+_COMMIT = late(r"(?m)^[ \t]*(?:commit [0-9a-f]{7,40}\b|Author:[ \t](?![12]\d{3}\b))")
 _LONGEST = 200
 _FENCE = late(r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})[ \t]*([^\n]*)$", re.MULTILINE)
 _LINE = late(r"[^\n]*\S[^\n]*")
