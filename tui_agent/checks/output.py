@@ -59,7 +59,7 @@ _LINE = late(r" \(line \d{1,9}\)$")
 _SPACES = late(r"\s{1,400}")
 
 
-class Runner:
+class RunnerFormat:
     """How one runner ends its output, and how it names a failure.
 
     summary: an expression whose group `counts` holds numbers and words, or whose groups are called `passed`,
@@ -164,19 +164,19 @@ _PYTEST_FAILURE = (
 )
 #: Each runner by its summary; the first that fits counts. No expression repeats a class that matches across lines, and
 #: each begins at a line, so that an output is read in linear time.
-RUNNERS: Sequence[Runner] = (
-    Runner(
+RUNNERS: Sequence[RunnerFormat] = (
+    RunnerFormat(
         "pytest",
         r"^(?:={1,200} )?(?P<counts><N> [a-z]{1,20}(?:, <N> (?:subtests )?[a-z]{1,20}){0,8}|no tests ran) in <S>s\b",
         _PYTEST_FAILURE,
     ),
-    Runner(
+    RunnerFormat(
         "unittest",
         r"^Ran (?P<total><N>) tests? in <S>s\n\n(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)\n]{0,200})\))?",
         r"^(?:FAIL|ERROR): ([^\n]{1,300})$",
     ),
-    Runner("pytest -qq", _PYTEST_FAILURE, sign=".py::", each=True),
-    Runner(
+    RunnerFormat("pytest -qq", _PYTEST_FAILURE, sign=".py::", each=True),
+    RunnerFormat(
         "cargo nextest",
         r"^[ \t]{0,20}Summary \[[^\]\n]{1,30}\][ \t]{1,20}(?:<N>/)?<N> tests? run: (?P<counts>[^\n]{1,200})",
         r"^[ \t]{0,20}(?:TRY \d{1,3} )?(?!PASS|SKIP|SLOW|LEAK )[A-Z-]{3,12}[ \t]{1,20}\[[^\]\n]{1,30}\][ \t]{1,20}"
@@ -184,13 +184,13 @@ RUNNERS: Sequence[Runner] = (
         adds=True,
         after=" Summary [",
     ),
-    Runner(
+    RunnerFormat(
         "cargo",
         r"^test result: \w{1,20}\. (?P<passed><N>) passed; (?P<failed><N>) failed; <N> ignored;",
         r"^failures:\n(?P<list>(?:    \S[^\n]{0,400}\n){1,500})",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "vitest",
         r"^[ \t]{0,20}Tests[ \t]{1,20}(?:no tests|(?P<counts><N> (?:failed|passed|skipped|todo)[^\n(]{0,100}) \(<N>\))"
         r"(?:\n[ \t]{0,20}Errors[ \t]{1,20}(?P<errors><N>) errors?)?",
@@ -198,7 +198,7 @@ RUNNERS: Sequence[Runner] = (
         uncounted=r"^[ \t]{0,20}FAIL[ \t]{1,20}([^\n>\[]{1,300}) \[ [^\n\]]{1,300} \]$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "jest",
         r"^[ \t]{0,20}Tests:[ \t]{1,20}(?P<counts>(?:<N> [a-z]{1,20}, ){0,6}<N> total)$",
         r"^  ● (?!Console$|Test suite failed to run$)([^\n]{1,300})$",
@@ -206,7 +206,7 @@ RUNNERS: Sequence[Runner] = (
         r"(?:[ \t]{0,4}\n)?  ● (Test suite failed to run)$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "node:test",
         r"^([#ℹ]) tests <N>\n(?:\1 suites <N>\n)?\1 pass (?P<passed><N>)\n\1 fail (?P<failed><N>)"
         r"(?:\n\1 cancelled (?P<cancelled><N>))?",
@@ -218,13 +218,13 @@ RUNNERS: Sequence[Runner] = (
         r"^test at (\S{1,300}):<N>:<N>\n✖ ([^\n]{1,300}?)(?: \([\d.]{1,20}m?s\))?$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "mocha",
         r"^[ \t]{0,20}(?P<counts><N> passing \([^)\n]{1,20}\)(?:\n[ \t]{0,20}<N> (?:pending|failing)){0,2})",
         r"^  <N>\) ([^\n]{1,300}?(?:\n {5,40}[^\n]{1,300}?){0,12}?):(?=\n(?:\n| {5}))",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "playwright",
         r"^[ \t]{1,4}(?P<counts>"
         r"(?:<N> (?:failed|flaky|skipped|interrupted)\n(?:[ \t]{4,8}[^\n]{0,300}\n){0,100}[ \t]{1,4}){0,4}"
@@ -232,7 +232,7 @@ RUNNERS: Sequence[Runner] = (
         r"^[ \t]{1,4}<N>\) (\[[^\]\n]{1,60}\] › )?([^\s:]{1,300}):\d{1,9}:\d{1,9}( › [^\n]{1,300}?)[ ─]{0,200}$",
         sign=" › ",
     ),
-    Runner(
+    RunnerFormat(
         "phpunit",
         r"^(?:OK \((?P<passed><N>) tests?, |Tests: (?P<total><N>), (?=Assertions)(?P<counts>[^\n]{1,200}))",
         # but those of other headings
@@ -240,43 +240,43 @@ RUNNERS: Sequence[Runner] = (
         r"(?:(?!--$|There w|[A-Z]{2,10}!$|OK|Tests: )[^\n]{0,1000}\n){0,5000}|^<N>\) (\S{1,200}::[^\n]{1,300})$",
         r"^ ✘ ([^\n]{1,300})$",
     ),
-    Runner(
+    RunnerFormat(
         "rspec",
         r"^(?P<counts><N> examples?, <N> failures?[^\n]{0,100})$",
         r"^rspec \S{1,300}[ \t]{1,20}# ([^\n]{1,300})$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "minitest",
         r"^(?P<counts><N> (?:runs|tests), <N> assertions, [^\n]{1,200})$",
         r"^(?:[ \t]{1,4}<N>\) )?(?:Failure|Error):\n([^\n]{1,400}?)(?: \[[^\]\n]{1,300}\])?:$",
         r"^(?:Failure|Error): (test[^\n]{1,300})$",
     ),
-    Runner(
+    RunnerFormat(
         "bats",
         r"^(?P<counts><N> tests?, <N> failures?[^\n]{0,100})$",
         r"^ ✗ ([^\n]{1,300})$",
         sign="\n ✗ ",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "mix",
         r"^(?:<N> (?:doctests?|properties|property), ){0,2}(?P<counts><N> tests?, <N> failures?[^\n]{0,100})$",
         r"^[ \t]{2,4}<N>\) ([^\n]{1,300})$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "ctest",
         r"^\d{1,3}% tests passed, (?P<failed><N>) tests? failed out of (?P<total><N>)",
         r"^[ \t]{1,20}<N> - (\S[^\n(]{0,300}?) \((?!Disabled\)|Skipped\))",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "gotestsum",
         r"^DONE (?:<N> runs, )?(?P<total><N>) tests?(?P<counts>(?:, <N> [a-z]{1,20}){0,4}) in <S>s$",
         r"^=== FAIL: (\S{1,300} \S{1,300}) \(",
     ),
-    Runner(
+    RunnerFormat(
         "googletest",
         r"^\[==========\] (?P<total><N>) tests? from[^\n]{1,60} ran\.[^\n]{0,60}\n"
         r"(?:\[  PASSED  \] (?P<passed><N>) tests?\.)?"
@@ -284,12 +284,12 @@ RUNNERS: Sequence[Runner] = (
         r"^\[  FAILED  \] ([\w/]{1,200}\.[\w/]{1,200})(?:, where [^\n]{0,300})?$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "catch2",
         r"^test cases:[ \t]{1,20}(?P<total><N>) \|(?P<counts>[^\n]{1,200})$",
         sign="assertions:",
     ),
-    Runner(
+    RunnerFormat(
         "maven",
         r"^(?:\[\w{1,8}\][ \t]{1,4})?"
         r"(?P<counts>Tests run: <N>, Failures: <N>, Errors: <N>(?:, (?:Skipped|Flakes): <N>){0,2})[ \t]{0,4}$",
@@ -298,53 +298,53 @@ RUNNERS: Sequence[Runner] = (
         r"^[ \t]{2,8}(\w{1,200}\([\w$.]{1,200}\))(?=:)",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "gradle",
         r"^(?P<counts><N> tests? completed, <N> failed[^\n]{0,60})$",
         r"^(?:Gradle Test [^\n>]{1,100} > ){0,2}([^\n>]{1,200} > [^\n]{1,300}) FAILED$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "jasmine",
         r"^(?P<counts><N> specs?, <N> failures?[^\n]{0,100})$",
         r"^<N>\) ([^\n]{1,300})$",
     ),
-    Runner(
+    RunnerFormat(
         "dotnet",
         r"^(?:Failed|Passed|Skipped)![ \t]{1,4}- Failed:[ \t]{0,20}(?P<failed><N>), Passed:[ \t]{0,20}(?P<passed><N>),",
         r"^[ \t]{1,8}Failed (\S[^\n]{0,300}?) \[[^\]\n]{1,30}\]$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "dotnet 9",
         r"^(?:Test summary: |[ \t]{1,4})(?P<counts>total: <N>,?\s{1,4}failed: <N>,?\s{1,4}succeeded: <N>)",
         r"^[ \t]{2,12}(\S[^\n]{0,300}?) \([\d.]{1,12}m?s\): ",
         r"^failed (\S[^\n]{0,300}?) \([^)\n]{1,30}\)$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "vstest",
         r"^Total tests: (?P<total><N>)\n(?P<counts>(?:[ \t]{1,20}[A-Z][a-z]{3,10}: <N>\n?){1,4})",
         r"^[ \t]{1,8}Failed (\S[^\n]{0,300}?) \[[^\]\n]{1,30}\]$",
     ),
-    Runner(
+    RunnerFormat(
         "swift",
         r"^[ \t]{0,8}Executed (?P<total><N>) tests?, with (?:<N> tests? skipped and )?(?P<failed><N>) failures?",
         r"error: -?\[?([\w.]{1,200}[ .]\w{1,200})\]? :",
     ),
-    Runner(
+    RunnerFormat(
         "deno",
         r"^(?:ok|FAILED) \| (?P<counts><N> passed(?: \([^)\n]{1,40}\))? \| <N> failed[^\n(]{0,100})",
         r"^([^\n.]{1,300}) \.\.\. FAILED(?: \([^)\n]{1,30}\))?$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "bun",
         r"^[ \t]{0,4}(?P<passed><N>) pass\n(?:[ \t]{0,4}<N> (?:skip|todo)\n){0,2}[ \t]{0,4}(?P<failed><N>) fail$",
         r"^(?:\(fail\)|✗) ([^\n]{1,300}?)(?: \[[\d.]{1,20}m?s\])?$",
         adds=True,
     ),
-    Runner(
+    RunnerFormat(
         "ava",
         r"^[ \t]{1,8}(?P<counts><N> tests? (?:failed|passed)"
         r"(?:\n[ \t]{1,8}<N> tests? (?:failed|passed|skipped|todo)){0,3})$",
@@ -357,24 +357,24 @@ _ABOVE_PLACE = (
     rf"{_PATH}:"
 )
 #: The same of what looks at code without running it.
-LINTERS: Sequence[Runner] = (
-    Runner(
+LINTERS: Sequence[RunnerFormat] = (
+    RunnerFormat(
         "rustc",
         r"^error: could not compile [^\n]{1,200} due to (?:(?P<failed><N>) )?previous errors?",
         _ABOVE_PLACE,
         rf"^{_PATH}:\d{{1,9}}:\d{{1,9}}: (error(?:\[\w{{1,20}}\])?: [^\n]{{1,300}})",
     ),
-    Runner(
+    RunnerFormat(
         "eslint",
         r"^✖ <N> problems? \((?P<failed><N>) errors?",
         r"^[ \t]{1,8}\d{1,9}:\d{1,9}[ \t]{1,8}error([ \t][^\n]{1,300})$",
     ),
-    Runner(
+    RunnerFormat(
         "pyright",
         r"^(?P<failed><N>) errors?, <N> warnings?, <N> (?:informations?|notes?)",
         rf"^[ \t]{{0,4}}{_PATH}:\d{{1,9}}:\d{{1,9}} - (error: [^\n]{{1,300}})",
     ),
-    Runner(
+    RunnerFormat(
         "mypy, ruff, tsc",
         r"^(?:Found (?P<failed><N>) (?:errors?|diagnostics?)|[ \t]{1,4}INFO (?P<errors><N>) errors?)\b",
         rf"^{_PATH}(?::\d{{1,9}}){{1,2}}: "
@@ -384,41 +384,41 @@ LINTERS: Sequence[Runner] = (
         rf"^{_PATH}(?::\d{{1,9}}:\d{{1,9}})? "
         r"((?:lint|assist|parse|format|organizeImports)(?:/\S{1,200})?) [^\n]{0,200}━$",
     ),
-    Runner(
+    RunnerFormat(
         "formatters",
         rf"^(?:[Ww]ould reformat:? {_PATH}|\[warn\] (?=\S{{1,400}}$){_PATH}|Diff in {_PATH}(?= at line |:))",
         each=True,
     ),
-    Runner("rubocop", r"^<N> files? inspected, (?:(?P<failed><N>)|no) offenses? detected", adds=True),
-    Runner("all well", r"^(?:Success: no issues found|All checks passed!)"),
-    Runner(
+    RunnerFormat("rubocop", r"^<N> files? inspected, (?:(?P<failed><N>)|no) offenses? detected", adds=True),
+    RunnerFormat("all well", r"^(?:Success: no issues found|All checks passed!)"),
+    RunnerFormat(
         "tsc",
         r"^(?:(\S[^\n(]{0,400})\(\d{1,9},\d{1,9}\): )?error ([A-Z]{2,8}\d{1,9}: [^\n]{1,300})",
         each=True,
     ),
-    Runner(
+    RunnerFormat(
         "flake8, pylint",
         rf"^{_PATH}:\d{{1,9}}(?::\d{{1,9}})?: (\[?[A-Z]{{1,4}}\d{{2,5}}[\](:]?[^\n]{{1,300}})",
         each=True,
     ),
-    Runner(
+    RunnerFormat(
         "eslint by line",
         rf"^{_PATH}: line \d{{1,9}}, col \d{{1,9}}, (Error - [^\n]{{1,300}})"
         rf"|^{_PATH}:\d{{1,9}}:\d{{1,9}}: ([^\n]{{1,300}} \[Error[^\]\n]{{0,100}}\])$",
         each=True,
     ),
-    Runner(
+    RunnerFormat(
         "maven, without tests", rf"^\[ERROR\] {_PATH}:\[\d{{1,9}},\d{{1,9}}\] ([^\n]{{1,300}})", each=True
     ),
-    Runner("kotlinc", rf"^e: (?:file://)?{_PATH}:\d{{1,9}}:\d{{1,9}}:? ([^\n]{{1,300}})", each=True),
-    Runner(
+    RunnerFormat("kotlinc", rf"^e: (?:file://)?{_PATH}:\d{{1,9}}:\d{{1,9}}:? ([^\n]{{1,300}})", each=True),
+    RunnerFormat(
         "javac",
         r"^(?P<failed><N>) errors?$",
         r"^(?::\w{1,80})?([\w./@+-]{1,400}\.java):\d{1,9}: (error: [^\n]{1,300})",
         sign=".java:",
     ),
-    Runner("go build, go vet", r"^(?:vet: )?(\S{1,300}\.go):<N>:<N>: ([^\n]{1,300})$", each=True),
-    Runner(
+    RunnerFormat("go build, go vet", r"^(?:vet: )?(\S{1,300}\.go):<N>:<N>: ([^\n]{1,300})$", each=True),
+    RunnerFormat(
         "compilers",
         rf"^(?:{_PATH}:\d{{1,9}}(?::\d{{1,9}})?: ((?:fatal )?error:? [^\n]{{1,300}})"
         r"|(?:\S{1,200}ld: )?(\S{1,300}?):\(\.text[^)\n]{0,40}\): (undefined reference [^\n]{1,300}))",
