@@ -28,6 +28,7 @@ secrets/db.txt .docker/config.json local.settings.json .ENV. .Env.Local ID_RSA W
 application-prod.yml rclone.conf deploy_rsa vault-password ssh_host_rsa_key
     """),
     "id_rsa (1)", ".env copy", ".env (2)", "credentials (3).json", "Copy of .env", "auth copy.json", ".env ",
+    ".env\n", ".env\n.local",
     "service-account - copy.json", "\uff0eenv", "\u200b.env",
 )  # fmt: skip
 

@@ -109,6 +109,7 @@ PLACES: dict[str, Callable[[Path], object]] = {
             "target/id_rsa",
             ".venv/lib/python3.11/site-packages/.pypirc",
             ".git/git-crypt/keys/default",
+            ".git/hooks/.env",
             ".git/.git-credentials",
             ".git/annex/creds/here",
         )

@@ -20,7 +20,7 @@ Identity = tuple[int, int]
 _SHIPPED = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
 _PARTLY = frozenset({"vendor", "target"})
 #: What git writes itself, under names that people gave to branches, or that tell nothing.
-_OF_GIT = frozenset({"objects", "refs", "hooks", "lfs", "rr-cache"})
+_OF_GIT = frozenset({"objects", "refs", "lfs", "rr-cache"})
 _NO_TEXT = (
     *(
         ".png",

@@ -293,5 +293,5 @@ def _components(path: str) -> tuple[str, ...]:
     """The folders and the name as every file system would take them for the same."""
     if not path.isascii():
         path = "".join(c for c in unicodedata.normalize("NFKC", path) if unicodedata.category(c) != "Cf")
-    parts = [part for part in path.casefold().split("/") if part not in ("", ".")]
+    parts = [part for part in path.casefold().replace("\n", ".").split("/") if part not in ("", ".")]
     return (*parts[:-1], parts[-1].rstrip(". ")) if parts else ("",)
