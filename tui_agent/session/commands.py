@@ -213,9 +213,9 @@ class Commands:
 
         async def here(run: Run) -> RunResult:
             from tui_agent.trial.environment import NO_KEYBOARD
-            from tui_agent.trial.folder import Folder
+            from tui_agent.trial.folder import InFolder
 
-            result = await run.alone(Folder(root), shell(command), {**os.environ, **NO_KEYBOARD})
+            result = await run.alone(InFolder(root), shell(command), {**os.environ, **NO_KEYBOARD})
             await self.views.known()  # what it printed may be a secret that only git has
             return result
 

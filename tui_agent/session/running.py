@@ -118,7 +118,7 @@ class RunningCommands:
         return number
 
     async def _of_the_person(self, result: RunResult) -> RunResult:
-        """Without changes of files that git ignores: those are no proposal."""
+        """Without changes of files that git ignores, which are not proposed."""
         paths = [change.path for change in result.changes if change.path != REPORT]
         ignored = await self._ignored(paths) if paths else set()
         left = tuple(change for change in result.changes if change.path not in ignored)

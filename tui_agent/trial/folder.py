@@ -19,7 +19,7 @@ from tui_agent.trial.run import Ended, RunResult
 INTERRUPTED = 0.3
 
 
-class Folder:
+class InFolder:
     """The runner of the real folder. Each command has a process session, so that its children can be ended with it."""
 
     def __init__(self, folder: str) -> None:

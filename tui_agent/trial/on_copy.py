@@ -20,7 +20,7 @@ from tui_agent.files.private import make_private
 from tui_agent.files.systems import remove_folder
 from tui_agent.trial.changed import LayerReader
 from tui_agent.trial.environment import VIRTUAL
-from tui_agent.trial.folder import Folder
+from tui_agent.trial.folder import InFolder
 from tui_agent.trial.outside import View
 from tui_agent.trial.plan import NoView, Seed, ViewPlan
 from tui_agent.trial.run import RunResult
@@ -94,7 +94,7 @@ class LandlockCopy(View):
         return replace(result, changes=changes, unread=unread)
 
 
-class MacCopy(Folder):
+class MacCopy(InFolder):
     """The runner of a copy under `sandbox-exec`."""
 
     def __init__(self, plan: ViewPlan) -> None:
