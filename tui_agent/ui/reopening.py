@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.ui.dialogs import subtask_forms
-from tui_agent.ui.dialogs.merge import Merge
-from tui_agent.ui.panes.buffers import BuffersPane
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.review_place import ReviewPosition
 from tui_agent.ui.panes.todos import TodosPane
@@ -88,15 +86,11 @@ async def _open(screen: WorkspaceScreen, session: Session, place: str) -> bool:
                 choosing.place = number
             pane.commands["comment" if kind == "comment" else "edit"]()
         case "merge":
-            path, _, number = about.rpartition(":")
+            path = about.rpartition(":")[0]
             if session.state.buffers.get(path) is None:
                 return False
             await session.files.open(path)
-            screen.focus_pane("buffers")
-            await screen.query_one(BuffersPane).merge()
-            if not isinstance(dialog := screen.app.screen, Merge):
-                return False
-            dialog.write_again(whole_number(number, -1))
+            await screen.do("buffers.merge")
         case _:
             return False
     return True

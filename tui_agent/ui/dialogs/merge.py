@@ -63,6 +63,11 @@ class Merge(DiffPreview[ConflictChoices | None]):
         view = self._choices.view
         merged = settled(view.regions, ["theirs"] * self._choices.count)
         await self.show_diff(await asyncio.to_thread(diff_of, view.path, self._yours, merged))
+        last = next(reversed(self._session.state.input.typed), "")
+        for place in range(self._choices.count):
+            if last == f"merge:{view.path}:{place}":  # written before a kill, or before the dialog was left
+                self._choices.place = place
+                self.action_edit()
 
     def draw(self) -> None:
         places = self.query_one(ConflictLines)
@@ -94,12 +99,6 @@ class Merge(DiffPreview[ConflictChoices | None]):
             place = f"merge:{self._choices.view.path}:{self._choices.place}"
             wrote = partial(self._wrote, place)
             self.app.push_screen(TextDialog(about, self._choices.draft, kept=(self._session, place)), wrote)
-
-    def write_again(self, place: int) -> None:
-        """Open the text of this conflict, counted from 0, which is kept."""
-        if 0 <= place < self._choices.count:
-            self._choices.place = place
-            self.action_edit()
 
     def _wrote(self, place: str, text: str | None) -> None:
         if text is not None:

@@ -57,7 +57,7 @@ class BuffersPane(Pane):
         return {
             "save": partial(self._on_file, self._save, text_waits=False),
             "overwrite": partial(self._on_file, partial(files.save, overwrite=True), text_waits=False),
-            "merge": lambda: self.act(self.merge(), opens=True),
+            "merge": lambda: self.act(self._merge(), opens=True),
             "reload": partial(self._on_file, files.reload),
             "close": partial(self._on_file, files.close),
             "discard": partial(self._on_file, partial(files.close, discard=True)),
@@ -313,7 +313,7 @@ class BuffersPane(Pane):
         if active := self.session.state.buffers.active:
             self.app.push_screen(FileDiff(self.session, active))
 
-    async def merge(self) -> None:
+    async def _merge(self) -> None:
         """Show how the disk and unsaved text differ; what the person makes of both is an edit that can be undone."""
         from tui_agent.ui.dialogs.merge import Merge
 
