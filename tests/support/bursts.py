@@ -285,13 +285,13 @@ class Typist:
         for number, screen in enumerate(app.screen_stack):
             match screen:
                 case CommitDialog():
-                    found[f"{number} commit"] = (sorted(screen._ticked), screen._leaving)
+                    found[f"{number} commit"] = (sorted(screen.ticked), screen._leaving)
                 case Merge():
                     chosen = screen._choices
                     found[f"{number} merge"] = (
                         chosen.place,
                         sorted(chosen.chosen.items()),
-                        screen._diff,
+                        screen._in_diff,
                         screen._hunk,
                     )
             for widget in screen.query("*"):
