@@ -1,4 +1,4 @@
-"""Models that could be used here: those whose keys are set, and those that servers on this machine offer."""
+"""Discovers usable models: providers with configured keys and local servers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ MOST_MODELS = 20
 
 
 class Suggestion(Struct, frozen=True):
-    """A model that could be used. `because` is where it was found; `environment` is what must be set for it."""
+    """A usable model. `because` is the reason for the suggestion; `environment` holds the variables it
+    requires."""
 
     model: str
     because: str
     environment: dict[str, str] = {}
 
 
-#: Where servers of models listen unless they are told otherwise: Ollama, LM Studio, llama.cpp, vLLM.
+#: Default ports of Ollama, LM Studio, llama.cpp and vLLM.
 PORTS = (11434, 1234, 8080, 8000)
-#: How litellm is told to use a server: the beginning of the model's name, and the variable of its address. No name of
-#: a local server begins like one of a provider that is paid, so that nothing of yours can go there by mistake.
+#: Prefix of litellm model names by server kind. None is the prefix of a paid provider, so a local prompt
+#: cannot be sent to one by mistake.
 _PREFIXES: dict[Kind, str] = {
     "Ollama": "ollama_chat",
     "LM Studio": "lm_studio",
@@ -38,7 +39,7 @@ _PREFIXES: dict[Kind, str] = {
     "vLLM": "hosted_vllm",
     "": "llamafile",
 }
-#: Variables that may name the address of a server, with the beginning of its models' names.
+#: Variables with a server address, and the prefix of its model names.
 _VARIABLES = (
     ("OPENAI_API_BASE", "openai"),
     ("OPENAI_BASE_URL", "openai"),
@@ -55,9 +56,10 @@ async def discover(
     ports: tuple[int, ...] = PORTS,
     memory: ServerMemory | None = None,
 ) -> tuple[Suggestion, ...]:
-    """What was found, keys first. Takes half a second or so; whatever does not answer is left out.
+    """Returns suggestions, keys first, within about half a second. Unresponsive servers are omitted.
 
-    With a `memory` the addresses of what is found are kept there, and a server that answers one of us is not asked.
+    With a `memory`, stores discovered addresses there and skips servers that are processing one of our
+    requests.
     """
     environment = os.environ if environment is None else environment
     named = {
@@ -80,7 +82,7 @@ async def discover(
 
 
 def with_logins(environment: Mapping[str, str]) -> list[Suggestion]:
-    """A model for each service that the person is logged in to."""
+    """One model per logged-in service."""
     found = []
     for name, login in LoginStore().names().items():
         service = next((one for one in SERVICES if one.name == name and not login.ended), None)
@@ -90,7 +92,7 @@ def with_logins(environment: Mapping[str, str]) -> list[Suggestion]:
 
 
 def with_keys(environment: Mapping[str, str]) -> list[Suggestion]:
-    """A model for each provider whose key is set, and whose address is its own."""
+    """One model per provider with a configured key and its default address."""
     found = []
     for provider in all_providers():
         key = next((name for name in provider.keys if environment.get(name)), None)
@@ -108,7 +110,7 @@ async def _models(
     taken: set[str],
     memory: ServerMemory | None,
 ) -> list[Suggestion]:
-    """The models of the server at an address; with a `prefix` they are named by it, and need no variable."""
+    """Models served at `address`. A `prefix` begins their names and makes variables unnecessary."""
     if memory is not None and memory.is_busy(address):
         return []
     root = servers.root_of(address)
@@ -133,6 +135,6 @@ async def _models(
     prefix = _PREFIXES[kind]
     variable = _VARIABLE_OF[prefix]
     if variable in taken:
-        return []  # models of that name are reached elsewhere
+        return []  # the variable already points to another server
     base = root if kind == "Ollama" else f"{root}/v1"
     return [Suggestion(f"{prefix}/{name}", because, {variable: base}) for name in names]

@@ -1,4 +1,4 @@
-"""How much a model thinks: the person's level as the provider's own, and the parameters that ask for it."""
+"""Reasoning effort: maps the configured level to a provider's levels and request parameters."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 from tui_agent.model.rules import LEVELS, Effort, Rules
 
-#: Fewer tokens of thinking are refused by Anthropic.
+#: Anthropic's minimum thinking budget, in tokens.
 LEAST_BUDGET = 1_024
-#: OpenRouter's word for the highest level.
+#: OpenRouter's name for the highest level.
 _OPENROUTER_HIGHEST = "xhigh"
 
 
 def level_of(rules: Rules, effort: Effort) -> str:
-    """The provider's level: for `max` its highest, for a level that the model lacks the next lower one, or the lowest.
+    """Returns the provider's level: its highest for `max`, the next lower supported level, or its lowest.
 
-    "" leaves it to the provider, which is so for models without levels and where they cannot be asked for.
+    "" leaves the choice to the provider, as for models without levels or without a parameter for them.
     """
     if not rules.levels or not rules.effort:
         return ""
@@ -34,7 +34,7 @@ def _rank(level: str) -> int:
 
 
 def in_words(model: str, rules: Rules, effort: Effort) -> str:
-    """What the person is shown of a level that the model takes in another way; "" if it is taken as it is."""
+    """A note about the level actually used; "" if it equals the configured one."""
     level = level_of(rules, effort)
     if not rules.levels or not rules.effort:
         return f"{model} has no levels of effort" if effort != "auto" else ""
@@ -46,16 +46,15 @@ def in_words(model: str, rules: Rules, effort: Effort) -> str:
 
 
 def accepts_temperature(rules: Rules, effort: Effort) -> bool:
-    """Whether the model accepts a temperature at this level."""
     if rules.temperature == "without_thinking":
         return not rules.levels or level_of(rules, effort) == "none"
     return rules.temperature == "always"
 
 
 def parameters(rules: Rules, effort: Effort, most: int = 0) -> dict[str, Any]:
-    """The fields of a request body that ask for a level; `most` is the limit of the reply in tokens, 0 for none.
+    """Request fields that set the level. `most` is the output limit in tokens, 0 for none.
 
-    Those of Gemini are the content of `thinkingConfig`, those of Responses come from `reasoning_effort`.
+    Gemini's belong in `thinkingConfig`; those of the Responses API are derived from `reasoning_effort`.
     """
     level = level_of(rules, effort)
     if not level:
@@ -79,7 +78,7 @@ def parameters(rules: Rules, effort: Effort, most: int = 0) -> dict[str, Any]:
             return {"thinkingLevel": level, "includeThoughts": True}
         case "thinking_budget":
             budget = rules.budgets.get(level, -1)
-            budget = min(budget, most // 2) if most else budget  # the rest is for the answer
+            budget = min(budget, most // 2) if most else budget  # reserves the rest for the answer
             return {"thinkingBudget": budget, "includeThoughts": budget != 0}
         case "thinking_switch":
             levels = [one for one in rules.levels if one != "none"]

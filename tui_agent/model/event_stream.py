@@ -1,8 +1,9 @@
-"""A server's answer checked before anybody reads it: whole events of valid UTF-8 and JSON, errors told as errors.
+"""Validates response streams before litellm parses them: complete events, valid UTF-8 and JSON, explicit
+errors.
 
-litellm passes over what it cannot read, turns the errors inside a stream into a status 500, and takes a whole body
-in place of a stream for an empty answer. So the transports that it sends through are wrapped (`http_clients.py`), and
-what happens to a request is noted in a `Wire`.
+litellm skips unparsable data, turns errors within a stream into a status 500, and treats a non-streamed
+body as an empty reply. Its transports are therefore wrapped (`http_clients.py`), and each request's
+progress is recorded in a `Wire`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ import msgspec
 from tui_agent.model import connections
 from tui_agent.model.server_error import ServerError, is_error, lowered, retry_after, status_of
 
-#: A server that sends so much without ending an event sends no events.
+#: Maximum size of an incomplete event.
 MOST_EVENT_BYTES = 8_000_000
-#: A body that takes the place of a stream holds the whole answer.
+#: Maximum size of a non-streamed body.
 MOST_BODY_BYTES = 32_000_000
-#: Of the body of an error, so much is read.
+#: Maximum number of bytes read from an error body.
 MOST_ERROR_BYTES = 65_536
-#: Bytes that a packed body is unpacked to at once.
+#: Maximum output of one decompression step.
 MOST_PIECE_BYTES = 262_144
 SLICE_BYTES = 8
 
@@ -36,25 +37,25 @@ _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LINE = re.compile(r"\r\n|\n|\r")
 _ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
 _DONE = "[DONE]"
-#: Types of events that end a stream.
+#: Types of final events.
 _LAST_EVENTS = frozenset(("message_stop", "response.completed", "response.incomplete"))
 _BLANK = b" \t\r\n\xef\xbb\xbf"
-#: So begins what takes the place of a stream: an object of JSON, or a web page.
+#: Beginnings of a non-streamed body: a JSON object or a web page.
 _WHOLE_BODY = (b"{", b"<")
-#: Its kind, its data on one line, and that as a value; None where it says that all is done.
+#: Event type, data on one line, and the parsed data; None for `[DONE]`.
 _Event = tuple[str, str, dict[str, Any] | None]
 
 
 class BrokenStream(httpx.ReadError):
-    """The stream cannot be read on; the message says why, as the end of a sentence that begins with the server."""
+    """The rest of the stream is unreadable. The message is a predicate with the server as its subject."""
 
 
 @dataclass
 class Wire:
-    """What is known of one request that goes through a watched transport.
+    """State of one request sent through a `Watched` transport.
 
-    `on_sent` and `on_sign_of_life` are called when it is sent, and whenever the model says something; comments and
-    pings call `on_keep_alive` instead.
+    Calls `on_sent` when the request is sent, `on_sign_of_life` for each message of the model, and
+    `on_keep_alive` for comments and pings.
     """
 
     on_sent: Callable[[], None] = lambda: None
@@ -62,14 +63,14 @@ class Wire:
     on_keep_alive: Callable[[], None] = lambda: None
     sent: bool = False
     accepted: bool = False
-    #: Whether the answer is read here on its way.
+    #: Whether the response is validated here.
     checked: bool = False
-    #: Whether the server counted the tokens.
+    #: Whether the server reported token counts.
     usage: bool = False
     error: ServerError | None = None
-    #: Why its stream could not be read on, as the end of a sentence that begins with the server.
+    #: Reason of an unreadable stream, a predicate with the server as its subject.
     broken: str = ""
-    #: Where the events of the answer can be read as values, once it begins: those that came at once in one list.
+    #: Parsed events, available from the beginning of the response; events received together are in one list.
     events: AsyncIterator[list[dict[str, Any]]] | None = None
 
 
@@ -77,12 +78,12 @@ _wire: ContextVar[Wire | None] = ContextVar("wire", default=None)
 
 
 def watch(wire: Wire) -> None:
-    """Note in `wire` what happens to the requests that this task sends from now on."""
+    """Records this task's subsequent requests in `wire`."""
     _wire.set(wire)
 
 
 class Watched(httpx.AsyncBaseTransport):
-    """Sends through `transport`; what comes back for a request with a `Wire` is checked on its way."""
+    """Wraps `transport` and validates responses to requests with a `Wire`."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._transport = transport
@@ -120,9 +121,11 @@ class Watched(httpx.AsyncBaseTransport):
 
 
 async def _sent_on(request: httpx.Request, response: httpx.Response, wire: Wire) -> httpx.Response:
-    """The same response if it leads to the same host; else an error, so that no prompt goes to another.
+    """Returns the response if it redirects within the same host, otherwise an error: prompts are not sent to
+    other hosts.
 
-    After any status but 307 and 308 another host is asked without the prompt: it shows the page of a network, say.
+    Statuses other than 307 and 308 are allowed, because their redirected request carries no prompt (a
+    captive portal, for example).
     """
     if response.status_code not in (307, 308):
         return response
@@ -142,7 +145,7 @@ async def _sent_on(request: httpx.Request, response: httpx.Response, wire: Wire)
 
 
 async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
-    """The same response, its body read and noted."""
+    """Reads the body, records the error and returns an equivalent response."""
     body = b""
     try:
         async for piece in _unpacked(response):
@@ -150,19 +153,19 @@ async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
             if len(body) >= MOST_ERROR_BYTES:
                 break
     except httpx.HTTPError:
-        pass  # what came of it has to do: the status says more than a broken body
+        pass  # the status is sufficient without the whole body
     finally:
         await response.aclose()
     body = body[:MOST_ERROR_BYTES]
     headers = response.headers
     wire.error = ServerError(response.status_code, _as_json(body), retry_after(headers), lowered(headers))
-    # litellm sends a request with status 422 once more, without the parts that the server named
+    # With status 422 litellm repeats the request without the parameters named by the server.
     status = 400 if response.status_code == 422 else response.status_code
     return httpx.Response(status, headers=_plain(response.headers), content=body)
 
 
 async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
-    """The body in pieces of at most `MOST_PIECE_BYTES`, however small it was packed: who counts them can stop in time.
+    """Decompresses the body in pieces of at most `MOST_PIECE_BYTES`, so that callers can enforce size limits.
     Raises `httpx.HTTPError`."""
     if response.headers.get("content-encoding", "").strip().lower() not in ("gzip", "x-gzip", "deflate"):
         async for piece in response.aiter_bytes():
@@ -190,9 +193,9 @@ def _as_json(body: bytes) -> Any:
 
 
 def _has_events(request: httpx.Request, response: httpx.Response) -> bool:
-    """Whether a stream of events is to be expected: it is one, or it was asked for and nothing else is said.
+    """Whether the response is an event stream, by its type, or by the request if the type is generic.
 
-    Bedrock's frames, lines of JSON and the answers to other questions (a token's, say) are left as they are.
+    Excludes Bedrock's frames, JSON lines and responses to other requests (for tokens, for example).
     """
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "text/event-stream":
@@ -202,13 +205,13 @@ def _has_events(request: httpx.Request, response: httpx.Response) -> bool:
 
 
 def _plain(headers: httpx.Headers) -> dict[str, str]:
-    """The headers of a body that is unpacked."""
+    """Headers of a decompressed body."""
     packed = ("content-encoding", "content-length", "transfer-encoding", "content-type")
     return {name: value for name, value in headers.items() if name.lower() not in packed}
 
 
 class _Checked(httpx.AsyncByteStream):
-    """The events of a response, whole ones only. Raises `BrokenStream` where it cannot be read on."""
+    """The complete events of a response. Raises `BrokenStream`."""
 
     def __init__(self, response: httpx.Response, wire: Wire, url: httpx.URL) -> None:
         self._response = response
@@ -225,19 +228,18 @@ class _Checked(httpx.AsyncByteStream):
             yield "".join(line for pair in lines for line in pair).encode()
 
     async def values(self) -> AsyncIterator[list[dict[str, Any]]]:
-        """The same events as JSON objects, those of a piece of the body together; the word that all is done is none
-        of them."""
+        """The events as JSON objects, without `[DONE]`; events of one piece of the body are in one list."""
         async for block in self._blocks():
             if values := [value for _, _, value in block if value is not None]:
                 yield values
 
     async def _blocks(self) -> AsyncIterator[list[_Event]]:
-        """The events of each piece of the body; those before one that cannot be read are handed on first."""
+        """The events of each piece of the body. Yields the events before an invalid one, then raises."""
         split = _Split()
         try:
             async for piece in self._pieces:
                 block = self._block(split.feed(piece))
-                if self._over:  # before whoever reads may leave: the next request waits for a free connection
+                if self._over:  # before the consumer can stop, to free the connection for the next request
                     await self.aclose()
                 if block:
                     yield block
@@ -281,7 +283,7 @@ class _Checked(httpx.AsyncByteStream):
             raise BrokenStream("broke the connection") from error
 
     def _check(self, event: bytes) -> Iterable[_Event]:
-        """What is handed on of an event: nothing of a comment."""
+        """Validates an event; returns nothing for a comment."""
         if event.lstrip(_BLANK).startswith(_WHOLE_BODY):
             self._wire.on_sign_of_life()
             return _as_events(self._body(event), self._wire)
@@ -313,16 +315,16 @@ class _Checked(httpx.AsyncByteStream):
             return ()
         self._wire.on_sign_of_life()
         self._over = str(value.get("type")) in _LAST_EVENTS
-        if not self._wire.usage and "usage" in data:  # it may be a word of the answer too
+        if not self._wire.usage and "usage" in data:  # the reply may contain the word too
             self._wire.usage = _holds_usage(value)
         groq = value.get("x_groq")
         if isinstance(groq, dict) and groq.get("usage") and not value.get("usage"):
-            value = {**value, "usage": groq["usage"]}  # where every reader looks for it
+            value = {**value, "usage": groq["usage"]}  # the field that all readers use
             data = json.dumps(value)
-        return [(kind, data.replace("\n", " "), value)]  # JSON has no newline inside a string
+        return [(kind, data.replace("\n", " "), value)]  # JSON strings contain no raw newlines
 
     def _body(self, body: bytes) -> dict[str, Any]:
-        """A whole JSON body in place of a stream."""
+        """Parses a non-streamed JSON body."""
         value = _as_json(body.strip(_BLANK))
         if isinstance(value, str) and body.lstrip(_BLANK)[:1] == b"<":
             status, headers = self._response.status_code, lowered(self._response.headers)
@@ -335,13 +337,13 @@ class _Checked(httpx.AsyncByteStream):
         return value
 
     def _told(self, body: Any) -> BrokenStream:
-        """The server says in the middle of its answer that there is none, or no rest of it."""
+        """Records an error sent within the response."""
         headers = self._response.headers
         self._wire.error = ServerError(status_of(body), body, retry_after(headers), lowered(headers))
         return BrokenStream("ended the answer with an error")
 
     async def aclose(self) -> None:
-        """Close the connection, or free it after the last event."""
+        """Closes the connection, or releases it after the final event."""
         if self._closed:
             return
         self._closed = True
@@ -352,7 +354,8 @@ class _Checked(httpx.AsyncByteStream):
 
 
 class _Slices(httpx.AsyncByteStream):
-    """A stream a few bytes at a time: of a piece that cannot be unpacked to its end, httpx gives nothing."""
+    """Splits a stream into tiny pieces: httpx discards a whole piece that cannot be decompressed
+    completely."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -367,7 +370,7 @@ class _Slices(httpx.AsyncByteStream):
 
 
 class _Split:
-    """Parts the bytes of a body into those of its events. A body that begins like JSON is one event."""
+    """Splits a body into events. A body beginning with `_WHOLE_BODY` is a single event."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -375,7 +378,7 @@ class _Split:
         self._is_body: bool | None = None
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """The events that end with this piece."""
+        """Returns the events completed by `piece`."""
         self._rest += piece
         if self._is_body is None:
             begun = self._rest.lstrip(_BLANK)
@@ -388,18 +391,18 @@ class _Split:
         return events
 
     def check(self) -> None:
-        """Raises `BrokenStream` if what has come of an event is too long for one."""
+        """Raises `BrokenStream` if the incomplete event exceeds its limit."""
         if self._looked_at > (MOST_BODY_BYTES if self._is_body else MOST_EVENT_BYTES):
             raise BrokenStream("sent an event without an end")
 
     def last(self) -> list[bytes]:
-        """The event that the end of the body ended: the last may lack its blank line."""
+        """The event ended by the end of the body, which may lack its blank line."""
         rest = bytes(self._rest)
         return [rest] if rest.strip() and (self._is_body or _is_whole(rest)) else []
 
 
 def _is_whole(event: bytes) -> bool:
-    """Whether an event that the end of the stream ended may be read: its data is JSON, or says that all is done."""
+    """Whether an event without a blank line is complete: valid JSON or `[DONE]`."""
     try:
         _, data = _fields(event)
         return data == _DONE or isinstance(json.loads(data), dict)
@@ -411,15 +414,15 @@ _decoder = msgspec.json.Decoder()
 
 
 def _value(data: str) -> Any:
-    """The value of JSON. Raises `ValueError` or `RecursionError`."""
+    """Parses JSON. Raises `ValueError` or `RecursionError`."""
     try:
         return _decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeEncodeError):  # half characters and numbers of any size are JSON too
+    except (msgspec.DecodeError, UnicodeEncodeError):  # msgspec rejects lone surrogates and large numbers
         return json.loads(data)
 
 
 def _fields(event: bytes) -> tuple[str, str]:
-    """The kind of an event and its data. Raises `BrokenStream` for what is not UTF-8."""
+    """The type and data of an event. Raises `BrokenStream` for invalid UTF-8."""
     try:
         text = event.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -435,7 +438,7 @@ def _fields(event: bytes) -> tuple[str, str]:
 
 
 def _holds_usage(value: dict[str, Any]) -> bool:
-    """Whether the server counted the tokens: each interface says so in a place of its own."""
+    """Whether the event contains token counts, in any interface's format."""
     inner = (value.get("response"), value.get("x_groq"))
     return any(
         one.get("usage") or one.get("usageMetadata") for one in (value, *inner) if isinstance(one, dict)
@@ -443,7 +446,7 @@ def _holds_usage(value: dict[str, Any]) -> bool:
 
 
 def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
-    """A whole answer as the events that a stream would have had. Raises `BrokenStream` for anything else."""
+    """Converts a non-streamed reply to events. Raises `BrokenStream` for any other body."""
     wire.usage = wire.usage or _holds_usage(body)
     match body:
         case {"choices": [{"message": dict()}, *_]}:
@@ -457,7 +460,7 @@ def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
 
 
 def _of_completion(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A chat completion of OpenAI's, https://platform.openai.com/docs/api-reference/chat/object."""
+    """An OpenAI chat completion, https://platform.openai.com/docs/api-reference/chat/object."""
     choice = body["choices"][0]
     delta = {name: value for name, value in choice["message"].items() if value is not None}
     if calls := delta.get("tool_calls"):
@@ -471,7 +474,7 @@ def _of_completion(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _of_message(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A message of Anthropic's, https://docs.anthropic.com/en/api/messages."""
+    """An Anthropic message, https://docs.anthropic.com/en/api/messages."""
     usage = body.get("usage") or {}
     yield {"type": "message_start", "message": {**body, "content": [], "stop_reason": None}}
     for index, block in enumerate(body["content"]):

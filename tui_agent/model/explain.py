@@ -1,4 +1,4 @@
-"""What a failed request means, in one sentence for a person, and whether asking again may help."""
+"""Translates a failed request into an error message and a retry decision."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _TIMEOUT = {"TimeoutError", "TimeoutException", "Timeout", "APITimeoutError"}
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a person reads of it, and whether asking again may help: after how many seconds, if the provider said.
+    """The error, whether a retry may succeed, and the delay in seconds requested by the provider.
 
-    `connection` says that it was the connection that failed.
+    `connection`: the connection failed.
     """
 
     error: ModelError
@@ -35,7 +35,7 @@ class Meaning:
 
 
 def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meaning:
-    """The error of ours that says what happened to a request for `model`; `wire` is what was seen of it."""
+    """Explains the failure of a request for `model`; `wire` is its recorded progress."""
     wire = wire or Wire()
     failure = Failure(error, wire.error)
     if wire.error is None:
@@ -58,7 +58,7 @@ def timed_out(model: str, seconds: float | None = None, more: bool = False) -> T
 
 
 def broke_off(model: str, wire: Wire) -> str:
-    """What ended an answer in its middle, as a sentence without its full stop."""
+    """The reason of a premature end, as a sentence without its full stop."""
     if wire.error is not None:
         said = Failure(BrokenStream(""), wire.error).said
         return f"The provider of {model} ended the answer with an error ({said})"
@@ -88,7 +88,8 @@ def _sizes(failure: Failure) -> dict[str, Any]:
 
 
 def _other(model: str, failure: Failure) -> ModelError:
-    """Of a failure of no kind: with a status the server rejected the request, without one its answer was not read."""
+    """An unclassified failure: with a status the request was rejected, without one the response was
+    unreadable."""
     if not failure.status:
         what = f"The answer of {model} could not be read ({failure.said})"
         return ModelError(what, "send the request again, or see `tui-agent doctor`")
@@ -112,7 +113,7 @@ def _unreachable(model: str) -> Unreachable:
 
 
 def _where(model: str) -> str:
-    """The variable with the address of the model's provider, as the end of a sentence."""
+    """Names the variable for the provider's address, as the end of a sentence."""
     provider = provider_of(model)
     return f", and {provider.address} if it is set" if provider and provider.address else ""
 

@@ -1,4 +1,4 @@
-"""What a kind of failure is known by, and what a person reads of it."""
+"""A class of failures: its criteria and its error message."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Again = Literal["no", "if asked", "yes"]
 
 @dataclass(frozen=True)
 class FailureKind:
-    """One kind. It fits a failure that has one of the `signs` in its words, one of the `statuses` and `when`.
+    """A class of failures, matched by text (`signs`), status and `when`.
 
-    Of `signs` and `statuses`, an empty one fits everything, and words count also if the status is not known. `what` and
-    `remedy` may hold the `{model}`, what was `{said}`, the title of the `{page}`, the `{status}`, the `{keys}` of the
-    provider, `{where}` its address is set, and of a request that is too long for the account the `{limit}`, the
-    `{span}` that it is for, and the tokens `{requested}`. `again` is whether to ask again: always, or only if the
-    provider said when.
+    Empty `signs` or `statuses` match everything, and an unknown status matches if `signs` are set. The
+    templates `what` and `remedy` may contain `{model}`, `{said}` (the server's message), `{page}` (a web
+    page's title), `{status}`, `{keys}` (key variables), `{where}` (address variable), and for requests
+    over an account limit `{limit}` and `{requested}` in tokens per `{span}`. `again`: whether to retry,
+    always or only after a delay requested by the provider.
     """
 
     error: type[ModelError]
@@ -45,5 +45,5 @@ class FailureKind:
 
 
 def any_of(*signs: str) -> str:
-    """An expression for one of the signs."""
+    """Joins expressions as alternatives."""
     return "|".join(signs)

@@ -1,8 +1,7 @@
-"""A failure: an exception with its causes, what the server said of it, and how long it asked us to wait.
+"""A failure: an exception with its causes, the server's message, and the requested delay.
 
-litellm wraps what providers and HTTP libraries raise, not always in the class that one would expect; so the whole
-chain of causes counts, by the names of the classes, status codes and words. No key and no address of one is ever
-repeated: what a provider said is shortened and masked.
+litellm wraps errors of providers and HTTP libraries in inconsistent classes, so class names, status codes
+and messages of the whole chain are examined. Server messages are shortened and masked, to reveal no keys.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from tui_agent.files.late_expressions import late
 from tui_agent.model.server_error import ServerError, limits_reset, lowered, retry_after, seconds_in
 
 SAID_CHARACTERS = 240
-#: The module of the errors that litellm raises in place of others.
+#: Module of litellm's wrapper exceptions.
 _LITELLM = "litellm.exceptions"
 _TAGS = late(r"(?is)<(?:script|style|head).*?</(?:script|style|head)>|<[^>]{0,400}>")
 _TITLE = late(r"(?is)<(title|h1)\b[^>]{0,200}>\s*(.{1,300}?)\s*</\1>")
 _PREFIXES = late(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)(?:: | - ))+")
-#: What OpenRouter says where the words of the provider behind it are in `metadata.raw`.
+#: OpenRouter's generic messages; the original one is in `metadata.raw`.
 _EMPTY_WORDS = late(
     r"(?i)(?:error from provider(?: \([^)]*\))?: )?provider returned error|upstream error.{0,60}"
 )
 _CREDENTIALS = late(r"(\w{2,12}://)[^/\s@]{1,300}@")
-#: A page with more letters than this is known by its title.
+#: A page with more characters is represented by its title.
 _SHORT_PAGE = 80
-#: How deep one error is looked for inside another one.
+#: Maximum nesting of errors.
 _DEEPEST = 4
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception with everything that caused it, and what the server itself said if that is known."""
+    """An exception with its causes, and the server's error response if known."""
 
     error: BaseException
     refused: ServerError | None = None
@@ -51,12 +50,12 @@ class Failure:
 
     @cached_property
     def raised(self) -> str:
-        """The words of the exceptions."""
+        """The exception messages."""
         return "\n".join(str(error) for error in self.chain)
 
     @cached_property
     def status(self) -> int:
-        """The HTTP status, 0 if none came: for what never got an answer, litellm makes up a 500."""
+        """The HTTP status, 0 without a response. litellm invents a 500 for those."""
         if self.refused is not None:
             return self.refused.status
         own = [_status(error) for error in self.chain if type(error).__module__ != _LITELLM]
@@ -65,7 +64,7 @@ class Failure:
 
     @cached_property
     def text(self) -> str:
-        """The words and the codes of it, if that is known without what the server repeats of the request."""
+        """Messages and codes to match; excludes echoed request text if the response is known."""
         if self.refused is None:
             return "\n".join((self.raised, *(code for body in self._bodies for code in codes_in(body))))
         body = self.refused.body
@@ -74,7 +73,7 @@ class Failure:
 
     @cached_property
     def said(self) -> str:
-        """What the provider said, on one line, shortened, without secrets."""
+        """The provider's message on one line, shortened and masked."""
         words = next((said for body in self._bodies if (said := words_in(body))), "")
         if len(words) > _SHORT_PAGE:
             words = self._title or words
@@ -85,19 +84,19 @@ class Failure:
 
     @property
     def page(self) -> str:
-        """What the page that came in place of an answer is called, else what it says."""
+        """The title of a web page sent as the response, otherwise `said`."""
         return _one_line(masked(self._title)) or self.said
 
     @cached_property
     def headers(self) -> dict[str, str]:
-        """The headers of the answer by their names in lower case, those that an answer repeats in its body included."""
+        """Response headers with lower-case names, including those repeated in the body."""
         if self.refused is not None:
             return {**self.refused.headers, **_repeated(self.refused.body)}
         return next(filter(None, map(lowered, self._headers)), {})
 
     @cached_property
     def seconds(self) -> float | None:
-        """Seconds that the provider asked us to wait: by a header, else in its words, else until a limit is reset."""
+        """The delay requested by a header or the message, otherwise the time until a limit resets."""
         if self.refused is not None and self.refused.retry_after is not None:
             return self.refused.retry_after
         for headers in () if self.refused is not None else self._headers:
@@ -131,7 +130,7 @@ class Failure:
 
 
 def words_in(body: object, deep: int = 0) -> str:
-    """The words in an error's body, in the shapes that servers give it; the innermost of errors in errors."""
+    """The message in an error body in any known format; the innermost if errors are nested."""
     if deep > _DEEPEST:
         return ""
     match body:
@@ -160,7 +159,7 @@ def words_in(body: object, deep: int = 0) -> str:
 
 
 def codes_in(body: object, deep: int = 0) -> Iterator[str]:
-    """What a server calls its error, beside the words, each on a line of its own."""
+    """Error codes in a body, without the message."""
     if isinstance(body, str):
         body = _as_json(body)
     if isinstance(body, list) and len(body) == 1:
@@ -185,7 +184,7 @@ def codes_in(body: object, deep: int = 0) -> Iterator[str]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what caused it, the errors of a group included, each once."""
+    """The error and its causes, including members of groups, without duplicates."""
     left, seen = [error], set[int]()
     while left:
         error = left.pop(0)
@@ -205,7 +204,7 @@ def _status(error: BaseException) -> int:
 
 
 def _repeated(body: object) -> Mapping[str, str]:
-    """OpenRouter repeats the headers of its limits in the body."""
+    """Rate limit headers that OpenRouter repeats in the body."""
     match body:
         case {"error": {"metadata": {"headers": dict() as headers}}}:
             return lowered(headers)
@@ -213,7 +212,7 @@ def _repeated(body: object) -> Mapping[str, str]:
 
 
 def _as_json(words: str) -> Any:
-    """The object or the list that the words are, None for anything else."""
+    """Parses an object or a list of objects; returns None for other text."""
     if not words.lstrip().startswith(("{", "[{")):
         return None
     try:
@@ -223,13 +222,13 @@ def _as_json(words: str) -> Any:
 
 
 def _unwrapped(words: str, deep: int) -> str:
-    """The words of the error that the words are (Gemini's SDKs and gateways nest them), else the same."""
+    """Unwraps an error nested as JSON text (Gemini's SDKs, gateways); otherwise returns `words`."""
     inner = _as_json(words)
     return (words_in(inner, deep + 1) if inner else "") or words
 
 
 def _part(part: object) -> str:
-    """One fault of several: what is wrong, and where (as FastAPI and pydantic say it)."""
+    """One validation error with its location, in FastAPI's and pydantic's format."""
     match part:
         case {"msg": str(words), "loc": [*place]}:
             return f"{'.'.join(map(str, place))}: {words}"

@@ -1,7 +1,5 @@
-"""HTTP clients whose answers are checked on their way: one for direct requests, and those that litellm sends through.
-
-Each sends through `Watched` transports, by way of the proxies that the environment names.
-"""
+"""HTTP clients with `Watched` transports and the environment's proxies, for direct requests and for
+litellm."""
 
 from __future__ import annotations
 
@@ -26,9 +24,9 @@ _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = Wea
 def watched_client(
     verify: LateContext | bool, *, cert: str | None = None, **options: Any
 ) -> httpx.AsyncClient:
-    """A client with any number of connections; `cert` is the file of a certificate of its own.
+    """A client without a connection limit; `cert` is the file of a client certificate.
 
-    Raises what httpx raises for a proxy that it cannot use.
+    Raises httpx errors for an invalid proxy.
     """
     read_in_blocks()
 
@@ -40,7 +38,7 @@ def watched_client(
 
 
 def _proxies() -> Iterator[tuple[str, str | None]]:
-    """Patterns of addresses as httpx takes them, each with its proxy; None for those that are reached without one."""
+    """httpx URL patterns with their proxies; None for hosts that bypass the proxy."""
     found = getproxies()
     around = [host.strip() for host in found.get("no", "").split(",") if host.strip()]
     if "*" in around:
@@ -53,7 +51,7 @@ def _proxies() -> Iterator[tuple[str, str | None]]:
 
 
 def _pattern(host: str) -> str:
-    """A host of NO_PROXY as a pattern: a name counts for all below it too."""
+    """The pattern for a NO_PROXY host; a name includes its subdomains."""
     if "://" in host:
         return host
     try:
@@ -64,8 +62,11 @@ def _pattern(host: str) -> str:
 
 
 def watch_litellm(litellm: Any) -> None:
-    """Have litellm send through watched transports: those of OpenAI's clients, which take a client of ours, are set
-    with each request by `use_client_of_loop`; all others are kept in its cache when they are made."""
+    """Installs watched transports in litellm.
+
+    OpenAI clients accept a client per request, set by `use_client_of_loop`; others are replaced when
+    litellm caches them.
+    """
     from litellm.caching.llm_caching_handler import LLMClientCache
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
@@ -86,7 +87,7 @@ def watch_litellm(litellm: Any) -> None:
 
 
 def use_client_of_loop(litellm: Any) -> None:
-    """Connections belong to the loop on which they were opened."""
+    """Sets a client for the running loop, because connections cannot be shared between loops."""
     loop = asyncio.get_running_loop()
     if loop not in _of_loops:
         _of_loops[loop] = watched_client(verification())

@@ -1,4 +1,4 @@
-"""Chunks of one text as one: of what came at once, and of what comes within a moment."""
+"""Merges consecutive chunks of the same text, received together or within a short interval."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from tui_agent.model.client import CallChunk, Chunk, ReasoningChunk, TextChunk
 from tui_agent.processes.serve import Send
 
-#: Pieces of one text that come within so many seconds go out as one.
+#: Interval for merging chunks.
 JOINED_SECONDS = 0.02
 _GROWING = (TextChunk, ReasoningChunk, CallChunk)
 
 
 class JoinedChunks:
-    """Sends chunks on: the first at once, what then comes of the same text in a moment as one."""
+    """Sends the first chunk immediately and merges its successors within `JOINED_SECONDS`."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -40,7 +40,7 @@ class JoinedChunks:
         self._timer = loop.call_later(wait, self._in_time)
 
     async def flush(self) -> None:
-        """Send what is held."""
+        """Sends the pending chunk."""
         if self._timer is not None:
             self._timer.cancel()
         held, self._held = self._held, None
@@ -53,7 +53,7 @@ class JoinedChunks:
 
 
 def joined(held: Chunk, chunk: Chunk) -> Chunk | None:
-    """Both as one chunk, where the second continues the text of the first."""
+    """The merged chunk, or None if `chunk` does not continue the text of `held`."""
     match held, chunk:
         case (TextChunk(one), TextChunk(other)):
             return TextChunk(one + other)
@@ -65,7 +65,7 @@ def joined(held: Chunk, chunk: Chunk) -> Chunk | None:
 
 
 def merged(chunks: Iterable[Chunk]) -> list[Chunk]:
-    """The same with each chunk that continues the text of the one before it joined to that."""
+    """Merges each chunk with its predecessor if possible."""
     made: list[Chunk] = []
     for chunk in chunks:
         one = joined(made[-1], chunk) if made else None

@@ -1,4 +1,8 @@
-"""Keys of providers in the system's keyring, where the package `keyring` is installed. They are in no file of ours."""
+"""Provider keys in the system keyring, if the package `keyring` is installed. Keys are never written to our
+files.
+
+The functions block; call them on a thread.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,18 @@ SERVICE = "tui-agent"
 
 
 def available() -> bool:
-    """Whether the package is installed; it is not imported here."""
+    """Whether the package is installed, without importing it."""
     return find_spec("keyring") is not None
 
 
 def store(name: str, key: str) -> bool:
-    """Keep a key under the name of its variable; False where the system does not take it. For a thread."""
+    """Stores a key under its variable's name. False if the keyring fails."""
     return _done("set_password", SERVICE, name, key) is not _FAILED
 
 
 def stored(model: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """The key of a model's provider that was kept, by the name of its variable; nothing where the environment has
-    one, or none was kept. For a thread."""
+    """The stored key of a model's provider by variable name; empty if the environment has one or none is
+    stored."""
     provider = provider_of(model)
     if provider is None or any(map(environment.get, provider.keys)) or not available():
         return {}
@@ -35,13 +39,12 @@ def stored(model: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def read(name: str) -> str:
-    """What is kept under a name; "" if there is nothing, or the system does not give it. For a thread."""
+    """The value stored under a name; "" if missing or inaccessible."""
     found = _done("get_password", SERVICE, name) if available() else ""
     return found if isinstance(found, str) else ""
 
 
 def delete(name: str) -> None:
-    """Keep nothing under a name any more. For a thread."""
     _done("delete_password", SERVICE, name)
 
 
@@ -49,7 +52,8 @@ _FAILED = object()
 
 
 def _done(call: str, *arguments: str) -> Any:
-    """What a call of the package gives; `_FAILED` where it fails: there are many backends, each with its errors."""
+    """Calls a function of the package. Returns `_FAILED` on any error, because backends raise arbitrary
+    exceptions."""
     try:
         return getattr(import_module("keyring"), call)(*arguments)
     except Exception:

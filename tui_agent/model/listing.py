@@ -1,4 +1,4 @@
-"""Lists of models as providers give them, read and bounded, and kept in the cache folder for a day.
+"""Providers' model listings: parsing, limits, and a cache on disk.
 
 https://platform.openai.com/docs/api-reference/models/list, https://docs.anthropic.com/en/api/models-list,
 https://ai.google.dev/api/models, https://openrouter.ai/docs/api-reference/list-available-models
@@ -25,11 +25,11 @@ from tui_agent.settings.folders import user_folders
 
 _log = logging.getLogger(__name__)
 KEPT_SECONDS = 86_400.0
-#: In place of a key: the list of an account is kept under this, because the tokens of a login change.
+#: Cache key of an account's listing, because login tokens change.
 LOGIN = "login"
-#: Bounds of a list: more entries are left out, a longer name is, and a file of more bytes is not read.
+#: Limits: number of entries, characters of a name, bytes of a file.
 MOST_MODELS, LONGEST_NAME, MOST_BYTES = 5_000, 200, 16_000_000
-#: Names of models that do not hold a conversation in text.
+#: Names of models that are not for text chat.
 _NO_CHAT = re.compile(
     r"embed|image|dall-e|\btts|whisper|transcri|audio|realtime|moderation|rerank|guard|\bsora|\bveo|imagen|lyria"
     r"|\bocr|speech|robotics|computer-use|deep-research|search-(?:api|preview)|babbage|davinci|\baqa\b|\blive\b"
@@ -39,7 +39,7 @@ _NO_CHAT = re.compile(
 
 
 class ListedModel(Struct, frozen=True, array_like=True):
-    """A model of a list. `created` is in seconds since 1970, 0 if the list does not say it."""
+    """An entry. `created` is a Unix time in seconds, 0 if unknown."""
 
     name: str
     known: KnownModel
@@ -47,7 +47,7 @@ class ListedModel(Struct, frozen=True, array_like=True):
 
 
 class Listing(Struct, frozen=True):
-    """A provider's models, and the time of the request in seconds since 1970, 0 if there was none."""
+    """A provider's models and the Unix time of the request, 0 if there was none."""
 
     at: float = 0.0
     models: tuple[ListedModel, ...] = ()
@@ -58,7 +58,7 @@ class Listing(Struct, frozen=True):
 
 
 class ListAnswer(Struct, frozen=True):
-    """The newest list that there is, and why the provider gave no newer one ("" if it did)."""
+    """The newest available listing, and the error of a failed update."""
 
     listing: Listing = Listing()
     error: str = ""
@@ -66,20 +66,20 @@ class ListAnswer(Struct, frozen=True):
 
 @runtime_checkable
 class ListsModels(Protocol):
-    """A model whose providers can be asked what they offer."""
+    """A model that can list its providers' models."""
 
     async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
-        """The list of a provider: the kept one for a day, unless it is asked `again`."""
+        """A provider's listing, cached for a day; `again` forces an update."""
         ...
 
 
 def is_chat(name: str) -> bool:
-    """Whether a model holds conversations, by its name."""
+    """Whether a model is for text chat, by its name."""
     return _NO_CHAT.search(name) is None
 
 
 def models_in(form: ListingForm, answer: Any) -> tuple[ListedModel, ...]:
-    """The chat models of an answer. Raises `ValueError` if it is not a list of models."""
+    """The chat models of a response. Raises `ValueError` if it is not a listing."""
     entries = answer.get("models" if form == "gemini" else "data") if isinstance(answer, dict) else answer
     if not isinstance(entries, list):
         raise ValueError("the answer is not a list of models")
@@ -94,7 +94,7 @@ def models_in(form: ListingForm, answer: Any) -> tuple[ListedModel, ...]:
 
 
 def _is_name(name: str) -> bool:
-    """Whether a name is of printable letters (no control characters, no change of direction) and not too long."""
+    """Rejects control and bidirectional characters, spaces and overlong names."""
     return 0 < len(name) <= LONGEST_NAME and name.isprintable() and " " not in name
 
 
@@ -156,7 +156,7 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _first(entry: dict[str, Any], *names: str) -> int:
-    """The first of these fields that is a number of tokens."""
+    """The first field with a valid token count, or 0."""
     found = (entry.get(name) for name in names)
     return next(
         (it for it in found if isinstance(it, int) and not isinstance(it, bool) and 0 < it < 10**10), 0
@@ -164,7 +164,7 @@ def _first(entry: dict[str, Any], *names: str) -> int:
 
 
 def _able(supports: dict[str, Any], *names: str) -> bool:
-    """Whether one of these is true, or an object that says so."""
+    """Whether one of the fields is true or has `supported: true`."""
     values = (supports.get(name) for name in names)
     return any(it is True or _dict(it).get("supported") is True for it in values)
 
@@ -180,7 +180,7 @@ def _created(entry: dict[str, Any]) -> int:
 
 
 def _day(value: Any) -> str:
-    """The day of a date, as `2026-12-01`; "" for anything else."""
+    """The date as `2026-12-01`; "" if invalid."""
     try:
         return datetime.fromisoformat(value).date().isoformat() if isinstance(value, str) else ""
     except ValueError:
@@ -188,25 +188,25 @@ def _day(value: Any) -> str:
 
 
 def _path(route: Route) -> Path:
-    """The file of a list: each address and key has its own, and the key cannot be read from its name."""
+    """The cache file for an address and key. The hash conceals the key."""
     key = hashlib.sha256(route.key.encode()).hexdigest()
     digest = hashlib.sha256(f"{route.address}\0{key}".encode()).hexdigest()[:32]
     return user_folders().cache / f"models-{digest}.json"
 
 
 def kept(route: Route) -> Listing:
-    """The list that is in the cache folder, of whatever age; an empty one if there is none. For a thread."""
+    """The cached listing of any age; empty if there is none. Blocks."""
     try:
         path = _path(route)
         if path.stat().st_size > 2 * MOST_BYTES:
             return Listing()
         return msgspec.json.decode(path.read_bytes(), type=Listing)
     except (OSError, msgspec.MsgspecError):
-        return Listing()  # none yet, or one of another version
+        return Listing()  # missing or from another version
 
 
 def keep(route: Route, listing: Listing) -> None:
-    """Put a list into the cache folder, with the rights 0600. For a thread."""
+    """Caches a listing with mode 0600. Blocks."""
     try:
         write_private(_path(route), msgspec.json.encode(listing), sync=False)
     except OSError:

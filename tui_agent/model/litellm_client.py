@@ -1,4 +1,4 @@
-"""Requests through litellm, in the model's child only."""
+"""Requests through litellm. Runs in the model child only."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from tui_agent.model.wires.conversation import Said, cache_marks, conversation
 from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)
-#: Providers that keep what they have seen only where the request marks it.
+#: Providers that cache prompts only at explicit marks.
 _MARKED = ("anthropic", "bedrock", "bedrock_converse", "vertex_ai-anthropic_models", "databricks")
-#: Ours ends a wait first, so that litellm's own limit is never what a person hears of.
+#: Added to litellm's limit, so that our own time-out expires first.
 _LITELLM_MARGIN_SECONDS = 30.0
-#: What was logged as unknown: a model and what of it.
+#: Missing entries already logged: model and property.
 _logged: Final[set[tuple[str, str]]] = set()
 
 
 @cache
 def litellm() -> ModuleType:
-    """litellm, made quiet: prices from its own table, no telemetry, no callbacks, no `.env`, no retries."""
+    """Imports and configures litellm: local price table, no telemetry, callbacks, `.env` or retries."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    os.environ["LITELLM_MODE"] = "PRODUCTION"  # else it reads a .env file, which may be anybody's
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # avoids reading a .env file, which may be untrusted
     import litellm
 
     litellm.telemetry = False
@@ -51,16 +51,16 @@ def litellm() -> ModuleType:
     litellm.num_retries = 0
     litellm.callbacks = []
     litellm.disable_streaming_logging = True
-    # aiohttp drops what has come, and was not read yet, when the connection breaks; httpx hands it over first.
+    # When a connection breaks, aiohttp discards unread data; httpx delivers it first.
     litellm.disable_aiohttp_transport = True
     litellm.disable_hf_tokenizer_download = True
-    # It would end an answer that says one thing a hundred times: a row of zeros, a table of dashes.
+    # Its limit would end replies with a hundred equal chunks, such as a row of zeros or dashes.
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
     watch_litellm(litellm)
     return litellm
 
 
-#: Providers whose requests go to an address that is given, and ask nobody else before.
+#: Providers that send requests only to the given address.
 _PLAIN = frozenset(
     (
         "openai",
@@ -79,7 +79,7 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 def warm(model: str) -> None:
-    """Import what a first completion would import, some 500 modules more: it is sent where nobody listens."""
+    """Imports about 500 modules needed by the first completion, by sending one to a closed port."""
     proxied = any(os.environ.get(name) or os.environ.get(name.lower()) for name in _PROXIES)
     if model.partition("/")[0] in _PLAIN and not proxied:
         asyncio.run(_fail(model))
@@ -99,12 +99,12 @@ async def _fail(model: str) -> None:
                 max_retries=0,
                 **_plain_tools(),
             )
-        except Exception as error:  # as it should: litellm raises plain exceptions, too
+        except Exception as error:  # expected; litellm also raises plain exceptions
             _log.debug("warm: %s", type(error).__name__)
 
 
 def refuse_login(model: str) -> None:
-    """Raises `RequestRejected` for a model for which litellm would begin a login of its own, whatever it is asked."""
+    """Raises `RequestRejected` for models for which litellm starts its own login on any call."""
     service = service_of(model.lower())
     if service is not None and by_login(model):
         raise RequestRejected(
@@ -114,7 +114,7 @@ def refuse_login(model: str) -> None:
 
 
 class LitellmTransport:
-    """Carries requests to every provider that litellm serves."""
+    """Sends requests to providers supported by litellm."""
 
     async def abilities(self, model: str) -> Abilities:
         refuse_login(model)
@@ -140,7 +140,7 @@ class LitellmTransport:
         if rules.body:
             options["extra_body"] = rules.body
         if request.options:
-            # litellm speaks Ollama's own API to it, and knows its options by name
+            # litellm uses Ollama's native API and knows its options by name
             options |= request.options if provider.startswith("ollama") else {"extra_body": request.options}
         use_client_of_loop(litellm())
         try:
@@ -154,7 +154,7 @@ class LitellmTransport:
                 max_retries=0,
                 **options,
             )
-        except Exception as error:  # litellm raises plain exceptions, too
+        except Exception as error:  # litellm also raises plain exceptions
             if missing := _without_module(request.model, error):
                 raise missing from error
             raise
@@ -165,25 +165,23 @@ class LitellmTransport:
             return usage.cost
         try:
             return await asyncio.to_thread(_cost, model, usage)
-        except (
-            Exception
-        ) as error:  # litellm raises plain exceptions here: whatever it is, the price is unknown
+        except Exception as error:  # litellm also raises plain exceptions; the price is unknown
             _unknown(model, "price", error)
             return None
 
 
 def _served(model: str) -> tuple[str, Rules, Origin]:
-    """The provider by litellm's name, the rules for the model, and the origin of its replies."""
+    """litellm's provider name, the rules for the model, and the origin of its replies."""
     try:
         name, provider = litellm().get_llm_provider(model)[:2]
-    except Exception as error:  # litellm raises plain exceptions here; the request itself says what is wrong
+    except Exception as error:  # litellm also raises plain exceptions; the request reports the error
         _unknown(model, "provider", error)
         provider, _, name = model.rpartition("/")
     return provider, rules_of(provider, name), Origin("litellm", provider, family_of(provider, name))
 
 
 def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[str, Any]]:
-    """The messages in the shape of the OpenAI chat API, with the fields that litellm knows for thinking."""
+    """The messages in OpenAI chat format, with litellm's fields for thinking."""
     known = abilities(request.model)
     marked = known.cache_marks or rules.cache == "marks"
     marks = cache_marks(request.messages) if marked else frozenset()
@@ -200,7 +198,8 @@ def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[
             message["tool_call_id"] = full.get(message["tool_call_id"], message["tool_call_id"])
         if message["role"] == "assistant":
             blocks = [block for part in next(said).thinking for block in reader.items(part.native)]
-            # litellm puts all thinking first, and what it sends before is not ours to compare
+            # litellm moves all thinking to the front, and its final request cannot be compared with the
+            # original
             if blocks and not rules.thinking_bound:
                 message["thinking_blocks"] = blocks
             for call in message.get("tool_calls") or ():
@@ -209,7 +208,7 @@ def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[
 
 
 def _without_module(model: str, error: Exception) -> ModelError | None:
-    """A sentence about a package that one of litellm's routes needs; None if none is missing."""
+    """An error naming the package required by a litellm route; None if none is missing."""
     found = _MODULE.search(str(error))
     if found is None:
         return None
@@ -249,7 +248,7 @@ def _cost(model: str, usage: UsageChunk) -> float:
 
 
 class LitellmStream:
-    """The chunks of a reply that comes through litellm."""
+    """The chunks of a reply through litellm."""
 
     def __init__(self, pieces: Any, origin: Origin) -> None:
         self.reader: ReplyReader = LitellmReader(pieces)
@@ -267,19 +266,19 @@ class LitellmStream:
             await close()
 
 
-#: What litellm puts between the id of a call and the signature that Gemini wants back.
+#: litellm's separator between a call id and the signature required by Gemini.
 _SIGNATURE = "__thought__"
 
 
 class LitellmReader(ReplyReader):
-    """Reads litellm's `ModelResponseStream`s. `pieces` is where they come from."""
+    """Reads litellm's `ModelResponseStream` events; `pieces` is their source."""
 
     def __init__(self, pieces: Any = None) -> None:
         super().__init__()
         self._pieces = pieces
         self._blocks: list[dict[str, Any]] = []
         self._unsigned = False
-        #: Whether thinking has followed text or calls: litellm cannot send that back in its place.
+        #: Whether thinking followed text or calls; litellm cannot return it in that order.
         self._interleaved = False
 
     def read(self, event: Any) -> list[Chunk]:
@@ -296,7 +295,7 @@ class LitellmReader(ReplyReader):
                 chunks += self._call(call)
         if usage := getattr(event, "usage", None):
             self.usage = _counted(usage)
-        # litellm says "stop" for a stream that was cut off, too: only the provider's own word counts
+        # litellm also reports "stop" for truncated streams; only the provider's own reason counts
         word = getattr(self._pieces, "received_finish_reason", None)
         word = word or getattr(self._pieces, "intermittent_finish_reason", None)
         if word:
@@ -304,7 +303,7 @@ class LitellmReader(ReplyReader):
         return chunks
 
     def end(self, word: str) -> None:
-        """Take the provider's word for its reason."""
+        """Records the provider's end reason."""
         self.failure = word if word in chat.FAILURES else ""
         self.reason = None if self.failure else chat.REASONS.get(word, "stop")
 
@@ -317,7 +316,8 @@ class LitellmReader(ReplyReader):
         return chunks
 
     def _keep_block(self, block: dict[str, Any]) -> None:
-        """Blocks of thought come in pieces; a signature, or another kind of block, ends one."""
+        """Concatenates the pieces of a thinking block, which ends with a signature or a block of another
+        type."""
         size = len(block.get("signature") or "") + len(block.get("data") or "")
         if block.get("type") != "thinking":
             self._blocks.append(block)
@@ -360,20 +360,18 @@ def _plain_tools() -> dict[str, bool]:
 
 
 def abilities(model: str) -> Abilities:
-    """What litellm's own table says of a model."""
+    """A model's entry in litellm's table."""
     try:
         info = litellm().get_model_info(model)
         provider = str(info.get("litellm_provider") or "")
-    except (
-        Exception
-    ) as error:  # litellm raises plain exceptions here: whatever it is, the model is unknown to it
+    except Exception as error:  # litellm also raises plain exceptions; the model is unknown
         _unknown(model, "abilities", error)
         return Abilities(model)
     return Abilities(
         model=model,
         window=info.get("max_input_tokens") or info.get("max_tokens") or 0,
         tools=bool(info.get("supports_function_calling")),
-        # litellm asks Claude for a schema by a field that is no longer accepted everywhere
+        # litellm requests Claude schemas with a field that some endpoints reject
         schema=bool(info.get("supports_response_schema"))
         and "claude" not in model.lower()
         and rules_of(provider, model).schema,
@@ -389,7 +387,7 @@ def _prices(given: float | None, made: float | None) -> tuple[float, float] | No
 
 
 def _unknown(model: str, what: str, error: Exception) -> None:
-    """Log that litellm does not know something of a model, once."""
+    """Logs missing information about a model, once."""
     if (model, what) not in _logged:
         _logged.add((model, what))
         _log.info("litellm does not know the %s of %s", what, model, exc_info=error)
