@@ -1,4 +1,4 @@
-"""Bundles: with a changed file come the files that it imports and its tests."""
+"""Bundles: a changed file is loaded together with its imports and its tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ MOST_SOURCES = 50
 
 
 async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedFiles:
-    """What belongs to the files that were changed since the last request and is not in view, within its limits."""
+    """Companions of the files changed since the last request that are not in view, within the bundle
+    limits."""
     settings, changed = context.settings.bundling, context.state().conversation.unbundled
     found = LoadedFiles()
     if not (settings.enabled and settings.max_files and changed):
@@ -42,7 +43,7 @@ async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedF
         except Undecided as error:
             await emit(e.NoticeGiven("warning", str(error)))
         except TuiAgentError:
-            continue  # a bundle is an offer, not a promise
+            continue  # A bundle is optional.
         else:
             if await _is_wanted(context, file, files):
                 found = found.plus(await admit(context, file, emit))
@@ -50,7 +51,7 @@ async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedF
 
 
 async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, str]:
-    """Paths, tests first, then imports by their distance, each with the sentence why."""
+    """Returns paths with their reasons, tests first, then imports by distance."""
     settings = context.settings.bundling
     found: dict[str, str] = {}
     if settings.tests:
@@ -68,7 +69,7 @@ async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, 
 async def _imports_of(
     context: TurnContext, places: Places, sources: Sequence[str], seen: set[str], found: dict[str, str]
 ) -> list[str]:
-    """One level further: what `sources` import goes into `found`; the files to look into next."""
+    """Adds the direct imports of `sources` to `found` and returns the files for the next level."""
     further: list[str] = []
     for path in sources:
         name = "tsx" if path.endswith(".tsx") else language(path)
@@ -85,7 +86,7 @@ async def _imports_of(
 
 
 async def _is_wanted(context: TurnContext, file: LoadedFile, held: Sequence[LoadedFile]) -> bool:
-    """Whether the model does not have this text yet, and there is room for it."""
+    """Whether the text is new to the model and fits."""
     entry = context.state().known.files.get(file.path)
     known = entry is not None and entry.written_known and entry.written == file.md5
     if known or context.state().conversation.files.get(file.path) == file.md5:
@@ -94,7 +95,7 @@ async def _is_wanted(context: TurnContext, file: LoadedFile, held: Sequence[Load
 
 
 def _source(context: TurnContext, path: str) -> str | None:
-    """The newest text: what is unsaved in the editor, else the disk."""
+    """The text of the unsaved buffer, or the file on disk."""
     buffer = context.state().buffers.get(path)
     if buffer is not None and buffer.unsaved:
         return buffer.text

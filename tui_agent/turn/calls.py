@@ -1,4 +1,4 @@
-"""The calls of a reply: each is permitted or not, done, and gets a result, in order."""
+"""Executes the calls of a reply in order, with permission checks, and produces their results."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import cut_off
 from tui_agent.turn.request import Answered
 
-#: More calls in one reply get an error.
+#: Maximum number of calls per reply; the remaining calls get an error.
 MOST_CALLS = 100
-#: Of a longer result so many characters are told, from its beginning and its end.
+#: Characters kept from the beginning and the end of a longer result.
 HEAD, TAIL = 40_000, 20_000
-#: So many characters of arguments and results are kept for the person.
+#: Maximum characters of arguments and results shown to the user.
 MOST_SHOWN = 4_000
 MOST_TOLD = 500
 PROPOSE = "propose_changes"
@@ -34,8 +34,8 @@ _log = logging.getLogger(__name__)
 
 
 async def run_calls(context: TurnContext, reply: Reply, emit: Emit, *, last: bool) -> tuple[Answered, ...]:
-    """Do what the reply calls for: what is for the person first, one after the other, then all that the model waits
-    for at once. In the `last` step of a turn what the model would wait for is not done."""
+    """Executes the reply's calls: sequential tools first, by `place`, then all others concurrently. In the
+    `last` step of a turn, calls whose results the model would need are skipped."""
     await _tell_faults(reply, emit)
     calls = _calls(context, reply)
     tools = {tool.name: tool for tool in context.tools}
@@ -60,7 +60,7 @@ async def run_calls(context: TurnContext, reply: Reply, emit: Emit, *, last: boo
 
 
 async def decided_meanwhile(context: TurnContext, emit: Emit) -> LoadedFiles:
-    """The files that the person has asked for in the plan while the request was out."""
+    """Files the user added to the plan during the request."""
     carried = carried_over(context)
     if not carried:
         return LoadedFiles()
@@ -71,7 +71,8 @@ async def decided_meanwhile(context: TurnContext, emit: Emit) -> LoadedFiles:
 
 
 def _calls(context: TurnContext, reply: Reply) -> list[Invocation]:
-    """The provider's calls, then what the reply has beside them: the lists of a structured reply, changes in prose."""
+    """The provider's calls, then calls for the other entries of the reply: lists of a structured reply,
+    changes in prose."""
     todos = tuple(todo.text for todo in reply.todos or ())
     calls = _with_joined_changes([call_of(found, todos) for found in reply.calls], reply)
     named = {call.name for call in calls if call.entries}
@@ -87,7 +88,7 @@ def _calls(context: TurnContext, reply: Reply) -> list[Invocation]:
 
 
 def _with_joined_changes(calls: Sequence[Invocation], reply: Reply) -> list[Invocation]:
-    """What several calls do to one file is one change, which the first of them proposes."""
+    """Joins several calls' changes of one file into one change, proposed by the first of these calls."""
     left = list(reply.entries("fileChanges"))
     found: list[Invocation] = []
     for call in calls:
@@ -108,7 +109,7 @@ def _faulty(call: Invocation) -> bool:
 
 
 def _waits(tool: Tool | None, call: Invocation, result: ToolResult | None) -> bool:
-    """Whether the model goes on when it has the result: it asked for something, or has to put something right."""
+    """Whether the turn continues with the result: the tool answers, or the model has to correct the call."""
     if tool is None or tool.answers:
         return True
     return call.is_wire and (bool(call.fault) or (result is not None and result.denied))
@@ -117,7 +118,7 @@ def _waits(tool: Tool | None, call: Invocation, result: ToolResult | None) -> bo
 async def _at_once(
     context: TurnContext, tools: dict[str, Tool], calls: Sequence[Invocation], emit: Emit
 ) -> list[ToolResult]:
-    """The results of the calls, in order; where one cannot go on, none goes on."""
+    """Returns the results in call order. An exception cancels all of them."""
     tasks = [
         asyncio.create_task(_answer_or_refuse(context, tools.get(call.name), call, number, emit))
         for number, call in enumerate(calls)
@@ -141,7 +142,7 @@ async def _answer_or_refuse(
 
 
 async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult:
-    """The result of a call, told. Whatever goes wrong with it is its result: no tool ends a turn."""
+    """Runs and records one call. Every failure becomes the result; no tool ends a turn."""
     refused = await permitted(context, tool, call, emit)
     if refused is not None:
         return await _told(tool, call, refused, 0.0, emit)
@@ -161,14 +162,14 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
 
 
 def _with_faults(call: Invocation, result: ToolResult) -> ToolResult:
-    """With what could not be read of the call; its text no longer than a model can use."""
+    """Adds the call's parse faults and bounds the length of the text."""
     faults = [call.fault] if call.fault else [f"Not read: {fault}" for fault in call.faults]
     text = "\n".join([*faults, *([result.text] if result.text else [])])
     return replace(result, text=bounded(text), ok=result.ok and not faults)
 
 
 def bounded(text: str) -> str:
-    """The beginning and the end of a long text, and how much is left out between them."""
+    """The beginning and the end of a long text, with the number of omitted characters between them."""
     if len(text) <= HEAD + TAIL:
         return text
     left_out = len(text) - HEAD - TAIL
@@ -196,7 +197,7 @@ async def _told(
 
 
 async def _tell_faults(reply: Reply, emit: Emit) -> None:
-    """Tell the person what of the reply could not be read."""
+    """Notifies the user about unreadable parts of the reply."""
     if reply.cut:
         await emit(e.NoticeGiven("warning", _cut_notice(reply)))
     for call in reply.calls:

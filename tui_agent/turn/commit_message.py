@@ -1,4 +1,4 @@
-"""A commit's message as the model would put it: a small request of its own, no part of the conversation."""
+"""Drafts a commit message in a separate request outside the conversation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST = 4_000
 
 
 async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
-    """The message. Only what it cost is told. Raises a `ModelError` when none came, and `LimitReached`."""
+    """Returns the message and emits only its usage. Raises `ModelError` and `LimitReached`."""
 
     async def emit_lasting(event: Event) -> None:
         if isinstance(event, Lasting):
@@ -38,7 +38,7 @@ async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
     await exchange(context, request, paid, answer, emit_lasting)
     if answer.cut:
         raise ModelError(cut_off(answer.why), "write the message yourself, or ask for it again")
-    # some models put a fence around it
+    # Some models wrap the message in a fence.
     text = answer.text[:_LONGEST]
     lines = text.strip().split("\n")
     if len(lines) > 1 and lines[0].startswith("```") and lines[-1].startswith("```"):

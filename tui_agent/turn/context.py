@@ -1,4 +1,4 @@
-"""What a turn works with: what its tools do, and how the model is spoken to."""
+"""The dependencies of a turn, for its tools and its requests."""
 
 from __future__ import annotations
 
@@ -22,30 +22,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnContext(ToolContext):
-    """The collaborators of a turn. `texts` are instruction files by what the disk last said of them, `sent` the
-    messages that went out; `user_folder` is where the person's own instructions lie."""
+    """The collaborators of a turn.
+
+    `texts` caches instruction files, `sent` the sent messages. `user_folder` holds the user's own
+    instructions.
+    """
 
     prompt_words: dict[str, Any]
     reply_schema: dict[str, Any]
     start_folder: str
-    #: What the prompt that this turn belongs to may still ask for.
+    #: The remaining requests of the prompt this turn belongs to.
     requests: Allowance = field(default_factory=Allowance)
     texts: Texts = field(default_factory=Texts)
     sent: ConversationCache = field(default_factory=ConversationCache)
     user_folder: Path | None = None
-    #: The planner's words and the shape of its answer; without words the built-in planner plans.
+    #: The planner's prompt and the schema of its response. An empty prompt selects the built-in planner.
     planning_words: dict[str, Any] = field(default_factory=dict)
     planning_schema: dict[str, Any] = field(default_factory=dict)
-    #: Where files are uploaded; None where they go out as text.
+    #: Uploaded files; None sends files as text.
     provider_files: ProviderFiles | None = None
 
-    #: Runs the checks on what is proposed, after the model was asked so many times again for what they found; None
-    #: where there are no checks.
+    #: Runs the checks on the proposed changes; the argument is the number of earlier repair requests. None if
+    #: no checks are configured.
     run_checks: Callable[[int], Awaitable[tuple[CheckResult, ...]]] | None = None
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools that are not switched off; few where the model's window is small."""
+        """The enabled tools; a subset if the model's window is small."""
         from tui_agent.tools.registry import switched_on
 
         return switched_on(self.settings.tools.off, few=self.state().model.small)
@@ -56,7 +59,7 @@ class TurnContext(ToolContext):
 
     @property
     def schema(self) -> Schema:
-        """The shape of a structured reply, with the lists of the tools."""
+        """The schema of a structured reply, including the lists of the tools."""
         from tui_agent.tools.registry import reply_schema
 
         return reply_schema(self.reply_schema, self.tools)

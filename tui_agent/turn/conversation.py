@@ -1,6 +1,6 @@
-"""The conversation as sent: how it begins, and how older messages become one summary.
+"""The conversation as sent: its beginning, and the summary that replaces older messages.
 
-Where a summary fails, the newest messages are kept.
+If a summary fails, the newest messages are kept.
 """
 
 from __future__ import annotations
@@ -43,24 +43,25 @@ from tui_agent.turn.masking import masked
 from tui_agent.turn.memory import remembered
 
 Dialect = Literal["tools", "structured"]
-#: So begins the digest of what goes with a request to a model with a small window.
+#: Prefix of the head's digest for a model with a small window.
 SMALL = "small:"
-#: What an image in a message costs, in tokens: what the common models take for a large one.
+#: Estimated cost of an image, in tokens; the common models' cost of a large image.
 IMAGE_TOKENS = 1_600
-#: How much of a message the model that summarises gets to see, in characters.
+#: Maximum characters of one message in a summary request.
 MOST_OF_A_MESSAGE = 8000
 CHARACTERS_A_TOKEN = 3
-#: The share of the window that the messages to be summarised may fill.
+#: Share of the window available to the messages to summarise.
 SOURCE_SHARE = 0.6
-#: How much of the window a summary takes at the most, and the changes that are told beside it.
+#: Maximum shares of the window for a summary and for the pending changes beside it, and the window assumed if
+#: unknown, in tokens.
 SUMMARY_SHARE, PENDING_SHARE, UNKNOWN_WINDOW = 0.15, 0.1, 8_000
-#: A model that gave no summary so often in a row is not asked for one again.
+#: Consecutive failures after which a model is not asked for a summary again.
 MOST_FAILED_SUMMARIES = 2
 Why = Literal["first", "model", "files", "condensed", "edited"]
 
 
 class Head(Struct, frozen=True):
-    """What goes with every request beside the messages."""
+    """Parts of every request outside the messages."""
 
     tools: tuple[dict[str, Any], ...] = ()
     schema: dict[str, Any] | None = None
@@ -75,19 +76,19 @@ class Head(Struct, frozen=True):
 
 
 def needs_begin(state: State) -> bool:
-    """Whether the conversation begins again: the first request, another model or dialect, a schema that was refused."""
+    """Whether the conversation must restart: first request, another model or dialect, or a refused schema."""
     sent, model = state.conversation, state.model
     if not sent.messages or (sent.model, sent.protocol) != (model.name, model.protocol):
         return True
     if sent.head and model.small != sent.head.startswith(SMALL):
         return True
     head = sent.head.removeprefix(SMALL)
-    # the words of the schema are in the system prompt where nobody holds the model to it
+    # If the provider does not enforce the schema, the system prompt contains it.
     return model.protocol == "structured" and not model.takes_schema and head not in ("", Head().digest)
 
 
 def goes_on_as_it_is(state: State) -> bool:
-    """Whether the model takes the replies of the one before it with their calls and items: both are of one family."""
+    """Whether the model accepts its predecessor's calls and reply items: both belong to one family."""
     sent, model = state.conversation, state.model
     return sent.protocol == model.protocol and table.family(sent.model) == table.family(model.name)
 
@@ -106,7 +107,8 @@ async def begin(
     carried: Sequence[SentMessage] = (),
     working: Sequence[LoadedFile] = (),
 ) -> e.ConversationBegun:
-    """A conversation with a system prompt of now, the messages that go on in it, and the files that matter."""
+    """Returns the event of a new conversation: the current system prompt, `carried` messages and `working`
+    files."""
     state, head = context.state(), head_of(context)
     words = await masked(context, [await _system(context, contexts, working)])
     system, _ = await keep(context, words, [_sizes(contexts, working)])
@@ -120,14 +122,14 @@ async def begin(
         model=state.model.name,
         protocol=state.model.protocol,
         head=SMALL + head.digest if state.model.small else head.digest,
-        # a local server makes a grammar of the schema: the model does not read it
+        # A local server compiles the schema to a grammar; the model does not read it.
         head_tokens=counted.counts[0] if head.text and not (state.model.server and head.schema) else 0,
         open_calls=state.conversation.open_calls if why not in ("first", "model") else (),
     )
 
 
 class Sizes(Struct, frozen=True):
-    """How many characters of a message are files' contents, and instructions."""
+    """Characters of a message that are file contents and instructions."""
 
     files: int = 0
     instructions: int = 0
@@ -139,9 +141,9 @@ async def keep(
     sizes: Sequence[Sizes] = (),
     held: Sequence[str] = (),
 ) -> tuple[tuple[SentMessage, ...], bool]:
-    """Keep messages as they are sent, counted, and whether the count is exact; with the `sizes` of each, if known.
+    """Stores messages as sent and counts their tokens. Returns them and whether the count is exact.
 
-    `held` are their keys if their texts are held already.
+    `held` are the keys of texts that are already stored.
     """
     counted = await context.model.count(
         context.state().model.name, [_countable(message) for message in messages]
@@ -170,7 +172,7 @@ def _sent(message: Message, blob: str, tokens: int, sizes: Sizes | None) -> Sent
 
 
 def _countable(message: Message) -> str:
-    """The text by which a message is counted: its words, its calls, and thinking that goes back."""
+    """The text for token counting: content, calls, and thinking that is sent back."""
     if message["role"] != "assistant":
         return text_of(message)
     words = []
@@ -221,7 +223,7 @@ def _sizes(contexts: Sequence[ContextFile], working: Sequence[LoadedFile]) -> Si
 
 
 def in_words(messages: Sequence[Message]) -> list[Message]:
-    """The talk so far for another model or dialect: the words stay, function calls become words."""
+    """Converts the messages for another model or dialect: function calls become text."""
     carried: list[Message] = []
     for message in messages:
         match message["role"]:
@@ -247,13 +249,13 @@ async def condense(
     again: bool = False,
     most_kept: int = sys.maxsize,
 ) -> bool:
-    """The conversation begins again with a summary of what is older and the newest messages as they were; False where
-    a summary was asked for and none came.
+    """Restarts the conversation with a summary of older messages followed by the newest messages unchanged.
+    Returns False if a requested summary failed.
 
-    Those may have `room` tokens, and no more than `KEPT_SHARE` of the window; the last exchange is kept at any size.
-    With `all_of_them` no message is kept, but for one whose calls still wait for their results. Without `summarise`
-    none is asked for. If none comes, the newest messages are kept: `keep_on_failure` of them, or all if that was done
-    before (`again`), in both cases no more than have `most_kept` tokens.
+    The kept messages have at most `room` tokens and at most `KEPT_SHARE` of the window; the last exchange
+    is kept at any size. `all_of_them` keeps no message except one whose calls are unanswered. Without a
+    summary, `keep_on_failure` of the newest messages are kept, or all of them if that was done before
+    (`again`), with at most `most_kept` tokens.
     """
     state = context.state()
     sent = state.conversation.messages[1:]
@@ -267,7 +269,7 @@ async def condense(
     if not start or (all_of_them and all(message.kind == "summary" for message in sent[:start])):
         return True
     failed = context.sent.no_summary
-    asks = summarise and not state.model.small  # whose summary would fill its own window
+    asks = summarise and not state.model.small  # Its summary would fill its own window.
     asks = asks and failed.get(state.model.name, 0) < MOST_FAILED_SUMMARIES
     words = await _summarise(context, messages[:start], shares, emit) if asks else ""
     if asks:
@@ -276,7 +278,7 @@ async def condense(
         await emit(e.SummaryMade(context.turn, words))
         text = f"{SUMMARY}\n\n{inert(words)}"
     else:
-        first = int(sent[0].kind == "summary")  # an earlier summary goes together with more messages
+        first = int(sent[0].kind == "summary")  # An earlier summary is merged with further messages.
         start = 0 if again else first + budget.newest_share(messages[first:], shares.keep_on_failure)
         start = budget.newest_within(messages, [message.tokens for message in sent], most_kept, start)
         if not start:
@@ -289,22 +291,22 @@ async def condense(
 
 
 async def edit_summary(context: TurnContext, text: str, emit: Emit) -> bool:
-    """Put the person's words in place of the summary; False where there is no summary."""
+    """Replaces the summary with the user's text. Returns False if there was no summary."""
     messages = context.state().conversation.messages
     if not any(message.kind == "summary" for message in messages):
         return False
     summary = await _summary_message(context, f"{SUMMARY}\n\n{inert(text)}")
     carried = [summary if message.kind == "summary" else message for message in messages[1:]]
-    # the texts in force go into the system prompt; what changed is told by the next turn
+    # The system prompt contains the current texts; the next turn reports changes.
     contexts = await instruct(context, (), unheard)
     await emit(await begin(context, contexts, "edited", carried))
     return True
 
 
 async def _summarise(context: TurnContext, messages: Sequence[Message], shares: Shares, emit: Emit) -> str:
-    """Ask the model for a summary; "" where none came."""
+    """Requests a summary; returns "" on failure."""
     model = context.state().model.name
-    # in words, the newest that there is room for
+    # The newest messages that fit, as text.
     room = int(shares.window * SOURCE_SHARE * CHARACTERS_A_TOKEN)
     parts = [f"[{message['role']}]\n{_words(emptied(message))}" for message in messages]
     while len(parts) > 1 and sum(map(len, parts)) > room:
@@ -341,7 +343,7 @@ def _words(message: Message) -> str:
 
 
 async def _summary_message(context: TurnContext, text: str) -> SentMessage:
-    """What is certain is beside the summary, from state and word for word: the request, todos, what is pending."""
+    """Adds exact facts from the state to the summary: the last request, todos and pending changes."""
     state = context.state()
     certain = remembered(state, context.turn)
     pending = await asyncio.to_thread(_pending, context, state)
@@ -354,7 +356,7 @@ async def _summary_message(context: TurnContext, text: str) -> SentMessage:
 
 
 async def within(context: TurnContext, text: str, most: int) -> str:
-    """A text of at most `most` tokens: what is longer loses its middle, and says so."""
+    """Shortens `text` to at most `most` tokens by omitting its middle."""
     found, room = text, len(text)
     while room > 0:
         tokens = (await context.model.count(context.state().model.name, [found])).counts[0]
@@ -366,7 +368,7 @@ async def within(context: TurnContext, text: str, most: int) -> str:
 
 
 async def shorten_summaries(context: TurnContext, most: int, emit: Emit) -> None:
-    """The conversation begins again with each message that stands for older ones cut to `most` tokens."""
+    """Restarts the conversation with each summary message cut to `most` tokens."""
     messages = context.state().conversation.messages[1:]
     kept = await asyncio.to_thread(context.sent.read, context.blobs, messages)
     carried = []
@@ -383,14 +385,14 @@ async def shorten_summaries(context: TurnContext, most: int, emit: Emit) -> None
 
 
 async def let_go(context: TurnContext, emit: Emit) -> None:
-    """The conversation begins again with nothing of what was said, calls that wait for their results among it."""
+    """Restarts the conversation without any messages, including unanswered calls."""
     contexts = await instruct(context, (), unheard)
     begun = await begin(context, contexts, "condensed")
     await emit(replace(begun, open_calls=()))
 
 
 def words_of(content: str) -> str:
-    """The summary alone, out of the message that holds it beside what is certain."""
+    """Extracts the summary from its message."""
     return restored(content.removeprefix(SUMMARY).partition(f"\n\n{memory.TITLE}")[0].strip())
 
 

@@ -1,4 +1,4 @@
-"""The conversation as it was sent, byte for byte: each message is kept under its hash and read once."""
+"""Cache of the sent messages by hash, byte for byte."""
 
 from __future__ import annotations
 
@@ -12,38 +12,37 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.model.client import Message
 from tui_agent.store.conversation import SentMessage
 
-#: Seconds after which providers forget a conversation that they keep for five minutes.
+#: Seconds of inactivity after which a provider's five-minute cache has likely expired.
 LONG_PAUSE = 270.0
 
 
 class Kept(Struct, frozen=True):
-    """A message and the JSON text that is sent for it."""
+    """A message and its JSON text as sent."""
 
     text: str
     message: Message
 
 
 class ConversationCache:
-    """Remembers the messages of one conversation. One thread at a time uses it."""
+    """Messages of one conversation. Not thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._kept: dict[str, Kept] = {}
         self._clock = clock
         self._sent = -LONG_PAUSE
-        #: How often in a row a model gave no summary, by its name.
+        #: Consecutive failed summaries by model name.
         self.no_summary: dict[str, int] = {}
 
     @property
     def paused(self) -> bool:
-        """Whether the last request of this process was so long ago that a provider has forgotten it."""
+        """Whether the provider's cache has likely expired since this process's last request."""
         return self._clock() - self._sent >= LONG_PAUSE
 
     def note_sent(self) -> None:
-        """A request goes out now."""
         self._sent = self._clock()
 
     def read(self, blobs: Blobs, messages: Sequence[SentMessage]) -> list[Kept]:
-        """The messages in order; the ones of other conversations are forgotten. Raises `FileError`."""
+        """The messages in order; evicts messages of other conversations. Raises `FileError`."""
         found = {
             message.blob: self._kept.get(message.blob) or _read(blobs, message.blob) for message in messages
         }
@@ -52,7 +51,7 @@ class ConversationCache:
 
 
 def shared_beginning(before: Sequence[str], now: Sequence[str]) -> float:
-    """The share of the bytes of `before` that `now` begins with; 0 where there was nothing before."""
+    """The share of `before` in bytes that is a prefix of `now`; 0 if `before` is empty."""
     total = sum(map(_bytes, before))
     if not total:
         return 0.0

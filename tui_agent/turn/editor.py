@@ -1,4 +1,4 @@
-"""The open buffers as the model's context wants them; what it sees by them alone becomes known, whole or in part."""
+"""Open buffers in the model's context. Their contents become known files, whole or as excerpts."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from tui_agent.turn.context import TurnContext
 
 
 async def see_open_files(context: TurnContext, taken: Collection[str], emit: Emit) -> tuple[OpenFile, ...]:
-    """What the editor shows, as far as it may be sent; what the registry does not have so becomes known.
+    """Returns the open files that may be sent and records unknown contents as known files.
 
-    `taken` are the paths of files that the request carries anyway.
+    `taken` are the paths the request already contains.
     """
     files = await _open_files_decided(context, emit)
     state = context.state()
@@ -38,7 +38,7 @@ async def see_open_files(context: TurnContext, taken: Collection[str], emit: Emi
         try:
             loaded = await load(context, file.path, "buffer")
         except TuiAgentError:
-            continue  # it went from the disk meanwhile; the editor says so
+            continue  # The file was deleted; the editor reports it.
         if loaded.text == file.text:
             entry = known_file(loaded, context.turn, before)
             entry = replace(entry, whole=entry.whole and editor.excerpt(file).whole)
@@ -47,7 +47,7 @@ async def see_open_files(context: TurnContext, taken: Collection[str], emit: Emi
 
 
 async def _open_files_decided(context: TurnContext, emit: Emit) -> list[OpenFile]:
-    """What the editor shows; about secrets in it the person is asked."""
+    """The open files, after asking the user about secrets in them."""
     while True:
         state = context.state()
         if not state.buffers.open:
@@ -64,7 +64,7 @@ async def _open_files_decided(context: TurnContext, emit: Emit) -> list[OpenFile
 
 
 def _adds(file: OpenFile, before: KnownFile | None) -> bool:
-    """An excerpt takes nothing away: what was seen whole stays so, and stale where it is."""
+    """An excerpt does not downgrade a file that was seen whole."""
     if before is None:
         return True
     whole = editor.excerpt(file).whole and not file.masked
@@ -74,9 +74,10 @@ def _adds(file: OpenFile, before: KnownFile | None) -> bool:
 def _open_files(
     gate: Gate, buffers: BuffersSlice, decisions: Decisions
 ) -> tuple[list[OpenFile], list[Undecided]]:
-    """Every open text file, with its cursor and what is selected, and what the person has yet to say. Blocking.
+    """Returns every open text file with its cursor and selection, and the secrets that need a decision.
+    Blocking.
 
-    Binary and huge ones have no text to show, and a file that is a secret by its names is not for the model.
+    Skips binary and oversized files and files with secret names.
     """
     found: list[OpenFile] = []
     undecided: list[Undecided] = []
@@ -89,7 +90,7 @@ def _open_files(
         except Undecided as error:
             undecided.append(error)
         except TuiAgentError:
-            continue  # the person said that it stays here
+            continue  # The user decided not to send it.
         else:
             found.append(_open_file(buffer, text, hits, buffer.path == buffers.active))
     return found, undecided
@@ -99,7 +100,7 @@ def _is_secret(gate: Gate, path: str) -> bool:
     try:
         return gate.place(path, "read").secret
     except TuiAgentError:
-        return is_secret(path)  # it is gone from the disk, or may not be read any more
+        return is_secret(path)  # The file was deleted or is unreadable.
 
 
 def _judged(buffer: Buffer) -> Judged:
@@ -125,14 +126,14 @@ def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> 
 
 
 def _hash(buffer: Buffer) -> str:
-    """The hash of the text as it would be saved; that of the disk while nothing is unsaved."""
+    """Hash of the encoded buffer, or of the file on disk if nothing is unsaved."""
     if not buffer.unsaved:
         return buffer.disk
     return md5(buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass"))
 
 
 def _selected(text: str, hits: Sequence[Hit], first: tuple[int, int], last: tuple[int, int]) -> str:
-    """What is selected, from one (line, column) to another, without the parts of secrets in it."""
+    """The selected text between two (line, column) positions, with secrets masked."""
     lines = text.splitlines(keepends=True)
     start, end = (sum(map(len, lines[:line])) + column for line, column in (first, last))
     within = [

@@ -1,6 +1,6 @@
-"""One exchange with a model: a request goes out within the limits, its answer comes in, its tokens are counted.
+"""One exchange with a model: limits, request, response stream, token usage.
 
-Where the model cannot be reached, the next of `models.fallbacks` answers.
+If the model is unreachable, the next of `models.fallbacks` is used.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from tui_agent.turn.context import TurnContext
 from tui_agent.turn.masking import masked_apart, tell
 from tui_agent.turn.model_choice import chosen, is_chosen
 
-#: An answer of more letters is not an answer: what comes after them is not read.
+#: Maximum characters of a response; the rest is not read.
 MOST_LETTERS = 4_000_000
-#: So many of them are read at once: about ten milliseconds.
+#: Characters processed at once: about 10 ms.
 MOST_AT_ONCE = 16_384
 
-#: What ended an answer that would not end itself.
+#: Reason for ending a repetitive response.
 REPEATED = "The answer repeated itself (limits.repeat)"
 
 
 class Answer:
-    """An answer as it comes: its words, and how it ended."""
+    """A streamed response and its end."""
 
     def __init__(self) -> None:
         self.letters = 0
@@ -57,18 +57,18 @@ class Answer:
 
     @property
     def cut(self) -> bool:
-        """Whether something else ended it than the model."""
+        """Whether the response ended early."""
         return self.end is None or self.end.reason not in ("stop", "tool_calls")
 
     @property
     def why(self) -> str:
-        """What cut it, as a sentence without its full stop; "" where nobody knows."""
+        """The reason for the cut, without a full stop; "" if unknown."""
         if self.letters > MOST_LETTERS:
             return "It was too long to be read to its end"
         return self.end.why if self.end else ""
 
     def take(self, chunk: Chunk) -> list[e.Event]:
-        """Add a piece; what the person gets to see of it comes back."""
+        """Adds a chunk and returns the events to display."""
         match chunk:
             case TextChunk(text):
                 self._pieces.append(text)
@@ -82,17 +82,17 @@ class Answer:
         return []
 
     def forget(self) -> None:
-        """The answer begins again: nothing of it has come."""
+        """Resets the answer before a retry."""
         self.letters, self.end = 0, None
         self._pieces = []
 
     def is_worth_keeping(self) -> bool:
-        """Whether what came is kept where the rest would have to be waited for. Takes time: not for the loop."""
+        """Whether a partial answer is kept instead of retrying. Slow: call it outside the event loop."""
         return False
 
 
 def cut_off(why: str) -> str:
-    """The beginning of a sentence about an answer that did not end by itself; `why` is what ended it."""
+    """First part of a sentence about a cut response; `why` is the reason."""
     if not why:
         return "The answer was cut off"
     words = why.removesuffix(".")
@@ -100,10 +100,10 @@ def cut_off(why: str) -> str:
 
 
 async def open_request(context: TurnContext, model: str, tokens: int, purpose: Purpose) -> OpenRequest:
-    """What a request to `model` may cost before anybody has counted; `tokens` is its own size.
+    """The estimated cost of a request of `tokens` to `model`.
 
-    It is counted for `limits.requests`, before it is announced: sub-tasks may use up the rest at the same time. Raises
-    `LimitReached` where they did.
+    Reserves the request in `limits.requests` before its announcement, because sub-tasks share the limit.
+    Raises `LimitReached`.
     """
     try:
         prices = (await context.model.abilities(model)).prices
@@ -116,10 +116,11 @@ async def open_request(context: TurnContext, model: str, tokens: int, purpose: P
 async def exchange(
     context: TurnContext, request: ModelRequest, paid: OpenRequest, answer: Answer, emit: Emit
 ) -> None:
-    """Send the request and put what comes into `answer`. Raises a `ModelError` when no answer came.
+    """Sends the request and streams the response into `answer`. Raises a `ModelError` if no response was
+    received.
 
-    A provider that is overloaded in the middle of an answer makes what came of it void, and it is asked again,
-    unless that is worth keeping: then the answer ends there.
+    A retry in the middle of a response discards the partial answer, unless it is worth keeping; then the
+    answer ends there.
     """
     request = await masked_apart(context, request)
     await tell(context, emit)
@@ -172,7 +173,8 @@ async def exchange(
 
 
 class _Reading:
-    """Says each second how long a server has been reading a request, or is waited for, until it says its first word."""
+    """Reports each second how long the server has been reading or queueing the request, until its first
+    output."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -209,7 +211,7 @@ def _text_of(chunk: Chunk) -> str:
 
 
 async def _in_pieces(chunk: Chunk) -> AsyncGenerator[Chunk, None]:
-    """A chunk as pieces that are read in a moment, and in between everybody else has a turn."""
+    """Splits a long chunk and yields to the event loop between the pieces."""
     match chunk:
         case TextChunk(text) if len(text) > MOST_AT_ONCE:
             for at in range(0, len(text), MOST_AT_ONCE):
@@ -220,7 +222,7 @@ async def _in_pieces(chunk: Chunk) -> AsyncGenerator[Chunk, None]:
 
 
 async def _begin_again(context: TurnContext, paid: OpenRequest, answer: Answer, why: str, emit: Emit) -> None:
-    """What came is void, and was paid for all the same."""
+    """Discards the partial answer and counts its usage."""
     spent = e.UsageCounted(paid.estimate(answer.letters), paid.purpose)
     answer.forget()
     await emit(spent)
@@ -231,10 +233,10 @@ async def _begin_again(context: TurnContext, paid: OpenRequest, answer: Answer, 
 
 
 def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) -> None:
-    """Raises `LimitReached` where a request of so many tokens would pass a limit of the turn or the session.
+    """Raises `LimitReached` if a request of `tokens` would exceed a limit of the turn or the session.
 
-    A limit of money that cannot be kept, since nobody knows the price, lets nothing through. `priced` says it of
-    another model than the main one. A recording costs nothing.
+    A cost limit without a known price rejects every request. `priced` overrides the main model's value.
+    Replayed recordings are free.
     """
     if why := context.requests.why:
         raise LimitReached(why, RAISE_REQUESTS, "limits.requests")
@@ -265,13 +267,14 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
 
 
 def price_of_a_token(usage: Usage) -> float | None:
-    """What a token has cost on average, in dollars; None where that is not known."""
+    """Average cost per token in dollars; None if unknown."""
     tokens = usage.input + usage.output
     return usage.cost / tokens if usage.cost is not None and tokens else None
 
 
 async def known_again(context: TurnContext, emit: Emit) -> int:
-    """The room for a request after a server has told its window, or that it takes no schema; 0 where it has not."""
+    """Updates the model if the server has reported its window or refused the schema. Returns the room for a
+    request, or 0."""
     model = context.state().model
     if not model.server:
         return 0
@@ -283,7 +286,7 @@ async def known_again(context: TurnContext, emit: Emit) -> int:
 
 
 async def next_model(context: TurnContext, tried: Collection[str]) -> e.ModelChosen | None:
-    """The first fallback that was not tried in this turn; None where there is none. A recording has no other model."""
+    """The first untried fallback, or None. A replay has no fallback."""
     if context.state().session.replay:
         return None
     for name in context.settings.models.fallbacks:
@@ -292,5 +295,5 @@ async def next_model(context: TurnContext, tried: Collection[str]) -> e.ModelCho
         try:
             return chosen(context.settings, name, await context.model.abilities(name))
         except ModelError:
-            continue  # a name that nobody knows does not help
+            continue  # Skip unknown names.
     return None

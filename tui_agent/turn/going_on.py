@@ -1,4 +1,4 @@
-"""Whether a turn may go on: once it has cost much the person is asked, and a model that goes in a circle is told so."""
+"""Checks whether a turn may continue: asks the user about its cost and warns a looping model."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from tui_agent.tools.tool import ToolResult
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.request import Answered
 
-#: The same call with the same result so many times is a loop.
+#: Number of identical calls with identical results that counts as a loop.
 LOOP = 3
-#: The limit, by the name of its setting.
+#: Name of the setting.
 ASK_AT_COST = "limits.ask_at_cost"
 GO_ON = "send “continue” to let it go on, or raise it with --set limits.ask_at_cost=… (0 never asks)"
-#: The same where no price is known, so that half of `limits.requests` stands for it.
+#: The same for an unknown price, with half of `limits.requests` as the threshold.
 GO_ON_UNPRICED = (
     "send “continue” to let it go on; --set limits.requests=… asks later, limits.ask_at_cost=0 never"
 )
-#: Results that differ only in how long something took are the same.
+#: Durations, ignored when results are compared.
 _SECONDS = re.compile(r"\b\d+(?:[.,]\d+)? ?(?:ms|s|sec|seconds)\b")
 
 
 async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
-    """Ask the person once whether a turn that has cost `limits.ask_at_cost` may go on.
+    """Asks the user once whether a turn that has cost `limits.ask_at_cost` may continue.
 
-    Without a known price half of `limits.requests` stands for it. Sub-tasks have limits of their own. Raises
-    `LimitReached` where the answer is no, or nobody can be asked.
+    If the price is unknown, the threshold is half of `limits.requests`. Sub-tasks have separate limits.
+    Raises `LimitReached` if the user declines or cannot be asked.
     """
     what = "" if context.part else _cost_reached(context)
     if not what:
@@ -59,7 +59,7 @@ async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
 
 
 def _cost_reached(context: TurnContext) -> str:
-    """What the turn has cost, as a sentence without its full stop, where that is as much as is asked about."""
+    """The turn's cost as a sentence without a full stop if the threshold is reached, or ""."""
     state, limits = context.state(), context.settings.limits
     cost, made = state.usage.turn.cost, context.requests.made
     if not limits.ask_at_cost:
@@ -80,7 +80,7 @@ def _spent(state: State) -> str:
 
 
 class Loops:
-    """Counts the calls of a turn that were made before, with the same result, while the same changes were proposed."""
+    """Counts repeated calls with the same result and the same proposed changes."""
 
     def __init__(self) -> None:
         self._seen: Counter[bytes] = Counter()
@@ -88,7 +88,7 @@ class Loops:
     async def note(
         self, context: TurnContext, answered: Sequence[Answered], emit: Emit
     ) -> tuple[Answered, ...]:
-        """The calls with their results; what is a loop is said to the person, and in the result to the model."""
+        """Returns the calls with a hint in looping results and notifies the user about a loop."""
         proposed = repr([(one.path, one.new) for one in context.state().review.open])
         keys = [_digest(one, proposed) for one in answered]
         self._seen.update(set(keys))

@@ -1,4 +1,4 @@
-"""Instruction files and base files: which are in force for what was read and changed so far."""
+"""Instruction files and base files in force for the files read and changed in the session."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tui_agent.workspace.patterns import Pattern, compile_pattern
 Kind = Literal["instructions", "base"]
 MAX_BASE_FILES = 10
 MAX_BASE_BYTES = 64 * 1024
-#: Of so many instruction files with secrets the person is asked before one request.
+#: Maximum number of questions about instruction files with secrets before one request.
 MOST_ASKED = 10
 
 
 async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit) -> tuple[ContextFile, ...]:
-    """The instruction and base files that are in force now, with these `files` in view; told where they changed."""
+    """The instruction and base files in force with `files` in view. Emits changes."""
     paths = _touched(context.state(), files)
     places, unlisted, look = await asyncio.to_thread(_first_look, context, paths)
     hidden = await context.workspace.ignored(unlisted) if unlisted else set()
@@ -50,18 +50,18 @@ async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit
 
 
 def look_ahead(context: TurnContext) -> None:
-    """Read what the next request will find unchanged. For a thread."""
+    """Warms the cache for the next request. Blocking."""
     _first_look(context, _touched(context.state(), ()))
 
 
 def _touched(state: State, files: Sequence[LoadedFile]) -> list[str]:
-    """Every file that was read or changed this session, in the order of their paths."""
+    """Sorted paths of all files read or changed in the session."""
     changed = {change.path for change in state.review.changes}
     return sorted({*state.known.files, *changed, *(file.path for file in files)})
 
 
 def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, list[str]]]:
-    """The instruction files that there are, by folder, in the order of their names."""
+    """Existing instruction files by folder, in the order of the configured names."""
     names = context.settings.instructions.names
     root = str(context.workspace.root)
     found = []
@@ -75,15 +75,18 @@ def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, li
 def _first_look(
     context: TurnContext, paths: Sequence[str]
 ) -> tuple[list[tuple[Folder, list[str]]], list[str], _Look | None]:
-    """The places, the files there that are not in the index (which are new, or ignored), and, without such files, what
-    is in force: as a rule one wait in a thread, where two would let frames come first."""
+    """Returns the places, their files missing from the index (new or ignored), and the result if none is
+    missing.
+
+    One thread call instead of two: between two calls, frames would be drawn first.
+    """
     places = _places(context, paths)
     unlisted = [path for _, names in places for path in names if not context.workspace.index.contains(path)]
     return places, unlisted, None if unlisted else _look(context, places, set())
 
 
 class _Look:
-    """What there is now: the files that may be used, rows for those that may not, and what a person could allow."""
+    """Usable files, rows for rejected files, and pending user decisions."""
 
     def __init__(self) -> None:
         self.found: list[ContextFile] = []
@@ -92,7 +95,7 @@ class _Look:
         self._real: set[str] = set()
 
     def take(self, path: Path, folder: Folder, name: str, text: Text, kind: Kind = "instructions") -> bool:
-        """Whether it may be used and says something. A file that another name leads to is there already."""
+        """Adds a file. Returns whether it has text. Ignores a second name of the same file."""
         if text.undecided is not None:
             self.undecided.append(text.undecided)
         if text.fault:
@@ -104,11 +107,11 @@ class _Look:
 
 
 def _look(context: TurnContext, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]) -> _Look:
-    """Of each folder the first that may be used, and those before it that may not; then the base files."""
+    """The first usable file of each folder, the rejected files before it, and the base files."""
     look, secrets, root = _Look(), context.state().secrets, context.workspace.root
     most, model = context.settings.instructions.max_bytes, context.state().model
     if model.server and model.window_known:
-        most = min(most, model.window // 2)  # about an eighth of the window
+        most = min(most, model.window // 2)  # About an eighth of the window.
     for path in _own(context):
         text = context.texts.get_own(path, most, secrets)
         if look.take(path, Folder("", YOURS), str(path), text):
@@ -125,10 +128,7 @@ def _look(context: TurnContext, places: Sequence[tuple[Folder, list[str]]], hidd
 
 
 def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
-    """Every file that a pattern of `base_files` fits, in the order of the paths; for a thread.
-
-    Those that are too many have that as their fault.
-    """
+    """Every file matching `base_files`, sorted. Files over the maximum number have a fault. Blocking."""
     root = context.workspace.root
     there = [path for path in _base_paths(context) if os.path.lexists(root / path)]
     for number, path in enumerate(there):
@@ -142,7 +142,6 @@ def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
 
 
 def _base_paths(context: TurnContext) -> list[str]:
-    """The paths of the index that `base_files` names."""
     compiled = [compile_pattern(pattern) for pattern in context.settings.base_files]
     patterns = [pattern for pattern in compiled if isinstance(pattern, Pattern)]
     index = context.workspace.index
@@ -150,7 +149,7 @@ def _base_paths(context: TurnContext) -> list[str]:
 
 
 def _own(context: TurnContext) -> Iterator[Path]:
-    """The person's own, in the folder of their settings."""
+    """The user's own instruction files."""
     names = context.settings.instructions.names if context.user_folder else ()
     paths = (Path(context.user_folder or "") / name for name in names)
     return (path for path in paths if path.is_file())
@@ -163,7 +162,7 @@ def _why_not(context: TurnContext, path: str, hidden: set[str]) -> str:
 
 
 def _patterns(texts: Iterable[str]) -> list[Pattern]:
-    """A pattern without a slash means a file of that name anywhere, as in an ignore file."""
+    """A pattern without a slash matches the name in any folder, as in an ignore file."""
     compiled = [compile_pattern(text if "/" in text else f"**/{text}") for text in texts]
     return [pattern for pattern in compiled if isinstance(pattern, Pattern)]
 

@@ -1,4 +1,4 @@
-"""What goes with the next request beside the plan's files, in the order in which it is sent."""
+"""Content of the next request besides the plan's files, in sending order."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tui_agent.turn.instructions import instruct
 from tui_agent.turn.memory import remembered
 from tui_agent.turn.request import Draft
 
-#: What a turn takes up again without a word about it: files that were seen in the turn before.
+#: Turns after which a seen file is no longer read again automatically.
 RECENT_TURNS = 1
 
 
 async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Look what moved, read again what is needed, add what belongs to applied changes, memory and instructions."""
+    """Checks for changed files, reads them again, and adds bundles, memory and instructions."""
     if context.look is not None:
         await context.look()
     if draft.query:
@@ -55,7 +55,7 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Without files that calls asked for and that do not fit beside those of others, the first calls first."""
+    """Omits requested files that do not fit; earlier calls take precedence."""
     asked_for = [file for one in draft.answered for file in one.result.loaded.files]
     files = list({file.path: file for file in asked_for}.values())
     if len(draft.answered) < 2 or not files:
@@ -71,9 +71,10 @@ async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """With stale files that the turn needs, unasked: seen recently, with an open change, or loaded and moved since.
+    """Reloads stale files the turn needs: seen recently, with an open change, or changed since they were
+    loaded.
 
-    A file that is exactly what the model proposed is none of them: the model knows that text.
+    Skips files with exactly the proposed text, which the model knows.
     """
     state = context.state()
     asked_for = draft.everything.asked_for
@@ -97,7 +98,7 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 def _is_outdated(context: TurnContext, path: str, md5: str) -> bool:
-    """Whether a file that was read for this request has moved since."""
+    """Whether a file changed after it was read for this request."""
     entry = context.state().known.files.get(path)
     return entry is not None and entry.md5 == md5 and entry.stale
 
@@ -115,10 +116,9 @@ def _kept(context: TurnContext, loaded: LoadedFiles) -> Collection[str]:
 
 
 async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Hand the files that go with the next request and are new to the provider's own store, where the person turned
-    that on; the request then refers to them.
+    """Uploads new files to the provider's file storage, if enabled; the request then refers to them.
 
-    After a failure the text is in the prompt, and a notice says so, once for each model.
+    After a failure, files are sent as text, with one notice per model.
     """
     state, store = context.state(), context.provider_files
     model = state.model.name
@@ -152,7 +152,7 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> LoadedFiles:
-    """What was uploaded to another provider, or by another process, goes with the next request, as far as it fits."""
+    """Reloads files uploaded to another provider or by another process, as far as they fit."""
     state, found = context.state(), LoadedFiles()
     there = {file.path for file in held}
     for path in state.conversation.files:
@@ -162,7 +162,7 @@ async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emi
         try:
             file = await load_file(context, path, entry.loaded_by)
         except TuiAgentError:
-            continue  # what cannot be read now is marked in the table
+            continue  # The table marks unreadable files.
         if (await that_fit(context, (*held, *found.files), [file]))[0]:
             found = found.plus(await admit(context, file, emit))
     return found

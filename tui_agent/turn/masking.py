@@ -1,7 +1,7 @@
-"""Messages without secret values, masked once: when they enter a conversation, and never again.
+"""Masks secret values in messages once, when they enter a conversation.
 
-What was sent stays as it was sent, so that a provider's cache of a conversation's beginning holds: a value that becomes
-known later is masked in the messages after that.
+Sent messages never change, to keep the provider's prefix cache valid. A value that becomes known later is
+masked in subsequent messages only.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from tui_agent.turn.context import TurnContext
 
 
 async def masked(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
-    """New messages without the values that the files with secrets hold now: what a tool found, what a command
-    printed, what the person wrote or pasted. A model's own replies are as they came."""
+    """Masks known secret values in new messages: tool results, command output, and the user's text and
+    pastes. Model replies are unchanged."""
     return await asyncio.to_thread(mask, context, messages)
 
 
 def mask(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
-    """The same, for a thread."""
+    """`masked` for a worker thread."""
     context.secrets.look(context.state().secrets)
     return [_masked(context, message) for message in messages]
 
 
 async def masked_apart(context: TurnContext, request: ModelRequest) -> ModelRequest:
-    """The same for a request apart from the conversation; of one that goes on after it, what it adds."""
+    """Masks a request outside the conversation; if it extends the conversation, only the added messages."""
     if request.purpose in ("main", "subtask"):
         return request
     begun = await asyncio.to_thread(_begun, context, request) if request.purpose == "plan" else 0
@@ -39,13 +39,13 @@ async def masked_apart(context: TurnContext, request: ModelRequest) -> ModelRequ
 
 
 async def tell(context: TurnContext, emit: Emit) -> None:
-    """Tell the person, once in a session, that values are masked."""
+    """Notifies the user about masking, once per session."""
     if said := context.secrets.untold():
         await emit(e.NoticeGiven("warning", said))
 
 
 def _begun(context: TurnContext, request: ModelRequest) -> int:
-    """With how many messages of the conversation a request begins."""
+    """Number of leading messages of the request that belong to the conversation."""
     kept = context.sent.read(context.blobs, context.state().conversation.messages)
     same = 0
     for one, message in zip(kept, request.messages, strict=False):

@@ -1,4 +1,4 @@
-"""The memory of a session, from its state."""
+"""The session's memory, derived from its state."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from tui_agent.context.known import KnownFile, freshness_mark
 from tui_agent.context.memory import ACTIVE_TURNS, MOST, Memory, TodoNote, asks_to_go_on, section
 from tui_agent.store.state import Batch, State
 
-#: How much of the window the section takes at the most, and how many characters a token has at the least.
+#: Maximum share of the window for the section, and the minimum number of characters per token.
 SHARE, CHARACTERS_A_TOKEN = 0.12, 2
-#: So many of the files that wait in a batch are named.
+#: Maximum number of pending batch files listed by name.
 BATCH_NAMED = 20
 
 
 def remembered(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> str:
-    """The memory section, for a turn in which the person asks to go on and beside a summary; `again` are files as they
-    were before they were read again for it."""
+    """The memory section for a turn that continues earlier work, and beside a summary. `again` are files as
+    they were before this turn reloaded them."""
     room = int(state.model.window * SHARE * CHARACTERS_A_TOKEN) or MOST
     return section(memory_of(state, turn, again), min(MOST, room))
 
 
 def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> Memory:
-    """What is remembered at the beginning of a turn."""
+    """The memory at the beginning of a turn."""
     files = sorted(state.known.files.values(), key=lambda entry: entry.path)
     return Memory(
         turn=turn,
@@ -61,7 +61,7 @@ def _mark(entry: KnownFile, again: bool) -> str:
 
 
 def last_request(state: State) -> str:
-    """The person's last request that was more than a word to go on, word for word."""
+    """The user's last request that was not only "continue", verbatim."""
     said = [message for message in state.chat.messages if message.kind == "person"]
     real = [message.text for message in said if not asks_to_go_on(message.text, message.turn)]
     if real:

@@ -1,4 +1,4 @@
-"""The model that answers, as a session knows it: its dialect, its window, who plans for it."""
+"""The session's current model: dialect, window and planner."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tui_agent.store.events import ModelChosen
 from tui_agent.store.state import ModelSlice, State
 
 T = TypeVar("T")
-#: What a model holds whose window nobody knows, in tokens.
+#: Assumed window of an unknown model, in tokens.
 UNKNOWN_WINDOW = 32_000
 
 
 def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
-    """The model with the dialect it is spoken to in: `auto` takes `tools` where it can call functions."""
+    """The model with its dialect: `auto` selects `tools` if the model supports function calls."""
     protocol: Literal["tools", "structured"]
     if settings.protocol == "auto":
         protocol = "tools" if abilities.tools else "structured"
@@ -27,21 +27,23 @@ def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
         protocol = settings.protocol
     return ModelChosen(
         name=name,
-        # with one place for requests a planner's would throw out the conversation, and an unknown one may have one
+        # With one slot, a planner request would evict the conversation from the server's cache; an unknown
+        # server may have only one.
         planner=settings.planner_model
         or ("none" if abilities.slots == 1 or abilities.server == "local" else ""),
         protocol=protocol,
         window=settings.context.window or abilities.window or UNKNOWN_WINDOW,
         window_known=bool(settings.context.window or abilities.window),
         takes_schema=abilities.schema,
-        priced=abilities.known,  # windows and prices are in one table
+        priced=abilities.known,  # Windows and prices have a common table.
         server=abilities.server,
         slots=abilities.slots,
     )
 
 
 class Asking(Struct, frozen=True):
-    """How a model is asked: effort, the most tokens of a reply (0: no limit), temperature (None: the provider's)."""
+    """Request options: effort, maximum tokens of a reply (0: unlimited), temperature (None: the provider's
+    default)."""
 
     effort: Effort = "auto"
     most: int = 0
@@ -49,7 +51,8 @@ class Asking(Struct, frozen=True):
 
 
 def asking(settings: Settings, state: State, name: str) -> Asking:
-    """How a model is asked now: as chosen for this turn, for it in this session, in its options, or in general."""
+    """The effective options. Precedence: this turn, the session, the model's options, the general
+    settings."""
     fitting = [options for options in settings.models.options if fnmatchcase(name, options.name)]
     temperature = _last((options.temperature for options in fitting), settings.temperature)
     effort = _last((options.effort for options in fitting), settings.effort)
@@ -59,10 +62,9 @@ def asking(settings: Settings, state: State, name: str) -> Asking:
 
 
 def _last(values: Iterable[T | None], otherwise: T) -> T:
-    """The last value that is not None."""
     return next((value for value in reversed(tuple(values)) if value is not None), otherwise)
 
 
 def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:
-    """Whether the state says all this already."""
+    """Whether the state already contains this choice."""
     return all(getattr(now, name) == getattr(event, name) for name in event.__struct_fields__)

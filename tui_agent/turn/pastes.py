@@ -1,4 +1,4 @@
-"""Long texts that a person pasted: a line in what is written, the text a blob, put in when the request is made."""
+"""Long pasted texts: a placeholder line in the prompt, the text in a blob, expanded in the request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PASTED = re.compile(r"\[pasted [\d.]+ [kM]B, [\d,]+ lines?(?: \(\d+\))?\]")
 
 
 def pasted_line(text: str, taken: Collection[str]) -> str:
-    """What is written in the place of a text that was pasted, another line than those that are `taken`."""
+    """The placeholder for a pasted text, distinct from the lines in `taken`."""
     size, lines = len(text.encode("utf-8", "replace")), text.count("\n") + (not text.endswith("\n"))
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
     line = f"[pasted {shown}, {lines:,} line{'' if lines == 1 else 's'}"
@@ -29,7 +29,7 @@ def _numbered(line: str, number: int) -> str:
 
 
 async def with_pastes(context: TurnContext, text: str) -> str:
-    """The text with each paste in the place of its line. Raises `FileError` where one cannot be read any more."""
+    """Replaces each placeholder with its text. Raises `FileError` if a text is unreadable."""
     known = context.state().input.pastes
     lines = {line for line in PASTED.findall(text) if line in known}
     if not lines:
@@ -40,7 +40,7 @@ async def with_pastes(context: TurnContext, text: str) -> str:
 
 
 async def check_pastes(context: TurnContext, text: str) -> None:
-    """Raises `PasteTooLong` where the text, with what was pasted into it, is more than the model takes."""
+    """Raises `PasteTooLong` if the expanded text exceeds the model's window."""
     from tui_agent.tools.files import window_of
 
     whole = await with_pastes(context, text)

@@ -1,4 +1,4 @@
-"""The plan pass: which files a request needs, asked of the planner model, else read from its own words."""
+"""The plan pass: selects the files a request needs, with the planner model or from the request's words."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ from tui_agent.turn.conversation import head_of
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, known_again, open_request
 from tui_agent.turn.request import SEE_NEXT, Draft
 
-#: The setting that leaves planning to the built-in planner.
+#: Setting that selects the built-in planner.
 NO_PLANNER = "none"
-#: An answer that is not a plan is asked for once more.
+#: Maximum number of attempts to get a valid plan.
 MOST_ANSWERS = 2
-#: Faults of a plan that are named when it is asked for again.
+#: Maximum number of faults listed in the second attempt.
 MOST_FAULTS = 10
 
 
 async def plan(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> Draft:
-    """Which files the request needs, and then those files and listings."""
+    """Plans the request and loads the planned files and listings."""
     await context.workspace.ready()
     if context.look is not None:
-        await context.look()  # a file that was renamed is found under its new name
+        await context.look()  # Detects renamed files.
     carried_on = _batch_action(context, request)
     made, doubt = Plan(), ""
     if not carried_on or _goes_on(context, request):
@@ -65,7 +65,7 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
     carried = carried_over(context)
     actions = named_once(renamed(context, [*attached, *carried, *carried_on, *made.files]), set())
     await emit(e.PlanMade(context.turn, made.source, actions, made.directories, made.faults))
-    if context.ask is None:  # on a screen they are in the plan
+    if context.ask is None:  # On a screen, the plan shows the missing files.
         for fault in made.faults:
             await emit(e.NoticeGiven("info", fault))
     mentioned = {action.name for action in actions if _is_mention(action, request, attachments)}
@@ -85,7 +85,7 @@ def _goes_on(context: TurnContext, request: str) -> bool:
 
 
 def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
-    """The action that brings the next files of a batch: the person asks to go on, or for the same once more."""
+    """The action for the next files of a batch, if the user asks to continue or repeats the request."""
     for batch in context.state().batches:
         if _goes_on(context, request) or request.strip() == batch.request.strip():
             words = f"carried on: {batch.done} of {batch.total} files are done"
@@ -98,12 +98,11 @@ def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) ->
 
 
 async def make_plan(context: TurnContext, request: str, emit: Emit) -> tuple[Plan, str]:
-    """The plan, and a warning to give once the model has answered: the request to it may meet the same error, and
-    says it then.
+    """Returns the plan and a deferred warning. The warning is given after the model's response, because the
+    main request may fail with the same error and report it.
 
-    The planner is not asked where the words name every file, or where it cannot be.
-
-    What goes wrong with the planner never ends the turn: the plan is then made from the request's own words.
+    Skips the planner if the request names every file, or if the planner is unavailable. Planner failures
+    never end the turn: the plan is then derived from the request's words.
     """
     active = context.state().buffers.active
     words = await asyncio.to_thread(read_words, request, context.workspace.index, active)
@@ -120,13 +119,13 @@ async def make_plan(context: TurnContext, request: str, emit: Emit) -> tuple[Pla
 
 
 def _lasts(error: ModelError | LimitReached) -> bool:
-    """Whether the next request to the same model is likely to meet the same error."""
+    """Whether the next request to the same model is likely to fail with the same error."""
     lasting = isinstance(error, (BadKey, NoModel, RequestRejected, Unreachable))
     return lasting and not isinstance(error, (TimedOut, Overloaded))
 
 
 async def _planner(context: TurnContext, words: Words, request: str) -> ModelRequest | None:
-    """The request to the planner without its messages; None where none is asked."""
+    """The planner request without messages, or None if no planner is used."""
     model = context.state().model
     goes_on = memory.asks_to_go_on(request, context.turn)
     if words.certain or goes_on or model.planner == NO_PLANNER or not context.planning_words:
@@ -135,7 +134,7 @@ async def _planner(context: TurnContext, words: Words, request: str) -> ModelReq
     try:
         abilities = await context.model.abilities(name)
     except ModelError:
-        return None  # asking it would fail with the same words: the main model's request says them
+        return None  # The main request fails with the same error and reports it.
     if not abilities.plans:
         return None
     shape = schema.strict(context.planning_schema) if abilities.schema else None
@@ -153,7 +152,8 @@ async def _planner(context: TurnContext, words: Words, request: str) -> ModelReq
 
 
 async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest, emit: Emit) -> Plan | None:
-    """Ask, and once more with the faults named where the answer holds no plan; without a schema that is refused."""
+    """Requests a plan; once more with the faults if it is invalid, and without a schema if that was
+    refused."""
     write = _as_ending if _is_ending(context, planner) else _messages
     messages = await asyncio.to_thread(write, context, request, planner.schema is None)
     for attempt in range(1, MOST_ANSWERS + 1):
@@ -198,8 +198,8 @@ async def _ask_once(context: TurnContext, request: ModelRequest, emit: Emit) -> 
 
 
 def _is_ending(context: TurnContext, planner: ModelRequest) -> bool:
-    """Whether the plan is asked for at the end of the conversation: a server with one slot remembers one beginning,
-    and one of an unknown kind may have no more."""
+    """Whether the plan is requested at the end of the conversation. A server with one slot caches only one
+    prefix, and an unknown server may have only one slot."""
     state = context.state()
     unknown = state.model.server in ("local", "gateway")
     shares = (state.model.slots == 1 or unknown) and planner.model == state.model.name
@@ -207,7 +207,7 @@ def _is_ending(context: TurnContext, planner: ModelRequest) -> bool:
 
 
 def _as_ending(context: TurnContext, request: str, with_schema: bool) -> tuple[Message, ...]:
-    """The conversation as it was sent, then the planner's words and the request in one message."""
+    """The conversation, followed by one message with the planner's prompt and the request."""
     sent = context.state().conversation
     kept = context.sent.read(context.blobs, sent.messages)
     system, user = _messages(context, request, with_schema)
@@ -219,7 +219,7 @@ def _as_ending(context: TurnContext, request: str, with_schema: bool) -> tuple[M
 
 
 def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Message, ...]:
-    """The planner's own words, then the outline, the known files and the request: no part of the conversation."""
+    """A separate conversation: the planner's prompt, the outline, the known files and the request."""
     system = [part["text"] for part in context.planning_words["sections"]]
     if with_schema:
         shape = json.dumps(context.planning_schema, ensure_ascii=False)
@@ -243,7 +243,7 @@ def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Me
 
 
 def _bounded(plan: Plan) -> Plan:
-    """At most so many actions as the built-in planner makes; a sentence where there were more."""
+    """Limits the actions to the maximum of the built-in planner and adds a fault."""
     if len(plan.files) <= MAX_ACTIONS and len(plan.directories) <= MAX_ACTIONS:
         return plan
     asked = len(plan.files) + len(plan.directories)
@@ -257,7 +257,7 @@ def _bounded(plan: Plan) -> Plan:
 
 
 def _with_mentions(plan: Plan, words: Plan, request: str) -> Plan:
-    """What the person mentions by `@` is wanted whatever the planner says."""
+    """Adds the user's `@` mentions to the plan."""
     patterns = {pattern for action in plan.files for pattern in action.patterns}
     missing = tuple(
         action

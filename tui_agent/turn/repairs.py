@@ -1,4 +1,4 @@
-"""Checks of what a turn proposes: the model is asked again for what they found, a few times only."""
+"""Checks of proposed changes, with a limited number of repair requests."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tui_agent.tools.tool import Invocation, ToolResult
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.request import Answered, Draft
 
-#: How many failures of a kind the model is told by name.
+#: Maximum number of failures of one kind listed by name.
 MOST_NAMED = 20
 
 
 class Repairs:
-    """How often the model was asked again in this turn for what checks found."""
+    """Repair requests of this turn."""
 
     def __init__(self) -> None:
         self.asked = 0
 
     async def ask_again(self, context: TurnContext, emit: Emit, *, last: bool) -> Draft | None:
-        """Run the checks on what waits; the next request where they failed and the model may be asked again.
+        """Runs the checks and returns a repair request, or None if they passed or no attempt is left.
 
-        After the `last` step of a turn nobody is asked, and what the checks found is shown all the same.
+        After the `last` step of a turn, results are shown without a repair request.
         """
         if context.run_checks is None or not _proposes(context.state()):
             return None
@@ -54,7 +54,7 @@ class Repairs:
         self.asked += 1
         sentence = f"Check {self.asked} failed ({names}): the model is asked again, {self.asked} of {most}"
         await emit(e.NoticeGiven("info", sentence))
-        # beside the words, which are the same whenever the same checks fail
+        # Separate from the request's text, which stays identical while the same checks fail.
         tokens = context.settings.commands.output_tokens // len(failed)
         found = "\n\n".join(section(context.state(), result, tokens) for result in failed)
         waiting = {change.path for change in context.state().review.open if change.turn == context.turn}
@@ -71,7 +71,7 @@ def _proposes(state: State) -> bool:
 
 
 def repair_request(checks: Sequence[str], paths: Sequence[str]) -> str:
-    """The words with which the model is asked again; what was printed is beside them."""
+    """The repair request; the message contains the output separately."""
     return (
         "Your proposed changes were checked before anybody applies them, and this failed: "
         f"{', '.join(checks)}; what was printed is above. Correct the changes. A new change to a file replaces your "
@@ -81,7 +81,7 @@ def repair_request(checks: Sequence[str], paths: Sequence[str]) -> str:
 
 
 def section(state: State, result: CheckResult, tokens: int) -> str:
-    """What the model is told of a check that failed."""
+    """A failed check as a section of the repair request."""
     run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
     if run is None:
         return f"## CHECK {name(result.name)}"
@@ -93,7 +93,7 @@ def section(state: State, result: CheckResult, tokens: int) -> str:
 
 
 def _counted(result: CheckResult) -> str:
-    """How many failures there are; which of them the change brought, and which were there before it."""
+    """The number of failures, split into new and existing."""
     if result.new is None or result.old is None or not (result.old or result.flaky):
         return f", {result.failed} failed" if result.failed else ""
     lines = [f", {result.new} new failure{'' if result.new == 1 else 's'}"]

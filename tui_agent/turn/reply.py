@@ -1,4 +1,4 @@
-"""The model's reply: the request goes out, the answer streams in and is read."""
+"""The model's reply: sends the request and parses the streamed response."""
 
 from __future__ import annotations
 
@@ -45,22 +45,21 @@ from tui_agent.turn.shown import resembling
 from tui_agent.turn.window import Earlier, fit
 from tui_agent.turn.writing import Writing
 
-#: What share of a request that was too long the next one may have, attempt by attempt.
+#: Maximum size of each retry of an oversized request, relative to the refused size.
 LESS = (0.8, 0.5)
-#: What share of a window that a provider tells is used: its count is not ours.
+#: Usable share of a window reported by a provider, whose token count differs from ours.
 NEARLY = 0.9
-#: More changes in one answer are more than anybody looks through.
+#: Maximum number of changes in one response.
 MOST_CHANGES = 1_000
-#: More sentences about what could not be read are for nobody.
+#: Maximum number of parse faults in one response.
 MOST_FAULTS = 100
 
 
 async def ask(context: TurnContext, draft: Draft, earlier: Earlier, emit: Emit) -> Reply:
-    """Send the next request and read the reply. Raises a `ModelError` when none came.
+    """Sends the next request and returns the parsed reply. Raises a `ModelError` if there is none.
 
-    A request that the provider finds too long is taken back and sent again, each time smaller; where nothing is left
-    to leave out, it is not sent. Where the model cannot be reached or stays overloaded, the next of
-    `models.fallbacks` is asked.
+    A request refused as too long is withdrawn and sent again in smaller sizes, until nothing can be
+    omitted. If the model is unreachable or overloaded, the next of `models.fallbacks` is used.
     """
     failed: dict[str, ModelError] = {}
     size = _Size(context)
@@ -91,7 +90,9 @@ async def ask(context: TurnContext, draft: Draft, earlier: Earlier, emit: Emit) 
             raise
         except (ContextTooLong, SchemaRefused) as error:
             await emit(e.RequestWithdrawn(context.turn))
-            if context.state().reply.letters:  # the request was not read whole: what came does not answer it
+            if (
+                context.state().reply.letters
+            ):  # The request was truncated, which invalidates the partial reply.
                 await emit(e.ReplyGrew(context.turn, "", ""))
             known = await known_again(context, emit) or _told_room(error.what, composed.size)
             if isinstance(error, ContextTooLong):
@@ -102,7 +103,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: Earlier, emit: Emit) 
 
 
 def _told_room(words: str, size: int) -> int:
-    """The room for a request of ours, where the provider's refusal of one of this `size` tells its window; else 0."""
+    """The room for a request if the refusal of one of `size` tokens contains the window; otherwise 0."""
     window, asked = sizes_in(words)
     if not window:
         return 0
@@ -110,16 +111,17 @@ def _told_room(words: str, size: int) -> int:
 
 
 class _Size:
-    """How large a request to one model may be, in tokens: less and less where the provider finds it too long."""
+    """Maximum size of a request to one model, in tokens; reduced after each refusal."""
 
     def __init__(self, context: TurnContext) -> None:
-        # a recording has no window: what it answers was answered once
+        # A replay has no window limit.
         self.ceiling = sys.maxsize if context.state().session.replay else window_of(context.state())
         self.refusal: ContextTooLong | None = None
         self._less = list(LESS)
 
     def reduce(self, size: int, refusal: ContextTooLong, known: int = 0) -> None:
-        """Raises the refusal where it was reduced often enough. `known` is the room that the server has told since."""
+        """Lowers the ceiling, to at most `known` if the server has reported its window. Raises `refusal`
+        after the last attempt."""
         if not self._less:
             raise refusal
         self.ceiling, self.refusal = int(size * self._less.pop(0)), refusal
@@ -130,9 +132,9 @@ class _Size:
 async def _next_model(
     context: TurnContext, error: ModelError, failed: dict[str, ModelError], emit: Emit
 ) -> None:
-    """Choose the model that is asked after one has failed. Raises the first error where there is none."""
+    """Switches to a fallback after a failure. Raises the first error if none is left."""
     if isinstance(error, BadKey) and not failed:
-        raise error  # the person has to put that right
+        raise error  # The user must fix the key.
     failed[context.state().model.name] = error
     another = await next_model(context, failed)
     if another is None:
@@ -166,7 +168,7 @@ async def _ask_once(context: TurnContext, composed: Composed, earlier: Earlier, 
 
 
 class _ReplyAnswer(Answer):
-    """A reply of the main model: it is read while it comes, and what the person reads of it is shown."""
+    """A reply of the main model, parsed and displayed as it streams."""
 
     def __init__(self, context: TurnContext, tools: bool, earlier_calls: frozenset[str]) -> None:
         self._context = context
@@ -214,7 +216,7 @@ class _ReplyAnswer(Answer):
 
     @property
     def thoughts(self) -> str:
-        """What the provider told apart, and what the model itself put into the answer."""
+        """The provider's reasoning and the reasoning inside the answer."""
         return "\n\n".join(part for part in (self.reasoning, self.reader.thought.strip()) if part)
 
     def _read(self, text: str) -> list[Delta]:
@@ -225,11 +227,11 @@ class _ReplyAnswer(Answer):
                 return reader.feed(text)
 
     def is_worth_keeping(self) -> bool:
-        """Complete changes are: a model that is asked again may not propose them again."""
+        """True if it contains complete changes, which a retry might not propose again."""
         return bool(self.reader.finish(cut=True).changes)
 
     def finish(self, model: str) -> Reply:
-        """The reply; of one that was cut, what is complete. Raises `Refused` and `EmptyReply`."""
+        """The reply, or the complete parts of a cut reply. Raises `Refused` and `EmptyReply`."""
         reply = _bounded(self.reader.finish(cut=self.cut), self.letters)
         if self.end and self.end.reason == "refused" and not reply.changes:
             raise Refused(f"{model} declined to answer", "reword the request, or choose another model")
@@ -242,14 +244,14 @@ class _ReplyAnswer(Answer):
         return replace(reply, why=self.why if reply.cut else "")
 
     def message(self, reply: Reply) -> Message:
-        """The reply as the conversation keeps it: its parts in their order, its calls as they were read."""
+        """The reply as a conversation message, with its parts in order and its calls as parsed."""
         came = self.end.parts if self.end else ()
         parts: list[Part] = [] if came else [TextPart(self.text)] if self.text else []
         calls = list(reply.calls)
         for part in came:
             if not isinstance(part, CallPart):
                 parts.append(part)
-            elif not self._tools:  # calls that were not offered are words of the reply
+            elif not self._tools:  # Calls of tools that were not offered are text.
                 parts.append(TextPart(f"{part.name}({part.arguments})"))
             elif calls:
                 parts.append(_as_read(part, calls.pop(0)))
@@ -258,18 +260,18 @@ class _ReplyAnswer(Answer):
 
 
 def _sends_calls_as_text(context: TurnContext) -> bool:
-    """Whether a model's calls may come as text: those of local servers do, where its template is not known there."""
+    """Whether calls may arrive as text, as from local servers with an unknown template."""
     state = context.state()
     return bool(state.model.server or state.session.replay)
 
 
 def _as_read(part: CallPart, call: ToolCall) -> CallPart:
-    """A call under the id by which it is answered, and with the arguments that were read."""
+    """A call with the id used for its result and the parsed arguments."""
     return replace(part, id=call.id, name=call.name, arguments=call.arguments)
 
 
 def _bounded(reply: Reply, letters: int) -> Reply:
-    """The reply with no more changes than can be looked through; what was left out is one of its faults."""
+    """Limits the number of changes and records the omission as a fault."""
     faults = list(reply.faults)
     if letters > MOST_LETTERS:
         faults.append(

@@ -1,4 +1,4 @@
-"""A request: the conversation as it was sent, and the one message that is new."""
+"""Composes a request: the conversation as sent, plus one new message."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ NOTHING = "Nothing was found."
 SEE_NEXT = "See the message that follows."
 NOT_ANSWERED = "Error: the turn was stopped before this was answered: ask again if you still need it."
 LEFT_OUT = ""
-#: Of what is told in brief, how many lines, and how many characters of each.
+#: Maximum number of lines, and characters per line, of shortened program output.
 MOST_IN_BRIEF, BRIEF = 20, 200
-#: What a message costs beside its text, in tokens, with any provider.
+#: Tokens per message beyond its text, with any provider.
 AROUND_A_MESSAGE = 4
 
 
 class Answered(Struct, frozen=True):
-    """A call and its result. `waits` says that the model waits for it: the turn goes on."""
+    """A call and its result. `waits`: the turn continues with the result."""
 
     call: Invocation
     result: ToolResult
@@ -52,37 +52,36 @@ class Answered(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """What the next request adds to the conversation."""
+    """Additions of the next request to the conversation."""
 
     query: str = ""
-    #: The person asked to go on with what was being done.
+    #: The user asked to continue the current work.
     goes_on: bool = False
-    #: Files that no call asked for: of the plan, of applied changes, and those that are read again.
+    #: Files without a call: from the plan, bundles and reloads.
     loaded: LoadedFiles = LoadedFiles()
     listings: tuple[DirectoryListing, ...] = ()
     #: The calls of the last reply, in order.
     answered: tuple[Answered, ...] = ()
     memory: str = ""
-    #: What the editor shows, as far as it may be sent; with `excerpts` only a part of each file.
+    #: Open files that may be sent; with `excerpts`, a part of each file.
     opened: tuple[OpenFile, ...] = ()
     excerpts: bool = False
-    #: What the program tells is cut short, for want of room.
+    #: Shortens program-generated text to save space.
     brief: bool = False
-    #: The instruction and base files in force now.
     contexts: tuple[ContextFile, ...] = ()
-    #: A warning that is given once this was answered, and not where it is not.
+    #: A warning shown only after this request succeeds.
     doubt: str = ""
 
     @property
     def everything(self) -> LoadedFiles:
-        """All files, those that calls asked for included."""
+        """All files, including those requested by calls."""
         loaded = self.loaded
         for one in self.answered:
             loaded = loaded.plus(one.result.loaded)
         return loaded
 
     def changed(self, change: Callable[[LoadedFiles], LoadedFiles]) -> Draft:
-        """With each part of its files changed."""
+        """Returns a copy with `change` applied to each group of files."""
         answered = tuple(
             replace(one, result=replace(one.result, loaded=change(one.result.loaded)))
             if one.result.loaded.files
@@ -93,9 +92,9 @@ class Draft(Struct, frozen=True):
 
 
 class Composed(Struct, frozen=True):
-    """A request, what it was made of, and the event that says what it added.
+    """A request, its draft, and the event that records its additions.
 
-    `bytes` is the length of all that is sent; `calls` are the ids of the calls of earlier replies.
+    `bytes` is the total length sent; `calls` are the ids of all earlier calls.
     """
 
     draft: Draft
@@ -106,13 +105,13 @@ class Composed(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """In tokens, by our own count."""
+        """Estimated size in tokens."""
         return self.event.tokens + AROUND_A_MESSAGE * len(self.request.messages)
 
 
 class _Written(NamedTuple):
-    """The messages of a request and their texts; of those that are `new` their sizes and the keys of their texts; the
-    texts of the request before that were taken back; and the ids of the calls of earlier replies."""
+    """Messages and texts of a request: `sizes` and `held` keys belong to the `new` messages, `last` are
+    withdrawn texts of the previous request, `calls` the ids of earlier calls."""
 
     messages: list[Message]
     texts: list[str]
@@ -124,7 +123,7 @@ class _Written(NamedTuple):
 
 
 def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> _Written:
-    """All at once: the loop draws a frame where it waits for a thread, and a request waits for the frame."""
+    """One thread call for all steps: the loop may draw a frame at every wait, which delays the request."""
     kept = context.sent.read(context.blobs, (*before.messages, *before.last))
     earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
     made = newest.messages([one.message for one in earlier])
@@ -142,15 +141,16 @@ def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> 
 
 
 async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> Composed:
-    """The next request of this turn, in today's state or another. The same material always gives the same bytes.
+    """The next request, for the current or a given state. Deterministic: the same input yields the same
+    bytes.
 
-    The conversation has begun (see `window.fit`). With nothing new to say it goes out as it is.
+    The conversation must have begun (see `window.fit`). If there is nothing to add, it is sent unchanged.
     """
     state = state or context.state()
     before, head = state.conversation, head_of(context)
     written, draft = draft, replace(draft, query=await with_pastes(context, draft.query))
     newest = _Newest(state, draft)
-    # Files may be long: numbering their lines would stop the keyboard.
+    # Numbering the lines of long files would block the event loop.
     made = await asyncio.to_thread(_write, context, before, newest)
     sent, exact = await keep(context, made.new, made.sizes, made.held)
     everything = (*before.messages, *sent)
@@ -193,7 +193,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
 
 
 def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
-    """Tokens by part; what is sent beside the messages counts as system."""
+    """Tokens by part; the head counts as system."""
     files = sum(message.files for message in messages)
     rules = sum(message.instructions for message in messages)
     system = sum(m.tokens - m.files - m.instructions for m in messages if m.role == "system")
@@ -207,9 +207,9 @@ def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
 
 
 class _Newest:
-    """What the newest messages say, and what is then in the conversation that was not before.
+    """Contents of the new messages and their effect on the conversation.
 
-    Each call gets a result with what it asked for; everything else is in the person's message.
+    Each call gets a result with the requested content; everything remaining is in the user message.
     """
 
     def __init__(self, state: State, draft: Draft) -> None:
@@ -218,7 +218,7 @@ class _Newest:
         self._before = state.conversation
         self._all = draft.everything
         open_calls = set(self._before.open_calls)
-        #: Results that are told under their calls; those without a call of the provider's are told in the message.
+        #: Results of the provider's calls; the user message contains all other results.
         self._results = {one.call.id: one.result for one in draft.answered if one.call.id in open_calls}
         self._others = [one.result for one in draft.answered if one.call.id not in open_calls]
         opened = [replace(file, brief=draft.excerpts) for file in draft.opened]
@@ -250,24 +250,23 @@ class _Newest:
         self.rows = {path: row for path, row in rows.items() if told.get(path) != row}
         self._new_contexts, self._gone = instructions.news(draft.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
-        #: What is whole in view stays that, where a part is asked for again.
+        #: A file in view as a whole stays whole if a part is requested again.
         self.files = {
             file.path: file.md5 if self._before.files.get(file.path) == file.md5 else file.view
             for file in self._all.files
         } | self._attached
-        #: Rows of the table that were told with a result already.
+        #: Table rows already included in a result.
         self._told_rows: set[str] = set()
 
     @property
     def digests(self) -> dict[str, str]:
-        """What is remembered of the editor's blocks; of those that have gone, that it was said."""
+        """Digests of the editor blocks; "" for closed blocks that were reported."""
         return {name: editor.digest(text) for name, text in self.blocks.items()} | dict.fromkeys(
             self._gone_blocks, ""
         )
 
     def messages(self, earlier: Sequence[Message]) -> list[tuple[Message, Sizes]]:
-        """The results of the calls that are still open, and one message of the person, where there is something to
-        say; each with what part of it are files and instructions."""
+        """Results of the open calls and, if it has content, one user message, each with its sizes."""
         results = [self._result(call) for call in self._before.open_calls]
         query = self._draft.query
         awaited = not results and bool(earlier) and earlier[-1]["role"] == "assistant"
@@ -285,12 +284,12 @@ class _Newest:
         return [*results, ({"role": "user", "content": text}, sizes)]
 
     def _result(self, call: str) -> tuple[Message, Sizes]:
-        """The result of one call: what it asked for, and the table's rows about that."""
+        """The result of one call, with the table rows of its files."""
         result = self._results.get(call)
         if result is None:
             content, files = self._before.answered.get(call) or NOT_ANSWERED, ()
         elif any(file.file_id for file in result.loaded.files):
-            # what is uploaded can be referred to in a person's message only, not in a result
+            # Providers accept references to uploaded files only in user messages, not in results.
             self._others.append(result)
             content, files = SEE_NEXT, ()
         else:
@@ -336,7 +335,7 @@ class _Newest:
         return prompt.user_text(_in_brief(news) if draft.brief else news, self._in_view)
 
     def _row(self, path: str) -> str:
-        """A row of the table; a file that is read again keeps its mark in the message that carries it."""
+        """A table row; a reloaded file keeps its mark in the message that contains it."""
         entry = with_unsaved(self._state.known, self._state.buffers)[path]
         turn = self._state.turn.number
         before = self._all.again.get(path)
@@ -349,7 +348,7 @@ class _Newest:
         return table_row(marked, turn, again=self._is_sent(path))
 
     def _is_sent(self, path: str) -> bool:
-        """Whether the text itself goes with this request."""
+        """Whether this request contains the text itself."""
         return any(file.path == path for file in self._all.bundled) or any(
             file.path == path and self._in_view.reference(file) in (None, {"attached": True})
             for file in self._all.asked_for
@@ -357,7 +356,7 @@ class _Newest:
 
 
 def _in_brief(news: prompt.MessageParts) -> prompt.MessageParts:
-    """The newest of what the program tells; the person's own words are not touched."""
+    """The newest program-generated text, shortened. The user's own text is unchanged."""
     facts = tuple(shortened(fact, BRIEF) for fact in news.facts[-MOST_IN_BRIEF:])
     missing = len(news.facts) - len(facts)
     return replace(
@@ -372,6 +371,6 @@ def _in_brief(news: prompt.MessageParts) -> prompt.MessageParts:
 
 
 def _as_proposed(files: LoadedFiles) -> Mapping[str, str]:
-    """Files read again that are exactly what the model proposed, and that it knows whole, by path."""
+    """Reloaded files with exactly the proposed text that the model knows as a whole, by path."""
     again = files.again.items()
     return {path: entry.written for path, entry in again if entry.written_known and entry.whole}

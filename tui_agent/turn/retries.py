@@ -1,4 +1,4 @@
-"""Changes that could not be taken: the model is asked again for them in the same turn, a few times only."""
+"""Repeated requests for rejected changes in the same turn, limited in number."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from tui_agent.tools.files import load_files
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.request import Draft
 
-#: How often a turn asks again for what has no certain place, and for what conflicts.
+#: Maximum number of repeated requests for unplaceable and for conflicting changes.
 MOST_FAILED = 1
 MOST_CONFLICTS = 2
 
 
 class Retries:
-    """How often the model was asked again in this turn, and for what.
+    """Repeated requests of this turn.
 
-    `told` says that the model is owed the reasons of the first conflicts already.
+    `told`: the reasons of the first conflicts are already queued for the model.
     """
 
     def __init__(self, *, told: bool = False) -> None:
         self._told = told
         self._failed = 0
-        #: The conflicts that the model is asked about now, and how often it was asked about their files, by path.
+        #: Ids of the conflicts in the current request, by path.
         self._now: dict[str, str] = {}
         self._asked: dict[str, int] = {}
 
     def note(self, context: TurnContext) -> None:
-        """What this says about the changes of the reply that came."""
+        """Updates the context's progress after a reply."""
         review = context.state().review
         context.progress.settled_paths = frozenset(
             path
@@ -40,10 +40,9 @@ class Retries:
         context.progress.asked = dict(self._asked)
 
     async def ask_again(self, context: TurnContext, changes: Sequence[Change], emit: Emit) -> Draft | None:
-        """The next request as one for those of the changes that failed or conflict; None where none may be asked
-        for, or was often enough.
+        """A request for the failed and conflicting changes, or None if none may be requested again.
 
-        Why each was not taken is owed to the model already; the files of those that conflict are read again.
+        The rejection reasons are already queued for the model; conflicting files are reloaded.
         """
         failed = [change for change in changes if change.state == "failed" and self._failed < MOST_FAILED]
         self._failed += bool(failed)
@@ -72,7 +71,7 @@ class Retries:
 
 
 def may_ask_again(change: Change) -> bool:
-    """Whether the model may be asked (again) for a change that conflicts: what the person or a sub-task had a part in
-    is for the person to settle."""
+    """Whether the model may be asked again for a conflicting change. Conflicts with the user's or a
+    sub-task's edits are left to the user."""
     mine = not change.by_hand and not change.tasks
     return change.state == "conflict" and mine and change.asked < MOST_CONFLICTS

@@ -1,5 +1,5 @@
-"""Fences of a reply that name no file: what resembles one that the model has seen, or may be the text of a new one,
-waits for the person's own key."""
+"""Unnamed fences of a reply: a fence that resembles a known file, or may be a new file, becomes a change the
+user must accept with a separate key."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tui_agent.edits.change import text_under
 from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.turn.context import TurnContext
 
-#: So many fences are compared with so many files, none of which has more letters.
+#: Limits of the comparison: fences, files, and characters per file.
 MOST_FENCES, MOST_FILES, MOST_LETTERS = 20, 200, 200_000
-#: A file of fewer lines resembles too many others.
+#: Minimum number of lines; shorter files resemble too many others.
 FEWEST_LINES = 4
 WHY = "a fence in the answer that names no file resembles it"
 WHY_NEW = "a fence in the answer may be its text, and the words beside it do not say so"
 
 
 async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest, ...]:
-    """What the reply shows as changes of the files that it resembles, for the person to decide about."""
+    """Changes of the files that the reply's fences resemble, for the user to decide."""
     if not reply.shown:
         return ()
     known = context.state().known.files
@@ -51,7 +51,7 @@ async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest,
 
 
 def _request(shown: ShownText, files: Mapping[str, str]) -> ChangeRequest | None:
-    """The change of the one file that a fence resembles, or whose lines a diff has."""
+    """The change of the only file that matches the fence or diff."""
     if len(shown.text) > MOST_LETTERS:
         return None
     if shown.diff is not None:
@@ -68,7 +68,7 @@ def _request(shown: ShownText, files: Mapping[str, str]) -> ChangeRequest | None
 
 
 def _new(context: TurnContext, shown: ShownText) -> ChangeRequest | None:
-    """The text of a file that is not there yet, where the words beside it name one. Blocking."""
+    """A new file, if the surrounding text names one. Blocking."""
     if not shown.path or shown.diff is not None:
         return None
     try:
@@ -92,7 +92,7 @@ def _lines(text: str) -> Counter[str]:
 
 
 def _resembles(fence: Counter[str], file: Counter[str]) -> bool:
-    """Whether most lines of the file are in the fence, and not all of them are all of it."""
+    """Whether the fence contains most lines of the file, but is not identical to it."""
     if fence == file or file.total() < FEWEST_LINES:
         return False
     return 2 * (file & fence).total() > max(file.total(), fence.total() // 2)

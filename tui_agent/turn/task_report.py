@@ -1,4 +1,4 @@
-"""What the model is told of its sub-tasks: the section `## SUB-TASKS`, a row for each that is news."""
+"""The section `## SUB-TASKS` of a request, with a row for each change of a sub-task's state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TITLE = "## SUB-TASKS"
 
 
 def rows(tasks: Sequence[SubTask], changes: Sequence[Change] = ()) -> dict[str, str]:
-    """The state of each sub-task, in a line, by its id, with what of its changes is in conflict."""
+    """One line per sub-task by id, including its conflicts."""
     disputes = [(change, *sides(change, changes)) for change in changes if change.state == "conflict"]
     return {
         task.id: _row(task, "".join(_conflict(task.id, *dispute) for dispute in disputes)) for task in tasks
@@ -20,19 +20,18 @@ def rows(tasks: Sequence[SubTask], changes: Sequence[Change] = ()) -> dict[str, 
 
 
 def sides(change: Change, changes: Sequence[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Of a change in conflict, the sub-tasks that proposed it, and those that proposed what it conflicts with."""
+    """The sub-tasks that proposed a conflicting change, and those that proposed its counterpart."""
     rival = next((other for other in changes if other.id == change.rival), None)
     return change.tasks, rival.tasks if rival is not None else ()
 
 
 def news(now: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
-    """The rows that differ from what was told last; one that was taken out of the graph says so."""
+    """Changed rows; a removed sub-task gets a final row."""
     gone = {name: f"{name}: taken out by the person" for name in told if name not in now}
     return {name: row for name, row in {**now, **gone}.items() if told.get(name) != row}
 
 
 def section(new_rows: Mapping[str, str]) -> str:
-    """The section, empty where there is no news."""
     return "\n".join([TITLE, *(f"- {item(row)}" for row in new_rows.values())]) if new_rows else ""
 
 

@@ -1,4 +1,4 @@
-"""Small text files that are looked at before every request, read again only where they may have changed."""
+"""Cache of small text files that are checked before every request and read again only if changed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tui_agent.files.text import decode, md5
 
 
 class Text(Struct, frozen=True):
-    """A file's text as it may be sent and the hash of its bytes; `fault` is the sentence why there is none.
+    """A file's sendable text and the hash of its bytes; `fault` is the reason if there is no text.
 
-    `undecided` is set where that is for the person to say.
+    `undecided` is set if the user can allow it.
     """
 
     text: str = ""
@@ -29,14 +29,14 @@ class Text(Struct, frozen=True):
 
 
 class Texts:
-    """Remembers texts by path with the stamp they had. What two threads ask for at once is read twice."""
+    """Cached texts by path and file stamp. Concurrent requests for one file read it twice."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Path, int], tuple[Stamp, Judged | str]] = {}
         self._present: dict[tuple[str, tuple[str, ...]], tuple[Stamp, list[str]]] = {}
 
     def present(self, folder: str, names: tuple[str, ...]) -> list[str]:
-        """Those of `names` that a folder (an absolute path) holds: looked for again where its entries changed."""
+        """The existing `names` in a folder (an absolute path), cached until the folder's entries change."""
         stamp = stamp_of(folder)
         if stamp is None:
             return []
@@ -49,7 +49,7 @@ class Texts:
         return found
 
     def get(self, gate: Gate, path: str, limit: int, decisions: Decisions) -> Text:
-        """The text of a file in the workspace of at most `limit` bytes; the fault says why there is none."""
+        """The text of a workspace file of at most `limit` bytes, or a fault."""
 
         def read() -> Judged:
             return judge_file(gate, path, limit)
@@ -57,7 +57,7 @@ class Texts:
         return self._text(gate.root / path, limit, read, decisions)
 
     def get_own(self, path: Path, limit: int, decisions: Decisions) -> Text:
-        """The text of a file in a folder of the person's own."""
+        """`get` for a file in the user's own folder."""
 
         def read() -> Judged:
             data = _read_own(path, limit)
@@ -78,7 +78,7 @@ class Texts:
             return Text(fault=str(error))
 
     def _remembered(self, place: Path, limit: int, reader: Callable[[], Judged]) -> Judged | str:
-        """The file, or the sentence why there is none."""
+        """Returns the file, or the fault as a sentence."""
         stamp = stamp_of(place)
         seen = self._seen.get((place, limit))
         if seen is not None and seen[0] == stamp:

@@ -1,4 +1,4 @@
-"""One turn: from the person's words to proposed changes, as events in the order in which things happen."""
+"""One turn, from the user's prompt to proposed changes, as an ordered sequence of events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tui_agent.turn.request import Draft
 from tui_agent.turn.retries import Retries
 from tui_agent.turn.window import Earlier
 
-#: What is said where what cut one reply cuts the next one too.
+#: Shown if the same reason cuts two consecutive replies.
 CUT_AGAIN = (
     "The call was cut off again, so the model is not asked for it once more: ask for less at once, "
     "or choose another model"
@@ -31,18 +31,19 @@ MORE_STEPS = "send “continue” to let it go on, or raise it with --set max_st
 
 
 async def run(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> str:
-    """Plan, load, ask, run what was called for, propose, check; a reply that asks for files, changes what has no
-    place, holds a call that cannot be read, or fails its checks, is answered in the same turn.
+    """Plans, loads, sends the request, runs calls, proposes and checks changes. Repeats if the reply asks for
+    files, contains unplaceable changes or unreadable calls, or fails its checks.
 
-    Returns the limit that ended it, "" for none. Raises a `ModelError` when no answer came and a `LimitReached`
-    before the model was done; whoever runs it says how the turn ended.
+    Returns the limit that ended the turn, or "". Raises a `ModelError` if there was no response, and
+    `LimitReached` before the model was done. The caller records the end of the turn.
     """
     draft = await plan(context, request, attachments, emit)
     return await _steps(context, draft, Retries(), emit)
 
 
 async def run_again(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> str:
-    """Go on with a turn for changes that conflicted when they were applied: their files are read, the model is asked.
+    """Continues a turn for changes that conflicted when applied: reloads their files and asks the model
+    again.
 
     Returns and raises as `run` does.
     """
@@ -54,8 +55,8 @@ async def run_again(context: TurnContext, conflicts: Sequence[Change], emit: Emi
 
 async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emit) -> str:
     earlier, repairs, loops, most = Earlier(), Repairs(), Loops(), context.settings.max_steps
-    kept = False  # whether the last reply was cut off after changes that are complete
-    cut_in_call = False  # whether it was cut off in a call
+    kept = False  # The last reply was cut after complete changes.
+    cut_in_call = False  # The last reply was cut inside a call.
     for step in range(1, most + 1):
         draft = await load(context, draft, emit)
         try:

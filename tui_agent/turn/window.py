@@ -1,5 +1,4 @@
-"""A request that fits the model's window: a conversation begins, files give way, older messages are summarised, the
-rest is left out."""
+"""Fits a request into the model's window: drops file contents, summarises older messages, omits the rest."""
 
 from __future__ import annotations
 
@@ -47,26 +46,26 @@ from tui_agent.turn.conversation import (
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.request import Composed, Draft, compose
 
-#: Emptying files must free at least this share of the window, or the cache is broken for too little.
+#: Minimum share of the window that dropping files must free to justify a cache miss.
 WORTHWHILE = 0.1
-#: A reset aims so near at its target, as a share of the window, and no more than so far above it.
+#: Tolerances of a reset's target size below and above, as shares of the window.
 NEAR = 0.02
 FAR = 0.05
-#: So many times the files that fit are looked at, to find those that fill the room.
+#: Multiple of the available room up to which candidate files are read.
 MATERIAL = 3
-#: The rank of files that nothing needs now.
+#: Rank of files that nothing currently needs.
 LAST = 3
 
 
 @dataclass
 class Earlier:
-    """What earlier requests of this turn carried: the paths of files, and the blobs of the messages."""
+    """Paths of files and blobs of messages in earlier requests of this turn."""
 
     files: set[str] = field(default_factory=set)
     blobs: set[str] = field(default_factory=set)
-    #: Open files are sent as excerpts, for want of room.
+    #: Open files are sent as excerpts to save space.
     excerpts: bool = False
-    #: The model was asked for a summary, and gave none.
+    #: A summary request failed in this turn.
     no_summary: bool = False
 
     def add(self, sent: RequestSent) -> None:
@@ -75,11 +74,11 @@ class Earlier:
 
 
 async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int, emit: Emit) -> Composed:
-    """The next request as one of at most `ceiling` tokens, by our own count.
+    """The next request with at most `ceiling` estimated tokens.
 
-    Most of the time nothing must give way. What does is named: first the contents of older files, then older
-    messages, then the open files, last the files that this turn asked for. Raises `ContextTooLong` where the
-    person's own words are too long; then nothing is sent.
+    Usually nothing has to be reduced. Otherwise in this order, with a notice: contents of older files,
+    older messages, open files, files requested in this turn. Raises `ContextTooLong` if the user's own
+    text is too long; nothing is sent then.
     """
     draft = replace(draft, excerpts=earlier.excerpts)
     room = _Room(context, draft, earlier, _shares(context, ceiling), emit)
@@ -112,7 +111,7 @@ async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int
             await step(ceiling)
             request = await room.composed()
     if full and context.state().conversation.restarts and context.state().conversation.why != "first":
-        await room.give_way()  # what was left out may have been more than had to go
+        await room.give_way()  # The steps may have removed more than necessary.
         request = await room.composed()
     if request.size > ceiling:
         raise ContextTooLong(
@@ -124,7 +123,7 @@ async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int
 
 
 class _Room:
-    """One request that is made to fit: each method lets something give way."""
+    """Reduces one request, one method per kind of content."""
 
     def __init__(
         self, context: TurnContext, draft: Draft, earlier: Earlier, shares: Shares, emit: Emit
@@ -143,7 +142,7 @@ class _Room:
         return await compose(self._context, self._draft, state)
 
     async def counted(self) -> Composed:
-        """The request, with tokens that are counted where an estimate could be wrong by too much."""
+        """The request, with an exact token count if an estimate is too risky."""
         request = await self.composed()
         if request.event.estimated and request.bytes > self.shares.window * self.shares.reset_at:
             await self._context.model.count(self._state.model.name, [""], wait=True)
@@ -151,15 +150,14 @@ class _Room:
         return request
 
     async def give_way(self, most: int = sys.maxsize) -> None:
-        """Older contents are emptied, and the files that matter are in the system prompt as they are now.
+        """Drops older contents and adds the current relevant files to the system prompt, up to `reset_to`.
 
-        With them the request comes as near to `reset_to` as whole files allow. Where it would still have more than
-        `most` tokens, since what it needs is what is there already, nothing changes.
+        Changes nothing if the result would still exceed `most` tokens.
         """
         await self._rebuild("files", _by_rank(self._state, self._earlier.files), most)
 
     async def begin_again(self) -> None:
-        """Another model or dialect, or what was uploaded is gone: the same, with no more files than are in view."""
+        """Restarts for another model or dialect, or after uploads expired, with only the files in view."""
         state = self._state
         ranked = [
             (entry, rank)
@@ -169,7 +167,7 @@ class _Room:
         await self._rebuild("model" if needs_begin(state) else "files", ranked)
 
     async def condense(self, request: Composed) -> None:
-        """So many older messages give way to a summary that the request comes to `reset_to`; files fill the rest."""
+        """Summarises older messages until the request has `reset_to`, and fills the rest with files."""
         older = self._state.conversation.messages[1:]
         room = int(self.shares.window * self.shares.reset_to) - request.size
         await self._summarise(room=room + sum(message.tokens for message in older))
@@ -177,13 +175,13 @@ class _Room:
             await self.give_way()
 
     async def empty_all(self, ceiling: int) -> None:
-        """Contents that were too few to be worth a reset."""
+        """Drops contents too small to justify a reset earlier."""
         if _files_in(self._state):
             await self._say_removed("the contents of the files that earlier turns read")
             await self.give_way()
 
     async def drop_messages(self, ceiling: int) -> None:
-        """All older messages give way to a summary, or to nothing where none comes."""
+        """Replaces all older messages with a summary, or drops them if it fails."""
         older = self._state.conversation.messages[1:]
         while True:
             before = len(self._state.conversation.messages)
@@ -198,14 +196,13 @@ class _Room:
             await self.give_way()
 
     async def shorten_editor(self, ceiling: int) -> None:
-        """Open files are sent as excerpts."""
         if self._state.buffers.open and not self._draft.excerpts:
             self._earlier.excerpts = True
             self._draft = replace(self._draft, excerpts=True)
             await self._say_removed("all but an excerpt of the open file")
 
     async def shorten_files(self, ceiling: int) -> None:
-        """Files that were asked for by name are shown in part, the largest first; those of a batch stay whole."""
+        """Truncates files requested by name, the largest first. Files of a batch stay whole."""
         files = self._draft.everything.asked_for
         batches = batches_of(self._state)
         named = [file for file in files if file.action not in batches and not file.file_id]
@@ -224,7 +221,7 @@ class _Room:
                 await self._emit(part_notice(part))
 
     async def leave_out_files(self, ceiling: int) -> None:
-        """Bundled files first, then those that were read again unasked, then those asked for; the largest first."""
+        """Order: bundled files, automatic reloads, requested files; the largest first within each group."""
 
         def rank(pair: tuple[int, LoadedFile]) -> tuple[int, int]:
             cost, file = pair
@@ -234,7 +231,7 @@ class _Room:
         files = [*everything.bundled, *everything.asked_for]
         costs = await costs_of(self._context, files)
         ranked = sorted(zip(costs, files, strict=True), key=rank)
-        # naming a file that is left out takes room too, so one round may not be enough
+        # The names of omitted files take room too, hence the loop.
         while ranked and (excess := (await self.composed()).size - ceiling) > 0:
             gone = [ranked.pop(0)]
             while ranked and sum(cost for cost, _ in gone) < excess:
@@ -246,8 +243,8 @@ class _Room:
             self._draft = replace(draft, loaded=draft.loaded.plus(LoadedFiles(facts=facts)))
 
     async def shorten_the_rest(self, ceiling: int) -> None:
-        """What a model made permanent, a summary or the call of a reply, and what the program has to tell: however
-        much there is of it, a short message goes out."""
+        """Shortens summaries, calls of earlier replies and program-generated text, so that a short user
+        message can always be sent."""
         self._draft = replace(self._draft, brief=True)
         request = await self.composed()
         summaries = [it.tokens for it in self._state.conversation.messages if it.kind == "summary"]
@@ -262,8 +259,8 @@ class _Room:
     async def _summarise(
         self, *, room: int = 0, all_of_them: bool = False, most_kept: int = sys.maxsize
     ) -> None:
-        """A summary that fails is not asked for again in the same turn, and what is kept then is not cut again but for
-        want of room."""
+        """Requests no second summary after a failure in this turn; kept messages are then cut again only for
+        lack of room."""
         state = self._state
         failed = self._earlier.no_summary or self._context.sent.no_summary.get(state.model.name, 0) > 0
         came = await condense(
@@ -282,9 +279,9 @@ class _Room:
     async def _rebuild(
         self, why: Why, ranked: Sequence[tuple[KnownFile, int]], most: int = sys.maxsize
     ) -> None:
-        """Without older contents, and with as many of the files in `ranked` as bring it to `reset_to`.
+        """Restarts without older contents, with `ranked` files up to `reset_to`.
 
-        Nothing happens where the request would then have more than `most` tokens.
+        Changes nothing if the request would then exceed `most` tokens.
         """
         context, state, own = self._context, self._state, self._earlier.blobs
         before = state.conversation.messages[1:]
@@ -304,7 +301,7 @@ class _Room:
             return begun, await self.composed(begun.apply(state))
 
         begun, request = await with_files(())
-        if state.model.small:  # what is asked for now needs the room
+        if state.model.small:  # Requested files need the room.
             ranked = [(entry, rank) for entry, rank in ranked if rank < LAST]
         working, out = await self._working(request, ranked)
         while working:
@@ -328,10 +325,9 @@ class _Room:
     async def _working(
         self, bare: Composed, ranked: Sequence[tuple[KnownFile, int]]
     ) -> tuple[list[LoadedFile], list[str]]:
-        """The files that matter, newest text, those that matter most first, that fit into a request beside all else.
+        """The newest text of the relevant files that fit, and the paths of those that do not, by rank.
 
-        What this turn has shown already stays while there is room at all, and is else named; the rest up to
-        `reset_to`.
+        Files already shown in this turn stay up to `condense_at`; other files fill up to `reset_to`.
         """
         shares = (self.shares.reset_to, self.shares.condense_at, NEAR, FAR)
         room, most, near, far = (int(self.shares.window * share) for share in shares)
@@ -346,7 +342,7 @@ class _Room:
             try:
                 file = await load(self._context, entry.path, entry.loaded_by)
             except TuiAgentError:
-                continue  # what cannot be read now is marked in the table
+                continue  # The table marks unreadable files.
             file = replace(file, ranges=within(entry.ranges, file.lines))
             text = read_files_result([file], InView())
             cost = (await self._context.model.count(self._state.model.name, [text], wait=True)).counts[0]
@@ -368,7 +364,7 @@ class _Room:
 
 
 async def compact(context: TurnContext, emit: Emit) -> str:
-    """All older messages give way to a summary, because the person asks for it; nothing changes where none comes."""
+    """Summarises all older messages on the user's request. Changes nothing if the summary fails."""
     contexts = await instruct(context, (), unheard)
     if not await condense(context, contexts, _shares(context, sys.maxsize), emit, all_of_them=True):
         raise ModelError("No summary came", "try again, or go on without one")
@@ -376,7 +372,7 @@ async def compact(context: TurnContext, emit: Emit) -> str:
 
 
 def _shares(context: TurnContext, ceiling: int) -> Shares:
-    """The settings as shares of the window, or of less where the provider refused more."""
+    """The settings as shares of the window, or of the provider's smaller limit."""
     settings = context.settings.context
     window = min(window_of(context.state()), ceiling)
     return Shares(
@@ -385,19 +381,19 @@ def _shares(context: TurnContext, ceiling: int) -> Shares:
 
 
 def _files_in(state: State) -> int:
-    """The tokens of contents that could give way; the system prompt stays until then."""
+    """Tokens of removable contents, without the system prompt."""
     return sum(message.files for message in state.conversation.messages)
 
 
 def _as_before(new: SentMessage, old: SentMessage) -> SentMessage:
-    """What kind of message it is does not change by being emptied."""
+    """An emptied message keeps its kind."""
     return SentMessage(new.role, new.blob, new.tokens, 0, old.instructions, old.kind)
 
 
 def _by_rank(state: State, shown: Collection[str]) -> list[tuple[KnownFile, int]]:
-    """Known files by how much they matter, each with its rank.
+    """Known files with their ranks, sorted.
 
-    0: this turn has shown it, 1: open or pending, 2: named in an open todo, `LAST`: the most recently used.
+    0: shown in this turn, 1: open or pending, 2: named in an open todo, `LAST`: by most recent use.
     """
     pending = {change.path for change in state.review.open}
     opened = {buffer.path for buffer in state.buffers.open}

@@ -1,18 +1,18 @@
-"""Which file a reply is writing, while it comes: a guess from the names that its changes have as JSON."""
+"""Guesses the file a streaming reply is writing, from the `path` values in its JSON."""
 
 from __future__ import annotations
 
 import json
 import re
 
-#: `"path": "…"` as a change begins with it; quotes inside of a text are escaped, so they are none.
+#: `"path": "…"` as in a change. Escaped quotes inside a text do not match.
 _NAMED = re.compile(r'(?<!\\)"(fileChanges|changes|path)"\s*:\s*(?:\[|("(?:[^"\\]|\\.){1,300}"))')
-#: A name is cut in two at most here: so much of what came before is looked at again.
+#: Characters kept for the next chunk, in case a chunk boundary splits a name.
 _KEPT = 400
 
 
 class Writing:
-    """The paths that were named so far in the changes of one reply, the newest last."""
+    """Paths named in the changes of one reply, newest last."""
 
     def __init__(self) -> None:
         self.paths: dict[str, None] = {}
@@ -20,7 +20,7 @@ class Writing:
         self._in_changes = False
 
     def take(self, text: str) -> str:
-        """The path that a piece of the reply begins to write, "" if it begins none."""
+        """The path that a chunk begins to write, or ""."""
         looked = self._tail + text
         newest, end = "", 0
         for found in _NAMED.finditer(looked):
