@@ -1,1 +1,1 @@
-"""A graph of work: what may run, each run in a copy of the folder, its work merged into the review."""
+"""A graph of sub-tasks; each runs in a copy of the folder and is merged into the review."""

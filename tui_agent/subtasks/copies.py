@@ -1,4 +1,4 @@
-"""Where the work copies of a session's sub-tasks lie, and the removal of those that a crash left behind."""
+"""Folders of the sub-tasks' work copies, and removal of copies left by a crash."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ FOLDER = "worktrees"
 
 
 def folder_for(data: Path, session: str, name: str) -> Path:
-    """Where the copy of that name lies, below the folder for data; the name may be any text.
+    """The folder of a copy; `name` may be any text.
 
-    `session` is the id of the one whose lock says that the copy is in use. Raises SessionError for what is not an id.
+    `session` is the id of the session whose lock protects the copy. Raises `SessionError` for an invalid
+    id.
     """
     return data / FOLDER / directory.folder_of(data, session).name / plain(name)
 
 
 def folder_of_run(data: Path, kept: Path, name: str) -> Path:
-    """Where the copy of that name lies for the session that is kept in a folder: one of its own, or a sub-task's below
-    that. A sub-task has no lock, so its copies lie with those of the session that it is part of."""
+    """The folder of a copy for the session stored in `kept`. A sub-task has no lock, so its copies belong to
+    the enclosing session."""
     sessions = data / "sessions"
     way = kept.relative_to(sessions).parts if kept.is_relative_to(sessions) else (kept.name,)
     return folder_for(data, way[0], "/".join((*way[1:], name)))
 
 
 async def clear(data: Path, session: str, child: ChildProcess) -> None:
-    """Remove what an earlier life of a session left; it is ours, and has made no copy in this life."""
+    """Removes copies left by an earlier process of the session. Call it before the first copy is made."""
     folder = data / FOLDER / session
     if session and await asyncio.to_thread(folder.is_dir):
         await _remove(folder, child)
 
 
 async def clear_leftovers(data: Path, child: ChildProcess) -> None:
-    """Remove the copies of sessions that no living process has open, from disk and from their repositories.
+    """Removes the copies of all sessions not open in any process, including their git registrations.
 
-    `child` is that of any workspace. What cannot be removed stays for the next start.
+    `child` may belong to any workspace. Failed removals are retried at the next start.
     """
     for folder in await asyncio.to_thread(_folders, data):
         lock = await asyncio.to_thread(_lock_of, data, folder.name)
@@ -57,16 +58,15 @@ async def _remove(folder: Path, child: ChildProcess) -> None:
 
 
 def _folders(data: Path) -> list[Path]:
-    """The folders of sessions that have copies."""
     try:
         with os.scandir(data / FOLDER) as entries:
             return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
-        return []  # nothing was ever copied
+        return []  # No copy was ever made.
 
 
 def _lock_of(data: Path, session: str) -> AbstractContextManager[object] | None:
-    """What keeps a session closed that nobody has open; None while somebody has. One that was deleted needs none."""
+    """The lock of a closed session, or None if it is open elsewhere. A deleted session needs no lock."""
     try:
         folder = directory.folder_of(data, session)
         return SessionLock.take(folder) if folder.is_dir() else nullcontext()

@@ -1,4 +1,5 @@
-"""The hand-over: what a sub-task is told beside its goal, as a part of its system prompt that never changes."""
+"""The hand-over: instructions in a sub-task's system prompt beside its goal. It never changes during a
+run."""
 
 from __future__ import annotations
 
@@ -18,8 +19,10 @@ _SCOPE = "Files of this part: {files}. Another file may be changed where this pa
 
 
 class HandOver(Struct, frozen=True):
-    """What the parent knows that the sub-task should. `before` are the tasks that it builds on; `missing` folders
-    that are not in its copy."""
+    """The parent's context for a sub-task.
+
+    `before` are its completed dependencies, `missing` the folders absent from its copy.
+    """
 
     task: SubTask
     request: str = ""
@@ -30,7 +33,7 @@ class HandOver(Struct, frozen=True):
 
 
 def text(given: HandOver) -> str:
-    """The words of the hand-over; parts with nothing to say are left out."""
+    """The hand-over as text, without empty parts."""
     task = given.task
     parts = [
         _BEGINNING.format(id=name(task.id)),

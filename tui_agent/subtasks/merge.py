@@ -1,4 +1,4 @@
-"""Coming together: what sub-tasks changed, merged three ways into one review; their todos join the others."""
+"""Three-way merge of the sub-tasks' changes into one review, and import of their todos."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State, Todo
 from tui_agent.subtasks.run import RunOutcome
 
-#: The turn that changes of sub-tasks belong to: none of the conversation's, so that all of them are one batch.
+#: Turn number of sub-task changes: outside the conversation, so they form one batch.
 TURN = 0
 
 
 class FileResult(Struct, frozen=True):
-    """What a sub-task did to one file: its hash before and after (empty: no file), and its new name if it has one."""
+    """A sub-task's change of one file: hashes before and after ("": no file) and the new name, if any."""
 
     path: str
     before: str
@@ -41,7 +41,7 @@ class FileResult(Struct, frozen=True):
 
 
 class ResultMerger:
-    """Takes in what sub-tasks came to, one after the other. `on_newest` puts a change on the file as it is by now."""
+    """Merges results one at a time. `on_newest` rebases a change onto the current file."""
 
     def __init__(
         self, journal: Journal, blobs: Blobs, on_newest: Callable[[Change], Awaitable[Change]]
@@ -56,7 +56,7 @@ class ResultMerger:
         return self._journal.store.state
 
     async def end(self, event: e.SubTaskEnded, ended: RunOutcome) -> None:
-        """Write down how a run ended, and propose what it changed."""
+        """Records the end of a run and proposes its changes."""
         async with self.one_at_a_time:
             proposed: dict[str, Change] = {}
             events: list[e.Event] = []
@@ -74,13 +74,13 @@ class ResultMerger:
     async def _proposed(
         self, task: str, result: FileResult, ended: RunOutcome, ahead: int
     ) -> tuple[Change, *tuple[e.Event, ...]]:
-        """What a task did to one file, together with what others have proposed for it; and what says so."""
+        """Merges a task's file result with other proposals. Returns the change and its events."""
         number = sum(change.turn == TURN for change in self.state.review.changes) + ahead + 1
         alone = await asyncio.to_thread(self._change, f"s{number}", task, result, ended)
         while True:
             beside = self.beside(alone.path)
             change = await self.together(beside, alone)
-            if self.beside(alone.path) == beside:  # nobody decided about it meanwhile
+            if self.beside(alone.path) == beside:  # No decision intervened.
                 break
         told: list[e.Event] = [] if is_nothing(change) else [e.ChangeProposed(change)]
         if beside is not None and (is_nothing(change) or change.path != beside.path):
@@ -88,13 +88,13 @@ class ResultMerger:
         return change, *told
 
     def beside(self, path: str) -> Change | None:
-        """What waits for the person and leaves its file at that path; else what took it away from there."""
+        """The open change that ends at `path`, or the change that moved the file away."""
         waiting = [change for change in self.state.review.changes if change.is_open]
         there = (change for change in waiting if (change.rename_to or change.path) == path)
         return next(there, None) or next((change for change in waiting if change.path == path), None)
 
     async def together(self, beside: Change | None, change: Change) -> Change:
-        """One change that holds both, on the file as it is by now, or a conflict."""
+        """Combines both changes on the current file, or returns a conflict."""
         if beside is not None:
             read = partial(text_under, self._blobs)
             change = await asyncio.to_thread(joined, beside, change, read, self._blobs.put_text)
@@ -127,8 +127,8 @@ class ResultMerger:
         )
 
     def _todos(self, task: str, ended: RunOutcome, proposed: Mapping[str, Change]) -> tuple[Todo, ...]:
-        """The child's todos under ids of their own, one that is there already under its id; tied to the changes of
-        the files that they were about."""
+        """The child's todos with new ids, or the ids of existing todos with the same text, linked to the
+        changes of their files."""
         ids = {path: change.id for path, change in proposed.items()}
         paths = {change.id: change.path for change in ended.changes}
         there = {todo.text: todo for todo in self.state.todos}
@@ -150,14 +150,13 @@ def _id(task: str, todo: Todo, number: int) -> str:
 
 
 def _with_todo(told: e.Event, tied: Mapping[str, str]) -> e.Event:
-    """A proposal that carries out a todo of before names it."""
     if isinstance(told, e.ChangeProposed) and told.change.id in tied:
         return e.ChangeProposed(replace(told.change, todo=tied[told.change.id]))
     return told
 
 
 def results(changed: Sequence[FileStep], said: Sequence[Change]) -> Iterator[FileResult]:
-    """What was done file by file; a file that was renamed is one result and not two."""
+    """Results by file; a rename is one result."""
     steps = {step.path: step for step in changed}
     renamed = {
         change.path: change.rename_to

@@ -1,4 +1,4 @@
-"""What sub-tasks use of the session that they are part of and of the session of a run; how many run at once."""
+"""Interfaces between a session and its sub-tasks, and the limit of concurrent runs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from tui_agent.workspace.workspace import Workspace
 
 
 class Capacity:
-    """How many sub-tasks work at once, counted over all of a session's and theirs. Who waits for others gives its place
-    to them meanwhile."""
+    """Limits concurrent runs across a session and its nested sub-tasks. A waiting parent lends its slot."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -34,22 +33,20 @@ class Capacity:
         self._coming: list[asyncio.Future[None]] = []
 
     def on_free(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever a place has become free."""
         self._listeners.append(listener)
 
     def forget(self, listener: Callable[[], None]) -> None:
-        """Call it no more."""
         self._listeners.remove(listener)
 
     def acquire(self, most: int = 0) -> bool:
-        """Take a place; False where there is none. A server that works on fewer requests at once sets `most`."""
+        """Reserves a slot; False if none is free. `most` is the server's own limit."""
         if self._taken >= min(self._most, most or self._most):
             return False
         self._taken += 1
         return True
 
     def release(self) -> None:
-        """Give a place back: to one that comes back, else to what can begin, parts of a part before the others."""
+        """Frees a slot: first for a returning parent, then for new runs, nested sub-tasks first."""
         for coming in self._coming:
             if not coming.done():
                 coming.set_result(None)
@@ -60,7 +57,8 @@ class Capacity:
 
     @asynccontextmanager
     async def lent(self) -> AsyncGenerator[None]:
-        """Give one's place to others meanwhile, and wait for one to go on; who is stopped has it at once, to leave."""
+        """Lends the slot and waits for one afterwards. A cancelled caller gets it back immediately, to
+        exit."""
         self.release()
         try:
             yield
@@ -83,7 +81,7 @@ class Capacity:
 
 
 class RunSession(Protocol):
-    """The session of a run, as far as its parent uses it."""
+    """The parts of a run's session used by its parent."""
 
     @property
     def state(self) -> State: ...
@@ -91,10 +89,10 @@ class RunSession(Protocol):
     def subscribe(self, listener: Listener) -> Callable[[], None]: ...
 
     def start(self, paths: list[str]) -> None:
-        """Begin to work in the copy, which holds these paths."""
+        """Begins work in the copy, which contains `paths`."""
 
     async def take_turn(self, text: str, attachments: Sequence[str] = ()) -> None:
-        """Send a message and wait for the end of its turn."""
+        """Sends a message and waits for the end of its turn."""
 
     async def apply(self, picks: Sequence[Pick]) -> None: ...
 
@@ -107,10 +105,10 @@ class RunSession(Protocol):
 
 @dataclass(frozen=True)
 class Parent:
-    """What sub-tasks use of the session that they are part of.
+    """The parts of a session used by its sub-tasks.
 
-    `open_child` opens the session of a run, in its copy and with its hand-over; `on_newest` puts a change on the file
-    as it is by now; `after_run` is called when a run has ended.
+    `open_child` opens a run's session with its copy and hand-over; `on_newest` rebases a change onto the
+    current file; `after_run` is called at the end of each run.
     """
 
     journal: Journal
@@ -126,9 +124,9 @@ class Parent:
 
 
 class SubTaskPart(Struct, frozen=True):
-    """What makes a session that of a sub-task's run: its hand-over, and what it shares with its parent.
+    """Marks a session as a sub-task's run: its hand-over and the resources shared with its parent.
 
-    folder: the one that its copy was made of.
+    `folder` is the original of its copy.
     """
 
     handover: str

@@ -1,4 +1,4 @@
-"""A sub-task done again: what it proposed leaves the review, and what others did to the same files stays."""
+"""Restarts a sub-task: removes its proposals from the review and keeps other work on the same files."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Redo:
         return self._journal.store.state
 
     async def retract(self, task: SubTask, why: str, *, all_of_it: bool = False) -> None:
-        """Take out what the last run of a task proposed, as far as nobody decided about it.
+        """Withdraws the undecided proposals of a task's last run.
 
-        What cannot be told from the work of others stays; with `all_of_it` it raises `EditFailed`, and nothing is done.
+        Inseparable changes stay; with `all_of_it` they raise `EditFailed` before anything is changed.
         """
         async with self._merger.one_at_a_time:
             parted: list[tuple[Change, Change | None]] = []
@@ -60,9 +60,9 @@ class Redo:
                 await self._give_up(change, rest, why)
 
     async def redo(self, change_id: str, task: str) -> None:
-        """Let `task` begin again. What it had proposed goes from the review; what others did to those files stays.
+        """Restarts `task`. Withdraws its proposals and keeps other changes of the same files.
 
-        Raises `SessionError` where that is not a conflict of that sub-task with another.
+        Raises `SessionError` if the change is not a conflict between that task and another.
         """
         change = self.state.review.change(change_id)
         rival = self.state.review.change(change.rival) if change else None
@@ -94,8 +94,8 @@ class Redo:
             await self._look_again(name)
 
     def _without(self, change: Change, task: SubTask) -> Change | None:
-        """The work of others in a change; None where there is none. Blocking. Raises `EditFailed` where it cannot be
-        told apart."""
+        """The change without the task's part, or None if nothing remains. Blocking. Raises `EditFailed` if
+        they are inseparable."""
         path = change.rename_to or change.path
         step = next((step for step in task.changed if step.path == path), None)
         alone = change.tasks == (task.id,)
@@ -118,7 +118,7 @@ class Redo:
         return with_texts(replace(change, tasks=others), base, merged.text, self._blobs.put_text)
 
     async def _look_again(self, name: str) -> None:
-        """Bring what conflicted with a change together with what waits there now."""
+        """Merges a previously conflicting change again."""
         change = self.state.review.change(name)
         if change is None:
             return

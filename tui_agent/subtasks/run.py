@@ -1,4 +1,4 @@
-"""One run of a sub-task: a copy of the folder, a session in it, turns until it is done, and what came of it."""
+"""One run of a sub-task: creates a copy of the folder, opens a session, takes turns, returns the outcome."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from tui_agent.subtasks.parent import Parent, RunSession
 from tui_agent.turn.memory import last_request
 from tui_agent.workspace.copies import WorkCopy
 
-#: Turns that a sub-task may take where `limits.turns` sets none.
+#: Default maximum number of turns if `limits.turns` is 0.
 MOST_TURNS = 10
 GO_ON = "continue"
-#: Seconds between two pieces of news about one sub-task.
+#: Seconds between progress events of one sub-task.
 EVERY = 0.25
-#: More of a line than this nobody can see.
+#: Maximum length of a progress line, in characters.
 LONGEST_LINE = 300
-#: More of what a sub-task says of its work is not handed on.
+#: Maximum length of a summary, in characters.
 LONGEST_WORK = 600
-#: An answer that says only that there is nothing left to say.
+#: Matches an answer without information, such as "OK, done".
 _TELLS_NOTHING = re.compile(
     r"(?i)\W*(?:(?:ok(?:ay)?|yes|sure|all|is|it'?s|everything|now|already|nothing|left|more|to|do|(?:is )?done|"
     r"finished|completed?|ready|fine|good|great)\W*)+"
@@ -46,8 +46,8 @@ _TELLS_NOTHING = re.compile(
 
 
 class RunOutcome(Struct, frozen=True):
-    """What came of a run. `changes` are the child's own, for what they say of each path; `checks` are those that its
-    work did not pass in its own tree."""
+    """The outcome of a run. `changes` are the child's changes; `checks` are the names of failed checks in its
+    copy."""
 
     state: Literal["completed", "failed", "cancelled"] = "completed"
     summary: str = ""
@@ -62,12 +62,12 @@ class RunOutcome(Struct, frozen=True):
 
 
 def folder_of(parent: Path, task: SubTask) -> Path:
-    """Where the newest run of a sub-task is kept, below its parent's folder."""
+    """The folder of a sub-task's newest run."""
     return parent / FOLDER / f"{plain(task.id)}.{task.run}"
 
 
 class SubTaskRun:
-    """Runs one sub-task of `parent` once. `child` is its session while it runs."""
+    """Runs one sub-task of `parent` once. `child` is its session during the run."""
 
     def __init__(self, parent: Parent, task: SubTask) -> None:
         self.child: RunSession | None = None
@@ -75,29 +75,29 @@ class SubTaskRun:
         self._task = task
         name = f"{task.id}.{task.run}"
         self._brought: set[str] = set()
-        #: Why those of its files that its copy lacks are not in it, by path.
+        #: Reasons for files missing from the copy, by path.
         self._lost: dict[str, str] = {}
         self._folder = copies.folder_of_run(parent.data, parent.storage.folder, name)
 
     async def __call__(self, snapshot: Awaitable[str]) -> RunOutcome:
-        """Do the work. Raises what kept it from beginning. However it ends, the copy is there until `remove`."""
+        """Runs the task. Raises errors of the preparation. The copy exists until `remove`."""
         copy = await self._parent.workspace.copies.make(self._folder, await snapshot)
         missing, paths = await self._prepare(copy)
         done = await self._work(copy, missing, paths)
         made = {step.path for step in done.changed} | {it.rename_to or it.path for it in done.changes}
         lost = {path: why for path, why in self._lost.items() if posixpath.normpath(path) not in made}
         if not lost:
-            return done  # one that was not there may be what it was to make
+            return done  # The sub-task may have been meant to create the file.
         told = "; ".join(f"{path} {why}" if path not in why else why for path, why in lost.items())
         await self._parent.journal.record(e.NoticeGiven("warning", f"Sub-task {self._task.id}: {told}"))
         return replace(done, summary=f"{done.summary} ({told})".lstrip())
 
     async def remove(self) -> None:
-        """Leave nothing of the copy. Raises `FileError` or `ChildFailed`."""
+        """Removes the copy. Raises `FileError` or `ChildFailed`."""
         await self._parent.workspace.copies.remove(self._folder)
 
     async def _prepare(self, copy: WorkCopy) -> tuple[tuple[str, ...], list[str]]:
-        """Make the copy what the sub-task is to see: what of its files is not in it, and every path that is."""
+        """Fills the copy. Returns the missing files and all paths of the copy."""
         parent, task = self._parent, self._task
         there = await asyncio.to_thread(_there, parent.workspace.gate, task.files)
         missing = await parent.workspace.copies.bring(copy, there)
@@ -128,7 +128,7 @@ class SubTaskRun:
             reason, cause = await self._drive_in_time(child, set(paths))
             return outcome(child.state, reason, cause)
         finally:
-            # must not be left half done: a stop comes after it
+            # A cancellation must wait until this is complete.
             task = asyncio.create_task(self._end(child, telling))
             try:
                 await asyncio.shield(task)
@@ -149,16 +149,17 @@ class SubTaskRun:
             return f"It took longer than {most} s: raise subtasks.max_seconds, or make it smaller", "limit"
 
     async def _drive(self, child: RunSession, there: Collection[str]) -> tuple[str, Cause]:
-        """Turns until nothing is left to do; why it failed, if it did, and for what kind of reason.
+        """Takes turns until nothing is left. Returns the failure's reason and cause, or empty strings.
 
-        What could not be taken of an answer (a change without a place, say) is told with the next turn.
+        Rejected parts of a reply, such as an unplaceable change, are reported to the model in the next
+        turn.
         """
         most = self._parent.settings.limits.turns or MOST_TURNS
         await child.take_turn(self._task.goal, [path for path in self._task.files if path in there])
         for number in range(1, most + 1):
             turn = child.state.turn
             if not turn.ok:
-                # as its own settings are called
+                # The sub-task's name of the setting.
                 reason = turn.error.replace("limits.session_", "subtasks.max_")
                 return reason, "limit" if turn.kind == "LimitReached" else "error"
             told_all = not child.state.conversation.untold
@@ -170,7 +171,7 @@ class SubTaskRun:
         return f"It was not done after {most} turns: raise limits.turns, or make it smaller", "limit"
 
     async def _take_in(self, child: RunSession) -> None:
-        """Write what was proposed into the copy, and let sub-tasks of its own come to their end."""
+        """Applies the proposals to the copy and waits for nested sub-tasks."""
         picks = [Pick(change.id) for change in child.state.review.open]
         if picks:
             await child.apply(picks)
@@ -195,7 +196,7 @@ class SubTaskRun:
 
 
 def _there(gate: Gate, paths: Sequence[str]) -> list[str]:
-    """Those of the paths that are there and may be copied: what git ignores too, but nothing that looks secret."""
+    """Existing paths that may be copied, including files ignored by git, without secrets."""
     found = []
     for path in paths:
         with suppress(PathRefused):
@@ -206,7 +207,6 @@ def _there(gate: Gate, paths: Sequence[str]) -> list[str]:
 
 
 def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
-    """Why files were not brought into a copy, by path."""
     found: dict[str, str] = {}
     for path in paths:
         try:
@@ -220,15 +220,15 @@ def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
 
 
 def goes_on(state: State) -> bool:
-    """Whether a sub-task has more to do: a todo is open, and its last turn did something about it."""
+    """Whether the sub-task has open todos and its last turn made changes."""
     turn = state.turn.number
     did_something = any(change.turn == turn for change in state.review.changes)
     return did_something and any(not todo.done for todo in state.todos)
 
 
 def work_of(state: State) -> str:
-    """What a session has done, in its own words: what was said with the changes that stand; without any, what was said
-    last. The paths of the changes if nothing was said."""
+    """A session's summary of its work: the text of messages with standing changes, or the last message, or
+    the changed paths."""
     said = [(m, gist) for m in state.chat.messages if m.kind == "agent" and (gist := m.gist)]
     telling = [(message, gist) for message, gist in said if not _TELLS_NOTHING.fullmatch(gist)]
     standing = {c.id: c for c in state.review.changes if c.state not in ("failed", "skipped", "undone")}
@@ -242,7 +242,7 @@ def work_of(state: State) -> str:
 
 
 def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
-    """What a child session has come to; with a `reason` it failed, and nothing of its work is taken."""
+    """The outcome of a child session; a `reason` marks it as failed, without files and todos."""
     used = state.usage.session
     return RunOutcome(
         state="failed" if reason else "completed",
@@ -259,7 +259,7 @@ def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
 
 
 def _steps(state: State) -> tuple[FileStep, ...]:
-    """Each file that ended otherwise than it began, as it was before the first apply and is after the last."""
+    """Net file changes between the first and the last apply."""
     found: dict[str, FileStep] = {}
     for point in state.review.checkpoints:
         for step in point.files:
@@ -273,7 +273,7 @@ def _mode_changed(step: FileStep) -> bool:
 
 
 class ProgressTeller:
-    """Tells the parent what a running sub-task does, a few times a second, and what it pays, as it pays it."""
+    """Reports a running sub-task's progress to the parent, throttled, and its usage immediately."""
 
     def __init__(self, journal: Journal, task: str, child: RunSession) -> None:
         now = time.time()
@@ -286,7 +286,7 @@ class ProgressTeller:
         self._tell()
 
     async def close(self) -> None:
-        """Listen no more; what was paid is written down when this returns."""
+        """Unsubscribes and waits until all usage is recorded."""
         self._unsubscribe()
         if self._timer is not None:
             self._timer.cancel()
@@ -328,7 +328,6 @@ def _after(progress: SubTaskProgress, event: e.Event, state: State) -> SubTaskPr
 
 
 def _line(event: e.Event, state: State) -> str:
-    """The last line that it said, or what it just did."""
     match event:
         case e.ReplyStreamed():
             said = (state.reply.message or state.reply.summary).rstrip()

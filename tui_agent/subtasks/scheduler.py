@@ -1,4 +1,4 @@
-"""Which sub-tasks run when, how they are stopped, and how each ends."""
+"""Schedules the sub-tasks of a session and handles their cancellation and end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STOPPED = "Stopped: its chat is kept"
 _FAULT = "A fault in tui-agent ended it"
 CLOSED = "Interrupted, tui-agent was closed: run it again"
 
-#: What may let a sub-task begin.
+#: Events that may allow a sub-task to start.
 _NEWS = (
     e.SubTasksWanted,
     e.SubTaskGivenBack,
@@ -40,8 +40,6 @@ _NEWS = (
 
 
 class Scheduler:
-    """Runs the sub-tasks of one session."""
-
     def __init__(self, parent: Parent, merger: ResultMerger) -> None:
         self._parent = parent
         self._merger = merger
@@ -50,7 +48,7 @@ class Scheduler:
         self._refusing: asyncio.Task[None] | None = None
         self._runs: dict[str, SubTaskRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ending: set[str] = set()  # those that are stopped or at their end: nothing cancels them (again)
+        self._ending: set[str] = set()  # Tasks being cancelled or finished; they must not be cancelled again.
         self._why = ""
         self._news = asyncio.Event()
         self._held = 0
@@ -62,12 +60,12 @@ class Scheduler:
         return self._parent.journal.store.state
 
     def look(self) -> None:
-        """Begin what can begin, as soon as the loop is free."""
+        """Starts possible runs in the next iteration of the loop."""
         asyncio.get_running_loop().call_soon(self._begin_what_can)
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Let nothing begin while the review is brought in order."""
+        """Blocks new runs during changes of the review."""
         self._held += 1
         try:
             yield
@@ -76,26 +74,26 @@ class Scheduler:
             self.look()
 
     def get_ready(self) -> None:
-        """Begin what the first copy would have to wait for, while the person looks at what is proposed."""
+        """Prepares the first copy ahead of time, while the user reads the proposal."""
         self._getting_ready = asyncio.create_task(self._prepare())
 
     async def _prepare(self) -> None:
         parent = self._parent
         folder = copies.folder_of_run(parent.data, parent.storage.folder, "next").parent
-        with suppress(TuiAgentError):  # the first copy says what is wrong
+        with suppress(TuiAgentError):  # The first copy reports the error.
             await parent.workspace.copies.prepare(folder)
 
     def child(self, task: str) -> RunSession | None:
-        """The session of a sub-task that runs; None before it has one, and afterwards."""
+        """The session of a running sub-task, or None."""
         run = self._runs.get(task)
         return run.child if run else None
 
     def works(self, task: str) -> bool:
-        """Whether a sub-task has begun, though it may not be written down yet, and is not at its end."""
+        """Whether a sub-task has started and not finished; the start may not be recorded yet."""
         return task in self._tasks and task not in self._ending
 
     async def state_of(self, task: SubTask) -> State:
-        """The state of a task's newest run. Raises `SessionError` where it never ran, or nothing was kept."""
+        """The state of a task's newest run. Raises `SessionError` if it never ran or was not kept."""
         child = self.child(task.id)
         if child is not None:
             return child.state
@@ -109,16 +107,15 @@ class Scheduler:
         return (await asyncio.to_thread(read_state, path)).state
 
     async def stop(self, names: Sequence[str]) -> None:
-        """Stop these, as far as they have begun; each is cancelled, and nothing of its copy is left, when this
-        returns."""
+        """Cancels started tasks and waits until their copies are removed."""
         tasks = {name: self._tasks[name] for name in names if name in self._tasks}
         self._cancel(tasks)
         if tasks:
             await asyncio.wait(tasks.values())
 
     async def settled(self) -> None:
-        """Wait until nothing runs and nothing can begin, also where others have all places for the moment."""
-        await asyncio.sleep(0)  # what was wanted just now begins first
+        """Waits until nothing runs and nothing can start, even if other sessions use all slots."""
+        await asyncio.sleep(0)  # Start pending requests first.
         while self._tasks or self._held or self._next():
             self._news.clear()
             if self._tasks:
@@ -127,7 +124,7 @@ class Scheduler:
                 await self._news.wait()
 
     async def close(self) -> None:
-        """Stop all; what ran can be run again."""
+        """Cancels all tasks; they can be run again."""
         self._why = CLOSED
         self._news.set()
         self._unsubscribe()
@@ -138,7 +135,7 @@ class Scheduler:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.UsageCounted) and self._tasks:
-            # together they may not pass the session's limits either: then all end
+            # All running tasks share the session's limits and end together.
             over = self._over()
             if over and not self._why:
                 self._why = f"{over}: raise it, then run it again"
@@ -149,7 +146,7 @@ class Scheduler:
                 self.look()
 
     def _begin_what_can(self) -> None:
-        """Begin what is ready and wanted while there are places, most urgent first; all on one look at the disk."""
+        """Starts ready tasks by priority while slots are free, from one snapshot of the disk."""
         self._news.set()
         waiting = self._next()
         if waiting and (over := self._over() or self._parent.requests.why):
@@ -165,7 +162,6 @@ class Scheduler:
             self._tasks[task.id] = asyncio.create_task(work, name=f"sub-task {task.id}")
 
     def _next(self) -> list[SubTask]:
-        """What is wanted and could begin if there were places enough, most urgent first."""
         if self._why or self._held:
             return []
         free = (task for task in startable(self.state.subtasks.tasks) if task.id not in self._tasks)
@@ -173,12 +169,12 @@ class Scheduler:
 
     def _snapshot(self) -> asyncio.Task[str]:
         taking = asyncio.create_task(self._parent.workspace.copies.snapshot())
-        # where all that wait for it are stopped before it comes, nobody hears of its failure
+        # Retrieve the exception: all waiting tasks may be cancelled before the snapshot is ready.
         taking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return taking
 
     def _over(self) -> str:
-        """Why nothing more may be spent; empty while it may."""
+        """The exceeded limit as a sentence, or ""."""
         limits, used = self._parent.settings.limits, self.state.usage.session
         spent = Spent(used.input + used.output, used.cost)
         return limit_reached("session", spent, 1, None, limits.session_tokens, limits.session_cost)
@@ -194,8 +190,8 @@ class Scheduler:
         await self._parent.journal.record(e.NoticeGiven("warning", sentence))
 
     def _cancel(self, tasks: Mapping[str, asyncio.Task[None]]) -> None:
-        """Cancel those that are not at their end anyway, which is written down; each once, and none before it has
-        begun, so that it leaves nothing behind."""
+        """Cancels each unfinished task once. Deferred by one loop iteration, so that no task is cancelled
+        before it starts."""
         for name, task in tasks.items():
             asyncio.get_running_loop().call_soon(self._cancel_once, name, task)
 
@@ -208,7 +204,7 @@ class Scheduler:
         started = time.monotonic()
         try:
             ended = await self._outcome(task, snapshot)
-            # what runs ends where it would ask again
+            # Running tasks end at their next request.
             requests = self._parent.requests
             if requests.why and not requests.told:
                 requests.told = True
@@ -217,7 +213,7 @@ class Scheduler:
             await self._end(task.id, ended, round(time.monotonic() - started, 3))
             await self._parent.after_run()
         finally:
-            self._capacity.release()  # the next begins while this copy goes
+            self._capacity.release()  # The next task starts during the removal.
             await self._remove(task.id)
             self._ending.discard(task.id)
             self._tasks.pop(task.id, None)
@@ -241,7 +237,7 @@ class Scheduler:
             self._runs[task.id] = run
             return await run(asyncio.shield(snapshot))
         except asyncio.CancelledError:
-            # stopped by the person, or for `_why`
+            # Cancelled by the user, or for `_why`.
             so_far = outcome(run.child.state, STOPPED) if run and run.child else RunOutcome("failed")
             if not self._why:
                 return replace(so_far, state="cancelled", reason=STOPPED)
@@ -250,11 +246,11 @@ class Scheduler:
             )
         except TuiAgentError as error:
             return RunOutcome("failed", reason=str(error))
-        except Exception as error:  # the outer edge: a fault of ours must not take the others with it
+        except Exception as error:  # Outermost handler: an internal error must not affect other tasks.
             return RunOutcome("failed", reason=str(fault(_FAULT, error)))
 
     async def _end(self, name: str, ended: RunOutcome, seconds: float) -> None:
-        """One after the other, so that each is joined with what the others came to."""
+        """Runs one at a time, so that each result is merged with the earlier results."""
         event = e.SubTaskEnded(
             name,
             ended.state,
@@ -268,7 +264,7 @@ class Scheduler:
         )
         try:
             await self._merger.end(event, ended)
-        except Exception as error:  # the outer edge: whatever happens, it does not run any more
+        except Exception as error:  # Outermost handler: the task must end in any case.
             told = error if isinstance(error, TuiAgentError) else fault(_FAULT, error)
             reason = f"Its work was not taken in. {told}"
             await self._parent.journal.record(replace(event, state="failed", changed=(), reason=reason))

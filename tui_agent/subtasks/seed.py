@@ -1,4 +1,4 @@
-"""What a sub-task starts from: the folder as it is, unsaved text included, and what it builds on as reviewed so far."""
+"""Initial files of a sub-task: the folder with unsaved text, and the reviewed results of its dependencies."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tui_agent.files.text import decode, encode
 from tui_agent.store.graph import SubTask, needed_by
 from tui_agent.store.state import State
 
-#: The text that each file begins with, None for one that is not there.
+#: Initial text by path; None for a missing file.
 Texts = dict[str, str | None]
 
 
 def why_blocked(state: State, task: SubTask) -> str:
-    """What a sub-task waits for although all before it is done (`a decision in a.py`); empty where it can begin."""
+    """The reason a task with completed dependencies cannot start (`a decision in a.py`), or ""."""
     wanted = _paths_before(state, task)
     for change in state.review.changes:
         if change.state == "conflict" and change.path in wanted:
@@ -30,10 +30,10 @@ def why_blocked(state: State, task: SubTask) -> str:
 
 
 def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
-    """What the files are to be in the sub-task's copy where that is not as on disk. Blocking.
+    """Differences between the sub-task's copy and the disk. Blocking.
 
-    Unsaved buffers, and what the tasks before it changed and nobody has decided about: without the hunks that the
-    person skipped, and as edited by hand. What was applied is on disk.
+    Contains unsaved buffers and the undecided changes of its dependencies, without skipped hunks and with
+    manual edits.
     """
     texts: Texts = {buffer.path: buffer.text for buffer in state.buffers.open if buffer.unsaved}
     wanted = _paths_before(state, task)
@@ -44,7 +44,8 @@ def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
 
 
 def lay_over(gate: Gate, texts: Mapping[str, str | None]) -> None:
-    """Write the texts into a copy, each stored as its file is there. Blocking. Raises `FileError`, `PathRefused`."""
+    """Writes the texts to a copy, with each file's own encoding. Blocking. Raises `FileError` and
+    `PathRefused`."""
     for path, text in texts.items():
         if text is None:
             replace(gate, path, None, None)
@@ -57,14 +58,14 @@ def lay_over(gate: Gate, texts: Mapping[str, str | None]) -> None:
 
 
 def take_bytes(theirs: Gate, ours: Gate, paths: Sequence[str]) -> None:
-    """Give the copy these files to the byte, where git's rules for line endings made them other ones. Blocking."""
+    """Copies the exact bytes of files that git's line-ending conversion changed. Blocking."""
     for path in paths:
         try:
             data = read(ours, path, MAX_BYTES)
             if read_for_person(theirs, path, MAX_BYTES) != data:
                 replace(theirs, path, data, None)
         except (FileError, PathRefused):
-            continue  # not there yet, outside, or nothing that a model could read
+            continue  # Missing, outside the workspace, or unreadable.
 
 
 def _outcome(change: Change, blobs: Blobs) -> Texts:

@@ -1,4 +1,4 @@
-"""What a front end asks of the sub-tasks: the graph by hand, running, stopping, doing again."""
+"""Front-end operations on sub-tasks: edit the graph, run, stop, restart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INTERRUPTED = "Interrupted, tui-agent ended while it ran: run it again"
 
 
 def left_running(state: State) -> list[e.Event]:
-    """What a crash left: sub-tasks that ran have failed, and none begins by itself."""
+    """Events that fail the sub-tasks a crash interrupted and clear all requested runs."""
     running = [task.id for task in state.subtasks.tasks if task.state == "running"]
     wanted = tuple(task.id for task in state.subtasks.tasks if task.wanted)
     ended: list[e.Event] = [e.SubTaskEnded(name, "failed", reason=INTERRUPTED) for name in running]
@@ -31,9 +31,11 @@ def left_running(state: State) -> list[e.Event]:
 
 
 class SubTasks:
-    """The sub-tasks of one session. Each method raises `SessionError` for an id that is not there, and for what cannot
-    become of a task as it is. `parent` gives what running them needs, once it is needed; `renew` is called when the
-    person has asked for something."""
+    """The sub-tasks of one session.
+
+    Methods raise `SessionError` for an unknown id or an invalid transition. `parent` is called on first
+    use; `renew` is called after each user request.
+    """
 
     def __init__(
         self,
@@ -54,12 +56,11 @@ class SubTasks:
 
     @call(changes=False)
     def child(self, task: str) -> RunSession | None:
-        """The session of a sub-task that runs; None before it has one, and afterwards."""
+        """The session of a running sub-task, or None."""
         return self._scheduler.child(task)
 
     @call(changes=False)
     async def close(self) -> None:
-        """Stop all that run."""
         if self._made is not None:
             await self._scheduler.close()
 
@@ -69,32 +70,31 @@ class SubTasks:
     async def add(
         self, task: str, goal: str, files: Sequence[str] = (), dependencies: Sequence[str] = ()
     ) -> None:
-        """Add a task to the graph."""
         if self.state.subtasks.get(task) is not None:
             raise SessionError(f"There is a sub-task {task} already", "give the new one another id")
         await self._put(SubTask(task, goal, tuple(files), tuple(dependencies)))
 
     @call(changes=True)
     async def edit(self, task: str, goal: str, files: Sequence[str]) -> None:
-        """Reword a task; what runs is not touched by it."""
+        """Changes goal and files; a running task is unaffected."""
         found = self._still(task)
         await self._put(replace(found, goal=goal, files=tuple(files)))
 
     @call(changes=True)
     async def connect(self, task: str, dependencies: Sequence[str]) -> None:
-        """Let a task wait for these and no others."""
+        """Replaces the task's dependencies."""
         found = self._still(task)
         await self._put(replace(found, dependencies=tuple(dict.fromkeys(dependencies))))
 
     @call(changes=True)
     async def tick(self, task: str) -> None:
-        """Mark a task for the batch (with autonomy `auto`: to run by itself), or take the mark away."""
+        """Toggles the mark for the next batch, or for an automatic start with autonomy `auto`."""
         found = self._task(task)
         await self._journal.record(e.SubTaskChanged(replace(found, auto_execute=not found.auto_execute)))
 
     @call(changes=True)
     async def remove(self, task: str) -> None:
-        """Take a task out of the graph; what waits for it no longer waits for it."""
+        """Removes a task and the dependencies on it."""
         self._still(task)
         await self._journal.record(e.SubTaskRemoved(task))
 
@@ -102,7 +102,7 @@ class SubTasks:
 
     @call(changes=True)
     async def run(self, task: str) -> None:
-        """Let a task begin as soon as it can: now, or when what it waits for is done."""
+        """Starts a task as soon as its dependencies are done."""
         found = self._task(task)
         if found.state not in ("pending", "ready"):
             raise SessionError(f"The sub-task {task} is {found.state}", "retry it to run it again")
@@ -113,7 +113,7 @@ class SubTasks:
 
     @call(changes=True)
     async def run_ticked(self) -> None:
-        """Approve the batch: all that is marked begins as soon as it can."""
+        """Approves the batch: starts all marked tasks as soon as possible."""
         if self._manual:
             raise SessionError(
                 "With autonomy = manual each sub-task is run by itself", "choose one that is ready"
@@ -130,7 +130,7 @@ class SubTasks:
 
     @call(changes=True)
     async def retry(self, task: str) -> None:
-        """Rerun a task that has ended, or was skipped. What it had proposed and nobody decided about gives way."""
+        """Reruns an ended or skipped task. Withdraws its undecided proposals."""
         found = self._may(task, "pending")
         if found.state == "ready":
             raise SessionError(f"The sub-task {task} is ready", "run it")
@@ -142,19 +142,19 @@ class SubTasks:
 
     @call(changes=True)
     async def skip(self, task: str) -> None:
-        """Let a task go: those that wait for it may begin."""
+        """Skips a task; its dependents may start."""
         self._may(task, "skipped")
         await self._journal.record(e.SubTaskMoved(task, "skipped"))
 
     @call(changes=True)
     async def stop(self, task: str) -> None:
-        """Stop a task that runs, or is wanted: it is cancelled until it is retried."""
+        """Cancels a running or requested task until it is retried."""
         self._task(task)
         await self._stop([task])
 
     @call(changes=True)
     async def stop_all(self) -> None:
-        """Stop all that run, and let none of the others begin."""
+        """Cancels all running tasks and all requested starts."""
         await self._stop([task.id for task in self.state.subtasks.tasks])
 
     async def _stop(self, names: Sequence[str]) -> None:
@@ -165,20 +165,20 @@ class SubTasks:
 
     @call(changes=False)
     async def settled(self) -> None:
-        """Wait until no sub-task runs, and none that is wanted can begin."""
+        """Waits until no sub-task runs and no requested task can start."""
         if self.state.subtasks.tasks:
             await self._scheduler.settled()
 
     @call(changes=True)
     async def redo(self, change: str, task: str) -> None:
-        """Settle a conflict of two sub-tasks by letting one of them do its part again, on top of the other."""
+        """Resolves a conflict of two sub-tasks by rerunning `task` on top of the other."""
         self._renew()
         with self._scheduler.held():
             await self._redo.redo(change, task)
 
     @call(changes=False)
     async def state_of(self, task: str) -> State:
-        """The session of a task's newest run as it is now, or as it ended. Raises `SessionError` for one without."""
+        """The current or final state of a task's newest run. Raises `SessionError` if there is none."""
         return await self._scheduler.state_of(self._task(task))
 
     # ── what may be ──────────────────────────────────────────────────────────────────────────────────────
@@ -192,7 +192,7 @@ class SubTasks:
         return self._running()[1]
 
     def _running(self) -> tuple[Scheduler, Redo]:
-        """What runs and merges them, made when it is first needed."""
+        """The scheduler and the merger, created on first use."""
         if self._made is None:
             from tui_agent.subtasks.merge import ResultMerger
             from tui_agent.subtasks.redo import Redo
@@ -208,7 +208,7 @@ class SubTasks:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if state.session.read_only:
-            return  # they run in the other process
+            return  # They run in the other process.
         match event:
             case e.SubTasksWanted() | e.SubTaskGivenBack():
                 self._scheduler.look()
@@ -242,7 +242,7 @@ class SubTasks:
         return done.issuperset(task.dependencies)
 
     async def _put(self, task: SubTask) -> None:
-        """The graph with this task in it. Raises `SessionError` naming every id where it could be none."""
+        """Adds or replaces a task. Raises `SessionError` naming all invalid ids."""
         others = [other for other in self.state.subtasks.tasks if other.id != task.id]
         wrong = faults([*others, task])
         if not task.id.strip() or not task.goal.strip():
