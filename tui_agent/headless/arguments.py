@@ -1,4 +1,4 @@
-"""What is typed on the command line: options that several commands have, and the checks of folders, files and lines.
+"""Shared command-line options and the validation of folders, files and lines.
 
 Each fault is a `UsageError`.
 """
@@ -23,9 +23,9 @@ from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.settings.faults import nearest
 from tui_agent.settings.files import reason_of
 
-#: More words are not a request; a file is named instead.
+#: Maximum size of a prompt from standard input, in bytes.
 MOST_PROMPT_BYTES = 16 * 1024 * 1024
-#: A folder of more files is opened after a question; it takes at most so many seconds to find that out.
+#: Number of files above which opening a folder needs confirmation, and the maximum seconds for counting them.
 MOST_FILES = 200_000
 COUNT_WITHIN = 1.0
 
@@ -49,7 +49,7 @@ _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", 
 
 
 def workspace_folder(path: str) -> Path:
-    """The folder to work in, resolved; it exists and can be listed. No program is taken from it."""
+    """Resolves an existing, listable workspace folder. Ignores programs inside it."""
     if not path:
         raise UsageError("the name of the folder is empty", "name a folder, or none for the one you are in")
     shown = escaped(path)
@@ -73,7 +73,7 @@ def workspace_folder(path: str) -> Path:
 
 
 def why_ask_first(folder: Path) -> str:
-    """What speaks against opening a folder that nobody named, such as "… is your home folder"; else ""."""
+    """The reason to confirm opening an unnamed folder, such as "… is your home folder", or ""."""
     from tui_agent.workspace.walk import holds_more
 
     shown = escaped(str(folder))
@@ -89,7 +89,7 @@ def why_ask_first(folder: Path) -> str:
 
 
 def _tracked(folder: Path) -> int:
-    """How many files git tracks, by the header of the repository's index; 0 where that is not known."""
+    """Number of files tracked by git, from the header of the index; 0 if unknown."""
     try:
         header = read_start(folder / ".git" / "index", 12)
     except OSError:
@@ -98,7 +98,7 @@ def _tracked(folder: Path) -> int:
 
 
 def file_below(workspace: Path, name: str) -> str:
-    """The path of a file that exists below the workspace, with `/` between folders."""
+    """The path of an existing file below the workspace, with `/` as separator."""
     path = Path(os.path.normpath(workspace / Path(name).expanduser()))
     if not path.is_relative_to(workspace):
         raise UsageError(f"{escaped(name)} lies outside the workspace", f"name a file below {workspace}")
@@ -109,7 +109,7 @@ def file_below(workspace: Path, name: str) -> str:
 
 
 def open_file(workspace: Path, words: str) -> OpenOption:
-    """`FILE[:LINE[-LINE]]`; a file whose very name ends like that is taken as it is."""
+    """Parses `FILE[:LINE[-LINE]]`; an existing file with that exact name takes precedence."""
     found = _LINES.fullmatch(words)
     if found is None or (workspace / words).is_file():
         return OpenOption(file_below(workspace, words))
@@ -123,7 +123,7 @@ def open_file(workspace: Path, words: str) -> OpenOption:
 
 
 def recording(path: str | None) -> Path | None:
-    """The file of `--replay`, which has to exist."""
+    """The file of `--replay`, which must exist."""
     if path is None:
         return None
     if not os.path.isfile(path):
@@ -132,7 +132,7 @@ def recording(path: str | None) -> Path | None:
 
 
 def new_file(path: str | None) -> Path | None:
-    """The file of `--record`, `--output` or `--bundle`, whose folder has to exist."""
+    """The file of `--record`, `--output` or `--bundle`; its folder must exist."""
     if path is None:
         return None
     target = Path(path).resolve()
@@ -142,7 +142,7 @@ def new_file(path: str | None) -> Path | None:
 
 
 def session_id(name: str) -> str:
-    """The id of a session; `last` is the newest of the folder that the command runs in. Raises `SessionError`."""
+    """Resolves a session id; `last` is the newest session of the current folder. Raises `SessionError`."""
     from tui_agent.log.storage import LAST, find
     from tui_agent.settings.folders import user_folders
 
@@ -150,7 +150,7 @@ def session_id(name: str) -> str:
 
 
 def prompt_words(words: str) -> str:
-    """The request; `-` is all of standard input."""
+    """The prompt; `-` reads standard input."""
     if words == "-":
         words = _from_standard_input()
     if not words.strip():
@@ -179,14 +179,14 @@ def _from_standard_input() -> str:
 
 
 def overrides(settings: Sequence[str], named: Iterable[tuple[str, str | None]] = ()) -> tuple[str, ...]:
-    """`--set` and the options that stand for a setting, which win, as `KEY=VALUE`."""
+    """`--set` values as `KEY=VALUE`, followed by the options that override them."""
     return (*settings, *(f"{key}={value}" for key, value in named if value is not None))
 
 
 class OpenOption(Struct, frozen=True):
-    """`--open FILE[:LINE[-LINE]]`: a path below the workspace, and the lines of a cursor or a selection.
+    """`--open FILE[:LINE[-LINE]]`: a path below the workspace, with a cursor line or a selection.
 
-    Lines count from 1; `first` is 0 where none was given, `last` is `first` where nothing is selected.
+    Lines count from 1; `first` is 0 if omitted, and `last` equals `first` without a selection.
     """
 
     path: str
@@ -195,10 +195,11 @@ class OpenOption(Struct, frozen=True):
 
 
 class RunOptions(Struct, frozen=True):
-    """`tui-agent run`. The workspace exists and is resolved; `overrides` are settings as `KEY=VALUE`.
+    """Options of `tui-agent run`, with a resolved workspace.
 
-    `overrides` hold `--model`, `--planner-model` and `--protocol` too. `session` is "" for a new one, `last`, or
-    an id. `trust` uses what the workspace brings, in this run alone. `attach` are paths below the workspace.
+    `overrides` are settings as `KEY=VALUE`, including `--model`, `--planner-model` and `--protocol`.
+    `session` is "" for a new session, `last`, or an id. `trust` trusts the workspace's configuration for
+    this run only. `attach` are paths below the workspace.
     """
 
     prompt: str
@@ -215,9 +216,10 @@ class RunOptions(Struct, frozen=True):
 
 
 class ScreenOptions(Struct, frozen=True):
-    """`tui-agent [PATH]`. `resume` is an id, "" to pick one, None not to; `overrides` hold `--theme` and so on.
+    """Options of `tui-agent [PATH]`. `resume` is an id, "" for the session picker, or None; `overrides`
+    include `--theme`.
 
-    `named` says that the person gave the folder, and did not just start the program in it.
+    `named` is True if the user passed the folder explicitly.
     """
 
     workspace: Path
@@ -230,7 +232,7 @@ class ScreenOptions(Struct, frozen=True):
 
 
 class CommandGroup(click.Group):
-    """A command with commands of its own; a wrong one is answered with the nearest right one."""
+    """A command group that suggests the nearest command for a misspelled one."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **{"no_args_is_help": False, **kwargs})  # ty: ignore[invalid-argument-type]
@@ -251,23 +253,23 @@ class CommandGroup(click.Group):
 
 
 def command_first(command: str) -> tuple[str, str]:
-    """What to say where options of the screen come before a command."""
+    """Error and remedy for screen options before a command."""
     return "a command comes before its options", f"write `tui-agent {command} …`"
 
 
 def is_like_a_command(word: str) -> bool:
-    """Whether a word that names nothing here was meant as a command: it has neither a dot nor a slash."""
+    """Whether a word without a path was likely meant as a command: short, without a dot or slash."""
     return len(word) <= 24 and bool(_COMMAND.fullmatch(word)) and not os.path.lexists(word)
 
 
 def no_command(word: str, commands: Iterable[str]) -> tuple[str, str]:
-    """What to say where a word is neither a folder nor a command."""
+    """Error and remedy for a word that is neither a folder nor a command."""
     what = f"no command {escaped(word)}; commands are {', '.join(commands)}"
     return what, "write one of them, or the name of a folder that exists"
 
 
 def in_words(error: click.ClickException) -> tuple[str, str]:
-    """What happened and what to do, of an error that click found in the arguments."""
+    """Error and remedy for a `click` argument error."""
     context: click.Context | None = getattr(error, "ctx", None)
     group = context.command if context else None
     command = context.command_path.removesuffix(" open") if context else "tui-agent"

@@ -1,4 +1,4 @@
-"""`tui-agent config path|show|check`: where the configuration lies, what is in force, what is wrong."""
+"""`tui-agent config path|show|check`: locations, effective settings and faults of the configuration."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def show(settings: tuple[str, ...]) -> int:
 
 
 def lines(loaded: LoadedSettings) -> Iterator[str]:
-    """Each setting that is in force, as a line of TOML."""
+    """Effective settings as lines of TOML."""
     for key in entries():
         value = json_escaped(msgspec.json.encode(attrgetter(key)(loaded.settings)).decode())
         source = loaded.sources.get(key)
@@ -90,7 +90,7 @@ def _loaded(workspace: Path, overrides: Sequence[str] = ()) -> LoadedSettings:
 
 
 def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
-    """Faults of files that are not in force now: the untrusted workspace's, keys and themes that cannot be read."""
+    """Faults of inactive files: an untrusted workspace's files, unreadable keys and themes."""
     folders = user_folders()
     if not trust.is_trusted(workspace, folders):
         yield from workspace_layer(workspace).faults
@@ -118,13 +118,13 @@ def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
 
 
 def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
-    """Entries of the person's keys that are outside a table, name no action or no key, or take the key of another
-    action in the same place."""
+    """Invalid entries of the user's keys: outside a table, unknown action or key, or a key already used by
+    another action in the same scope."""
     try:
         text = keys.read_text(encoding="utf-8")
         own = tomllib.loads(text)
     except (OSError, ValueError):
-        return  # said already, or not there
+        return  # Already reported, or missing.
     shipped = tomllib.loads((config_folder() / "keys.toml").read_text(encoding="utf-8"))
     tables = {group: actions for group, actions in shipped.items() if isinstance(actions, dict)}
     known = {f"{group}.{name}" for group, actions in tables.items() for name in actions}

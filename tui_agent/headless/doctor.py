@@ -1,4 +1,4 @@
-"""`tui-agent doctor`: what is installed, what is found, what is missing; keys by their names only."""
+"""`tui-agent doctor`: installed parts, detected services and problems; API keys by name only."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ from tui_agent.settings.folders import Folders, user_folders, why_not_writable
 from tui_agent.settings.loading import LoadedSettings, load
 from tui_agent.trial.rungs import Rung, probe
 
-#: Seconds that the model's process may take to be ready on a slow machine.
+#: Maximum seconds for the model process to start on a slow machine.
 START_TIMEOUT = 60.0
-#: Asked about where no model is configured, to see that litellm answers at all.
+#: Queried if no model is configured, to check that litellm responds.
 _ANY_MODEL = "openai/gpt-6-sol"
-#: So begins what is said of a local server that answered.
+#: Prefix of the status of a responding local server.
 _WORKS = "works "
-#: What a bundle holds.
+#: Files of a bundle.
 _PACKED = (_REPORT, _SETTINGS, _LOG) = ("doctor.json", "settings.toml", debug_log.NAME)
 
 
 class Helper(Struct, frozen=True):
-    """The process that reaches the model: whether it starts, in how many seconds, and why not."""
+    """The model process: whether it starts, in how many seconds, or why not."""
 
     starts: bool
     seconds: float
@@ -62,7 +62,7 @@ class Helper(Struct, frozen=True):
 
 
 class ModelReport(Struct, frozen=True):
-    """`name` is "" where none is configured; `suggestions` are models that could be used here, and why."""
+    """`name` is "" if none is configured; `suggestions` are usable models with reasons."""
 
     name: str
     planner: str
@@ -71,18 +71,18 @@ class ModelReport(Struct, frozen=True):
     keys: tuple[str, ...]
     suggestions: dict[str, str]
     process: Helper
-    #: What a local server is that answered a tiny request, or why it did not; "" for any other.
+    #: Result of a test request to a local server; "" for other providers.
     works: str = ""
-    #: The variables that each of the `suggestions` needs, where it needs any.
+    #: Environment variables required by each of the `suggestions`.
     variables: dict[str, dict[str, str]] = {}
-    #: The services that the person is logged in to.
+    #: Services with a login.
     logins: tuple[str, ...] = ()
-    #: The addresses of local servers that answer, with the names of their models.
+    #: Addresses of responding local servers, with their models.
     servers: dict[str, list[str]] = {}
 
 
 class Report(Struct, frozen=True):
-    """All that `--json` prints, as one object. `problems` are sentences; `ok` is that there are none."""
+    """The object printed by `--json`. `ok` is True if `problems` (sentences) is empty."""
 
     ok: bool
     version: str
@@ -93,9 +93,9 @@ class Report(Struct, frozen=True):
     trust: str
     model: ModelReport
     problems: tuple[str, ...]
-    #: What commands run in here, and why in nothing better.
+    #: The isolation of commands, and the reason it is not stronger.
     trial: Rung = Rung("none")
-    #: Bytes kept for undo and resume, and the limit that `sessions clean` brings them down to.
+    #: Bytes stored for undo and resume, and the limit used by `sessions clean`.
     store: int = 0
     store_limit: int = 0
 
@@ -122,7 +122,7 @@ def doctor(as_json: bool, bundle: str | None) -> int:
 
 
 def _pack(bundle: Path, workspace: Path, folders: Folders, report: Report) -> None:
-    """Write what a bug report needs, each text redacted as the debug log is. Raises `FileError`."""
+    """Writes a bug report, with each text redacted like the debug log. Raises `FileError`."""
     debug_log.flush()
     loaded = load(folders, workspace, trust.is_trusted(workspace, folders))
     settings = [*config_command.lines(loaded), *(f"# {fault}" for fault in loaded.faults)]
@@ -142,7 +142,7 @@ def _pack(bundle: Path, workspace: Path, folders: Folders, report: Report) -> No
 
 
 async def examine(workspace: Path, folders: Folders) -> Report:
-    """Look at everything. Asks no one outside this machine."""
+    """Runs all examinations, without network access beyond this machine."""
     loaded = await asyncio.to_thread(load, folders, workspace, trust.is_trusted(workspace, folders))
     around = await asyncio.to_thread(surroundings)
     why = await asyncio.to_thread(why_not_writable, folders.data)
@@ -180,7 +180,7 @@ async def _model(loaded: LoadedSettings, folders: Folders) -> ModelReport:
     for one in found:
         if address := servers.address_of(one.model, {**os.environ, **one.environment}):
             serving.setdefault(address, []).append(one.model)
-    # a server may answer and give no list
+    # A server may respond without a model list.
     if works.startswith(_WORKS) and (
         address := servers.address_of(name, {**memory.variables(name), **os.environ})
     ):
@@ -226,10 +226,10 @@ async def _works(name: str, model: LocalModels) -> str:
 
 
 def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], str]]:
-    """The report for a person, a line each; problems last."""
+    """The report as text, one line per entry, problems last."""
     around, model = report.surroundings, report.model
     yield "ok", f"tui-agent {report.version}, Python {around.python}, {around.platform}"
-    names = [name for name in around.packages if not name.startswith("tree-sitter-")]  # which are many
+    names = [name for name in around.packages if not name.startswith("tree-sitter-")]  # Too many to list.
     yield "ok", ", ".join(f"{name} {around.packages[name]}" for name in names)
     if around.git:
         yield "ok", around.git
@@ -268,7 +268,8 @@ _GIT_TIMEOUT = 5.0
 
 
 class TerminalReport(Struct, frozen=True):
-    """`colours` is how many the environment promises; `columns` and `lines` are 0 if output is not a terminal."""
+    """`colours` is the number promised by the environment; `columns` and `lines` are 0 if output is not a
+    terminal."""
 
     name: str
     is_terminal: bool
@@ -286,7 +287,7 @@ class TerminalReport(Struct, frozen=True):
 
 
 class Machine(Struct, frozen=True):
-    """`packages` are those that tui-agent is built on, with their versions, None where one is missing."""
+    """`packages` are the dependencies with versions; None for a missing package."""
 
     python: str
     platform: str
@@ -297,7 +298,7 @@ class Machine(Struct, frozen=True):
 
 
 def surroundings() -> Machine:
-    """Look at the machine; takes as long as `git --version`."""
+    """Examines the machine; takes as long as `git --version`."""
     installed, git = packages(), git_version()
     problems = [
         f"the package {name} is missing: install tui-agent again" for name, at in installed.items() if not at
@@ -315,7 +316,7 @@ def surroundings() -> Machine:
 
 
 def packages() -> dict[str, str | None]:
-    """The versions of what the installed tui-agent requires, extras aside."""
+    """Versions of the installed distribution's requirements, without extras."""
     try:
         required = metadata.requires("tui-agent") or []
     except metadata.PackageNotFoundError:
@@ -325,7 +326,7 @@ def packages() -> dict[str, str | None]:
 
 
 def git_version() -> str:
-    """`git version 2.39.5`, or nothing where there is no git that answers."""
+    """The output of `git --version`, or ""."""
     try:
         done = run_git(os.getcwd(), ("--version",), {}, seconds=_GIT_TIMEOUT)
     except ChildFailed:
@@ -334,7 +335,7 @@ def git_version() -> str:
 
 
 def terminal(environ: Mapping[str, str]) -> TerminalReport:
-    """The terminal, as the environment and standard output tell of it."""
+    """The terminal according to the environment and standard output."""
     is_terminal = sys.stdout.isatty()
     columns, lines = shutil.get_terminal_size((0, 0)) if is_terminal else (0, 0)
     return TerminalReport(
@@ -349,7 +350,7 @@ def terminal(environ: Mapping[str, str]) -> TerminalReport:
 
 
 def key_names(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """The names of the variables that are set and hold a provider's key; never what they hold."""
+    """Names of the environment variables that contain a provider's key, never their values."""
     environ = os.environ if environ is None else environ
     names = (name for provider in all_providers() for name in provider.keys)
     return tuple(dict.fromkeys(name for name in names if environ.get(name)))

@@ -1,4 +1,4 @@
-"""Events as lines: JSON for programs (a contract, see the README), words for a person without a screen."""
+"""Events as output lines: JSON for programs (a stable contract, see the README), or text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def finished_line(ok: bool, error: str, usage: Usage, turn: TurnSlice) -> Line:
 
 
 def lines(event: e.Event, state: State) -> Iterator[Line]:
-    """The lines that tell one event; none for what scripts have no use for."""
+    """The JSON lines of one event; none for internal events."""
     match event:
         case e.PlanMade():
             actions = [*map(_file_action, event.actions), *map(_directory_action, event.directories)]
@@ -90,7 +90,7 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
             yield {"type": "stale", "path": path, "cause": "undo"}
         case e.TurnStarted():
             rows = state.conversation.rows
-            for path, entry in state.known.files.items():  # undone by another command, before this one
+            for path, entry in state.known.files.items():  # Undone by an earlier command.
                 if entry.freshness == "undone" and freshness_mark(entry) not in rows.get(path, ""):
                     yield {"type": "stale", "path": path, "cause": "undo"}
         case e.DirectoryListed(path, entries, error):
@@ -156,7 +156,7 @@ def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
         case e.SubTasksProposed():
             yield from (_subtask(task, state) for task in state.subtasks.tasks)
         case e.SubTaskMoved(id=name) | e.SubTaskEnded(id=name) | e.SubTaskGivenBack(id=name):
-            for task in state.subtasks.tasks:  # an end may have made those that wait for it ready
+            for task in state.subtasks.tasks:  # An ended task may have unblocked its dependents.
                 if task.id == name or (name in task.dependencies and task.state == "ready"):
                     yield _subtask(task, state)
 
@@ -218,7 +218,7 @@ def _response(event: e.ReplyRead) -> Line:
 
 
 def _change_and_whose(change: Change, state: State) -> Iterator[Line]:
-    """The change and, where it is in conflict, the sub-tasks that are."""
+    """The change and, for a conflict, its sub-tasks."""
     yield change_line(change)
     if change.state == "conflict":
         both = {name for side in sides(change, state.review.changes) for name in side}
@@ -256,13 +256,13 @@ def _directory_action(action: DirectoryAction) -> Line:
 
 
 def place(attempt: Attempt) -> str:
-    """`1/3`, or `built in 1/1` for a pattern that the program tries after the model's."""
+    """`1/3`, or `built in 1/1` for a built-in fallback pattern."""
     rank = f"{attempt.index}/{attempt.total}"
     return rank if attempt.by == "model" else f"built in {rank}"
 
 
 def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"], str]]:
-    """(stream, text) for what a reader wants to know; only a reply has more than one line."""
+    """An event as (stream, text); only a reply has several lines."""
     match event:
         case e.AttemptEnded(attempt):
             mark = "found" if attempt.outcome == "hit" else attempt.why or attempt.outcome
@@ -313,7 +313,7 @@ def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"],
 
 
 def _of_its_view(result: CommandResult) -> Iterator[tuple[Literal["out", "err"], str]]:
-    """Why it failed if not for the change, and what its view lacked."""
+    """The failure's cause if it is not the change, and files missing from its view."""
     for told in (*filter(None, [result.cause]), *result.report):
         yield "err", one_line(f"      {told}")
 

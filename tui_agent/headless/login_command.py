@@ -1,4 +1,4 @@
-"""`tui-agent login NAME`, `login status` and `logout NAME`: logins at services, without a screen."""
+"""`tui-agent login NAME`, `login status` and `logout NAME`: service logins without a screen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tui_agent.model.login.store import FILE, Login, LoginStore
 
 
 class LoginReport(Struct, frozen=True):
-    """A line of `login status --json`: whether there is a login, and if it is kept by the keyring or in a file."""
+    """A line of `login status --json`: whether a login exists, and its storage (keyring or file)."""
 
     name: str
     title: str
@@ -69,7 +69,6 @@ def logout(name: str) -> int:
 
 
 def _status(as_json: bool) -> int:
-    """A line for each service: whether there is a login, and where it is kept."""
     logins = LoginStore().names()
     for service in SERVICES:
         login = logins.get(service.name)
@@ -111,8 +110,7 @@ async def _log_in(service: LoginService, store: LoginStore) -> None:
 
 
 def _read_into(pasted: asyncio.Queue[str]) -> None:
-    """Put the first line of standard input that is not empty into the queue, from a thread that ends with the
-    program."""
+    """Puts the first non-empty line of standard input into the queue, from a daemon thread."""
     loop = asyncio.get_running_loop()
 
     def read() -> None:
@@ -121,7 +119,7 @@ def _read_into(pasted: asyncio.Queue[str]) -> None:
             if line:
                 loop.call_soon_threadsafe(pasted.put_nowait, line.strip())
         except (OSError, ValueError, RuntimeError):
-            pass  # it is closed, or the login has ended
+            pass  # The stream is closed, or the login has ended.
 
     threading.Thread(target=read, name="what is pasted", daemon=True).start()
 

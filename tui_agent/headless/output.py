@@ -1,9 +1,9 @@
-"""Standard output and error, the one way by which a command writes: nothing in a name, a reply or an error can act on
-the terminal, and a stream that takes no more (a full disk, a reader that went away) is told.
+"""Standard output and error of all commands. Names, replies and errors cannot control the terminal; write
+failures (full disk, closed pipe) are reported.
 
-What is meant to be read is cleaned, on a terminal as in a pipe, which may end at one. What is meant for programs is
-JSON, whose escapes lose nothing. A document that the person asked for (`document`) keeps every character, but on a
-terminal. No other module of the command line writes to the standard streams; a test holds that.
+Text is cleaned on terminals and in pipes, which may end at a terminal. JSON escapes control characters
+without loss. A `document` keeps every character unless it is shown on a terminal. A test ensures that no
+other command-line module writes to the standard streams.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tui_agent.files.visible import clean, json_escaped, one_line
 
 
 class OutputLost(TuiAgentError):
-    """What was to be read could not be written."""
+    """Output could not be written."""
 
     def __init__(self, why: str, remedy: str = "") -> None:
         self.why = why
@@ -30,7 +30,7 @@ class OutputLost(TuiAgentError):
 
 
 class _Output(io.FileIO):
-    """Standard output, whose errors say that it is standard output; a reader that went away is told as it is."""
+    """Standard output with errors that name it; a closed pipe raises the original error."""
 
     def write(self, data: Any) -> int:
         try:
@@ -42,7 +42,7 @@ class _Output(io.FileIO):
 
 
 class Telling:
-    """A stream for what is told while work goes on: an error is kept in `failed` instead of ending the work."""
+    """A progress stream: stores an error in `failed` instead of aborting the work."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -59,9 +59,9 @@ class Telling:
 
 
 def open_streams() -> None:
-    """Make the standard streams usable: where one is closed, the next file that is opened would take its number.
+    """Replaces closed standard streams, so that no newly opened file gets their descriptors.
 
-    Writing to what takes the place of a closed standard output fails, as it should: nobody reads it.
+    Writes to the replacement of standard output fail.
     """
     for descriptor in (0, 1, 2):
         try:
@@ -79,33 +79,33 @@ def open_streams() -> None:
 
 
 def silence() -> None:
-    """Let the interpreter write what waits for standard output to nowhere when it ends."""
+    """Discards unflushed standard output at interpreter exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 class SupportsWrite(Protocol):
-    """A stream, or something that writes to one."""
+    """A writable stream."""
 
     def write(self, text: str, /) -> object: ...
 
 
 def say(text: str, out: SupportsWrite | None = None) -> None:
-    """Words of several lines."""
+    """Writes text of several lines."""
     (out or sys.stdout).write(clean(text) + "\n")
 
 
 def row(text: str) -> None:
-    """One line of a list: a line break in a name cannot begin another."""
+    """Writes one list line; escapes line breaks."""
     sys.stdout.write(one_line(text) + "\n")
 
 
 def json_line(value: Any, out: SupportsWrite | None = None) -> None:
-    """One JSON value on a line of its own, in ASCII."""
+    """Writes one JSON value as an ASCII line."""
     (out or sys.stdout).write(json_escaped(json.dumps(msgspec.to_builtins(value))) + "\n")
 
 
 def document(text: str, *, is_json: bool = False) -> None:
-    """An export: exact where a file or a program takes it, cleaned where a terminal shows it."""
+    """Writes an export: unchanged to a file or pipe, cleaned on a terminal."""
     if is_json:
         text = json_escaped(text)
     elif sys.stdout.isatty():
@@ -114,15 +114,15 @@ def document(text: str, *, is_json: bool = False) -> None:
 
 
 def note(text: str, err: SupportsWrite | None = None) -> None:
-    """A line on standard error."""
+    """Writes a line to standard error."""
     (err or sys.stderr).write(one_line(text) + "\n")
 
 
 def error(text: str, err: SupportsWrite | None = None) -> None:
-    """`tui-agent: what happened: what to do`, on standard error."""
+    """Writes `tui-agent: what happened: what to do` to standard error."""
     note(f"tui-agent: {text}", err)
 
 
 def record(text: str) -> None:
-    """A record of the debug log, for --debug."""
+    """Writes a debug log record, for --debug."""
     sys.stderr.write(clean(text) + "\n")

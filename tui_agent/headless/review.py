@@ -21,7 +21,7 @@ Decision = Literal["apply", "skip", "undo", "redo"]
 
 
 def _command(decision: Decision, words: str) -> click.Command:
-    """The command that takes a decision about changes; without any it is about all, or the last apply or undo."""
+    """Creates a review command; without arguments it concerns all changes, or the last apply or undo."""
 
     @click.command(decision, help=words)
     @click.argument("changes", metavar="[CHANGE]...", nargs=-1)
@@ -42,7 +42,7 @@ redo = _command("redo", "Do again what the last undo took back.")
 
 
 async def _decide(decision: Decision, workspace: Path, session_id: str, changes: tuple[str, ...]) -> int:
-    """Carry the decision out and print what became of each change. Raises `TuiAgentError`."""
+    """Executes the decision and prints the result of each change. Raises `TuiAgentError`."""
     session = await open_session(Opening(workspace, session=session_id))
     try:
         session.subscribe(
@@ -55,7 +55,7 @@ async def _decide(decision: Decision, workspace: Path, session_id: str, changes:
         try:
             await _carry_out(session, decision, changes)
         finally:
-            if session.state.turn.running:  # the model is asked again for what conflicts
+            if session.state.turn.running:  # The model is asked again about conflicts.
                 await session.start_services()
                 await session.chat.finished()
             for change in session.state.review.changes:
@@ -89,7 +89,7 @@ async def _carry_out(session: Session, decision: Decision, changes: tuple[str, .
 
 
 def _checkpoints(state: State, changes: tuple[str, ...], undone: bool) -> list[str]:
-    """The applies that the named changes belong to, newest first; the last one where none is named ("")."""
+    """The checkpoints of the named changes, newest first; [""] for the last checkpoint if none is named."""
     if not changes:
         return [""]
     found = [

@@ -1,4 +1,4 @@
-"""`tui-agent run`: one turn with no screen, in words or as JSON lines."""
+"""`tui-agent run`: one turn without a screen, as text or JSON lines."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from tui_agent.store.state import State, TurnSlice
 from tui_agent.store.usage import Usage, used_since
 from tui_agent.workspace.ahead import ChildAhead
 
-#: What is still to be decided after everything was to be applied.
+#: States of unresolved changes after an apply.
 LEFT = ("failed", "conflict", "pending", "merged")
 
 
 async def run(options: RunOptions, ahead: ChildAhead | None, model_ahead: ChildProcess | None) -> int:
-    """Run the turn and print it; the exit status is the contract's. Raises `TuiAgentError` before it began.
+    """Runs and prints a turn; returns the documented exit status. Raises `TuiAgentError` before the turn
+    begins.
 
-    `ahead` and `model_ahead` are the processes of the workspace and of the model, if they are started already.
+    `ahead` and `model_ahead` are already started workspace and model processes.
     """
     opening = Opening(
         workspace=options.workspace,
@@ -60,9 +61,8 @@ async def run(options: RunOptions, ahead: ChildAhead | None, model_ahead: ChildP
 
 
 class Undone:
-    """What a turn leaves to be done: `files` that had no room in a request and went with none since, `tasks` that
-    failed or were not begun and why, by id, and `calls` that would have written or run something, if nobody could be
-    asked about them."""
+    """Unfinished work of a turn: `files` omitted from every request, `tasks` that failed or did not start,
+    with reasons by id, and `calls` denied because the user could not be asked."""
 
     def __init__(self) -> None:
         self.files: list[str] = []
@@ -85,7 +85,6 @@ class Undone:
                 self.calls.append(f"{one.tool} {one.shown}".strip())
 
     def sentences(self) -> list[str]:
-        """About the tasks and the calls."""
         said = []
         if self.tasks:
             parts = "; ".join(f"{name} ({why})" for name, why in self.tasks.items())
@@ -136,10 +135,10 @@ async def _stop(session: Session) -> None:
 
 
 async def apply_all(session: Session, before: int, *, checked: bool = False) -> str:
-    """Apply the whole batch or nothing; the sentence why something is left, or was not checked, if so.
+    """Applies the whole batch or nothing. Returns the reason if changes are left or unchecked, or "".
 
-    `before` is how many changes there were before this turn and its sub-tasks; `checked` writes nothing unless every
-    check passed.
+    `before` is the number of changes before this turn; with `checked`, nothing is written unless every
+    check has passed.
     """
     if len(session.state.review.changes) == before:
         return ""
@@ -152,7 +151,9 @@ async def apply_all(session: Session, before: int, *, checked: bool = False) -> 
             await session.review.apply()
             break
         except errors.TuiAgentError as error:
-            await session.chat.finished()  # the model is asked again for what conflicts, a few times only
+            await (
+                session.chat.finished()
+            )  # The model is asked again about conflicts, a limited number of times.
             if len(session.state.review.changes) == proposed:
                 return str(error)
     left = [change for change in session.state.review.changes[before:] if change.state in LEFT]
@@ -161,7 +162,7 @@ async def apply_all(session: Session, before: int, *, checked: bool = False) -> 
 
 
 async def _doubt(session: Session, checked: bool) -> str:
-    """Why what waits is not known to pass its checks. Those that were not run on exactly this are run first."""
+    """The reason the pending changes are not known to pass their checks. Runs outdated checks first."""
     state = session.state
     if any(mark.look == "stale" for mark in state.check_marks) or (checked and not state.check_marks):
         await session.checks.run()
@@ -176,21 +177,21 @@ async def _doubt(session: Session, checked: bool) -> str:
 
 
 def exit_status(turn: TurnSlice) -> int:
-    """0 for a turn that ended well; else what the contract says for its error."""
+    """0 for a successful turn; otherwise the documented status of its error."""
     if turn.ok:
         return 0
     return getattr(getattr(errors, turn.kind, None), "exit_status", 1)
 
 
 class Teller:
-    """Tells a front end's reader what happens, event by event; an output that fails does not end the turn."""
+    """Reports events to a reader; an output failure does not end the turn."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = Telling(out)
 
     @property
     def failed(self) -> Exception | None:
-        """Why standard output took no more; None where it took everything."""
+        """The output error, or None."""
         return self._out.failed
 
     def on_event(self, event: e.Event, state: State) -> None:
@@ -201,7 +202,7 @@ class Teller:
 
 
 class JsonTeller(Teller):
-    """JSON lines, `session` first: it waits for the model to be known, and nothing is told before it."""
+    """JSON lines, `session` first. Defers all output until the model is known."""
 
     def __init__(self, out: TextIO, secrets: KnownSecrets | None = None) -> None:
         """`secrets` are masked in each line."""
@@ -236,7 +237,7 @@ class JsonTeller(Teller):
 
 
 class WordsTeller(Teller):
-    """What was said and what is proposed on standard output, everything else on standard error."""
+    """Replies and proposals on standard output, everything remaining on standard error."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         super().__init__(out)

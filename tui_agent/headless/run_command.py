@@ -1,4 +1,4 @@
-"""`tui-agent run`: its arguments, and the processes that get ready on other cores while the run itself is imported."""
+"""`tui-agent run`: arguments, and processes started in parallel with the imports."""
 
 from __future__ import annotations
 
@@ -96,25 +96,25 @@ def run(
     with asyncio.Runner() as loop:
         try:
             for process in processes:
-                with suppress(ChildFailed):  # the first use says so
+                with suppress(ChildFailed):  # The first use reports it.
                     loop.run(process.start())
-            from tui_agent.headless import run as body  # on this core, while they get ready on others
+            from tui_agent.headless import run as body  # Imported while the processes start.
 
             return loop.run(body.run(options, ahead, model_ahead))
         finally:
             for process in processes:
-                loop.run(process.close())  # a second end of a process is none
+                loop.run(process.close())  # Closing twice is harmless.
 
 
 def _processes(options: RunOptions) -> tuple[ChildAhead | None, ChildProcess | None]:
-    """The workspace's process and the model's, each None where the run does not need it or needs another."""
+    """The workspace and model processes; None if not needed or not reusable."""
     workspace = model = None
-    if not options.session and not options.trust:  # else the folder or its filters may turn out to be others
+    if not options.session and not options.trust:  # Otherwise the folder or its filters may change.
         filters = trust.trusted_filters(options.workspace, user_folders())
         workspace = ChildAhead(options.workspace, filters, workspace_child(filters))
         workspace.process.fork()
     if options.replay is None:
-        table.table()  # the tables of models and rules, which both sides need
+        table.table()  # Tables of models and rules, needed in both processes.
         providers()
         model = model_process()
         model.fork()

@@ -1,4 +1,4 @@
-"""`tui-agent sessions …`: what is kept, listed, read, searched, exported, forked and deleted."""
+"""`tui-agent sessions …`: list, read, search, export, fork and delete sessions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
     for entry in entries:
         if as_json:
             values = msgspec.to_builtins(entry)
-            del values["rank"]  # the order of the lines says it
+            del values["rank"]  # Expressed by the order of the lines.
             json_line(values)
         else:
             when = datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
@@ -82,7 +82,7 @@ def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
 def show(session: str, sent: bool, as_json: bool) -> int:
     """Show what was said, in words."""
     events = _events(session)
-    secrets = transfer.known_secrets(events, user_folders().state / KEPT)  # what is shown is passed on
+    secrets = transfer.known_secrets(events, user_folders().state / KEPT)  # Displayed text may be shared.
     shown: Iterable[tuple[Any, str]] = ((one, _message_text(one)) for one in in_order(events))
     if sent:
         blobs = Blobs(user_folders().data / "blobs")
@@ -135,9 +135,9 @@ def export(session: str, form: Literal["md", "json"], output: str | None) -> int
     data = text.encode("utf-8", "replace")
     try:
         if target.exists() and not target.is_file():
-            target.write_bytes(data)  # a pipe or a device takes it as it is
+            target.write_bytes(data)  # A pipe or device is written directly.
             return 0
-        replace_private(target, data)  # a session is the person's alone, whatever the umask
+        replace_private(target, data)  # Private to the user regardless of the umask.
         back = target.read_bytes()
     except OSError as error:
         raise FileError(f"{target} cannot be written ({error.strerror})", "name another file") from error
@@ -228,7 +228,7 @@ def _events(session: str) -> list[Any]:
 
 
 def say_lost(lost: list[str]) -> None:
-    """What could not be read of a log goes to standard error."""
+    """Writes the unreadable parts of a log to standard error."""
     for sentence in lost:
         note(sentence)
 
@@ -252,7 +252,7 @@ def _exchange_text(exchange: Exchange) -> str:
 
 
 def in_words(done: Cleaned, limit: int) -> str:
-    """What there is, what went, and what could be done."""
+    """Sizes before and after cleaning, and possible further savings."""
     said = [f"{readable(done.after)} of {readable(limit)} kept for undo and resume"]
     if done.removed:
         said.append(f"{done.removed} texts removed ({readable(done.before - done.after)})")

@@ -13,7 +13,7 @@ from tui_agent.headless.sessions import count, entries_of, log_of, say_lost
 from tui_agent.log.log import timed_events_of
 from tui_agent.log.stats import Figures, figures_over_time
 
-#: How wide the bars of `--plot` are.
+#: Width of `--plot` bars, in cells.
 BAR_CELLS = 24
 
 
@@ -52,7 +52,7 @@ def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
 
 
 def _plot(figures: Figures) -> Iterator[str]:
-    """Bars: each figure against its goal, then what became of the patterns."""
+    """Bars of each figure against its goal, and the outcomes of the patterns."""
     yield f"{count(figures.sessions, 'session')}, {count(figures.turns, 'turn')}"
     for goal in figures.goals():
         bound = f"≤ {goal.most:g}" if goal.most is not None else f"≥ {goal.least:g}"
@@ -72,6 +72,6 @@ def _plot(figures: Figures) -> Iterator[str]:
 
 
 def _bar(value: float, scale: float) -> str:
-    """A bar of eighths of a cell, `BAR_CELLS` wide where `value` is `scale`."""
+    """A bar in eighths of a cell; `scale` fills `BAR_CELLS`."""
     eighths = round(8 * BAR_CELLS * min(value / scale, 1.0)) if scale else 0
     return ("█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")).ljust(BAR_CELLS)

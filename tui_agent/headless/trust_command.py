@@ -1,4 +1,4 @@
-"""`tui-agent trust`: give, list and take back the trust in a workspace."""
+"""`tui-agent trust`: grant, list and revoke trust in a workspace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
     if listed:
         return _list()
     if revoke:
-        workspace = Path(os.path.realpath(os.path.expanduser(path)))  # which need not exist any more
+        workspace = Path(os.path.realpath(os.path.expanduser(path)))  # It may no longer exist.
         gone = trusts.revoke(workspace, user_folders())
         row(f"{'No longer trusted' if gone else 'It was not trusted'}: {escaped(str(workspace))}")
         return 0
@@ -50,7 +50,7 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
 
 
 def _list() -> int:
-    """Print every workspace that is trusted, one a line, with what has become of it."""
+    """Prints trusted workspaces with their current state, one per line."""
     folders = user_folders()
     entries = trusts.trusted(folders)
     for entry in entries:
