@@ -1,4 +1,4 @@
-"""The rehearsal: a bundled sample project and a recorded model, for which no network and no key is needed."""
+"""The rehearsal: a bundled sample project and a recorded model, without network access or a key."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ FOLDER = Path(__file__).parent
 
 
 def recording() -> Path:
-    """The file with the recorded replies, in the form that `--replay` reads."""
+    """The file of recorded replies, in the format of `--replay`."""
     return FOLDER / "recording.jsonl"
 
 
 def copy_project(into: Path | None = None) -> Path:
-    """Copy the sample project to a folder and return it; see `sample.copy_project`."""
+    """Copies the sample project and returns the new folder; see `sample.copy_project`."""
     from tui_agent.rehearsal import sample
 
     return sample.copy_project(FOLDER / "project", into)

@@ -1,4 +1,4 @@
-"""The scene whose first proposal breaks a test: what is proposed, and what the model says when it is told."""
+"""A scene whose first proposal breaks a test, and the correction."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from tui_agent.rehearsal.requests import CHECK_NAME, CHECKED_REQUEST, CONFLICT_REQUEST, Scene
 from tui_agent.turn.repairs import repair_request
 
-#: What the program asks when the check has failed.
+#: The repair request after the failed check.
 REPAIR_REQUEST = repair_request([CHECK_NAME], ["shop/retry.py", "shop/settings.py"])
 
 
 def _longest_pause(mistaken: str) -> list[dict[str, Any]]:
-    """The changes of two files; `mistaken` is the function that takes one of two pauses."""
+    """Changes of two files; `mistaken` is the incorrect function."""
     return [
         {
             "path": "shop/settings.py",
@@ -38,7 +38,7 @@ _LONGEST_PAUSE_TODO = {
     "done": False,
 }
 
-#: What is proposed first breaks a test, which the program finds out in a trial view.
+#: The first proposal breaks a test, which the trial view detects.
 CHECKED = Scene(
     request=CHECKED_REQUEST,
     answer={
@@ -59,7 +59,7 @@ CHECKED = Scene(
     cached=4100,
 )
 
-#: The mistake is put right before the person is asked to look.
+#: The correction precedes the review.
 CORRECTED = Scene(
     request=REPAIR_REQUEST,
     answer={
@@ -78,5 +78,5 @@ CORRECTED = Scene(
     cached=4700,
 )
 
-#: What the program asks by itself.
+#: Requests sent automatically.
 REPAIRS = (CORRECTED,)

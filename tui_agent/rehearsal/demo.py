@@ -1,4 +1,4 @@
-"""`tui-agent demo`: the sample project in a folder of its own, the first request typed, recorded replies."""
+"""`tui-agent demo`: the sample project in a temporary folder, a prefilled first request, recorded replies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECK = {"name": CHECK_NAME, "command": CHECK_COMMAND, "files": ["*.py"]}
 async def rehearsal(
     on_folder: Callable[[Path], object] = lambda folder: None, folder: Path | None = None, session: str = ""
 ) -> Session:
-    """A session of the rehearsal, a new one or that of an id, in a folder of its own, which is told, or in this one."""
+    """A new or resumed session of the rehearsal. `on_folder` receives its folder."""
     from tui_agent.session.opening import Opening, open_session
 
     if folder is None:
@@ -43,7 +43,7 @@ async def rehearsal(
 
 
 def run_demo(plain: bool = False) -> int:
-    """Open the rehearsal full screen; says at the end how to go on with it. Returns the exit status."""
+    """Runs the rehearsal full screen, prints how to resume it, and returns the exit status."""
     opened: list[Path] = []
     folders = user_folders()
     settings = loading.load(folders).settings

@@ -1,4 +1,4 @@
-"""What the sub-tasks of the rehearsal do: each is asked by its goal, its edits build on those of the ones before."""
+"""Recorded sub-tasks of the rehearsal, found by goal; their edits build on their dependencies' edits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMMAND = "Add `cancel` to the command line and to the README."
 
 
 def _part(goal: str, summary: str, changes: dict[str, dict[str, str]], tokens: tuple[int, int, int]) -> Scene:
-    """A sub-task's one answer; `changes` are the text to search and its replacement, by path."""
+    """A sub-task's only answer; `changes` maps paths to search and replacement texts."""
     edits: list[dict[str, Any]] = [
         {"path": path, "edits": [{"search": old, "replace": new} for old, new in pairs.items()]}
         for path, pairs in changes.items()

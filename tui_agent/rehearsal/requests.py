@@ -1,4 +1,4 @@
-"""What the person says in the rehearsal, scene by scene; a reply is found by these words."""
+"""The user's requests in the rehearsal; recorded replies are found by their text."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-#: Two of the paths are remembered wrongly, so that finding the files is worth watching: one is found by its
-#: name, the other by a part of it.
+#: Contains two wrong paths, to demonstrate the search: one is found by name, the other by a part of it.
 FIRST_REQUEST = (
     "Use the timeout from shop/settings.py for both API calls, "
     "in shop/api/orders.py and shop/api/payments.py."
@@ -26,14 +25,15 @@ SUB_TASKS_REQUEST = (
 SILENT_REQUEST = "Note in README.md what a call of the network waits for at most, without a word about it."
 PROSE_REQUEST = "Which module do I open first, to understand this project?"
 
-#: The check that runs on what is proposed.
+#: The check of the proposed changes.
 CHECK_NAME, CHECK_COMMAND = "tests", "python3 -m unittest"
 
 
 class Scene(Struct, frozen=True):
-    """One exchange: `answer` in the `structured` dialect, and the tokens as a provider would count them.
+    """One exchange: `answer` in the `structured` dialect, with token counts as reported by a provider.
 
-    `form` says what goes out: the JSON object, its message as plain words, or its lists as calls and not a word.
+    `form` is the format sent: the JSON object, its message as plain text, or its lists as calls without
+    text.
     """
 
     request: str

@@ -1,4 +1,4 @@
-"""The sample project, copied to a folder of its own and committed where git is there."""
+"""Copies the sample project and commits it if git is available."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tui_agent.git.process import run_git
 
 PREFIX = "tui-agent-demo-"
 AUTHOR, ADDRESS, DATE = "Bookshop", "bookshop@example.com", "2025-01-15T09:00:00+00:00"
-#: What an installer leaves beside Python files does not belong to the sample.
+#: Created by installers beside Python files; not part of the sample.
 LEFT_OUT = "__pycache__"
 
 
 def copy_project(source: Path, into: Path | None = None) -> Path:
-    """Copy the sample at `source` into the empty folder `into` (default: a fresh temporary one).
+    """Copies `source` to the empty folder `into`, by default a temporary one.
 
-    Where git is installed the copy is a repository with one commit; where it is not, or fails, plain files.
-    Raises `FileError` when the folder cannot be made or written.
+    With git the copy is a repository with one commit, otherwise plain files. Raises `FileError` if the
+    folder is not writable.
     """
     try:
         target = Path(into or tempfile.mkdtemp(prefix=PREFIX)).resolve()
@@ -34,7 +34,7 @@ def copy_project(source: Path, into: Path | None = None) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy content only: an installation's files and folders may be read-only, the copies may not."""
+    """Copies contents without permissions, because an installation may be read-only."""
     target.mkdir(parents=True, exist_ok=True)
     for entry in source.iterdir():
         if entry.name == LEFT_OUT:
@@ -61,11 +61,11 @@ def _commit(folder: Path) -> None:
         for key, value in (
             ("user.name", AUTHOR),
             ("user.email", ADDRESS),
-        ):  # the person may have told git none
+        ):  # No git identity may be configured.
             if done and not run_git(str(folder), ("config", "--get", key), {}, seconds=10).ok:
                 run_git(str(folder), ("config", key, value), {}, seconds=10)
     except ChildFailed:
         done = False
     if not done:
-        # The rehearsal needs no git; half a repository would only puzzle.
+        # A partial repository would be misleading; git is optional here.
         shutil.rmtree(folder / ".git", ignore_errors=True)

@@ -1,7 +1,7 @@
-"""What is said in the rehearsal: each request of the person, and what the recorded model answers.
+"""The user's requests in the rehearsal and the recorded answers.
 
-The scenes are in the order in which each offers the next. Any of them may be left out or come earlier: an edit fits
-whether or not the changes of the others were applied.
+Each scene suggests the next, but they may be skipped or reordered: the edits fit with or without the other
+scenes' changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tui_agent.rehearsal.requests import (
     Scene,
 )
 
-#: Two files change in three hunks, after two plans fell back before they hit.
+#: Two files, three hunks; two search patterns fall back before they match.
 TIMEOUTS = Scene(
     request=FIRST_REQUEST,
     answer={
@@ -82,7 +82,7 @@ TIMEOUTS = Scene(
     tokens_out=402,
 )
 
-#: A question is answered; nothing changes.
+#: A question without changes.
 SLOW_SERVICE = Scene(
     request=SECOND_REQUEST,
     answer={
@@ -122,7 +122,7 @@ TITLES = {
 }
 SENTENCE = "\nThis page describes version 0.4.0.\n"
 
-#: A folder is one action, and what changes in it is one todo and one set of changes.
+#: A folder is one action; its changes form one todo and one batch.
 BATCH = Scene(
     request=BATCH_REQUEST,
     answer={
@@ -156,10 +156,10 @@ BATCH = Scene(
     cached=4300,
 )
 
-#: The todo that is left for the next scene, word for word, so that it is the same todo there.
+#: The exact text of the todo that the next scene completes.
 OPEN_TODO = "Test what the error says"
 
-#: A file that the person changed is read again; what is proposed is away from what they may have written.
+#: Reloads a file changed by the user; the proposal avoids the lines they may have edited.
 STALE = Scene(
     request=STALE_REQUEST,
     answer={
@@ -212,7 +212,7 @@ NEW_TEST = """\
 
 """
 
-#: One word continues the work: the memory comes along, and the open todo is done.
+#: "continue" resumes the work with the memory and completes the open todo.
 GOING_ON = Scene(
     request=GOING_ON_REQUEST,
     answer={
@@ -249,7 +249,7 @@ GOING_ON = Scene(
     cached=6000,
 )
 
-#: A change to one line, which conflicts where the person changes that line before they apply it.
+#: A one-line change that conflicts if the user edits that line before applying it.
 CONFLICT = Scene(
     request=CONFLICT_REQUEST,
     answer={
@@ -286,7 +286,7 @@ CONFLICT = Scene(
     cached=7100,
 )
 
-#: How to undo what was applied; nothing changes.
+#: Explains undo; no changes.
 UNDO = Scene(
     request=UNDO_REQUEST,
     answer={
@@ -311,7 +311,7 @@ UNDO = Scene(
     cached=7800,
 )
 
-#: A larger piece of work as a small graph that runs: two tasks wait for one, a fourth for both.
+#: A graph of sub-tasks: two depend on one, a fourth on both.
 SUB_TASKS = Scene(
     request=SUB_TASKS_REQUEST,
     answer={
@@ -365,7 +365,7 @@ SUB_TASKS = Scene(
     cached=8200,
 )
 
-#: A model that calls functions and says nothing, as many do between two steps.
+#: Function calls without text, common between two steps.
 SILENT = Scene(
     request=SILENT_REQUEST,
     answer={
@@ -397,7 +397,7 @@ SILENT = Scene(
     form="calls",
 )
 
-#: An answer in plain words: no object, no summary, nothing to decide.
+#: Plain text: no object, summary or changes.
 PROSE = Scene(
     request=PROSE_REQUEST,
     answer={
@@ -418,5 +418,5 @@ PROSE = Scene(
     form="prose",
 )
 
-#: In their order.
+#: In order of appearance.
 SCENES = (TIMEOUTS, SLOW_SERVICE, BATCH, STALE, GOING_ON, CHECKED, CONFLICT, UNDO, SUB_TASKS, SILENT, PROSE)

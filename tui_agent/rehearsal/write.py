@@ -17,20 +17,20 @@ from tui_agent.rehearsal.requests import Scene
 from tui_agent.rehearsal.scenes import SCENES
 from tui_agent.tools.registry import switched_on
 
-#: Seconds from the request to the first piece: long enough to see that something is awaited.
+#: Seconds before the first chunk, long enough to show the waiting indicator.
 FIRST_WAIT = 0.5
-#: Before each of the calls of an answer without words.
+#: Seconds before each call of an answer without text.
 CALL_PAUSE = 1.3
-#: What is read while it streams comes at about 100 characters a second, a word or two at a time.
+#: Words per chunk and seconds between chunks of text shown while streaming: about 100 characters per second.
 READ_WORDS, READ_PAUSES = (1, 2, 1, 1, 2), (0.06, 0.08, 0.05, 0.06)
-#: The rest of the answer is not read as it comes, so it need not be slow.
+#: The same for the rest of the answer, which is not shown while streaming.
 REST_WORDS, REST_PAUSES = (4, 3), (0.02,)
 
 Timed = tuple[float, Chunk]
 
 
 def lines() -> Iterator[str]:
-    """The recording, a JSON line at a time: the header, then an exchange for each scene and each sub-task."""
+    """The recording as JSON lines: a header, then one exchange per scene and sub-task."""
     yield _line(
         {
             "type": "recording",
@@ -49,7 +49,7 @@ def lines() -> Iterator[str]:
 
 
 def chunks(scene: Scene) -> Iterator[Timed]:
-    """A scene's answer as it streams, each chunk with its seconds after the one before."""
+    """The streamed chunks of a scene, each with its delay in seconds."""
     if scene.form == "calls":
         yield from _calls(scene)
         return
@@ -68,7 +68,7 @@ def chunks(scene: Scene) -> Iterator[Timed]:
 
 
 def _calls(scene: Scene) -> Iterator[Timed]:
-    """The lists of an answer as calls of the functions that they are for."""
+    """The lists of an answer as function calls."""
     functions = {function.key: function for function in (tool.function for tool in switched_on(()))}
     for number, (key, entries) in enumerate(scene.answer.items()):
         function = functions[key]
