@@ -55,7 +55,7 @@ def bound(row: str) -> set[str]:
     return {
         key
         for name, keys in KEYS.by_action.items()
-        if ACTIONS[name].pane in places or row == LEADER
+        if name in ACTIONS and (ACTIONS[name].pane in places or row == LEADER)
         for key in keys
     }
 

@@ -26,7 +26,7 @@ QUIET = 0.25
 AWAY = 60.0
 #: Pieces of memory, of 70 bytes on average, that may be added since everything was looked at: it is looked at again as
 #: soon as it is quiet, and without waiting for that.
-MOST_ADDED, TOO_MUCH_ADDED = 100_000, 400_000
+MOST_ADDED, TOO_MUCH_ADDED = 30_000, 400_000
 #: The share of the time that may go into it.
 SHARE = 0.05
 
