@@ -352,8 +352,8 @@ def _counted(usage: Any) -> UsageChunk:
 
 @cache
 def _plain_tools() -> dict[str, bool]:
-    """Keeps litellm from looking whether the tools are MCP's, for which it imports a package that need not be
-    there. The name is internal to it, so it is only given to a version that knows it."""
+    """Options that disable litellm's MCP check, which imports a package that may be missing. The option is
+    internal, so it is passed only to versions that know it."""
     name = "_skip_mcp_handler"
     completion = inspect.unwrap(litellm().completion)
     return {name: True} if name in completion.__code__.co_consts else {}

@@ -1,6 +1,6 @@
-"""A model that knows local servers: their windows and slots, how they are asked, and what their silence means.
+"""Adapts requests to local servers: context windows, slots, options, and the diagnosis of empty replies.
 
-It wraps another `Model`. What is reached at no local server passes through it as it is.
+Wraps another `Model`; requests to remote providers pass through unchanged.
 """
 
 from __future__ import annotations
@@ -51,26 +51,27 @@ from tui_agent.model.servers import FIRST_WINDOW, ServerModel
 from tui_agent.model.tokens import reply_room
 
 _log = logging.getLogger(__name__)
-#: A local server reads a long prompt for minutes before its first word.
+#: A local server may process a long prompt for minutes before its first token.
 LOCAL_TIMEOUT_SECONDS = 900.0
-#: A server that did not answer is asked again after so many seconds.
+#: Delay before an unresponsive server is examined again.
 ASK_AGAIN_SECONDS = 10.0
-#: A server that counts less than this share of what was sent has not read the rest.
+#: A reported input count below this share of our estimate means a truncated prompt.
 READ_SHARE = 0.6
-#: Smaller requests say nothing about counts, and smaller counts nothing about windows: some servers do not count what
-#: they remember.
+#: Smaller requests do not calibrate token counts, and smaller counts do not reveal windows: some servers
+#: exclude cached tokens.
 LEAST_COUNTED, LEAST_WINDOW = 500, 1_000
 MOST_RATIO = 6.0
-#: Why a request is not sent yet.
+#: Reason of a delay.
 WAITS = "waiting until the server has answered another request"
-#: The least that is left for the reply, in tokens.
+#: Minimum output limit, in tokens.
 LEAST_REPLY = 64
-#: These write until the window is full unless they are told when to stop; vLLM refuses what may not fit.
+#: Servers that generate until the window is full without an output limit. vLLM rejects limits that exceed the
+#: window.
 _NEEDS_LIMIT = ("llama.cpp", "llama-cpp-python", "Ollama", "LM Studio")
 
 
 class _Place(Struct, frozen=True):
-    """A model at its server."""
+    """A model at a server."""
 
     address: str
     name: str
@@ -78,8 +79,8 @@ class _Place(Struct, frozen=True):
 
 
 class LocalModels:
-    """A `Model` over `inner`. `memory` keeps what is learned; `window` is the largest, in tokens, that a server which
-    lets us choose is asked for."""
+    """A `Model` wrapping `inner`. `memory` stores learned properties; `window` is the maximum window in
+    tokens to request from servers with a configurable one."""
 
     def __init__(self, inner: Model, memory: ServerMemory, window: int) -> None:
         self.inner = inner
@@ -88,12 +89,12 @@ class LocalModels:
         self._environment: dict[str, str] = {}
         self._known: dict[_Place, ServerModel] = {}
         self._examining: dict[_Place, asyncio.Lock] = {}
-        #: Those that were reached ahead of a first request, or not: once is enough.
+        #: Models already warmed up, successfully or not.
         self._warmed: set[_Place] = set()
         self._silent: dict[_Place, float] = {}
-        #: The window that a server was asked for; a smaller one would only load the model again.
+        #: The last requested window; a smaller one would reload the model.
         self._asked_for: dict[_Place, int] = {}
-        #: The servers that say how many tokens they read.
+        #: Servers that report input token counts.
         self._reporting: set[_Place] = set()
 
     async def start(self) -> None:
@@ -124,7 +125,7 @@ class LocalModels:
         return self.inner
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        """As the server counts, as far as it has told."""
+        """Counts tokens, corrected by the server's known ratio."""
         counted = await self.inner.count(model, texts, wait=wait)
         place = self._place(model)
         ratio = self._ratio(place) if place else 1.0
@@ -133,7 +134,7 @@ class LocalModels:
         return TokenCount(tuple(round(count * ratio) for count in counted.counts), exact=False)
 
     async def warm(self, model: str) -> None:
-        """A local server is examined and tried out, any other is connected to. Never fails."""
+        """Examines a local server, or connects to a remote one. Never raises."""
         try:
             if (place := await self._reached(model)) is not None:
                 if place not in self._warmed:
@@ -148,22 +149,22 @@ class LocalModels:
         place = await self._reached(model)
         if place is None:
             return await self.inner.abilities(model)
-        async with self._examining.setdefault(place, asyncio.Lock()):  # one trial for all who ask meanwhile
+        async with self._examining.setdefault(place, asyncio.Lock()):  # one trial for concurrent callers
             return await self._abilities(model, place)
 
     async def _abilities(self, model: str, place: _Place) -> Abilities:
         server = await self._server(place)
         if server is None:
             return await self.inner.abilities(model)
-        # one of an unknown kind that is given a key may hand each request on to a provider, who is paid for a trial; on
-        # this machine a word in place of a key is there because other programs want some key to be set
+        # An unidentified server with a key could be a gateway to a paid provider, so it gets no trial
+        # request. On this machine a placeholder key does not count, because many clients demand one.
         keyed = bool(place.key) and not (servers.is_here(place.address) and servers.is_no_key(place.key))
         kind = server.kind or ("gateway" if keyed else "local")
         if not server.schema and kind != "gateway":
             try:
                 server = await self._try_out(place, server)
             except ModelError:
-                pass  # the request itself will say it
+                pass  # the request itself reports the error
         schema = server.schema in ("json_schema", "json_object", "guided_json")
         if not server.kind:
             known = await self.inner.abilities(model)
@@ -182,14 +183,14 @@ class LocalModels:
         )
 
     async def test(self, model: str, environment: Mapping[str, str]) -> str:
-        """What a local server is and can do, after a tiny request; "" for any other. Raises a `ModelError` where it
-        does not answer. The `environment` by which it is reached is remembered."""
+        """Describes a local server after a small trial request; "" for a remote one. Raises a `ModelError` if
+        it does not respond. Stores `environment`, the variables with its address."""
         if environment:
             self.memory.found(model, environment)
         place = await self._reached(model)
         if place is None:
             return ""
-        self.memory.learn(place.address, place.name, ServerModel())  # it may have been started in another way
+        self.memory.learn(place.address, place.name, ServerModel())  # its configuration may have changed
         self._known.pop(place, None)
         self._silent.pop(place, None)
         server = await self._server(place)
@@ -224,7 +225,8 @@ class LocalModels:
     async def _watched(
         self, request: ModelRequest, place: _Place, server: ServerModel, slot: int
     ) -> AsyncGenerator[Chunk, None]:
-        """The answer; what it tells of the server is learned, and a request that it did not read whole fails."""
+        """Streams the reply, learns from its counts and errors, and fails if the server truncated the
+        prompt."""
         raw = await self._size(request)
         size = round(raw * self._ratio(place))
         prepared = self._prepared(request, place, server, slot, size)
@@ -260,7 +262,7 @@ class LocalModels:
     def _prepared(
         self, request: ModelRequest, place: _Place, server: ServerModel, slot: int, size: int
     ) -> ModelRequest:
-        """The request with what this server wants to be told."""
+        """The request with the parameters for its server."""
         options: dict[str, Any] = {}
         if server.kind == "llama.cpp":
             options = {"cache_prompt": True, "return_progress": True}
@@ -280,7 +282,7 @@ class LocalModels:
         )
 
     def _asked(self, place: _Place, server: ServerModel, size: int) -> int:
-        """The window that Ollama is asked for: what is needed, in steps, up to what there may be."""
+        """The window to request from Ollama: the required size, doubled in steps up to the maximum."""
         most = self._window_of(server)
         window = max(self._asked_for.get(place, 0), server.window, FIRST_WINDOW)
         while window < size + reply_room(most) and window < most:
@@ -296,7 +298,7 @@ class LocalModels:
     def _check(
         self, usage: UsageChunk, place: _Place, server: ServerModel, model: str, size: int, raw: int
     ) -> None:
-        """Raises `ContextTooLong` where the server counted far less than was sent: it has left out the rest."""
+        """Raises `ContextTooLong` if the reported count shows that the server truncated the prompt."""
         if size < LEAST_COUNTED or not usage.input or raw < LEAST_COUNTED:
             return
         cut = usage.input < READ_SHARE * size and server.kind in ("Ollama", "LM Studio")
@@ -305,7 +307,7 @@ class LocalModels:
             and usage.input >= LEAST_WINDOW
             and (not server.window or usage.input >= READ_SHARE / 2 * server.window)
         ):
-            # Ollama's window is what we ask for, where it may be that
+            # Ollama's window is the one requested, up to its maximum.
             known = server.most if server.kind == "Ollama" else server.window
             learned = min(known or usage.input, usage.input)
             self._learn(place, **{"most" if server.kind == "Ollama" else "window": learned})
@@ -315,7 +317,7 @@ class LocalModels:
             )
 
     async def _overflow(self, request: ModelRequest, place: _Place, raw: int, size: int) -> str:
-        """Why a stream without a word was one of a request that is too long; "" where it was not."""
+        """The reason if an empty stream was caused by an overlong request, otherwise ""."""
         why = await servers.why_silent(place.address, place.name, request.messages, place.key)
         if any(servers.sizes_in(why)):
             self._learn_from(why, place, raw)
@@ -327,7 +329,7 @@ class LocalModels:
         window, asked = servers.sizes_in(words)
         if window:
             self._learn(place, window=window)
-        # the counts of a server that reports them correct ours where they are added up
+        # Reported counts already correct our estimate elsewhere.
         if asked > raw >= LEAST_COUNTED / 2 and place not in self._reporting:
             self._learn(place, ratio=min(MOST_RATIO, asked / raw))
 
@@ -341,13 +343,13 @@ class LocalModels:
         return self.memory.learned(place.address, place.name).ratio
 
     async def _size(self, request: ModelRequest) -> int:
-        """The tokens of a request by our own count."""
+        """The estimated number of tokens of a request."""
         texts = [_text(message) for message in request.messages]
         texts += [str(request.tools)] if request.tools else []
         return sum((await self.inner.count(request.model, texts)).counts)
 
     async def _try_out(self, place: _Place, server: ServerModel) -> ServerModel:
-        """Raises a `ModelError` where the tiny request fails."""
+        """Raises a `ModelError` if the trial request fails."""
         try:
             async with self.memory.place(place.address, server.slots, last=True):
                 tried = await servers.try_out(place.address, place.name, server, place.key)
@@ -364,14 +366,14 @@ class LocalModels:
         return tried
 
     async def _server(self, place: _Place) -> ServerModel | None:
-        """What is known of it, read once; None where nobody answers."""
+        """The server's cached properties; None if it does not respond."""
         if place in self._known:
             return self._known[place]
         learned = self.memory.learned(place.address, place.name)
         if time.monotonic() - self._silent.get(place, -ASK_AGAIN_SECONDS) < ASK_AGAIN_SECONDS:
             return None
         if self.memory.is_busy(place.address):
-            return learned  # it answers somebody: not now
+            return learned  # examined later, because it is processing a request
         found = await servers.examine(place.address, place.name, place.key)
         if found is None:
             self._silent[place] = time.monotonic()
@@ -388,12 +390,12 @@ class LocalModels:
         return server
 
     async def _reached(self, model: str) -> _Place | None:
-        """The place of a model at a local server; its address is told to those who send the request."""
+        """The server of a local model; passes its address on to the senders of requests."""
         place, provider = self._place(model), provider_of(model)
         if place is None or provider is None:
             return place
         needed = {provider.address: place.address}
-        if provider.keys and not place.key:  # a server of one's own needs none, and its client wants one
+        if provider.keys and not place.key:  # local servers require no key, but their clients do
             needed[provider.keys[0]] = servers.NO_KEY
         missing = {
             name: value
@@ -415,7 +417,8 @@ class LocalModels:
 
 
 def _is_free(model: str, server: ServerModel) -> bool:
-    """Whether an answer costs nothing. What speaks OpenAI's API and says no more may hand requests on to a provider."""
+    """Whether replies are free. An unidentified OpenAI-compatible server could be a gateway to a paid
+    provider."""
     return bool(server.kind) or model.partition("/")[0] in LOCAL_ADDRESSES
 
 

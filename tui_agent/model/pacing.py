@@ -1,4 +1,4 @@
-"""One pace and one allowance for everybody who asks the same provider on behalf of one prompt."""
+"""Shared rate limit and request allowance for all requests made for one prompt."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextlib import aclosing
 from tui_agent.errors import LimitReached
 from tui_agent.model.client import Abilities, Chunk, Model, ModelRequest, RetryChunk, TokenCount
 
-#: What waited goes on one after the other, so many seconds apart, and not all in the same moment.
+#: Seconds between delayed requests, to avoid sending them simultaneously.
 APART = 0.25
 RAISE_REQUESTS = "send “continue” to allow as many again, or raise it with --set limits.requests=…"
 
 
 class Pace:
-    """When the provider may be asked again, and why not now."""
+    """The earliest time for the next request, and the reason for the delay."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -25,15 +25,15 @@ class Pace:
 
     @property
     def seconds(self) -> float:
-        """What is left of the wait; 0 where there is none."""
+        """The remaining delay, or 0."""
         return max(0.0, self._until - self._clock())
 
     def hold(self, seconds: float, why: str) -> None:
-        """The provider asks for a wait."""
+        """Records a delay requested by the provider."""
         self._until, self.why = max(self._until, self._clock() + seconds), why
 
     def take_a_place(self) -> float:
-        """How long to wait for a place behind those that wait already, in seconds; 0 while nobody has to."""
+        """Queues behind other delayed requests. Returns the delay in seconds, 0 if none is in effect."""
         if not self.seconds:
             return 0.0
         self._until += APART
@@ -41,40 +41,39 @@ class Pace:
 
 
 class Allowance:
-    """How many requests a prompt of the person may still make, those of its sub-tasks included; 0 means no limit."""
+    """The number of requests allowed for a prompt, including its sub-tasks; 0 means no limit."""
 
     def __init__(self, most: int = 0) -> None:
         self._most = most
         self._made = 0
-        #: Counted already, and about to be made.
+        #: Counted but not yet sent.
         self._reserved = 0
-        #: Whether the person has been told that it is used up.
+        #: Whether the user was notified that the limit is reached.
         self.told = False
 
     @property
     def made(self) -> int:
-        """How many were made."""
         return self._made
 
     @property
     def why(self) -> str:
-        """Why no more requests may be made; empty while they may."""
+        """The reason why no more requests are allowed; empty if they are."""
         if not self._most or self._made < self._most:
             return ""
         made = "1 request" if self._made == 1 else f"{self._made} requests"
         return f"This prompt has made {made}, as many as limits.requests allows"
 
     def renew(self) -> None:
-        """The person has asked for something: count from the beginning."""
+        """Restarts the count for a new prompt."""
         self._made, self.told = 0, False
 
     def reserve(self) -> None:
-        """Count a request before it is announced. Raises `LimitReached` where there may be none."""
+        """Counts a request before it is announced. Raises `LimitReached`."""
         self._count()
         self._reserved += 1
 
     def take(self) -> None:
-        """A request is about to be made: it is counted, unless it was. Raises `LimitReached` if there may be none."""
+        """Counts a request, unless it was reserved. Raises `LimitReached`."""
         if self._reserved:
             self._reserved -= 1
         else:
@@ -87,7 +86,7 @@ class Allowance:
 
 
 class PacedModel:
-    """A `Model` that keeps to a pace and an allowance which it shares with others. Closing it leaves the model open."""
+    """Applies a shared pace and allowance to a `Model`. Closing it leaves the model open."""
 
     def __init__(self, model: Model, pace: Pace, allowance: Allowance | None = None) -> None:
         self._model = model
@@ -116,7 +115,7 @@ class PacedModel:
             async for chunk in chunks:
                 if isinstance(chunk, RetryChunk):
                     self._pace.hold(chunk.seconds, chunk.why)
-                    if chunk.attempt != attempt:  # told each second of the wait before it
+                    if chunk.attempt != attempt:  # repeated each second of a delay
                         self._allowance.take()
                         attempt = chunk.attempt
                 yield chunk

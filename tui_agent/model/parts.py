@@ -1,8 +1,7 @@
-"""A reply as ordered parts (text, thinking, call), each with the provider's own item, and the message that keeps it.
+"""A reply as ordered parts (text, thinking, calls) with the provider's native items, and its message.
 
-A message of a model is `{"role": "assistant", "parts": […], "origin": {…}}`. Messages of the system, the person and
-the tools are in the shape of the OpenAI chat API. Earlier versions kept replies in that shape too: `parts_of` reads
-both.
+Assistant messages are `{"role": "assistant", "parts": […], "origin": {…}}`; all others have the form of
+the OpenAI chat API. Earlier versions stored replies in that form too: `parts_of` reads both.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ Message = dict[str, Any]
 
 
 class TextPart(Struct, frozen=True, tag="text", omit_defaults=True):
-    """Text for the person. `native` is what the provider wants back with it."""
+    """Visible text. `native` is the provider's data to be returned with it."""
 
     text: str
     native: Any = None
 
 
 class ThinkingPart(Struct, frozen=True, tag="thinking", omit_defaults=True):
-    """Thinking, as far as the provider shows it, and the provider's item (signed or encrypted), if there is one."""
+    """Thinking, if visible, and the provider's signed or encrypted item."""
 
     text: str = ""
     native: Any = None
 
 
 class CallPart(Struct, frozen=True, tag="call", omit_defaults=True):
-    """A function call under our id; `arguments` is JSON."""
+    """A function call with our id; `arguments` is JSON."""
 
     id: str
     name: str
@@ -43,9 +42,9 @@ Part = TextPart | ThinkingPart | CallPart
 
 
 class Origin(Struct, frozen=True, omit_defaults=True):
-    """Where a reply came from. Its items go back to the same wire, provider and model family only.
+    """The source of a reply. Native items are returned only to the same wire, provider and model family.
 
-    `prefix` is the digest of all that preceded the reply in its request, for models that bind their thinking to it.
+    `prefix` is the digest of everything before the reply, for models that bind thinking to it.
     """
 
     wire: str = ""
@@ -54,18 +53,18 @@ class Origin(Struct, frozen=True, omit_defaults=True):
     prefix: str = ""
 
     def is_of(self, other: Origin) -> bool:
-        """Whether both are of one wire, provider and family."""
+        """Whether the wire, provider and family are equal."""
         return (self.wire, self.provider, self.family) == (other.wire, other.provider, other.family)
 
 
 def message_of(parts: Sequence[Part], origin: Origin | None = None) -> Message:
-    """The message that keeps a reply."""
+    """The message for a reply."""
     message: Message = {"role": "assistant", "parts": [msgspec.to_builtins(part) for part in parts]}
     return message | {"origin": msgspec.to_builtins(origin)} if origin else message
 
 
 def parts_of(message: Message) -> tuple[Part, ...]:
-    """The parts of a model's message; items that versions before 0.2 kept outside of parts are left out."""
+    """The parts of an assistant message; omits native items stored outside parts by versions before 0.2."""
     if "parts" in message:
         return tuple(msgspec.convert(part, Part) for part in message["parts"])
     content = message.get("content")
@@ -78,12 +77,12 @@ def parts_of(message: Message) -> tuple[Part, ...]:
 
 
 def origin_of(message: Message) -> Origin:
-    """Where a message of a model came from; an empty origin if it is not known."""
+    """The origin of an assistant message; empty if unknown."""
     return msgspec.convert(message.get("origin") or {}, Origin)
 
 
 def text_of(message: Message) -> str:
-    """The words of any message."""
+    """The text of any message."""
     if message["role"] == "assistant":
         return "".join(part.text for part in parts_of(message) if isinstance(part, TextPart))
     content = message.get("content") or ""
@@ -93,12 +92,11 @@ def text_of(message: Message) -> str:
 
 
 def calls_of(message: Message) -> tuple[CallPart, ...]:
-    """The function calls of a message."""
     if message["role"] != "assistant":
         return ()
     return tuple(part for part in parts_of(message) if isinstance(part, CallPart))
 
 
 def is_empty(part: Part) -> bool:
-    """Whether a part holds neither words nor anything that a provider wants back."""
+    """Whether a part has neither text nor native data."""
     return not isinstance(part, CallPart) and not part.text and part.native is None

@@ -1,4 +1,5 @@
-"""The process that asks providers, not started yet: `ChildModel` has one, or is given one that was started ahead."""
+"""The child process that sends model requests, not started yet. `ChildModel` starts one or receives a started
+one."""
 
 from __future__ import annotations
 
@@ -11,5 +12,5 @@ WORKER = "tui_agent.model.worker"
 
 
 def model_process(environment: Mapping[str, str] | None = None) -> ChildProcess:
-    """The process, with `environment` added to the keys and addresses of providers in ours."""
+    """The process, with `environment` added to our own provider variables."""
     return ChildProcess(WORKER, name="model", env={**for_models(), **(environment or {})})

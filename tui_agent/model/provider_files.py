@@ -1,4 +1,4 @@
-"""Files at the provider: uploaded once per content, referenced by id, deleted at the end. Off by default."""
+"""File uploads to providers: uploaded once per content, referenced by id, deleted on exit. Off by default."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from tui_agent.errors import ModelError
 
 @runtime_checkable
 class TakesFiles(Protocol):
-    """A model that can hand files to its provider."""
+    """A model whose provider stores files."""
 
     async def upload(self, model: str, name: str, text: str) -> str:
-        """The id that the provider gives the file. Raises a `ModelError`."""
+        """Returns the provider's file id. Raises a `ModelError`."""
         ...
 
     async def delete_files(self, model: str, ids: list[str]) -> None:
-        """Raises a `ModelError` where the provider keeps them."""
+        """Raises a `ModelError` if a deletion fails."""
         ...
 
 
 class ProviderFiles:
-    """What this process has uploaded. Belongs to the session's loop.
+    """Uploads of this process. Belongs to the session's loop.
 
-    After a failure nothing more is uploaded to that model: `refused` says so, and the text goes into the prompt.
+    A failure adds the model to `refused`; subsequent file texts are included in its prompts.
     """
 
     def __init__(self, model: TakesFiles) -> None:
@@ -35,15 +35,15 @@ class ProviderFiles:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The ids that requests may refer to."""
+        """Ids that requests may reference."""
         return tuple(self._ids.values())
 
     def has(self, model: str, md5: str) -> bool:
-        """Whether this content is there already."""
+        """Whether this content is already uploaded."""
         return (model, md5) in self._ids
 
     async def upload(self, model: str, path: str, md5: str, text: str) -> str:
-        """The id of this content, uploaded once. Raises a `ModelError`, after which `model` is in `refused`."""
+        """The id of this content, uploaded once. Raises a `ModelError` and adds `model` to `refused`."""
         if (model, md5) not in self._ids:
             try:
                 self._ids[model, md5] = await self._model.upload(model, path.rpartition("/")[2], text)
@@ -53,11 +53,11 @@ class ProviderFiles:
         return self._ids[model, md5]
 
     def adopt(self, model: str, ids: Iterable[str]) -> None:
-        """Files that an earlier process could not delete: they go with ours."""
+        """Takes over files that an earlier process failed to delete."""
         self._orphans += [(model, file_id) for file_id in ids]
 
     async def close(self) -> str:
-        """Delete everything; a sentence where some stays at the provider."""
+        """Deletes all files. Returns a sentence about failed deletions, or ""."""
         by_model: dict[str, list[str]] = {}
         for model, file_id in (*((key[0], value) for key, value in self._ids.items()), *self._orphans):
             by_model.setdefault(model, []).append(file_id)

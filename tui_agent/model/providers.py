@@ -1,4 +1,5 @@
-"""Providers: what each model's name, key and address belong to. Those of `rules.toml` are described there."""
+"""Providers and their variables for keys and addresses. Directly supported providers are defined in
+`rules.toml`."""
 
 from __future__ import annotations
 
@@ -10,26 +11,26 @@ from tui_agent.model import rules, suggestions
 
 
 class Provider(Struct, frozen=True):
-    """A provider as litellm names it. Any one of `keys` will do; none are needed if it is empty."""
+    """A provider under litellm's name. One of `keys` suffices; none is required if it is empty."""
 
     name: str
     keys: tuple[str, ...]
-    #: The variable with its address.
+    #: The variable for its address.
     address: str = ""
 
     @property
     def suggestion(self) -> str:
-        """A model to suggest to somebody who has the key and has chosen none; "" if none is known."""
+        """A suggested model for users with a key; "" if unknown."""
         return suggestions.suggestion(self.name)
 
     @property
     def takes_key(self) -> bool:
-        """Whether a key is all that it needs, so that a person may be asked for one."""
+        """Whether a key is the only requirement, so the user can be asked for it."""
         known = rules.rules_of(self.name)
         return bool(known.suggest) and not known.login
 
 
-#: Providers that only litellm reaches.
+#: Providers supported only through litellm.
 _LITELLMS = (
     Provider("cohere", ("COHERE_API_KEY", "CO_API_KEY"), "COHERE_API_BASE"),
     Provider("together_ai", ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY")),
@@ -39,7 +40,7 @@ _LITELLMS = (
     Provider("ollama", (), "OLLAMA_API_BASE"),
     Provider("ollama_chat", (), "OLLAMA_API_BASE"),
 )
-#: Where the servers of local models listen, unless their variable says otherwise.
+#: Default addresses of local servers.
 LOCAL_ADDRESSES = {
     "ollama": "http://127.0.0.1:11434",
     "ollama_chat": "http://127.0.0.1:11434",
@@ -51,21 +52,21 @@ LOCAL_ADDRESSES = {
 
 @cache
 def all_providers() -> tuple[Provider, ...]:
-    """Those of the rules in their order, then those of litellm alone."""
+    """Directly supported providers in the order of the rules, then litellm's."""
     direct = (_of_rules(name) for name in rules.providers())
     return (*direct, *_LITELLMS)
 
 
 def _of_rules(name: str) -> Provider:
     known = rules.rules_of(name)
-    # a local server needs no key: one is sent in any case
+    # local servers accept any key
     keys = () if known.key else known.keys
     address = next((variable for variable in known.addresses if variable.endswith("_API_BASE")), "")
     return Provider(name, keys, address)
 
 
 def provider_of(model: str) -> Provider | None:
-    """By the part of the model's name before the first slash, or by the names that litellm takes without one."""
+    """The provider named before the first slash, or implied by a bare model name."""
     prefix, slash, _ = model.partition("/")
     if not slash:
         prefix = _bare(model)

@@ -1,11 +1,11 @@
-"""The file that holds recorded exchanges with a model: JSON lines, a header first, then an exchange each.
+"""Recordings of exchanges with a model: JSON lines, a header followed by exchanges.
 
     {"type":"recording","version":1,"model":"…","protocol":"structured","window":200000,"rehearsal":false}
     {"type":"exchange","pass":"main","ask":"words of the request","chunks":[[0.5,{"type":"text","text":"…"}]]}
     {"type":"exchange","pass":"main","ask":"…","chunks":[],"error":{"kind":"BadKey","what":"…","remedy":"…"}}
 
-A chunk is kept with the seconds that passed since the one before. `ask` is what the request was about in the
-person's own words, which all the requests of one turn share.
+Each chunk has the seconds since the previous one. `ask` is the user's prompt, shared by all requests of a
+turn.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 class Header(Struct, frozen=True, tag="recording", tag_field="type"):
-    """What was recorded. With `rehearsal`, exchanges are found by their words, in any order."""
+    """Metadata. `rehearsal`: exchanges are matched by their prompts in any order."""
 
     version: int = VERSION
     model: str = "recorded"
@@ -74,7 +74,7 @@ class RecordedError(Struct, frozen=True):
 
 
 class RecordedExchange(Struct, frozen=True, tag="exchange", tag_field="type"):
-    """A request, by its words, and what came back; `error` is how it ended, after `chunks`."""
+    """A prompt and its response; `error` ended it after `chunks`."""
 
     ask: str
     chunks: tuple[tuple[float, Chunk], ...] = ()
@@ -92,7 +92,7 @@ class Recording(Struct, frozen=True):
 
 
 def load(path: Path) -> Recording:
-    """Raises `UsageError`, which names the line, for a file that is missing or no recording."""
+    """Raises `UsageError` with the line number for an invalid or missing file."""
     try:
         lines = read_given(path).splitlines()
     except OSError as error:
@@ -118,7 +118,7 @@ _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 
 
 def asked(messages: Sequence[Message]) -> str:
-    """The person's words in the newest user message that has some, else the text of the last message."""
+    """The newest user prompt in `messages`, or the text of the last message."""
     for message in reversed(messages):
         if message.get("role") == "user" and (found := _QUERY.findall(text_of(message))):
             return found[-1]
@@ -126,7 +126,7 @@ def asked(messages: Sequence[Message]) -> str:
 
 
 def folded(words: str) -> str:
-    """One space for any white space, none at the ends."""
+    """Collapses white space."""
     return " ".join(words.split())
 
 
@@ -136,14 +136,14 @@ def shortened(words: str, characters: int = 120) -> str:
 
 
 Timed = tuple[float, Chunk]
-#: Which field of a chunk holds words of the model's.
+#: Text fields of chunks.
 _TEXTS: dict[type[Chunk], str] = {TextChunk: "text", ReasoningChunk: "text", CallChunk: "arguments"}
 
 
 class Recorder:
-    """A `Model` that answers as `model` does and appends each exchange to `path`, readable by its owner only.
+    """Wraps a `Model` and appends each exchange to `path`, which is readable only by its owner.
 
-    What looks like a secret is masked. An answer that was stopped half-way is kept as one that was cut.
+    Masks apparent secrets. A cancelled stream is recorded as cut.
     """
 
     def __init__(self, model: Model, path: Path | str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -215,7 +215,7 @@ def _ended(chunks: list[Timed], error: RecordedError | None) -> list[Timed]:
 
 
 def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
-    """The same chunks, masked. What is appended to one text (or to one call) is looked at as one text."""
+    """Masks secrets, including those split between chunks of the same text or call."""
     clean = [(seconds, _bare(chunk)) for seconds, chunk in chunks]
     growing: dict[tuple[type[Chunk], int], list[int]] = {}
     for number, (_, chunk) in enumerate(clean):
@@ -231,37 +231,37 @@ def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
 
 
 def _bare(chunk: Chunk) -> Chunk:
-    """The end of a reply without its parts: they are what came before it once more, and items for one provider."""
+    """Removes an end chunk's parts, which repeat earlier chunks and contain provider-specific items."""
     return EndChunk(chunk.reason, chunk.why) if isinstance(chunk, EndChunk) else chunk
 
 
 __all__ = ["RecordedModel", "Recorder"]
 
 SPEED = "TUI_AGENT_REPLAY_SPEED"
-#: Between two words of an answer that is made up here: about a hundred characters a second.
+#: Delay between words of a generated reply: about a hundred characters per second.
 READING_PAUSE_SECONDS = 0.06
-#: Of the requests that a rehearsal still has a reply to, so many are named: more would fill the screen.
+#: Maximum number of suggested requests in a rehearsal, to fit the screen.
 MOST_OFFERED = 3
 
 
 class RecordedModel:
-    """A `Model`. `speed` 1 keeps the recorded pauses, 2 halves them, 0 leaves them out; by default it is read
-    from the environment (`TUI_AGENT_REPLAY_SPEED`).
+    """A `Model` that replays a recording. `speed` 1 keeps the recorded pauses, 2 halves them, 0 skips them;
+    the default is `TUI_AGENT_REPLAY_SPEED`.
 
-    Exchanges are used in order within a pass, each once, and checked by the words of the request. Those of sub-tasks,
-    which run at once, are found by their words. So are all in a rehearsal, where a request that has none is answered
-    with what can be asked.
+    Exchanges are replayed once, in order within a pass, and must match the prompt. Concurrent sub-tasks
+    are matched by prompt, as are all requests of a rehearsal, which answers unknown requests with
+    suggestions.
     """
 
     def __init__(self, path: Path | str, *, speed: float | None = None) -> None:
-        """Reads the recording. Raises `UsageError` for a file that is none."""
+        """Raises `UsageError` for an invalid file."""
         self.recording = load(Path(path))
         self._path = Path(path)
         self._speed = _speed() if speed is None else speed
         self._left: list[RecordedExchange] = list(self.recording.exchanges)
 
     def forget(self, asks: Iterable[str]) -> None:
-        """These requests were answered before the program was restarted: each uses up one exchange of each pass."""
+        """Skips exchanges answered before a restart: each prompt consumes one per pass."""
         for words in map(folded, asks):
             for purpose in ("plan", "main"):
                 of_that = (x for x in self._left if x.words == words and x.purpose == purpose)
@@ -291,16 +291,16 @@ class RecordedModel:
             raise exchange.error.as_error()
 
     def _take(self, purpose: Pass, words: str) -> RecordedExchange | None:
-        """The exchange for this request, used up; None in a rehearsal that has none."""
+        """Consumes the matching exchange; None if a rehearsal has none."""
         rehearsal = self.recording.header.rehearsal
         for exchange in self._left:
             if exchange.purpose != purpose:
                 continue
             if exchange.words == words:
-                if not (rehearsal and purpose == "subtask"):  # there one can be run again
+                if not (rehearsal and purpose == "subtask"):  # a rehearsal can repeat sub-tasks
                     self._left.remove(exchange)
                 return exchange
-            if not rehearsal and purpose != "subtask":  # those of sub-tasks come in any order
+            if not rehearsal and purpose != "subtask":  # sub-tasks have no fixed order
                 what = (
                     f"The recording goes on with “{shortened(exchange.ask)}”, not with “{shortened(words)}”"
                 )
@@ -311,7 +311,8 @@ class RecordedModel:
         raise ModelError(what, "record it again, or start without --replay")
 
     def _without_recording(self, purpose: Pass) -> Sequence[Timed]:
-        """Says so, in the dialect of the recording. A plan or a summary is not for a person, so it just fails."""
+        """A reply listing suggestions, in the recording's protocol. Raises `ModelError` for invisible
+        passes."""
         if purpose == "draft":
             raise ModelError("The rehearsal has no recorded commit message", "write it yourself")
         if purpose not in ("main", "subtask"):

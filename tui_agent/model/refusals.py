@@ -1,6 +1,6 @@
-"""The kinds of refusal that servers of models give, in the order in which a failure is compared with them.
+"""Kinds of refused requests, in matching order.
 
-Each kind's words are those of the providers; tests/model/test_errors_refusals.py has them with their sources.
+Texts are those of the providers; tests/model/test_errors_refusals.py lists their sources.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def _is_page(failure: Failure) -> bool:
 
 
 def _is_challenge(failure: Failure) -> bool:
-    """Cloudflare's https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/"""
+    """Cloudflare challenges:
+    https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
+    """
     signed = "challenge" in failure.headers.get("cf-mitigated", "")
     return signed or (
         _is_page(failure) and bool(_CHALLENGE.search(str(failure.refused and failure.refused.body)))
@@ -36,7 +38,7 @@ _CHALLENGE = late(
     r"(?i)just a moment\.\.\.|attention required!|enable javascript and cookies to continue|/cdn-cgi/challenge-platform"
     r"|you have been blocked|_cf_chl_opt|incapsula incident|access to this page has been denied"
 )
-#: A page in place of JSON with one of these is not the provider's; with another one it is how a gateway says it.
+#: Web pages with these statuses are not from the provider; with others, they are error messages of gateways.
 _PAGES = (200, 201, 203, 300, 301, 302, 303, 307, 308, 401, 403, 404, 405, 511)
 _REJECTED = (400, 403, 404, 422)
 _ADD_CREDIT = "add credit at the provider, or choose another model"
@@ -216,9 +218,7 @@ _LIMIT_KINDS = (
         r"limit: 0(?!\.?\d)",
         (429,),
     ),
-    FailureKind(
-        RateLimited, _DAY, _WAIT_OR_RAISE, "PerDay", (429,)
-    ),  # Gemini: whatever its `retryDelay` says
+    FailureKind(RateLimited, _DAY, _WAIT_OR_RAISE, "PerDay", (429,)),  # Gemini: regardless of `retryDelay`
     FailureKind(
         RateLimited,
         _DAY,
@@ -378,5 +378,5 @@ KINDS = (
 
 
 def refusal_of(failure: Failure) -> FailureKind | None:
-    """The kind that a failure is of, None for one that is of no kind."""
+    """The kind of a failure, or None."""
     return next((kind for kind in KINDS if kind.fits(failure)), None)

@@ -1,4 +1,4 @@
-"""Asking again when a provider says "not now", with a countdown that can be seen and stopped."""
+"""Retries with a visible, cancellable countdown."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tui_agent.model.explain import Meaning
 
 FIRST_WAIT_SECONDS = 2.0
 LONGEST_WAIT_SECONDS = 30.0
-#: A provider that asks for a longer wait than this is told on, not waited for.
+#: Longer requested delays are reported as errors.
 LONGEST_ASKED_SECONDS = 300.0
-#: Whoever would rather keep what came of an answer needs time to say so.
+#: Minimum delay after a partial reply, so that the user can keep it.
 SHORTEST_WAIT_SECONDS = 1.0
 
 Attempt = Callable[[], AsyncGenerator[Chunk, None]]
@@ -22,7 +22,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class NotNow(Exception):
-    """An attempt failed, and another one may not. `end` is how an answer that had begun to come would end as cut."""
+    """A failed attempt that may be retried. `end` ends a partial reply if there is no retry."""
 
     def __init__(self, meaning: Meaning, end: EndChunk | None = None) -> None:
         super().__init__(str(meaning.error))
@@ -33,10 +33,10 @@ class NotNow(Exception):
 async def with_retries(
     attempt: Attempt, retries: int, sleep: Sleep = asyncio.sleep
 ) -> AsyncGenerator[Chunk, None]:
-    """The chunks of the first attempt that succeeds, a `RetryChunk` for each second of waiting before it.
+    """Chunks of the first successful attempt, preceded by a `RetryChunk` per second of delay.
 
-    What an attempt said before it failed is void with the first `RetryChunk` after it. Of the last attempt it is
-    kept: the answer ends as cut. Where it said nothing its error is raised.
+    A `RetryChunk` voids the failed attempt's chunks. The last attempt's partial reply is kept and ends as
+    cut; without one, its error is raised.
     """
     for retry in range(1, retries + 2):
         said = False
@@ -67,7 +67,7 @@ async def _countdown(retry: int, left: float, why: str, sleep: Sleep) -> AsyncGe
 
 
 def wait_seconds(retry: int, meaning: Meaning) -> float:
-    """What the provider asked for, else 2, 4, 8, … up to 30."""
+    """The requested delay, otherwise 2, 4, 8, … up to 30 seconds."""
     if meaning.seconds is not None:
         return meaning.seconds
     return min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), LONGEST_WAIT_SECONDS)
@@ -83,7 +83,7 @@ def _given_up(retry: int, retries: int, seconds: float, error: ModelError) -> Mo
 
 
 def _span(seconds: float) -> str:
-    """A wait in the two largest of its units."""
+    """Formats a duration in its two largest units."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     parts = (hours, "h"), (minutes, "min"), (rest, "s")

@@ -1,8 +1,8 @@
-"""The table of provider rules, `rules.toml`: how a provider is reached, and what it demands of a request.
+"""Provider rules from `rules.toml`: access and request requirements.
 
-The transports render requests by it, and the strict servers of the tests enforce it. Rules of one model are, each over
-the one before: the defaults of `Rules`, the `[[models]]` entries whose `match` is found in the model's name, the
-provider's own table, and the entries below that.
+The transports apply the rules; the test servers enforce them. The rules of a model are merged in this
+order, later values overriding: the defaults of `Rules`, general `[[models]]` entries whose `match` is
+found in the model's name, the provider's table, and the provider's own entries.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tui_agent.settings.schema import Effort
 PATH = Path(__file__).with_name("rules.toml")
 __all__ = ["Effort"]
 WireName = Literal["chat", "responses", "messages", "generate", "litellm"]
-#: Levels of effort, the lowest first. A person chooses among those of `Effort`; the others are words of providers.
+#: Effort levels, ascending. Users choose among those of `Effort`; the others are specific to providers.
 LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-#: How a level is asked for, by wire and generation of models; see `effort.parameters`.
+#: Formats of the effort parameter, by wire and model generation; see `effort.parameters`.
 EffortForm = Literal[
     "",
     "reasoning_effort",
@@ -40,87 +40,87 @@ ListingForm = Literal["", "openai", "anthropic", "gemini", "openrouter"]
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known of a provider, and of a model at it. Every entry of the table may set every field."""
+    """Properties of a provider or model. Entries of the table may set any field."""
 
-    #: The request format, and the one at an address that is not the provider's own ("" for the same).
+    #: The request format, and the one for custom addresses ("": the same).
     wire: WireName = "chat"
     wire_elsewhere: Literal["", "chat"] = ""
     address: str = ""
-    #: Variables with another address, and with the key; the first that is set counts.
+    #: Variables for a custom address and for the key; the first one set counts.
     addresses: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    #: The key that is sent if there is none; "" if there must be one.
+    #: The key sent if none is configured; "" if one is required.
     key: str = ""
-    #: The header that holds the key; `Authorization` holds it as `Bearer KEY`.
+    #: The key's header; `Authorization` has the form `Bearer KEY`.
     auth: str = "Authorization"
     headers: dict[str, str] = {}
-    #: Headers whose values are variables of the environment.
+    #: Headers with values from environment variables.
     variables: dict[str, str] = {}
-    #: Headers that depend on the request: `session`, `initiator` (the person or the model), `vision`, or an `id`.
+    #: Headers that depend on the request: `session`, `initiator` (user or model), `vision`, or an `id`.
     per_request: dict[str, Literal["session", "initiator", "vision", "id"]] = {}
-    #: The instructions of a request that has none, if the provider demands some.
+    #: Default instructions, if the provider requires some.
     instructions: str = ""
-    #: Fields that are added to every request.
+    #: Fields added to every request.
     body: dict[str, Any] = {}
-    #: Whether models and prices are asked for at the provider's own list.
+    #: Whether to query the provider's listing for models and prices.
     lists_models: bool = False
-    #: The form of the provider's own list of models, and its address if it is another; see `listing`.
+    #: The listing's format, and its address if different; see `listing`.
     listing: ListingForm = ""
     list_address: str = ""
-    #: Names of the models to suggest, a regular expression: the newest that is not ended soon is the suggestion.
+    #: Regular expression for suggested models: the newest match that is not about to be retired.
     suggest: str = ""
-    #: Whether a login takes the place of a key that could be typed.
+    #: Whether a login replaces a typed key.
     login: bool = False
 
-    #: Models of one family accept each other's thinking; "" is a family of its own for each model.
+    #: Models of a family accept each other's thinking; "": each model is its own family.
     family: str = ""
-    #: Whether the model refuses functions on chat completions, so that it is asked through Responses anywhere.
+    #: Whether chat completions reject functions, so the Responses API is used at any address.
     responses_only: bool = False
-    #: The field of a chat message that carries thinking back; "" if none does. In `content` it is a list of parts.
+    #: The chat message field that returns thinking; "" if none. `content` holds a list of parts.
     thinking_field: Literal["", "reasoning_content", "reasoning", "reasoning_details", "content"] = ""
-    #: Whether a message with calls and without thinking gets a placeholder, because the provider demands one.
+    #: Whether messages with calls but no thinking require a placeholder.
     thinking_required: bool = False
-    #: Whether thinking is valid only if everything that precedes it is unchanged.
+    #: Whether thinking is valid only after an unchanged prefix.
     thinking_bound: bool = False
 
-    #: Whether the items of Responses may go back with their `status`.
+    #: Whether Responses items are returned with their `status`.
     item_status: bool = True
 
-    #: Ids of calls that are accepted; others are replaced by one of `call_id_length` letters and digits.
+    #: Accepted call ids; others are replaced by `call_id_length` alphanumeric characters.
     call_id: str = "^[a-zA-Z0-9_-]{1,64}$"
     call_id_length: int = 24
-    #: What an assistant message says that has to be put between a tool's result and a person's message.
+    #: Assistant text required between a tool result and a user message.
     after_tool: str = ""
 
-    #: The name of the limit on the length of a reply.
+    #: The output limit's field.
     output_limit: str = "max_tokens"
-    #: Whether a temperature is accepted: always, only if the model does not think, or never.
+    #: Whether a temperature is accepted: always, only without thinking, or never.
     temperature: Literal["always", "without_thinking", "never"] = "always"
-    #: Whether a streamed reply can be held to a JSON schema.
+    #: Whether a JSON schema is enforced on streamed replies.
     schema: bool = True
-    #: Whether the usage at the end of a stream has to be asked for.
+    #: Whether usage must be requested for streams.
     stream_usage: bool = True
 
-    #: How cached tokens are chosen: by marks, by a key of the session, or by the provider alone.
+    #: Caching method: explicit marks, a session key, or automatic.
     cache: Literal["", "marks", "key"] = ""
-    #: Whether marks may ask to be kept for an hour.
+    #: Whether marks may request a lifetime of an hour.
     long_cache: bool = False
 
     effort: EffortForm = ""
-    #: The levels of the model, the lowest first; the last is what `max` means.
+    #: The model's levels, ascending; `max` selects the last.
     levels: tuple[str, ...] = ()
-    #: The level that the provider's own tool uses for the model; "" leaves it to the provider.
+    #: The default level of the provider's own tool; "" leaves it to the provider.
     auto: str = ""
-    #: Tokens of thinking by level, for models that are given a number.
+    #: Thinking tokens by level, for models with numeric budgets.
     budgets: dict[str, int] = {}
-    #: How thinking is switched off, for models that have a word of their own for it.
+    #: Parameters that disable thinking, if nonstandard.
     off: dict[str, Any] = {}
-    #: Fields of the switch that turns thinking on, for models that want more than `enabled`.
+    #: Fields that enable thinking in addition to `enabled`.
     on: dict[str, Any] = {}
-    #: Whether the text of thinking has to be asked for.
+    #: Whether visible thinking must be requested.
     display: bool = False
 
-    #: Whether the count of output tokens leaves out those of thinking.
+    #: Whether output token counts exclude thinking.
     thinking_uncounted: bool = False
     #: The source of the entry.
     source: str = ""
@@ -151,13 +151,13 @@ def _entry(raw: dict[str, Any]) -> _Entry:
 
 
 def providers() -> tuple[str, ...]:
-    """The providers that are reached directly."""
+    """Directly supported providers."""
     return tuple(_table().providers)
 
 
 @cache
 def rules_of(provider: str, model: str = "") -> Rules:
-    """The rules for a model at a provider; the general ones for a provider that the table does not have."""
+    """The rules for a model; general ones for an unknown provider."""
     table = _table()
     own, entries = table.providers.get(provider, ({"wire": "litellm"}, ()))
     merged: dict[str, Any] = {}
@@ -173,5 +173,5 @@ def rules_of(provider: str, model: str = "") -> Rules:
 
 
 def family_of(provider: str, model: str) -> str:
-    """The family of a model: that of its rules, else its own name without a date."""
+    """The model's family: from its rules, otherwise its name without a date."""
     return rules_of(provider, model).family or re.sub(r"-(?:\d{4}-\d\d-\d\d|\d{8})$", "", model)

@@ -1,4 +1,4 @@
-"""An error as a server of models gives it: its status, real or as its kind would have it, and how long to wait."""
+"""Error responses of model servers: status, real or derived, and requested delay."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import real_number, seconds_of, whole_number
 
-#: What providers call their errors, where an event carries no status: OpenAI, Anthropic, and servers like them; then
-#: Google's canonical codes (https://cloud.google.com/apis/design/errors), Moonshot's, DashScope's, and the numbers of
+#: Statuses of errors in events without a status, by error name: OpenAI, Anthropic and compatible servers;
+#: Google's canonical codes (https://cloud.google.com/apis/design/errors); Moonshot; DashScope; the numbers of
 #: https://docs.z.ai/api-reference/api-code.
 _STATUS_OF = {
     "invalid_request_error": 400,
@@ -47,7 +47,7 @@ _STATUS_OF = {
     **dict.fromkeys(("1210", "1211", "1213", "1214", "1261", "1301"), 400),
     **dict.fromkeys(("1113", "1302", "1303", "1304", "1305", "1308", "1309", "1310", "1312", "1313"), 429),
 }
-#: MiniMax says what is wrong in `base_resp.status_code`, also with the HTTP status 200:
+#: MiniMax reports errors in `base_resp.status_code`, even with HTTP status 200:
 #: https://platform.minimax.io/docs/api-reference/errorcode.md.
 _STATUS_OF_MINIMAX = {
     1001: 504,
@@ -64,14 +64,14 @@ _WHOLE_SPAN = late(f"(?ai){_SPAN}")
 _NUMBER = late(r"(?a)\d{1,15}(?:\.\d+)?")
 #: "Please try again in 6m0s" (OpenAI, Groq), "Please retry after 20 seconds" (Azure), `"retryDelay": "34s"` (Gemini).
 _ASKED = late(rf"(?i)(?:try again|retry(?:Delay)?|reset)\W{{1,8}}(?:(?:in|after)\W{{1,2}})?({_SPAN})")
-#: A number from here on is a moment in seconds since 1970, from there on in milliseconds.
+#: Numbers from these are Unix times in seconds and in milliseconds.
 _MOMENT, _MOMENT_MS = 1e9, 1e12
 
 
 @dataclass(frozen=True)
 class ServerError:
-    """What a server answered in place of a reply, or of the rest of one: the status, real or as its kind of error
-    would have it, the body, the seconds that it asked us to wait, and the headers by their names in lower case."""
+    """An error sent instead of a reply or within it: status (real or derived), body, requested delay in
+    seconds, and headers with lower-case names."""
 
     status: int
     body: Any
@@ -80,18 +80,18 @@ class ServerError:
 
     @property
     def is_page(self) -> bool:
-        """Whether the body is a web page: another server answered, or the address is wrong."""
+        """Whether the body is a web page, sent by another server or for a wrong address."""
         return isinstance(self.body, str) and bool(_PAGE.match(self.body))
 
 
 def is_error(body: Mapping[str, Any]) -> bool:
-    """Whether a JSON object in the place of an answer, or of a part of one, is an error."""
+    """Whether a JSON response or event is an error."""
     named = "error" in (body.get("type"), body.get("object"))
     return bool(body.get("error")) or named or bool(_minimax(body))
 
 
 def status_of(body: Any) -> int:
-    """The HTTP status that an error inside a stream would have had."""
+    """The equivalent HTTP status of an error within a stream."""
     error = body.get("error") if isinstance(body, dict) else body
     named = [error] if isinstance(error, dict) else []
     named += [body] if isinstance(body, dict) else []
@@ -105,9 +105,9 @@ def status_of(body: Any) -> int:
 
 
 def retry_after(headers: Any) -> float | None:
-    """Seconds that a server asks us to wait, by `retry-after-ms` or `retry-after`: a number, or a date (RFC 9110,
-    10.2.3), which counts from the server's own `date`. None for no such header, for one that says neither, and for no
-    wait at all: all tries would be used up within a moment."""
+    """The delay in seconds requested by `retry-after-ms` or `retry-after`: a number, or a date (RFC 9110,
+    10.2.3) relative to the server's `date`. None if missing, invalid or zero, because immediate retries
+    would be exhausted at once."""
     named = lowered(headers)
     if milliseconds := _number(named.get("retry-after-ms")):
         return milliseconds / 1000
@@ -115,10 +115,11 @@ def retry_after(headers: Any) -> float | None:
 
 
 def limits_reset(headers: Any) -> float | None:
-    """Seconds until the last of the limits that are used up is set back; None if none is.
+    """Seconds until all exhausted limits are reset; None if none is exhausted.
 
-    By pairs of headers like `x-ratelimit-remaining-tokens: 0` and `x-ratelimit-reset-tokens: 6m0s` (OpenAI, Groq), and
-    `anthropic-ratelimit-requests-remaining` and `…-reset` (a date), and `x-ratelimit-reset` (OpenRouter, a moment).
+    Reads pairs of headers such as `x-ratelimit-remaining-tokens: 0` and `x-ratelimit-reset-tokens: 6m0s`
+    (OpenAI, Groq), `anthropic-ratelimit-requests-remaining` and `…-reset` (a date), and
+    `x-ratelimit-reset` (OpenRouter, a timestamp).
     """
     named = lowered(headers)
     used_up = [
@@ -131,13 +132,13 @@ def limits_reset(headers: Any) -> float | None:
 
 
 def seconds_in(words: str) -> float | None:
-    """Seconds that an error asks us to wait in its words; None for none, and for 0."""
+    """The delay in seconds named in an error message; None if missing or 0."""
     asked = _ASKED.search(words)
     return _span(asked[1]) or None if asked else None
 
 
 def lowered(headers: Any) -> dict[str, str]:
-    """The headers by their names in lower case; none for what holds no headers."""
+    """Headers with lower-case names; empty for an invalid object."""
     try:
         return {str(name).lower(): str(value) for name, value in headers.items()}
     except (AttributeError, TypeError, ValueError):
@@ -158,13 +159,13 @@ def _minimax(body: Mapping[str, Any]) -> int:
 
 
 def _now(headers: Mapping[str, str]) -> float:
-    """The server's time, else ours."""
+    """The server's time, otherwise the local time."""
     date = seconds_of(headers.get("date"))
     return time.time() if date is None else date
 
 
 def _seconds(value: str | None, now: float) -> float | None:
-    """Of a number of seconds, a span of time, a moment or a date; a moment that has passed is 0 s away."""
+    """Seconds from a number, duration, timestamp or date; 0 for a past time."""
     if value is None:
         return None
     value = value.strip()
@@ -178,7 +179,7 @@ def _seconds(value: str | None, now: float) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    """What is not negative and not a float of Python's only, like `nan`."""
+    """A non-negative decimal number; None for Python-specific floats such as `nan`."""
     if value is None or not _NUMBER.fullmatch(value.strip()):
         return None
     number = real_number(value, -1.0)

@@ -1,7 +1,7 @@
-"""What was learned of servers of models, kept between sessions, and which of them answer one of us now.
+"""Learned properties of local servers, persisted between sessions, and locks on their request slots.
 
-A server is asked what it is only while none of our requests is with it, since some end what they are doing for any
-other request.
+A server is examined only while it processes none of our requests, because some abort the current request
+for any other.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.files.private import make_private, open_private, replace_private
 from tui_agent.model.servers import ServerModel, root_of
 
-#: So often, in seconds, it is looked whether a server is free.
+#: Polling interval for a free slot.
 LOOK_SECONDS = 0.1
 
 
 class _Kept(Struct):
-    """The file: what was learned by address and name, and the variables of what was found by the model's name."""
+    """The file: properties by address and model name, and variables of discovered models."""
 
     models: dict[str, ServerModel] = {}
     found: dict[str, dict[str, str]] = {}
 
 
 class ServerMemory:
-    """Kept in `folder`; without one, only as long as this lasts."""
+    """Stored in `folder`, or only in memory without one."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -44,26 +44,26 @@ class ServerMemory:
         return self._folder / "servers.json" if self._folder else None
 
     def _read(self) -> _Kept:
-        """Never fails: what cannot be read is forgotten."""
+        """Never raises; discards an unreadable file."""
         if self._kept is None:
             self._kept = _Kept()
             try:
                 if self._path is not None:
                     self._kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
             except (OSError, msgspec.MsgspecError):
-                pass  # none yet, or not ours
+                pass  # missing or invalid
         return self._kept
 
     def learned(self, address: str, name: str) -> ServerModel:
         return self._read().models.get(f"{address} {name}", ServerModel())
 
     def learn(self, address: str, name: str, server: ServerModel) -> None:
-        """Keep it, or with a bare `ServerModel` forget what was kept."""
+        """Stores `server`; a default `ServerModel` discards stored properties."""
         self._read().models[f"{address} {name}"] = server
         self._write()
 
     def variables(self, model: str) -> dict[str, str]:
-        """The variables by which a model that was found earlier is reached."""
+        """The variables for a model discovered earlier."""
         return self._read().found.get(model, {})
 
     def found(self, model: str, variables: Mapping[str, str]) -> None:
@@ -78,12 +78,12 @@ class ServerMemory:
             make_private(self._path.parent)
             replace_private(self._path, msgspec.json.encode(self._kept), sync=False)
         except OSError:
-            pass  # it is found out again
+            pass  # the properties can be learned again
 
     @asynccontextmanager
     async def place(self, address: str, slots: int, last: bool = False) -> AsyncGenerator[int]:
-        """Wait until the server has a place free of our requests, in all processes; its number, 0 where there are
-        as many as one likes. The `last` is taken before the first for what goes on beside a conversation."""
+        """Waits for a slot unused by any of our processes and yields its number, 0 if the number of slots is
+        unlimited. `last` prefers the last slot, for requests beside a conversation."""
         numbers = range(slots) if slots else range(1)
         while True:
             for number in reversed(numbers) if last else numbers:
@@ -97,7 +97,7 @@ class ServerMemory:
             await asyncio.sleep(LOOK_SECONDS)
 
     def is_full(self, address: str, slots: int) -> bool:
-        """Whether who asked for a place now would have to wait."""
+        """Whether `place` would wait."""
         for number in range(slots or 1):
             held = self._hold(address, number, fcntl.LOCK_EX if slots else fcntl.LOCK_SH)
             if held is not None:
@@ -106,7 +106,7 @@ class ServerMemory:
         return True
 
     def is_busy(self, address: str) -> bool:
-        """Whether one of our requests is with the server now, in whatever process."""
+        """Whether any of our processes has a request at the server."""
         if self._folder is None:
             return False
         for path in (self._folder / "servers").glob(f"{_digest(address)}-*"):
@@ -117,7 +117,7 @@ class ServerMemory:
         return False
 
     def _hold(self, address: str, number: int, how: int) -> int | None:
-        """A file that is locked until it is closed; None where somebody else has it locked."""
+        """The descriptor of a locked file; None if it is locked elsewhere."""
         if self._folder is None:
             return os.open(os.devnull, os.O_RDONLY)
         folder = self._folder / "servers"
@@ -125,7 +125,7 @@ class ServerMemory:
             make_private(folder)
             held = open_private(folder / f"{_digest(address)}-{number}", os.O_RDWR | os.O_CREAT)
         except OSError:
-            return os.open(os.devnull, os.O_RDONLY)  # nothing can be kept: nobody else is known of
+            return os.open(os.devnull, os.O_RDONLY)  # without a lock file, other processes are unknown
         try:
             fcntl.flock(held, how | fcntl.LOCK_NB)
         except OSError:

@@ -1,4 +1,4 @@
-"""Servers of models on this machine or in its network: what each is and can do, as it says itself."""
+"""Identification and properties of model servers on this machine or its network."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from tui_agent.model.rules import Rules
 from tui_agent.model.schemas import SchemaForm, response_format
 
 Kind = Literal["", "Ollama", "LM Studio", "llama.cpp", "llama-cpp-python", "vLLM"]
-#: Of the forms the ones that a server is tried with, where they are not the first two.
+#: Schema methods to try, if not the first two.
 _TRIED: dict[Kind, tuple[SchemaForm, ...]] = {
     "llama-cpp-python": ("json_object",),
     "vLLM": ("json_schema", "guided_json"),
 }
-#: Stands for a key that a local server does not need.
+#: Placeholder for a key that a local server does not require.
 NO_KEY = "none"
-#: What people set where some key must be set and none is needed.
+#: Common placeholder keys.
 _NO_KEYS = late(
     r"(?:sk-)?(?:none|null|nil|n/?a|empty|dummy|fake|placeholder|local(?:host)?|unused|ignored?|anything|whatever|changeme|"
     r"x+|0+|no[-_ ]?(?:api[-_ ]?)?key(?:[-_ ]?(?:required|needed))?|not[-_ ]?(?:needed|required|used|set|real)|"
     r"(?:your|my)[-_ ](?:api[-_ ])?key(?:[-_ ]here)?|ollama|lm[-_ ]?studio|llama(?:[-_. ]?cpp)?|llamafile|vllm)",
     re.IGNORECASE,
 )
-#: A local server answers at once or is not there.
+#: A local server responds within this time if it exists.
 TIMEOUT_SECONDS = 0.5
-#: A model that is not loaded yet has to be, before it says its first word.
+#: Includes the time to load the model.
 TRIAL_SECONDS = 600.0
-#: The least window that Ollama is asked for, in tokens: it loads a model again for another size.
+#: Minimum window requested from Ollama, in tokens; each other size reloads the model.
 FIRST_WINDOW = 8_192
 _MOST_BYTES = 1 << 20
 _LOCAL_NAMES = (".local", ".lan", ".internal", ".home.arpa")
 
 
 class ServerModel(Struct, frozen=True):
-    """What is known of one model of one server.
+    """Known properties of a model at a server.
 
-    `window` is in tokens, 0 where nobody knows; `most` is what the window may be set to, 0 where it is fixed. `slots`
-    is how many requests it works on at once, 0 where nobody knows. `ratio` is its count of tokens to ours.
+    `window` is in tokens, 0 if unknown; `most` is the maximum window, 0 if it is fixed. `slots` is the
+    number of parallel requests, 0 if unknown. `ratio` is the server's token count divided by ours.
     """
 
     kind: Kind = ""
@@ -64,7 +64,7 @@ class ServerModel(Struct, frozen=True):
 
 
 class ServerRefusal(Exception):
-    """A server answered with an error: its status, and its words."""
+    """An error response: its status and message."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -72,10 +72,10 @@ class ServerRefusal(Exception):
 
 
 def address_of(model: str, environ: Mapping[str, str]) -> str:
-    """The base address of the server that `model` is reached at, if that is a local one; else "".
+    """The base address of the local server for `model`; "" if it is not local.
 
-    Local servers are reached under names of their own, or OpenAI's. A model of OpenAI's at a local address is reached
-    through a gateway, and so is everything under the name of another provider.
+    Local servers have their own provider names, or OpenAI's. Models of OpenAI at a local address, and all
+    other providers' models, are reached through a gateway and do not count.
     """
     provider = provider_of(model)
     if provider is None or provider.name not in (*LOCAL_ADDRESSES, "openai") or _is_of_openai(model):
@@ -100,7 +100,6 @@ def is_local(address: str) -> bool:
 
 
 def is_here(address: str) -> bool:
-    """Whether an address is on this machine."""
     host = urlsplit(address).hostname or ""
     try:
         found = ipaddress.ip_address(host)
@@ -111,22 +110,22 @@ def is_here(address: str) -> bool:
 
 
 def is_no_key(key: str) -> bool:
-    """Whether a key is a word in place of one, such as `dummy` or `sk-xxx`."""
+    """Whether a key is a placeholder such as `dummy` or `sk-xxx`."""
     return _NO_KEYS.fullmatch(key.strip("<>[]{}\"' ")) is not None
 
 
 def root_of(address: str) -> str:
-    """The address without the part of the OpenAI API."""
+    """The address without the OpenAI API's path."""
     return address.removesuffix("/").removesuffix("/v1")
 
 
 async def fetch(
     url: str, body: Any = None, *, key: str = "", timeout: float = TIMEOUT_SECONDS, decode: bool = True
 ) -> Any:
-    """The JSON at an address, or its bytes; with a `body` it is sent there.
+    """Fetches JSON, or bytes without `decode`; posts a `body`.
 
-    Raises `OSError`, `TimeoutError`, `ValueError` for anything but JSON, and `ServerRefusal` for an error that the
-    server tells.
+    Raises `OSError`, `TimeoutError`, `ValueError` for an invalid response, and `ServerRefusal` for an
+    error status.
     """
     parts = urlsplit(url)
     secure = ssl.create_default_context() if parts.scheme == "https" else None
@@ -165,7 +164,7 @@ async def _up_to(reader: asyncio.StreamReader, most: int) -> bytes:
 
 
 def _unchunked(raw: bytes) -> bytes:
-    """The body of pieces that each say their length before them."""
+    """Decodes a chunked body."""
     body = b""
     while match := re.match(rb"([0-9a-fA-F]+)[^\r\n]*\r\n", raw):
         length = based_number(match[1].decode(), 16)
@@ -177,7 +176,7 @@ def _unchunked(raw: bytes) -> bytes:
 
 
 async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
-    """What the server says of itself and of its model `name`; None where nobody answers."""
+    """The properties of the server and of its model `name`; None if it does not respond."""
     root = root_of(address)
     version = await read(f"{root}/api/version", key)
     if isinstance(version, Mapping) and isinstance(version.get("version"), str):
@@ -206,7 +205,7 @@ async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
 
 
 async def listed(address: str, key: str = "") -> Any:
-    """The list of a server's models, as `read` has it: beside its chat completions, if it is not under `/v1`."""
+    """The server's model listing, as returned by `read`: under `/v1`, or beside its chat completions."""
     listing = await read(f"{root_of(address)}/v1/models", key)
     if entries(listing) or listing is None or address.rstrip("/").endswith("/v1"):
         return listing
@@ -214,7 +213,7 @@ async def listed(address: str, key: str = "") -> Any:
 
 
 async def _ollama(root: str, name: str) -> ServerModel:
-    """`window` is the one that its Modelfile sets, `most` what the model was trained for."""
+    """`window` is set in the Modelfile; `most` is the model's trained context length."""
     try:
         shown = await fetch(f"{root}/api/show", {"model": name})
     except (OSError, TimeoutError, ValueError, ServerRefusal):
@@ -235,7 +234,7 @@ async def _lm_studio(root: str, name: str) -> ServerModel:
 
 
 async def read(url: str, key: str = "") -> Any:
-    """What is at an address; None where nothing is that can be read, {} where the server says that nothing is."""
+    """The JSON at an address; None if unreadable, {} if the server returned an error."""
     try:
         return await fetch(url, key=key)
     except ServerRefusal:
@@ -245,7 +244,7 @@ async def read(url: str, key: str = "") -> Any:
 
 
 def entries(listing: Any) -> list[dict[str, Any]]:
-    """The models in `{"models": [{"name": …}]}` (Ollama) or `{"data": [{"id": …}]}` (the OpenAI API)."""
+    """The models in `{"models": [{"name": …}]}` (Ollama) or `{"data": [{"id": …}]}` (OpenAI)."""
     models = (
         (listing.get("data") if isinstance(listing.get("data"), list) else listing.get("models"))
         if isinstance(listing, Mapping)
@@ -255,7 +254,7 @@ def entries(listing: Any) -> list[dict[str, Any]]:
 
 
 def shown(root: str) -> str:
-    """Where a server is, for a person: its port on this machine, else its address."""
+    """A server's display address: its port on this machine, otherwise host and port."""
     parts = urlsplit(root)
     here = parts.hostname in ("127.0.0.1", "localhost", "::1")
     return f"on port {parts.port}" if here and parts.port else f"at {parts.netloc}"
@@ -265,7 +264,7 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-#: Held to this, a model says nothing else, whatever it is asked.
+#: Permits only one reply to any prompt.
 _TRIAL_SCHEMA = {
     "type": "object",
     "properties": {"ok": {"type": "boolean"}},
@@ -277,22 +276,22 @@ _TRIAL_TOKENS = 24
 
 
 async def try_out(address: str, name: str, server: ServerModel, key: str = "") -> ServerModel:
-    """The same, with how it holds a reply to a schema, as a tiny request shows.
+    """Tests the schema methods with small requests and returns `server` with the first that works.
 
-    Raises `OSError`, `TimeoutError`, `ValueError` and `ServerRefusal` where it does not answer.
+    Raises `OSError`, `TimeoutError`, `ValueError` and `ServerRefusal`.
     """
     for form in _TRIED.get(server.kind, ("json_schema", "json_object")):
         try:
             if _keeps_to_it(await _say(address, name, server, key, form)):
                 return replace(server, schema=form)
         except ServerRefusal:
-            continue  # whatever the status: it may be a refusal of the schema
+            continue  # any status may reject the schema
     await _say(address, name, server, key, "none")
     return replace(server, schema="none")
 
 
 async def _say(address: str, name: str, server: ServerModel, key: str, form: SchemaForm) -> str:
-    """The answer to the tiny request."""
+    """Sends the trial request."""
     body: dict[str, Any] = {"model": name, "messages": _TRIAL_WORDS, "stream": False}
     if server.kind == "Ollama":
         body["options"] = {"num_predict": _TRIAL_TOKENS, "num_ctx": FIRST_WINDOW}
@@ -320,8 +319,8 @@ def _keeps_to_it(said: str) -> bool:
 
 
 async def why_silent(address: str, name: str, messages: Sequence[Message], key: str = "") -> str:
-    """Why a server ended its answer to `messages` without a word, as it says when it need not stream; "" where it
-    does not say so."""
+    """Repeats a request without streaming to learn why its stream was empty. Returns the error message or
+    ""."""
     from tui_agent.model.wires import chat
     from tui_agent.model.wires.conversation import conversation
 
@@ -332,7 +331,7 @@ async def why_silent(address: str, name: str, messages: Sequence[Message], key: 
     except ServerRefusal as error:
         return str(error)
     except (OSError, TimeoutError, ValueError):
-        pass  # it does not say
+        pass  # no explanation available
     return ""
 
 
@@ -349,7 +348,7 @@ _THOUSANDS = late(r"(?<=\d),(?=\d{3})")
 
 
 def sizes_in(words: str) -> tuple[int, int]:
-    """The window and the size of the request that a server names when it finds one too long, 0 for what it does not."""
+    """The window and the request size named in an error about an overlong request, 0 if missing."""
     words = _THOUSANDS.sub("", words)
     window, asked = _WINDOW.search(words), _ASKED.search(words)
     named = next(filter(None, window.groups())) if window else ""

@@ -1,7 +1,8 @@
-"""The models of providers that are reached directly, and the way to each: address, key, rules, window and prices.
+"""Known models of directly supported providers: address, key, rules, window and prices.
 
-`models.json` is made from litellm's price table by `make models`; a test compares the two. `ends.json` has ends
-that litellm does not name, each with where it is known from, and whether that was compared with the provider's list.
+`models.json` is generated from litellm's price table by `make models`; a test compares the two.
+`ends.json` adds retirement dates missing there, with their sources and whether they were compared with the
+provider's list.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from tui_agent.model.rules import Rules, WireName, family_of, providers, rules_o
 
 PATH = Path(__file__).with_name("models.json")
 ENDS_PATH = Path(__file__).with_name("ends.json")
-#: tools, schema, vision, reasoning.
+#: Tools, schema, vision, reasoning.
 Ability = Literal["t", "s", "v", "r"]
-#: Versions of Azure's API that are its v1 interface, which speaks Responses.
+#: API versions of Azure's v1 interface, which supports Responses.
 _AZURE_V1 = ("", "v1", "preview", "latest")
 
 
 class Price(Struct, frozen=True, array_like=True):
-    """Dollars a token in requests of more than `above` tokens. `written` is for tokens that a cache takes in, and
-    `written_long` for those that it keeps for an hour."""
+    """Dollars per token, for requests of more than `above` tokens. `written` applies to tokens written to a
+    cache, `written_long` to those kept for an hour."""
 
     above: int
     input: float
@@ -42,32 +43,33 @@ class Price(Struct, frozen=True, array_like=True):
 
 
 class OffPeak(Struct, frozen=True, array_like=True):
-    """Another price in some hours: on weekdays (Monday is 1), from a minute of the day (UTC) to before another."""
+    """A price for certain hours: weekdays (Monday is 1), start and end in minutes of the day (UTC); the end
+    is exclusive."""
 
     spans: tuple[tuple[tuple[int, ...], int, int], ...]
     price: Price
 
     def holds(self, now: float) -> bool:
-        """Whether it is the price at a time in seconds since 1970."""
+        """Whether the price applies at a Unix time."""
         at = time.gmtime(now)
         minute = at.tm_hour * 60 + at.tm_min
         return any(at.tm_wday + 1 in days and begin <= minute < end for days, begin, end in self.spans)
 
 
 class KnownModel(Struct, frozen=True, array_like=True):
-    """`window` and `output` in tokens, 0 if unknown. `can` holds a letter for each ability, see `Ability`."""
+    """`window` and `output` are in tokens, 0 if unknown. `can` is a string of `Ability` values."""
 
     window: int
     output: int
     can: str
-    #: The cheapest first.
+    #: In ascending order.
     prices: tuple[Price, ...] = ()
-    #: The day on which the provider ends the model, as `2026-12-01`; "" if it has not said so.
+    #: The announced retirement date, as `2026-12-01`, or "".
     ends: str = ""
     off_peak: OffPeak | None = None
 
     def cost(self, usage: UsageChunk, now: float | None = None) -> float | None:
-        """Dollars for a usage at a time in seconds since 1970; None if the price is not known."""
+        """Dollars for a usage at a Unix time; None if the price is unknown."""
         price = next((price for price in reversed(self.prices) if usage.input > price.above), None)
         if price is None:
             return None
@@ -84,7 +86,7 @@ class KnownModel(Struct, frozen=True, array_like=True):
 
 
 class ModelTable(Struct, frozen=True):
-    """The models by provider and name, as of a version of litellm."""
+    """Models by provider and name, from the given version of litellm."""
 
     litellm: str
     models: dict[str, dict[str, KnownModel]]
@@ -96,7 +98,7 @@ class _End(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def of_litellm() -> ModelTable:
-    """The table as it is made from litellm's."""
+    """The table generated from litellm."""
     return msgspec.json.decode(PATH.read_bytes(), type=ModelTable)
 
 
@@ -113,7 +115,7 @@ def table() -> ModelTable:
 
 
 class Route(Struct, frozen=True):
-    """A model at its provider: its name there, the rules for it, where it is, and what is known of it."""
+    """A model at a provider: its name there, rules, address, key and table entry."""
 
     provider: str
     model: str
@@ -121,27 +123,27 @@ class Route(Struct, frozen=True):
     address: str
     key: str
     known: KnownModel | None = None
-    #: Headers whose values are in the environment.
+    #: Headers with values from the environment.
     headers: dict[str, str] = {}
 
     @property
     def own(self) -> bool:
-        """Whether the provider's own server answers."""
+        """Whether the address is the provider's own."""
         return self.address.rstrip("/") == self.rules.address
 
     @property
     def wire(self) -> WireName:
-        """The request format: at other addresses that of servers that imitate the provider."""
+        """The request format; at other addresses, that of compatible servers."""
         if self.own or self.rules.responses_only or not self.rules.wire_elsewhere:
             return self.rules.wire
         return self.rules.wire_elsewhere
 
     def origin(self, wire: str) -> Origin:
-        """The origin of replies of the model."""
+        """The origin of the model's replies."""
         return Origin(wire, self.provider, family_of(self.provider, self.model))
 
 
-#: Settings of TLS, of litellm itself and of ways to sign in that only litellm knows.
+#: TLS settings, litellm's own settings, and authentication supported only by litellm.
 _FOR_LITELLM = (
     "SSL_SECURITY_LEVEL",
     "SSL_ECDH_CURVE",
@@ -153,7 +155,7 @@ _FOR_LITELLM = (
 
 
 def route(name: str, environment: Mapping[str, str]) -> Route | None:
-    """The direct way to a model; None if it is left to litellm."""
+    """The direct route to a model; None to use litellm."""
     if any(environment.get(variable) for variable in _FOR_LITELLM):
         return None
     found = split(name)
@@ -172,7 +174,7 @@ def route(name: str, environment: Mapping[str, str]) -> Route | None:
 
 
 def split(name: str) -> tuple[str, str] | None:
-    """The provider and its name for a model, written as `provider/name` or by a name that the table has."""
+    """Splits `provider/name`, or a bare name in the table, into provider and model; None if unknown."""
     prefix, slash, model = name.partition("/")
     if slash:
         return (prefix, model) if prefix in providers() and model else None
@@ -182,19 +184,19 @@ def split(name: str) -> tuple[str, str] | None:
 
 
 def rules_for(name: str) -> Rules:
-    """The rules for a model by its full name; those of any model for one that litellm serves."""
+    """The rules for a full model name; default rules for litellm's models."""
     provider, model = split(name) or ("", name)
     return rules_of(provider, model)
 
 
 def family(name: str) -> tuple[str, str]:
-    """The provider and the family of a model by its full name."""
+    """The provider and family for a full model name."""
     provider, model = split(name) or ("", name)
     return provider, family_of(provider, model)
 
 
 def _azure_address(base: str, version: str) -> str:
-    """The v1 interface of a resource; "" for the older one, which litellm serves."""
+    """The address of a resource's v1 interface; "" for the older one, left to litellm."""
     path = urlsplit(base).path.rstrip("/")
     if not base or version not in _AZURE_V1 or (path and not path.endswith("/openai/v1")):
         return ""
@@ -202,10 +204,11 @@ def _azure_address(base: str, version: str) -> str:
 
 
 def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilities:
-    """What is known of a model; `known` is newer than the table."""
+    """A model's properties; `known` overrides the table."""
     known = known or made.known
     if known is None:
-        # a new model of a provider can do what its others can; under OpenAI's name many other servers are reached
+        # Assume that a provider's new model can do as much as its others; OpenAI's name also covers many
+        # other servers.
         able = (made.own or made.provider != "openai") and bool(table().models.get(made.provider))
         return Abilities(name, tools=able, sees=able)
     return Abilities(
@@ -221,7 +224,7 @@ def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilit
 
 
 def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> float | None:
-    """Dollars for a usage: those that the provider reported, else by price; None if neither is known."""
+    """Dollars for a usage: as reported by the provider, otherwise by price; None if unknown."""
     if usage.cost is not None:
         return usage.cost
     known = known or made.known
@@ -229,8 +232,8 @@ def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> flo
 
 
 def from_listing(entry: Any) -> tuple[str, KnownModel] | None:
-    """A model of OpenRouter's list, https://openrouter.ai/docs/api-reference/list-available-models; None for what is
-    not an entry of it."""
+    """Parses an entry of OpenRouter's listing,
+    https://openrouter.ai/docs/api-reference/list-available-models; None if invalid."""
     match entry:
         case {"id": str(name)}:
             pricing = entry.get("pricing") if isinstance(entry.get("pricing"), dict) else {}

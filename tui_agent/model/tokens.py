@@ -1,11 +1,11 @@
-"""How many tokens a text has, roughly, and which vocabulary would tell exactly."""
+"""Token estimates and tokenizer vocabularies."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 Vocabulary = Literal["o200k_base", "cl100k_base"]
-#: What the common vocabularies need for English and for code; other scripts need fewer bytes a token.
+#: Typical of English and code in common vocabularies; other scripts need fewer bytes per token.
 BYTES_PER_TOKEN = 4
 
 _O200K = ("gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss", "o1", "o3", "o4", "chatgpt-", "codex-")
@@ -13,17 +13,17 @@ _CL100K = ("gpt-4", "gpt-3.5", "text-embedding-3")
 
 
 def estimate(text: str) -> int:
-    """Tokens of `text`, as its bytes in UTF-8 divided by four, rounded up."""
+    """Estimated tokens: UTF-8 bytes divided by four, rounded up."""
     return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
 
 
 def reply_room(window: int) -> int:
-    """What of a window that holds both is left for the reply, in tokens."""
+    """Tokens reserved for the reply in a shared window."""
     return min(4096, window // 4)
 
 
 def vocabulary(model: str) -> tuple[Vocabulary, bool]:
-    """The vocabulary to count with, and whether it is the model's own or only the nearest that we have."""
+    """The vocabulary for a model, and whether it is exact or only the nearest available."""
     name = model.rpartition("/")[2]
     if name.startswith(_O200K):
         return "o200k_base", True

@@ -1,4 +1,4 @@
-"""Whether a failure says that the request is too long, in the words of every server."""
+"""Detects errors about overlong requests, for all known servers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.model.failures import Failure
 
-#: How servers say that a request is too long, and what litellm looks for: tests/model/test_too_long.py has them all.
+#: Error messages of servers and patterns of litellm; tests/model/test_too_long.py lists them.
 _TOO_LONG = late(
     r"""(?ix)
     context[ _](?:length|window|size|limit|overflow) | maximum[ ](?:context|prompt|input|model)[ ]l(?:ength|imit)
@@ -22,23 +22,23 @@ _TOO_LONG = late(
     | tokens_limit_reached | reduce[ ]the[ ]length | instance[ ]type[ ]with[ ]more[ ]CPU[ ]capacity
     """
 )
-#: A limit on what goes through in some time: shorter requests do not help, a wait does.
+#: A rate limit: shorter requests do not help, waiting does.
 _RATE = late(r"(?i)rate[ _-]?limit|per (?:minute|min|hour|day|second)|quota|throttl|please wait")
-#: A single request over such a limit: a wait does not help.
+#: A single request exceeds a rate limit: waiting does not help.
 _OVER_ONE = late(r"(?i)request too large")
-#: Other things than the request are too long or too large.
+#: Parameters other than the request's text are too long.
 _OTHER_TOO_LONG = late(r"(?i)invalid '(?!(?:messages|input|prompt)\b)[^']*': string too long")
-#: vLLM: no request is short enough for an answer as long as the window.
+#: vLLM: the output limit fills the whole window, so no request is short enough.
 _ANSWER_TOO_LONG = late(
     r"max(?:_completion)?_tokens'? is too large: (\d+)\. This model's maximum context length is (\d+)"
 )
-#: https://platform.minimax.io/docs/api-reference/errorcode.md and https://docs.z.ai/api-reference/api-code.
+#: https://platform.minimax.io/docs/api-reference/errorcode.md and https://docs.z.ai/api-reference/api-code
 _CODES = late(r"(?m)^(?:base_resp 1039|1261)$")
 _ACCOUNT = late(r"(?is)\((TP[MD])\):? limit:? (\d+).*?requested:? (\d+)")
 
 
 def is_too_long(failure: Failure) -> bool:
-    """Whether a shorter request would be taken."""
+    """Whether a shorter request would be accepted."""
     status, text = failure.status, failure.text
     if status in (401, 402, 403, 404):
         return False
@@ -53,8 +53,8 @@ def is_too_long(failure: Failure) -> bool:
 
 
 def over_account(failure: Failure) -> tuple[int, int, str] | None:
-    """The tokens that the account may send in some time, the tokens of this one request, and "minute" or "day", if
-    the request alone is more: a wait does not help."""
+    """The account's limit and the request's size in tokens, and "minute" or "day", if a single request
+    exceeds a rate limit."""
     sizes = _ACCOUNT.search(failure.text)
     if sizes is None or whole_number(sizes[3]) <= whole_number(sizes[2]):
         return None

@@ -1,4 +1,4 @@
-"""Files at the provider through litellm's file calls, in the model's child only."""
+"""File uploads through litellm. Runs in the model child only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tui_agent.errors import ModelError
 from tui_agent.model.explain import explain
 from tui_agent.model.litellm_client import litellm, refuse_login
 
-#: What an upload is for, by provider: the others have no files that a chat could refer to.
+#: Upload purposes by provider; others do not support files in a chat.
 _PURPOSES: Mapping[str, str] = {"openai": "user_data", "azure": "user_data", "anthropic": "messages"}
 TIMEOUT_SECONDS = 60.0
 
@@ -26,15 +26,13 @@ async def upload(model: str, name: str, text: str) -> str:
                 custom_llm_provider=provider,
                 max_retries=0,
             )
-    except (
-        Exception
-    ) as error:  # litellm raises plain exceptions, too: whatever it is, the text is sent instead
+    except Exception as error:  # litellm also raises plain exceptions; the text is sent instead
         raise explain(error, model).error from error
     return str(made.id)
 
 
 async def delete(model: str, ids: Sequence[str]) -> None:
-    """Raises a `ModelError` for the first that stays; the others are tried all the same."""
+    """Deletes files. Raises a `ModelError` for the first failure, after trying all."""
     provider = _provider(model)
     deletions = (litellm().afile_delete(file_id=one, custom_llm_provider=provider) for one in ids)
     for result in await asyncio.gather(*deletions, return_exceptions=True):
@@ -43,7 +41,7 @@ async def delete(model: str, ids: Sequence[str]) -> None:
 
 
 def with_files(messages: Sequence[dict[str, Any]], ids: Sequence[str]) -> list[dict[str, Any]]:
-    """The messages, each that refers to uploaded files with these as parts behind its text."""
+    """Attaches uploaded files to the messages that reference them."""
     return [_with_parts(message, ids) for message in messages] if ids else list(messages)
 
 
@@ -62,7 +60,7 @@ def _provider(model: str) -> str:
     refuse_login(model)
     try:
         provider = litellm().get_llm_provider(model)[1]
-    except Exception as error:  # litellm raises plain exceptions here: whatever it is, it knows no provider
+    except Exception as error:  # litellm also raises plain exceptions; the provider is unknown
         raise explain(error, model).error from error
     if provider not in _PURPOSES:
         raise ModelError(f"{provider} has no files that a chat could refer to", 'set files_api = "off"')

@@ -1,7 +1,9 @@
-"""The model child's program: counts tokens, knows models, and streams their answers, directly or through litellm.
+"""The model child's program: counts tokens, describes models, and streams replies, directly or through
+litellm.
 
-Methods: `ping`, `count`, `warm`, `connect`, `abilities`, `models`, `stream`, `reach`, `upload`, `delete`. tiktoken and
-litellm are imported when they are needed, litellm on a thread. Run as `python -m tui_agent.model.worker`.
+Methods: `ping`, `count`, `warm`, `connect`, `abilities`, `models`, `stream`, `reach`, `upload`, `delete`.
+tiktoken and litellm are imported on demand, litellm on a thread. Run as `python -m
+tui_agent.model.worker`.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
     from tui_agent.model.listing import ListAnswer
     from tui_agent.model.litellm_client import LitellmTransport
 
-#: The longest pause, in seconds: whoever then begins to wait waits so much longer at most.
+#: Maximum pause in seconds, and the maximum added delay after `hurry`.
 LONGEST_PAUSE = 0.05
 
 
 class Politely:
-    """Pauses between two modules for as long as the last one took, until `hurry` is called."""
+    """Slows down imports: pauses after each module for as long as it took, until `hurry` is called."""
 
     def __init__(self, sleep: Callable[[float], Any] | None = None) -> None:
         self._wanted = threading.Event()
@@ -43,12 +45,12 @@ class Politely:
         self._since = 0.0
 
     def hurry(self) -> None:
-        """Somebody waits now. May be called from any thread, also before and after the import."""
+        """Stops pausing. Thread-safe, and valid before and after the import."""
         self._wanted.set()
 
     @contextmanager
     def importing(self) -> Generator[None, None, None]:
-        """While this lasts the imports of this thread are polite."""
+        """Slows down this thread's imports within the context."""
         self._thread, self._since = threading.get_ident(), time.monotonic()
         sys.meta_path.insert(0, self)
         try:
@@ -57,7 +59,7 @@ class Politely:
             sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Asked for each module before anybody else; finds none, and takes its pause here."""
+        """Called before each import; pauses and finds nothing."""
         if threading.get_ident() != self._thread or self._wanted.is_set():
             return
         self._sleep(min(time.monotonic() - self._since, LONGEST_PAUSE))
@@ -65,7 +67,7 @@ class Politely:
 
 
 class _Without:
-    """A finder that says of optional dependencies of a library that they are not installed."""
+    """A finder that hides optional dependencies."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
@@ -76,8 +78,8 @@ class _Without:
 
 
 def import_httpx() -> None:
-    """httpx without its command line, for which it would import Rich, Pygments and Click (0.1 s of processor time where
-    the rest takes 0.07 s), and without HTTP/2, which nobody here asks for. Both are optional for httpx."""
+    """Imports httpx without its optional command line, which imports Rich, Pygments and Click (0.1 s of
+    processor time; the rest takes 0.07 s), and without HTTP/2, which is not used."""
     if "httpx" in sys.modules:
         return
     finder = _Without("click", "h2")
@@ -107,9 +109,9 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         return litellm_client.LitellmTransport()
 
     async def through_litellm(warm: str = "") -> LitellmTransport:
-        """litellm is imported once, and not on the loop: counting goes on meanwhile.
+        """Imports litellm once, on a thread, so that counting continues.
 
-        It hurries, unless it is only to `warm` what a model needs.
+        Imports slowly if only warming up for the model `warm`.
         """
         if not warm:
             politely.hurry()

@@ -1,2 +1,2 @@
-"""Logins at services whose subscriptions other programs may use: device and browser flows, their tokens kept and
-refreshed."""
+"""Logins with subscriptions that third-party programs may use: device and browser flows, token storage and
+refresh."""

@@ -1,4 +1,4 @@
-"""A login as requests use it: the variables of its newest token, refreshed by one process at a time."""
+"""Access tokens for requests, refreshed by one process at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tui_agent.model.login.store import Login, LoginStore
 from tui_agent.model.login.web import LoginWeb
 
 _log = logging.getLogger(__name__)
-#: A token that expires within so many seconds is refreshed.
+#: Tokens are refreshed this many seconds before they expire.
 _SOON = 60.0
 _REFRESH: dict[str, Callable[[LoginWeb, Login], Awaitable[Login]]] = {
     "copilot": copilot.refresh,
@@ -31,9 +31,10 @@ _REFRESH: dict[str, Callable[[LoginWeb, Login], Awaitable[Login]]] = {
 async def log_in(
     service: LoginService, pasted: asyncio.Queue[str], store: LoginStore
 ) -> AsyncGenerator[LoginProgress]:
-    """Log in at a service: its steps, the last of which is kept before it is given. `pasted` takes a code that the
-    person has copied. Raises `LoginFailed`, `Unreachable`, or `FileError` if no login can be kept here."""
-    await asyncio.to_thread(store.check)  # before the person approves anything
+    """Logs in at a service and yields the steps; the login is stored before the last one. `pasted` receives a
+    code copied by the user. Raises `LoginFailed`, `Unreachable`, or `FileError` if logins cannot be
+    stored."""
+    await asyncio.to_thread(store.check)  # before the user approves the login
     async with LoginWeb() as web:
         flows = {"copilot": copilot.log_in, "chatgpt": chatgpt.log_in}
         begin = flows.get(service.name)
@@ -46,7 +47,7 @@ async def log_in(
 
 
 def missing(model: str, environment: Mapping[str, str], store: LoginStore) -> BadKey | None:
-    """Why a model cannot be asked without a login, or with the one that there is; None if it can. For a thread."""
+    """The error if a model requires a new login, otherwise None. Blocks."""
     service = needed(model, environment)
     if service is None:
         return None
@@ -57,18 +58,18 @@ def missing(model: str, environment: Mapping[str, str], store: LoginStore) -> Ba
 
 
 class Logins:
-    """The logins for the requests of one process. `store` is where they are kept."""
+    """The logins used by one process's requests."""
 
     def __init__(self, store: LoginStore | None = None) -> None:
         self._store = store or LoginStore()
-        #: Logins that were refreshed and could not be kept.
+        #: Refreshed logins that could not be stored.
         self._held: dict[str, Login] = {}
 
     async def variables(
         self, model: str, environment: Mapping[str, str], refused: str = ""
     ) -> dict[str, str]:
-        """The variables by which a login reaches a model; none if a key is set. `refused` is a token that the provider
-        does not accept any more. Raises `BadKey` without a login, `LoginEnded` or `Unreachable`."""
+        """The login's variables for a model; empty if a key is set. `refused` is a token rejected by the
+        provider. Raises `BadKey` without a login, `LoginEnded` or `Unreachable`."""
         service = needed(model, environment)
         if service is None:
             return {}
@@ -85,18 +86,18 @@ class Logins:
         if login is None or _serves(login, refused):
             return login
         async with self._store.locked():
-            login = await self._read(service)  # another process may have refreshed it meanwhile
+            login = await self._read(service)  # another process may have refreshed it
             if login is None or _serves(login, refused):
                 return login
             try:
                 return await self._refresh(service, login)
             except LoginBusy:
                 if login.access and login.access != refused and time.time() < login.expires:
-                    return login  # it serves for some seconds more
+                    return login  # valid for a few more seconds
                 raise
 
     async def _read(self, service: LoginService) -> Login | None:
-        """The login as it is kept, or as it was refreshed here if that is newer. Raises `LoginEnded`."""
+        """The stored login, or a newer one held in memory. Raises `LoginEnded`."""
         login = await asyncio.to_thread(self._store.get, service.name)
         held = self._held.get(service.name)
         if login is not None and held is not None and held.expires > login.expires:
@@ -107,7 +108,7 @@ class Logins:
 
     async def _refresh(self, service: LoginService, login: Login) -> Login:
         try:
-            # a request of its own: what watches the model's request does not see it
+            # an empty context excludes the refresh from the watched model request
             made = await asyncio.create_task(_refreshed(service, login), context=Context())
         except LoginEnded:
             await self._keep(service, Login(ended=True))
@@ -131,7 +132,7 @@ async def _refreshed(service: LoginService, login: Login) -> Login:
 
 
 def _serves(login: Login, refused: str) -> bool:
-    """Whether a request can use the token."""
+    """Whether the token is usable for a request."""
     fresh = not login.expires or time.time() < login.expires - _SOON
     return bool(login.access) and login.access != refused and fresh
 

@@ -1,6 +1,6 @@
-"""The login with a ChatGPT subscription: OpenAI's device flow, then tokens that a lasting one refreshes.
+"""Login with a ChatGPT subscription: OpenAI's device flow and refresh tokens.
 
-The client id and the addresses are those that litellm uses (litellm/llms/chatgpt).
+The client id and the addresses are litellm's (litellm/llms/chatgpt).
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from tui_agent.model.login.web import LoginWeb, WebAnswer
 
 _CLIENT = "app_EMoamEEZ73f0CkXaXp7hrann"
 _SCOPE = "openid profile email"
-#: The claim of a token that names the account.
+#: The token's claim with the account.
 _CLAIM = "https://api.openai.com/auth"
 
 
 async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
-    """Ask for a code, wait for its approval, and exchange it for tokens. Raises `LoginFailed` or `Unreachable`."""
+    """Requests a code, awaits its approval and exchanges it for tokens. Raises `LoginFailed` or
+    `Unreachable`."""
     openai = _openai()
     asked = await web.ask(f"{openai}/api/accounts/deviceauth/usercode", {"client_id": _CLIENT})
     device = asked.text("device_auth_id")
@@ -68,8 +69,8 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
 
 
 def _decision(answer: WebAnswer) -> WebAnswer | SlowDown | None:
-    """The answer with the code that is exchanged for tokens, or that the person has not decided. Raises `LoginFailed`
-    if the login is over."""
+    """The response with the authorization code, or the pending state. Raises `LoginFailed` if the login
+    failed or expired."""
     match answer.error:
         case "expired_token" | "expired" | "deviceauth_expired" | "code_expired":
             raise flow.expired(CHATGPT.title)
@@ -77,7 +78,7 @@ def _decision(answer: WebAnswer) -> WebAnswer | SlowDown | None:
             raise flow.denied(CHATGPT.title)
         case "slow_down":
             return SlowDown(answer.number("interval"))
-    if answer.status in (403, 404):  # until it is approved
+    if answer.status in (403, 404):  # not approved yet
         return None
     if answer.status == 410:
         raise flow.expired(CHATGPT.title)
@@ -89,8 +90,8 @@ def _decision(answer: WebAnswer) -> WebAnswer | SlowDown | None:
 
 
 async def refresh(web: LoginWeb, login: Login) -> Login:
-    """The login with a new access token. Raises `LoginEnded` if OpenAI refuses the old one, else `Unreachable` or
-    `LoginFailed`."""
+    """Refreshes the access token. Raises `LoginEnded` if OpenAI rejects the refresh token, otherwise
+    `Unreachable` or `LoginFailed`."""
     body = {
         "client_id": _CLIENT,
         "grant_type": "refresh_token",
@@ -113,7 +114,7 @@ def _openai() -> str:
 
 
 def _login(answer: WebAnswer, before: Login) -> Login:
-    """The tokens of an answer; what it leaves out stays as it was before."""
+    """The tokens of a response; missing values are copied from `before`."""
     access, identity = answer.token("access_token"), answer.text("id_token")
     if not access:
         return Login()
@@ -129,7 +130,7 @@ def _login(answer: WebAnswer, before: Login) -> Login:
 
 
 def claims(token: str) -> dict[str, Any]:
-    """The claims of a web token, whose signature is the service's business; {} for anything else."""
+    """The claims of a web token, without verifying its signature; {} if invalid."""
     part = token.partition(".")[2].partition(".")[0]
     try:
         found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
@@ -139,7 +140,7 @@ def claims(token: str) -> dict[str, Any]:
 
 
 def _account(found: dict[str, Any]) -> str:
-    """The account's id; it becomes a header, so that anything but letters, digits and `-_` is none."""
+    """The account id; "" unless alphanumeric with `-_`, because it is sent in a header."""
     named = found.get(_CLAIM)
     account = named.get("chatgpt_account_id") if isinstance(named, dict) else ""
     plain = (

@@ -1,7 +1,7 @@
-"""The login at GitHub Copilot: GitHub's device flow, then tokens for an hour or less that its API takes.
+"""Login at GitHub Copilot: GitHub's device flow and short-lived API tokens.
 
-https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow; the client id, the
-headers and the address of tokens are those that litellm uses (litellm/llms/github_copilot).
+https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow; the
+client id, headers and token address are litellm's (litellm/llms/github_copilot).
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ _HEADERS = {
     "User-Agent": "GithubCopilot/1.155.0",
 }
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-#: Hosts that tokens are sent to.
+#: Trusted hosts for tokens.
 _HOSTS = (".githubcopilot.com", ".ghe.com")
 
 
 async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
-    """Ask for a code, wait for its approval, and get a first token. Raises `LoginFailed` or `Unreachable`."""
+    """Requests a code, awaits its approval and gets the first token. Raises `LoginFailed` or
+    `Unreachable`."""
     github = base("copilot", "https://github.com")
     asked = await web.ask(
         f"{github}/login/device/code", {"client_id": _CLIENT, "scope": "read:user"}, headers=_HEADERS
@@ -58,7 +59,7 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
 
 
 def _decision(answer: WebAnswer) -> str | SlowDown | None:
-    """GitHub's token, or that the person has not decided. Raises `LoginFailed` if the login is over."""
+    """GitHub's token, or the pending state. Raises `LoginFailed` if the login failed or expired."""
     if token := answer.token("access_token"):
         return token
     match answer.error:
@@ -76,7 +77,7 @@ def _decision(answer: WebAnswer) -> str | SlowDown | None:
 
 
 async def refresh(web: LoginWeb, login: Login) -> Login:
-    """The login with a new access token. Raises `LoginEnded` if GitHub refuses the old one, else `BadKey`,
+    """Gets a new access token. Raises `LoginEnded` if GitHub rejects the login's token, otherwise `BadKey`,
     `Unreachable` or `LoginFailed`."""
     address = f"{base('copilot', 'https://api.github.com')}/copilot_internal/v2/token"
     answer = await web.ask(address, headers={"Authorization": f"token {login.token}", **_HEADERS})
@@ -85,7 +86,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
         endpoints = answer.body.get("endpoints")
         api = endpoints.get("api") if isinstance(endpoints, dict) else ""
         expires = answer.number("expires_at")
-        if lasts := answer.number("refresh_in"):  # the clock of this machine may be wrong
+        if lasts := answer.number("refresh_in"):  # avoids the local clock, which may be wrong
             expires = time.time() + lasts
         return replace(login, access=token, expires=expires, address=_own_address(api))
     match answer.status:
@@ -102,7 +103,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
 
 
 def _own_address(api: object) -> str:
-    """The address that GitHub named for the account, if it is one of Copilot's."""
+    """The account's API address, if it belongs to Copilot."""
     if not isinstance(api, str):
         return ""
     parts = urlsplit(api)

@@ -1,4 +1,4 @@
-"""What a login shows while it goes on, and the wait for a person's approval that device logins share."""
+"""Steps of a login, and the polling shared by device flows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tui_agent.model.login.web import WebAnswer
 
 
 class ShowCode(Struct, frozen=True):
-    """The person enters `code` at the page `url` within so many seconds."""
+    """The user must enter `code` at `url` within `seconds`."""
 
     code: str
     url: str
@@ -25,14 +25,14 @@ class ShowCode(Struct, frozen=True):
 
 
 class OpenPage(Struct, frozen=True):
-    """The person opens the page `url`, which leads back to this machine."""
+    """The user must open `url`, which redirects to this machine."""
 
     url: str
     seconds: float
 
 
 class AwaitApproval(Struct, frozen=True):
-    """The service was asked, and the person has not approved the login yet; it is asked again after `seconds`."""
+    """The login is not approved yet; the next poll is in `seconds`."""
 
     seconds: float
 
@@ -44,7 +44,7 @@ class LoggedIn(Struct, frozen=True):
 
 
 class LoginBusy(Unreachable):
-    """The service refreshes nothing now; `seconds` is how long it asks us to wait, 0 if it does not say."""
+    """The service cannot refresh tokens at the moment; `seconds` is the requested delay, 0 if unspecified."""
 
     def __init__(self, what: str, seconds: float) -> None:
         super().__init__(what, "send the request again later")
@@ -53,22 +53,22 @@ class LoginBusy(Unreachable):
 
 Found = TypeVar("Found")
 LoginProgress = ShowCode | OpenPage | AwaitApproval | LoggedIn
-#: Seconds between two questions if the service does not say, and what is added if it wants fewer (RFC 8628).
+#: Default polling interval in seconds, and its increase for `slow_down` (RFC 8628).
 INTERVAL, SLOWER = 5.0, 5.0
-#: Seconds that a code is valid if the service does not say, and at most.
+#: Default and maximum validity of a code, in seconds.
 VALID, LONGEST = 900.0, 3600.0
-#: So many questions in a row may get no answer.
+#: Maximum number of consecutive polls without a response.
 _SILENT = 5
 
 
 class SlowDown(Struct, frozen=True):
-    """The service wants to be asked less often: after `interval` seconds, 0 if it does not say."""
+    """The service requests slower polling: `interval` in seconds, 0 if unspecified."""
 
     interval: float = 0.0
 
 
 def shown_code(answer: WebAnswer, code: str, url: str) -> tuple[str, str]:
-    """The code and the page that a service sent, if they can be shown. Raises `LoginFailed`."""
+    """Validates the code and page address to display. Raises `LoginFailed`."""
     parts = urlsplit(url)
     plain = code.isascii() and code.isprintable() and url.isascii() and url.isprintable()
     if not plain or not 1 <= len(code) <= 40 or len(url) > 500 or parts.scheme not in ("http", "https"):
@@ -79,9 +79,9 @@ def shown_code(answer: WebAnswer, code: str, url: str) -> tuple[str, str]:
 async def approval(
     ask: Callable[[], Awaitable[Found | SlowDown | None]], interval: float, seconds: float, title: str
 ) -> AsyncGenerator[AwaitApproval | Found]:
-    """Ask until there is an answer, which comes last. `ask` gives None if the person has not decided.
+    """Polls until there is a result, which is yielded last. `ask` returns None while the login is pending.
 
-    Raises `LoginFailed` if that takes longer than the code is valid.
+    Raises `LoginFailed` if the code expires.
     """
     until, silent = time.monotonic() + min(seconds or VALID, LONGEST), 0
     interval = interval or INTERVAL

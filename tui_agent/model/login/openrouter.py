@@ -1,4 +1,4 @@
-"""The login at OpenRouter: a page in the browser that leads back here with a code (PKCE), which becomes a key.
+"""Login at OpenRouter: a browser page that redirects here with a code (PKCE), which is exchanged for a key.
 
 https://openrouter.ai/docs/guides/overview/auth/oauth
 """
@@ -20,15 +20,15 @@ from tui_agent.model.login.services import OPENROUTER, base
 from tui_agent.model.login.store import Login
 from tui_agent.model.login.web import LoginWeb
 
-#: Seconds for the person to approve.
+#: Time limit for the approval.
 SECONDS = 600.0
 _HEAD_SECONDS = 10.0
 _PAGE = "<!doctype html><meta charset=utf-8><title>tui-agent</title><p>{}</p>"
 
 
 async def log_in(web: LoginWeb, pasted: asyncio.Queue[str]) -> AsyncGenerator[LoginProgress]:
-    """Wait until the browser comes back with a code, or until the person pastes it or the address that the browser
-    ended at. Raises `LoginFailed` or `Unreachable`."""
+    """Awaits the browser's redirect, or the code or redirect address pasted by the user. Raises `LoginFailed`
+    or `Unreachable`."""
     openrouter = base("openrouter", "https://openrouter.ai")
     verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(16)
     digest = hashlib.sha256(verifier.encode()).digest()
@@ -59,12 +59,12 @@ async def log_in(web: LoginWeb, pasted: asyncio.Queue[str]) -> AsyncGenerator[Lo
 
 
 async def refresh(web: LoginWeb, login: Login) -> Login:
-    """Raises `LoginEnded`: a key does not expire, so that one that was refused was revoked."""
+    """Raises `LoginEnded`: keys do not expire, so a rejected one was revoked."""
     raise flow.ended(OPENROUTER)
 
 
 async def _first(found: asyncio.Future[str], pasted: asyncio.Queue[str]) -> str:
-    """The code of the browser or of the person; "" if the login was denied."""
+    """The code from the browser or the user; "" if the login was denied."""
     reading = asyncio.ensure_future(pasted.get())
     try:
         done, _ = await asyncio.wait((found, reading), timeout=SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -76,7 +76,7 @@ async def _first(found: asyncio.Future[str], pasted: asyncio.Queue[str]) -> str:
 
 
 def code_in(words: str) -> str:
-    """The code in words that were pasted: alone, or in the address that the browser ended at."""
+    """The code in pasted text: the whole text, or a parameter of the redirect address."""
     words = words.strip()
     query = parse_qs(urlsplit(words).query) if "?" in words else {}
     return query["code"][0] if query.get("code") else "" if query.get("error") else words
@@ -84,7 +84,8 @@ def code_in(words: str) -> str:
 
 @asynccontextmanager
 async def _listener(path: str, found: asyncio.Future[str]) -> AsyncGenerator[int]:
-    """Listen on a free port of this machine alone; only a GET of `path` with a code or an error counts."""
+    """Listens on a free port of the loopback interface; accepts only a GET of `path` with a code or an
+    error."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -99,7 +100,7 @@ async def _listener(path: str, found: asyncio.Future[str]) -> AsyncGenerator[int
                 )
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # not a browser, or one that went away
+            pass  # not a browser, or a closed connection
         finally:
             writer.close()
 
@@ -111,7 +112,8 @@ async def _listener(path: str, found: asyncio.Future[str]) -> AsyncGenerator[int
 
 
 def _heard(head: bytes, path: str, found: asyncio.Future[str]) -> tuple[str, str]:
-    """The status and the words of the page for a request; a code or a denial in it is the result of `found`."""
+    """The status and text of the page for a request; sets the result of `found` to the code, or "" if
+    denied."""
     method, _, rest = head.decode("latin-1").partition(" ")
     parts = urlsplit(rest.split(" ", 1)[0])
     query = parse_qs(parts.query)

@@ -1,4 +1,4 @@
-"""The services that `tui-agent login` knows, and those whose subscriptions only their own programs may use."""
+"""Services supported by `tui-agent login`, and subscriptions restricted to their vendors' programs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tui_agent.model.suggestions import suggestion
 
 
 class LoginService(Struct, frozen=True):
-    """A service: its name on the command line, and the provider whose models a login there reaches.
+    """A service: its command-line name, and the provider whose models a login reaches.
 
-    `key`, `address` and `account` are the variables that a login sets for a request.
+    `key`, `address` and `account` are the variables set by a login.
     """
 
     name: str
@@ -28,12 +28,12 @@ class LoginService(Struct, frozen=True):
 
     @property
     def suggestion(self) -> str:
-        """The model that a person is offered after the login."""
+        """The model suggested after the login."""
         return suggestion(self.provider)
 
     @property
     def only_login(self) -> bool:
-        """Whether a login is the only way to the provider: no key of it can be entered."""
+        """Whether the provider accepts no entered key."""
         return rules_of(self.provider).login
 
 
@@ -43,7 +43,7 @@ COPILOT = LoginService(
 CHATGPT = LoginService("chatgpt", "ChatGPT", "chatgpt", "CHATGPT_ACCESS_TOKEN", account="CHATGPT_ACCOUNT_ID")
 OPENROUTER = LoginService("openrouter", "OpenRouter", "openrouter", "OPENROUTER_API_KEY")
 SERVICES = (COPILOT, CHATGPT, OPENROUTER)
-#: Subscriptions that only the programs of their makers may use: maker, program, variable of a key.
+#: Restricted subscriptions: vendor, program, key variable.
 _OWN_PROGRAMS = {
     "claude": ("A Claude subscription", "Anthropic's", "Claude Code itself", "ANTHROPIC_API_KEY"),
     "anthropic": ("A Claude subscription", "Anthropic's", "Claude Code itself", "ANTHROPIC_API_KEY"),
@@ -53,7 +53,7 @@ _OWN_PROGRAMS = {
 
 
 def service(name: str) -> LoginService:
-    """The service of that name. Raises `UsageError` for any other."""
+    """The service of that name. Raises `UsageError` if unknown."""
     found = next((one for one in SERVICES if one.name == name), None)
     if found is not None:
         return found
@@ -67,24 +67,23 @@ def service(name: str) -> LoginService:
 
 
 def service_of(model: str) -> LoginService | None:
-    """The service whose login reaches a model."""
     provider, slash, _ = model.partition("/")
     return next((one for one in SERVICES if slash and one.provider == provider), None)
 
 
 def by_login(model: str) -> bool:
-    """Whether a login is the only way to a model. litellm would begin one of its own."""
+    """Whether a model requires a login. litellm would start its own."""
     found = service_of(model.lower())
     return found is not None and found.only_login
 
 
 def needed(model: str, environment: Mapping[str, str]) -> LoginService | None:
-    """The service whose login a request for a model uses: none if a key is set."""
+    """The service whose login a model uses; None if a key is set."""
     found = service_of(model)
     return None if found is None or any(map(environment.get, rules_of(found.provider).keys)) else found
 
 
-#: Variables with other addresses of the services, for tests only; no file of a workspace can set them.
+#: Variables that replace the services' addresses in tests; workspace files cannot set them.
 BASES = {
     "copilot": "TUI_AGENT_LOGIN_GITHUB",
     "chatgpt": "TUI_AGENT_LOGIN_OPENAI",
@@ -93,10 +92,10 @@ BASES = {
 
 
 def base(name: str, otherwise: str) -> str:
-    """The address of a service, without a slash at its end."""
+    """The service's address without a trailing slash."""
     return (os.environ.get(BASES[name]) or otherwise).rstrip("/")
 
 
 def is_replaced(name: str) -> bool:
-    """Whether the servers of a service are those of a test."""
+    """Whether a test replaces the service's servers."""
     return bool(os.environ.get(BASES[name]))

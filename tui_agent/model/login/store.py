@@ -1,6 +1,6 @@
-"""Logins that were made: their tokens in the system's keyring if that works, else in one file with the rights 0600.
+"""Stored logins: tokens in the system keyring if possible, otherwise in a file with mode 0600.
 
-The file is in the person's state folder and lists every login; of one in the keyring it holds no token.
+The file is in the user's state folder and lists all logins, without tokens in the keyring.
 """
 
 from __future__ import annotations
@@ -23,36 +23,35 @@ from tui_agent.model import keyring
 from tui_agent.settings.folders import user_folders
 
 _log = logging.getLogger(__name__)
-#: The file, and the lock of the process that refreshes or writes.
+#: The file, and the lock for refreshing and writing.
 FILE, LOCK = "logins.json", "logins.lock"
-#: A process that holds the lock for longer has stopped: its lock is ignored.
+#: After this time a lock is ignored, because its process must have stopped.
 LOCK_SECONDS = 60.0
 _AGAIN_SECONDS = 0.02
 
 
 class Login(Struct, frozen=True, omit_defaults=True):
-    """A login: the lasting `token`, and the `access` token of requests, which `expires` (seconds since 1970, 0 if that
-    is not known). `address` and `account` are those of requests, "" if the service has none."""
+    """A login: the refresh `token`, and the `access` token for requests, which `expires` at a Unix time (0 if
+    unknown). `address` and `account` are used in requests, "" if the service has none."""
 
     token: str = ""
     access: str = ""
     expires: float = 0.0
     address: str = ""
     account: str = ""
-    #: Whether the service has refused to refresh it.
+    #: Whether the service rejected a refresh.
     ended: bool = False
-    #: Whether the tokens are in the keyring.
     in_keyring: bool = False
 
 
 class LoginStore:
-    """The logins of the person, by the names of services; all but `locked` is for a thread."""
+    """The user's logins by service. All methods except `locked` block."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = user_folders().state if folder is None else folder
 
     def names(self) -> dict[str, Login]:
-        """Every login, without the tokens that are in the keyring."""
+        """All logins, without tokens in the keyring."""
         try:
             return msgspec.json.decode(_read(self.folder / FILE), type=dict[str, Login])
         except FileNotFoundError:
@@ -62,7 +61,7 @@ class LoginStore:
             return {}
 
     def get(self, name: str) -> Login | None:
-        """A login with its tokens; None if there is none."""
+        """A login with its tokens, or None."""
         listed = self.names().get(name)
         if listed is None or not listed.in_keyring:
             return listed
@@ -72,11 +71,11 @@ class LoginStore:
             return None
 
     def put(self, name: str, login: Login) -> None:
-        """Keep a login. Raises `FileError` if that is not possible; nothing is kept then."""
+        """Stores a login. Raises `FileError` and stores nothing if that fails."""
         kept = login
         encoded = msgspec.json.encode(login).decode()
         stored = keyring.available() and keyring.store(_label(name), encoded)
-        if stored and keyring.read(_label(name)) == encoded:  # some backends forget at once
+        if stored and keyring.read(_label(name)) == encoded:  # some backends do not persist values
             kept = Login(ended=login.ended, in_keyring=True)
         try:
             self._write({**self.names(), name: kept})
@@ -86,7 +85,7 @@ class LoginStore:
             raise
 
     def remove(self, name: str) -> bool:
-        """Forget a login; whether there was one. Raises `FileError`."""
+        """Removes a login. Returns whether it existed. Raises `FileError`."""
         logins = self.names()
         login = logins.pop(name, None)
         if login is None:
@@ -97,12 +96,12 @@ class LoginStore:
         return True
 
     def check(self) -> None:
-        """Raises `FileError` if no login can be kept."""
+        """Raises `FileError` if logins cannot be stored."""
         self._write(self.names())
 
     @asynccontextmanager
     async def locked(self) -> AsyncGenerator[None]:
-        """Keep other processes from refreshing and writing; a folder that cannot be written has no lock."""
+        """Excludes other processes from refreshing and writing, unless the folder is read-only."""
         descriptor = await self._lock()
         try:
             yield
@@ -124,7 +123,7 @@ class LoginStore:
                         return descriptor
                     except BlockingIOError:
                         await asyncio.sleep(_AGAIN_SECONDS)
-        except (OSError, TimeoutError):  # a file system without locks, or a process that has stopped
+        except (OSError, TimeoutError):  # a file system without locks, or a stopped process
             return descriptor
         except BaseException:
             os.close(descriptor)
@@ -143,12 +142,12 @@ class LoginStore:
 
 
 def _read(path: Path) -> bytes:
-    """A file of ours, whose rights are tightened on the way if that is possible."""
+    """Reads a file, and restricts its permissions if possible."""
     try:
         descriptor = open_private(path, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         raise
-    except OSError:  # a file system that is read only
+    except OSError:  # a read-only file system
         return path.read_bytes()
     with os.fdopen(descriptor, "rb") as file:
         return file.read()

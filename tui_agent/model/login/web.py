@@ -1,4 +1,4 @@
-"""Requests of a login: JSON over HTTP, with errors in words that hold no token."""
+"""HTTP requests of a login: JSON responses, and error messages without tokens."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ _SAID_CHARACTERS = 200
 
 
 class WebAnswer(Struct, frozen=True):
-    """An answer: its status, its JSON object ({} for anything else) and the host that sent it."""
+    """A response: its status, JSON object ({} if invalid) and host."""
 
     status: int
     body: dict[str, Any]
     host: str
-    #: Seconds that the server asks us to wait; 0 if it does not say.
+    #: Requested delay in seconds, 0 if unspecified.
     seconds: float = 0.0
 
     def text(self, *names: str) -> str:
-        """The first of these fields that is a text; "" if none is."""
+        """The first of these fields with text, or ""."""
         values = (self.body.get(name) for name in names)
         return next((value for value in values if isinstance(value, str) and value), "")
 
     def token(self, name: str) -> str:
-        """A field as a token that may be in a header; "" for anything else."""
+        """A field's token, or "" if it is not valid in a header."""
         found = self.text(name)
         return found if found.isascii() and found.isprintable() and " " not in found else ""
 
     def number(self, name: str) -> float:
-        """A field as a positive number; 0 if it is none."""
+        """A field's positive number, or 0."""
         value = self.body.get(name)
         number = real_number(value) if isinstance(value, str) else amount(value, 0.0)
         return number if 0 < number < 1e12 else 0.0
 
     @property
     def error(self) -> str:
-        """The code of an error in the body; "" if there is none."""
+        """The error code in the body, or ""."""
         error = self.body.get("error")
         match error:
             case str():
@@ -61,7 +61,7 @@ class WebAnswer(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """What the server says of an error, shortened and without secrets, as the end of a sentence."""
+        """The server's error message, shortened and masked, as the end of a sentence."""
         error = self.body.get("error")
         words = self.text("error_description", "message", "detail")
         if not words and isinstance(error, dict):
@@ -70,7 +70,7 @@ class WebAnswer(Struct, frozen=True):
         return f"status {self.status}, {words}" if words else f"status {self.status}"
 
     def garbage(self) -> LoginFailed:
-        """The error for an answer that does not hold what it has to."""
+        """The error for an invalid response."""
         return LoginFailed(
             f"{self.host} sent an answer that cannot be used ({self.said})",
             "try again later, or check the proxy and the network",
@@ -78,7 +78,7 @@ class WebAnswer(Struct, frozen=True):
 
 
 class LoginWeb:
-    """A client for the requests of one login, from `async with` to its end."""
+    """An HTTP client for one login; an async context manager."""
 
     async def __aenter__(self) -> Self:
         httpx, verify = await asyncio.to_thread(_imported)
@@ -99,7 +99,7 @@ class LoginWeb:
         form: bool = False,
         headers: dict[str, str] | None = None,
     ) -> WebAnswer:
-        """Get an address, or post a body to it. Raises `Unreachable` if no answer came."""
+        """Sends a GET, or a POST with a body. Raises `Unreachable` without a response."""
         host = urlsplit(url).hostname or ""
         posted: dict[str, Any] = {} if body is None else {"data": body} if form else {"json": body}
         try:
@@ -125,7 +125,7 @@ class LoginWeb:
 
 
 def _imported() -> tuple[Any, Any]:
-    """httpx, whose import takes a while, and the certificates."""
+    """httpx, whose import is slow, and the certificates."""
     import httpx
 
     return httpx, verification()

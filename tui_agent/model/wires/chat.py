@@ -1,7 +1,7 @@
-"""OpenAI's chat completions, as most providers and local servers understand them.
+"""The OpenAI chat completions API, as implemented by most providers and local servers.
 
-https://platform.openai.com/docs/api-reference/chat. Providers differ in how thinking comes and goes back; `rules.toml`
-says how.
+https://platform.openai.com/docs/api-reference/chat. Providers represent thinking differently; see
+`rules.toml`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, 
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
 
 PATH = "/chat/completions"
-#: The thinking of a message that has none, for providers that demand some: an empty text counts as none.
+#: Placeholder thinking for providers that require some; they do not accept an empty text.
 NO_THINKING = " "
 MARK = "cache_control"
 THINKING, TEXT, CALLS = 0, 1, 2
@@ -29,14 +29,14 @@ REASONS: dict[str, EndReason] = {
     "length": "length",
     "content_filter": "refused",
 }
-#: Words by which providers say that a fault of theirs ended the reply.
+#: End reasons that report a fault of the provider.
 FAILURES = frozenset({"error", "network_error", "insufficient_system_resource", "abort", "aborted"})
 
 
 def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
-    """The body of a request; `shape` is the schema that the reply has to follow."""
+    """The request body; `shape` is the reply's schema."""
     body: dict[str, Any] = {"model": model, "messages": messages(talk, rules, request.cache), "stream": True}
     if rules.stream_usage:
         body["stream_options"] = {"include_usage": True}
@@ -55,13 +55,12 @@ def render(
 
 
 def schema_format(shape: dict[str, Any], request: ModelRequest) -> dict[str, Any]:
-    """The `response_format` that holds a reply to a schema, in the form that the server accepts."""
+    """The `response_format` in the server's form."""
     form: SchemaForm = "json_object" if request.schema_form == "json_object" else "json_schema"
     return response_format(shape, form, is_strict(shape))
 
 
 def messages(talk: Conversation, rules: Rules, cache: str = "short") -> list[dict[str, Any]]:
-    """The conversation as chat messages."""
     mark: dict[str, Any] = {"type": "ephemeral"}
     if cache == "long" and rules.long_cache:
         mark["ttl"] = "1h"
@@ -98,7 +97,7 @@ def _content(turn: Asked) -> Any:
 
 
 def _said(turn: Said, rules: Rules) -> list[dict[str, Any]]:
-    """A reply as one message; nothing of one that holds thinking alone."""
+    """A reply as one message; omits a reply that contains only thinking."""
     if not turn.text and not turn.calls:
         return []
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
@@ -134,16 +133,14 @@ def _part(part: TextPart | ThinkingPart) -> dict[str, Any]:
 
 
 class ChatReader(ReplyReader):
-    """Reads the chunks of a chat completion."""
-
     def __init__(self, rules: Rules) -> None:
         super().__init__()
         self.progress: tuple[int, int] | None = None
         self._rules = rules
         self._details: list[dict[str, Any]] = []
-        #: The newest entry of each type and index.
+        #: The newest entry by type and index.
         self._newest: dict[str, dict[str, Any]] = {}
-        #: The newest call of each index, its place and its id.
+        #: The newest call by index: its place and id.
         self._calls_at: dict[Any, tuple[Place, Any]] = {}
         self._count = 0
 
@@ -196,12 +193,12 @@ class ChatReader(ReplyReader):
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments, ensure_ascii=False)
         chunks = self.call(place, call.get("id"), function.get("name"), arguments)
-        if extra := call.get("extra_content"):  # Google's compatible interface keeps signatures there
+        if extra := call.get("extra_content"):  # Google's compatible interface sends signatures there
             self.keep(place, CallPart, {"extra_content": extra}, len(str(extra)))
         return chunks
 
     def _place(self, index: Any, id: Any) -> Place:
-        """The place of a call; a second id under an index that is taken begins another call."""
+        """The place of a call; a different id with a known index begins another call."""
         index = index if isinstance(index, int) else None
         taken = self._calls_at.get(index)
         if taken is not None and (not id or not taken[1] or taken[1] == id):
@@ -213,7 +210,7 @@ class ChatReader(ReplyReader):
         return place
 
     def _keep_details(self, details: list[dict[str, Any]]) -> None:
-        """Fragments of one entry have its index and type: texts are joined, the newest of the other fields count."""
+        """Merges fragments with the same index and type: concatenates texts, overwrites other fields."""
         for detail in details:
             key = repr((detail.get("type"), detail.get("index")))
             entry = self._newest.get(key)
@@ -242,9 +239,9 @@ class ChatReader(ReplyReader):
             total = count(usage.get("total_tokens"))
             output = total - given if total >= given + output else output + thinking
         cost = dollars(usage.get("cost"))
-        if cost is None and (ticks := dollars(usage.get("cost_in_usd_ticks"))) is not None:  # of xAI
+        if cost is None and (ticks := dollars(usage.get("cost_in_usd_ticks"))) is not None:  # from xAI
             cost = ticks / 1e10
-        if cost is not None and usage.get("is_byok"):  # the person pays the provider apart
+        if cost is not None and usage.get("is_byok"):  # the user pays the provider separately
             cost += dollars(mapping(usage.get("cost_details")).get("upstream_inference_cost")) or 0.0
         return UsageChunk(
             given,
@@ -257,20 +254,20 @@ class ChatReader(ReplyReader):
 
 
 def dollars(value: Any) -> float | None:
-    """An amount that a server reports; None for what cannot be one."""
+    """A reported amount; None if invalid."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if number and 0 <= value < 1e14 else None
 
 
 def _is_one(entry: dict[str, Any], detail: dict[str, Any]) -> bool:
-    """Whether a fragment continues an entry of its type and index."""
+    """Whether a fragment continues an entry of the same type and index."""
     if entry.get("id") and detail.get("id") and entry["id"] != detail["id"]:
         return False
     return "index" in detail or not (entry.get("signature") or detail.get("type") == "reasoning.encrypted")
 
 
 def _progress(event: dict[str, Any]) -> tuple[int, int] | None:
-    """The progress that llama.cpp reports while it reads a request."""
+    """llama.cpp's progress in processing the prompt."""
     match event.get("prompt_progress"):
         case {"processed": int(read), "total": int(total)}:
             return read, total

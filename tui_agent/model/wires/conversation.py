@@ -1,6 +1,6 @@
-"""The messages of a request as every provider accepts them: whole pairs of calls and results, under ids that it takes.
+"""Normalizes a request's messages for a provider: paired calls and results with valid ids.
 
-Provider items go back only to the wire, provider and family that made them.
+Native items are returned only to their own wire, provider and family.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tui_agent.model.parts import (
 )
 from tui_agent.model.rules import Rules
 
-#: The result of a call that was never answered.
+#: The result of an unanswered call.
 NO_RESULT = "Error: there is no result of this call. Call again if you still need it."
-#: A name that every provider accepts, for a call whose model wrote another.
+#: Characters to replace in call names, so that every provider accepts them.
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class Asked(Struct, frozen=True):
-    """A message of the person. `content` is text, or a list of parts in the shape of the OpenAI chat API."""
+    """A user message. `content` is text, or a list of parts as in the OpenAI chat API."""
 
     content: Any
     images: tuple[dict[str, str], ...] = ()
@@ -51,9 +51,9 @@ class CallAnswer(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True):
-    """A reply, without empty parts; `own` says that its items are those of this wire, provider and family.
+    """A reply without empty parts; `own`: its native items have the same wire, provider and family.
 
-    `prefix` is the digest that its thinking is bound to.
+    `prefix` is the digest to which its thinking is bound.
     """
 
     parts: tuple[Part, ...]
@@ -74,7 +74,7 @@ class Said(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """What a request says: the system prompt, and the turns of both sides in order."""
+    """The content of a request: the system prompt and the turns in order."""
 
     system: str
     turns: tuple[Asked | CallAnswer | Said, ...]
@@ -89,11 +89,11 @@ def conversation(
     words: bool = False,
     marks: frozenset[int] = frozenset(),
 ) -> Conversation:
-    """The messages for one provider. `origin` is what a reply of this request would have.
+    """Converts messages for a provider. `origin` is the origin of the reply to this request.
 
-    A result whose call is not in the reply before it becomes a message of the person, and a call without a result
-    gets one that says so. `marks` are places of messages behind which a provider may cache. With `words` calls and
-    their results are told as text, for a provider that refuses the calls of this conversation.
+    A result without a preceding call becomes a user message; a call without a result gets `NO_RESULT`.
+    `marks` are indexes of messages with cache marks. `words` converts calls and results to text, for
+    providers that reject them.
     """
     system: list[str] = []
     turns: list[Asked | CallAnswer | Said] = []
@@ -134,7 +134,7 @@ def conversation(
 
 
 def _told(message: Message) -> Said:
-    """A reply as text alone."""
+    """A reply with its calls converted to text."""
     calls = (f"[called {call.name}]\n{call.arguments}" for call in calls_of(message))
     return Said((TextPart("\n\n".join(filter(None, (text_of(message), *calls)))),))
 
@@ -159,7 +159,7 @@ def _said(message: Message, ids: _Ids, origin: Origin) -> Said:
 
 
 def _spaced(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[Asked | CallAnswer | Said]:
-    """The turns with what some providers want between a result and a message of the person."""
+    """Inserts the assistant text that some providers require between a result and a user message."""
     spaced: list[Asked | CallAnswer | Said] = []
     for turn in turns:
         before = spaced[-1] if spaced else None
@@ -170,7 +170,7 @@ def _spaced(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[As
 
 
 class _Ids:
-    """Ids of calls in a form that the provider accepts: the same for the same id, different for different ids."""
+    """Maps call ids to valid ones, deterministically and without collisions."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -184,15 +184,15 @@ class _Ids:
 
 
 def whole_text(turn: Asked) -> str:
-    """The words of a message of the person."""
+    """The text of a user message."""
     if isinstance(turn.content, str):
         return turn.content
     return "".join(part.get("text", "") for part in turn.content if isinstance(part, dict))
 
 
 def cache_marks(messages: Sequence[Message]) -> frozenset[int]:
-    """The messages behind which a provider is asked to keep what it has read: the end of the request before this one,
-    where it was kept, and the end of this one. The system prompt has a mark of its own."""
+    """Indexes of messages to mark for caching: the end of the previous request, which is already cached, and
+    the end of this one. The system prompt has its own mark."""
     replies = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
     ends = {replies[-1] - 1} if replies else set()
     ends.add(len(messages) - 1)

@@ -17,10 +17,10 @@ from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, 
 from tui_agent.model.wires.messages import arguments
 from tui_agent.model.wires.reader import Rendered, ReplyReader, count, items, mapping
 
-#: The signature of a call that has none; Google documents it for calls that another model made.
+#: Signature for unsigned calls, documented by Google for calls of other models.
 NO_SIGNATURE = "skip_thought_signature_validator"
 _REASONS: dict[str, EndReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
-#: Reasons that are faults, not decisions about the content.
+#: Reasons that report a fault instead of a content decision.
 _FAILURES = frozenset(
     (
         "MALFORMED_FUNCTION_CALL",
@@ -41,7 +41,7 @@ def path(model: str) -> str:
 def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
-    """The body of a request; `shape` is the schema that the reply has to follow."""
+    """The request body; `shape` is the reply's schema."""
     body: dict[str, Any] = {"contents": _contents(talk.turns, rules)}
     if talk.system:
         body["systemInstruction"] = {"parts": [{"text": talk.system}]}
@@ -69,7 +69,7 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
 
 
 def _contents(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[dict[str, Any]]:
-    """The turns; results of one reply are one turn of their own, as many parts as there were calls."""
+    """The turns. All results for one reply form one turn."""
     contents: list[dict[str, Any]] = []
     before: Asked | CallAnswer | Said | None = None
     native_ids: dict[str, str] = {}
@@ -125,7 +125,7 @@ def _said(parts: Sequence[Part], rules: Rules) -> list[dict[str, Any]]:
 
 
 class GenerateReader(ReplyReader):
-    """Reads the chunks of a reply. Parts have no numbers: text goes on with the part before it if that is text."""
+    """Reads reply chunks. Parts are not numbered: consecutive pieces of the same type form one part."""
 
     def __init__(self) -> None:
         super().__init__()

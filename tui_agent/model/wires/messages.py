@@ -1,6 +1,7 @@
-"""Anthropic's Messages.
+"""Anthropic's Messages API.
 
-https://docs.anthropic.com/en/api/messages, https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
+https://docs.anthropic.com/en/api/messages,
+https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, 
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, mapping
 
 PATH = "/v1/messages"
-#: The longest reply of a model that is not known, in tokens.
+#: Default output limit for unknown models, in tokens.
 MOST_TOKENS = 8_192
 _MARK = "cache_control"
 _REASONS: dict[str, EndReason] = {
@@ -30,7 +31,7 @@ _REASONS: dict[str, EndReason] = {
     "model_context_window_exceeded": "length",
     "refusal": "refused",
 }
-#: Keywords that a schema for structured output may not hold.
+#: Keywords rejected in schemas for structured output.
 _REFUSED_KEYWORDS = frozenset(
     (
         "minLength",
@@ -54,7 +55,7 @@ def render(
     shape: dict[str, Any] | None,
     most: int = 0,
 ) -> Rendered:
-    """The body of a request; `shape` is the schema that the reply has to follow, `most` the model's longest reply."""
+    """The request body; `shape` is the reply's schema, `most` the model's output limit."""
     limit = request.most or most or MOST_TOKENS
     mark: dict[str, Any] = {"type": "ephemeral"}
     if request.cache == "long" and rules.long_cache:
@@ -79,7 +80,7 @@ def render(
 
 
 def accepted_schema(schema: Any) -> Any:
-    """The schema without the keywords that structured output refuses; a list of values takes no list of types."""
+    """Removes keywords that structured output rejects. Also removes a list of types beside an `enum`."""
     match schema:
         case {"properties": dict(properties)}:
             inner = {name: accepted_schema(one) for name, one in properties.items()}
@@ -109,7 +110,8 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
 
 
 def _may_think(turns: Sequence[Asked | CallAnswer | Said]) -> bool:
-    """Whether the reply in whose loop of calls the request is begins with thinking, as fixed budgets demand."""
+    """Whether thinking may be enabled: within a call loop, fixed budgets require that the reply began with
+    thinking."""
     if not turns or not isinstance(turns[-1], CallAnswer):
         return True
     last = next((turn for turn in reversed(turns) if isinstance(turn, Said)), None)
@@ -119,9 +121,10 @@ def _may_think(turns: Sequence[Asked | CallAnswer | Said]) -> bool:
 def _messages(
     turns: Sequence[Asked | CallAnswer | Said], mark: dict[str, Any], head: dict[str, Any] | None
 ) -> tuple[list[dict[str, Any]], str]:
-    """The turns of both sides, and the digest of all of them behind `head`, None for models that bind nothing.
+    """The messages, and the digest of `head` and all messages; `head` is None for models that do not bind
+    thinking.
 
-    Turns of one side in a row are one message. Thinking that is bound to another beginning is left out.
+    Merges consecutive turns of one role. Omits thinking bound to a different prefix.
     """
     rendered: list[dict[str, Any]] = []
     digest = _Prefix(head) if head is not None else None
@@ -150,7 +153,7 @@ def _messages(
 
 
 class _Prefix:
-    """The digest of a conversation that grows, without cache marks."""
+    """Incremental digest of a conversation, without cache marks."""
 
     def __init__(self, head: dict[str, Any]) -> None:
         self._digest = hashlib.sha256(_plain(head))
@@ -158,7 +161,7 @@ class _Prefix:
 
     def after(self, messages: Sequence[dict[str, Any]]) -> str:
         """The digest of the head and of all messages."""
-        # the last message may still grow: it is hashed apart until another follows
+        # the last message may still grow, so it is not part of the running digest
         while self._taken < len(messages) - 1:
             self._digest.update(_plain(messages[self._taken]))
             self._taken += 1
@@ -169,7 +172,8 @@ class _Prefix:
 
 
 def _plain(value: dict[str, Any]) -> bytes:
-    """A message or the head, whose blocks alone have marks: what is inside of them may be nested without end."""
+    """Serializes a message or the head without the marks of its blocks. Not recursive, because arguments may
+    be nested deeply."""
     plain = {name: _unmarked(one) if isinstance(one, list) else one for name, one in value.items()}
     return json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
@@ -183,7 +187,7 @@ def _is_signed(part: Part) -> bool:
 
 
 def _block(part: Part, bound: bool) -> dict[str, Any] | None:
-    """A part of a reply as a block; None for thinking that may not go back."""
+    """A part as a block; None for thinking that cannot be returned."""
     match part:
         case ThinkingPart():
             return part.native if _is_signed(part) and not bound else None
@@ -195,7 +199,7 @@ def _block(part: Part, bound: bool) -> dict[str, Any] | None:
 
 
 def arguments(call: CallPart) -> dict[str, Any]:
-    """The arguments of a call as an object."""
+    """The arguments as an object; {} if invalid."""
     try:
         given = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -213,14 +217,12 @@ def _asked(turn: Asked) -> list[dict[str, Any]]:
 
 
 class MessageReader(ReplyReader):
-    """Reads the events of a message."""
-
     def __init__(self) -> None:
         super().__init__()
         self._counts: dict[str, Any] = {}
-        #: How many blocks began under an index after its first.
+        #: Number of additional blocks by index.
         self._again: dict[int, int] = {}
-        #: Signed blocks while their pieces come, by place.
+        #: Signature pieces of incomplete blocks, by place.
         self._signatures: dict[Place, list[str]] = {}
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
@@ -243,7 +245,7 @@ class MessageReader(ReplyReader):
         return []
 
     def _place(self, event: dict[str, Any]) -> Place:
-        """The place of a block; some servers give all of them one index."""
+        """The place of a block; some servers use one index for all."""
         index = event.get("index")
         index = index if isinstance(index, int) and index >= 0 else 0
         place = (index, self._again.get(index, 0))
@@ -290,7 +292,7 @@ class MessageReader(ReplyReader):
             self.keep(place, ThinkingPart, None, len(signature))
 
     def _ended(self, place: Place) -> None:
-        """Thinking goes back only as a whole block with its signature."""
+        """Keeps the complete thinking block, because it is valid only with its signature."""
         if pieces := self._signatures.pop(place, []):
             block = {"type": "thinking", "thinking": self.words(place), "signature": "".join(pieces)}
             self.keep(place, ThinkingPart, block)

@@ -1,4 +1,4 @@
-"""A reply while it comes: each wire feeds it, it gives chunks at once and the ordered parts at the end."""
+"""Base class for incremental reply parsing: yields chunks immediately and ordered parts at the end."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tui_agent.model.event_stream import BrokenStream
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart, is_empty
 
 _HALF = re.compile("[\ud800-\udfff]")
-#: More letters of signed or encrypted items in one reply are not kept, and end it.
+#: Limit on characters of signed or encrypted items; exceeding it ends the reply.
 MOST_NATIVE = 8_000_000
-#: More parts in one reply are a fault of the server.
+#: Limit on parts of a reply.
 MOST_PARTS = 10_000
-#: Where a part is in the reply.
+#: Sort key of a part within the reply.
 Place = tuple[int, int]
 
 
 class _Growing:
-    """A part while its pieces come."""
+    """An incomplete part."""
 
     def __init__(self, kind: type[Part], index: int = 0) -> None:
         self.kind = kind
@@ -40,10 +40,10 @@ class _Growing:
 
 
 class ReplyReader:
-    """One reply. A wire overrides `read`, which takes an event and gives what it says.
+    """Parses one reply. Wires override `read`, which converts an event to chunks.
 
-    `reason` is why the model ended, None until it says so; `failure` is the provider's word for a fault that ended it.
-    `thinks` is whether the model may be silent because it thinks.
+    `reason` is the end reason, None until known; `failure` is the provider's name for a fault. `thinks`:
+    silence may mean thinking.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class ReplyReader:
         self.refusal = ""
         self.usage: UsageChunk | None = None
         self.thinks = False
-        #: Whether words or calls have come.
+        #: Whether text or calls were received.
         self.said = False
         self._parts: dict[Place, _Growing] = {}
         self._native_size = 0
@@ -62,7 +62,7 @@ class ReplyReader:
         raise NotImplementedError
 
     def parts(self) -> tuple[Part, ...]:
-        """What has come, in the provider's order."""
+        """The received parts in the provider's order."""
         made = (self._parts[place].part() for place in sorted(self._parts))
         return tuple(part for part in made if not is_empty(part))
 
@@ -80,7 +80,7 @@ class ReplyReader:
         return [ReasoningChunk(words)] if words else []
 
     def call(self, place: Place, id: Any = "", name: Any = "", arguments: Any = "") -> list[Chunk]:
-        """A piece of a call; only the first id and name of a call count."""
+        """Adds a fragment of a call; only its first id and name count."""
         self.said = True
         growing = self._at(place, CallPart)
         new_id = id if isinstance(id, str) and not growing.id else ""
@@ -90,14 +90,15 @@ class ReplyReader:
         return [CallChunk(growing.index, new_id, new_name, words)]
 
     def keep(self, place: Place, kind: type[Part], native: Any, size: int = 0) -> None:
-        """Keep what the provider wants back with a part; `size` is the number of its letters that are new."""
+        """Stores a part's native data; `size` is the number of new characters. Raises `BrokenStream` above
+        `MOST_NATIVE`."""
         self._native_size += size
         if self._native_size > MOST_NATIVE:
             raise BrokenStream(f"sent more than {MOST_NATIVE:,} letters of signed or encrypted thinking")
         self._at(place, kind).native = native
 
     def native(self, place: Place) -> Any:
-        """What is kept with a part; None if nothing is."""
+        """The native data of a part, or None."""
         growing = self._parts.get(place)
         return growing.native if growing else None
 
@@ -119,7 +120,8 @@ class ReplyReader:
         return growing
 
     def _add(self, place: Place, kind: type[Part], piece: str) -> str:
-        """The new words in whole characters: half of a pair waits for the other, and alone it is replaced."""
+        """Adds text and returns it with complete surrogate pairs: a high surrogate is held until the next
+        piece, lone ones are replaced."""
         growing = self._at(place, kind)
         text = growing.half + piece
         growing.half = ""
@@ -132,23 +134,23 @@ class ReplyReader:
 
 
 class Rendered(Struct, frozen=True):
-    """The body of a request, and the digest of all that precedes its reply ("" for models that bind nothing to it)."""
+    """A request body, and the digest of everything before its reply ("" if thinking is not bound)."""
 
     body: dict[str, Any]
     prefix: str = ""
 
 
 def count(value: Any) -> int:
-    """A number of tokens that a server counted; 0 for what cannot be one."""
+    """A reported token count; 0 if invalid."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if number and 0 < value < 1e12 else 0
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """A JSON object; {} for anything else."""
+    """A JSON object; {} otherwise."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[dict[str, Any]]:
-    """The objects of a JSON list; [] for anything else."""
+    """The objects of a JSON list; [] otherwise."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

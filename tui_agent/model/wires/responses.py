@@ -1,4 +1,4 @@
-"""OpenAI's Responses, without anything kept at the provider: reasoning comes encrypted and goes back in its place.
+"""OpenAI's Responses API without server-side storage: reasoning is encrypted and returned in order.
 
 https://platform.openai.com/docs/api-reference/responses, https://platform.openai.com/docs/guides/reasoning
 """
@@ -25,7 +25,7 @@ _INCOMPLETE: dict[str, EndReason] = {"max_output_tokens": "length", "content_fil
 def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
-    """The body of a request; `shape` is the schema that the reply has to follow."""
+    """The request body; `shape` is the reply's schema."""
     body: dict[str, Any] = {
         "model": model,
         "input": _input(talk.turns, rules),
@@ -56,7 +56,7 @@ def render(
 def _tool(function: dict[str, Any]) -> dict[str, Any]:
     described = {"description": function["description"]} if function.get("description") else {}
     parameters = function.get("parameters") or {"type": "object", "properties": {}}
-    # without a word on strictness the schema would be made strict, which ours are not
+    # the default is strict, which our schemas do not support
     return {
         "type": "function",
         "name": function["name"],
@@ -76,7 +76,7 @@ def _input(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[dic
                 given.append({"type": "function_call_output", "call_id": id, "output": content})
             case Said(parts):
                 whole = all(_may_go_back(part) for part in parts if isinstance(part, ThinkingPart))
-                # an item that reasoning led to is refused under its id without that
+                # An item with an id is rejected without its preceding reasoning.
                 kept = parts if whole else [replace(part, native=None) for part in parts]
                 items = [_item(part, kept[place + 1 :]) for place, part in enumerate(kept)]
                 given += [item if rules.item_status else _without_status(item) for item in items if item]
@@ -103,7 +103,7 @@ def _content(turn: Asked) -> Any:
 
 
 def _item(part: Part, later: Sequence[Part]) -> dict[str, Any] | None:
-    """A part as an item: as it came, if nothing of it has changed. Reasoning needs an item that it led to."""
+    """A part as an item: the original if unchanged. Reasoning is omitted without a subsequent item."""
     native = mapping(part.native)
     match part:
         case ThinkingPart():
@@ -125,7 +125,8 @@ def _text(item: dict[str, Any]) -> str:
 
 
 class ResponsesReader(ReplyReader):
-    """Reads the events of a response. Items are known by their index: some servers give one item several ids."""
+    """Reads response events. Items are identified by index, because some servers give one item several
+    ids."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,7 +169,7 @@ class ResponsesReader(ReplyReader):
         return []
 
     def _done(self, place: Place, item: dict[str, Any]) -> list[Chunk]:
-        """The whole item; a server may send it without pieces before it."""
+        """Handles a complete item, possibly sent without fragments."""
         chunks: list[Chunk] = []
         item = {
             name: value for name, value in item.items() if value is not None and (name, value) != ("id", "")
