@@ -1,4 +1,4 @@
-"""The size of a request in tokens: when files and older messages give way, what stays of them, and the limits."""
+"""Token budgets: resets, condensing of old messages, and limits."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from tui_agent.model.parts import CallPart, Message, Part, TextPart, message_of, parts_of
 
-#: Of the room that condensing makes, how much the newest messages may keep as they are.
+#: Share of the room after condensing that recent messages may keep.
 KEPT_SHARE = 0.3
 
 
 class Shares(Struct, frozen=True):
-    """The settings `context.*` and the window they are shares of."""
+    """The `context.*` settings and the window to which they apply."""
 
     window: int
     reset_at: float = 0.8
@@ -26,11 +26,11 @@ class Shares(Struct, frozen=True):
 
 
 def filling(costs: Sequence[int], room: int, near: int, far: int, firm: int = 0) -> list[int]:
-    """The places of what to take of things that matter less and less, so that `room` is full to within `near`.
+    """Selects indexes of `costs`, in descending priority, to fill `room` to within `near`.
 
-    The first `firm` are taken wherever they fit. Of the others an earlier one gives way to a later one only where
-    else the room would not be full. Where it cannot be, they come as near to it as they can, and no more than `far`
-    above it.
+    The first `firm` are selected whenever they fit. An earlier item is skipped in favor of a later one
+    only if the room could not be filled otherwise. If it cannot be filled, selects the nearest sum, at
+    most `far` above `room`.
     """
     taken = []
     for place, cost in enumerate(costs[:firm]):
@@ -41,7 +41,7 @@ def filling(costs: Sequence[int], room: int, near: int, far: int, firm: int = 0)
         return taken
     rest = costs[firm:]
     within = (1 << room + far + 1) - 1
-    reached = [1]  # bit n: there are some among the last ones that make n together
+    reached = [1]  # bit n: some of the remaining items sum to n
     for cost in reversed(rest):
         reached.append((reached[-1] | reached[-1] << cost) & within)
     goal = _nearest(reached.pop(), room, near)
@@ -54,7 +54,7 @@ def filling(costs: Sequence[int], room: int, near: int, far: int, firm: int = 0)
 
 
 def _nearest(sums: int, room: int, near: int) -> int:
-    """The sums (bit n: n can be had) that are within `near` of `room`, or the one that is nearest."""
+    """Possible sums (bit n) within `near` of `room`, or the nearest one."""
     lowest = max(0, room - near)
     if full := sums >> lowest << lowest & (1 << max(0, room + near + 1)) - 1:
         return full
@@ -65,9 +65,9 @@ def _nearest(sums: int, room: int, near: int) -> int:
 
 
 def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
-    """Where the newest messages that fit into `room` begin; the last exchange is kept whatever its size.
+    """The index from which messages fit into `room`; the last exchange is always kept.
 
-    They begin with a message of the person, so that a function call and its result are never parted.
+    Messages are cut only before a user message, so that calls stay with their results.
     """
     starts = [place for place, message in enumerate(messages) if message["role"] == "user"]
     if not starts:
@@ -77,15 +77,16 @@ def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
 
 
 def newest_share(messages: Sequence[Message], share: float) -> int:
-    """Where the newest `share` of the messages begins; one goes at least, and a call and its result stay together."""
+    """The index of the newest `share` of the messages; drops at least one and keeps calls with their
+    results."""
     wanted = max(1, len(messages) - round(len(messages) * share))
     starts = [place for place, message in enumerate(messages) if place and message["role"] != "tool"]
     return min(starts, key=lambda place: (abs(place - wanted), place), default=len(messages))
 
 
 def newest_within(messages: Sequence[Message], tokens: Sequence[int], most: int, start: int = 0) -> int:
-    """Where the newest messages begin that have at most so many tokens, at `start` at the earliest; a call and its
-    result stay together."""
+    """The index, at least `start`, from which messages have at most `most` tokens; calls stay with their
+    results."""
     for place in range(start, len(messages)):
         if sum(tokens[place:]) <= most and (place == start or messages[place]["role"] != "tool"):
             return place
@@ -93,7 +94,7 @@ def newest_within(messages: Sequence[Message], tokens: Sequence[int], most: int,
 
 
 class Spent(Struct, frozen=True):
-    """What a turn or a session has used so far; `cost` in dollars, None where a price is not known."""
+    """Usage of a turn or session; `cost` in dollars, None if a price is unknown."""
 
     tokens: int
     cost: float | None
@@ -102,10 +103,10 @@ class Spent(Struct, frozen=True):
 def limit_reached(
     what: str, spent: Spent, request: int, price: float | None, most_tokens: int, most_cost: float
 ) -> str:
-    """Why the next request may not be sent, or nothing.
+    """The reason why a limit forbids the next request, or "".
 
-    `what` is `turn` or `session`, `request` the size of the request, `price` what a token has cost on average.
-    0 means no limit.
+    `what` is `turn` or `session`, `request` the request's tokens, `price` the average price of a token. 0
+    means no limit.
     """
     if most_tokens and spent.tokens + request > most_tokens:
         used = f"{spent.tokens:,} tokens used, {request:,} in the next request"
@@ -134,24 +135,24 @@ _CONTENTS = ("content", "edits", "diff")
 
 
 def emptied(message: Message, keep: Collection[str] = (), *, answered: bool = True) -> Message:
-    """The message without files' contents; of proposed changes those to paths in `keep` stay whole.
+    """Removes file contents from a message; proposed changes to paths in `keep` are preserved.
 
-    The table of known files goes: what follows tells it again. `answered` says that the turn is over, so that what
-    was listed and searched for it goes too.
+    The table of known files is removed, because a later message repeats it. `answered`: the turn is over,
+    so listings and search results are removed too.
     """
     match message["role"]:
         case "user" | "tool":
             text = _without_contents(str(message.get("content") or ""), answered)
             return message | {"content": text or _NOT_SHOWN}
         case "assistant":
-            # a part that is emptied loses what the provider made of it; the others go back as they came
+            # a changed part loses its native data; the others keep theirs
             origin = {"origin": message["origin"]} if "origin" in message else {}
             return message_of([_slim_part(part, keep) for part in parts_of(message)]) | origin
     return message
 
 
 def _without_contents(text: str, answered: bool) -> str:
-    """The person's own words, which come last, are not touched."""
+    """Leaves the user's own words, at the end, unchanged."""
     at = text.rfind(_QUERY)
     ours, words = (text[:at].rstrip("\n"), text[at:]) if at >= 0 else (text, "")
     ours = _TABLE.sub("", ours)
@@ -179,7 +180,7 @@ def _without_files(line: str) -> str:
         files = [file | {"truncated": True} for file in kept]
         return json.dumps({**result, "files": files}, ensure_ascii=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return line  # no result of ours
+        return line  # not one of our results
 
 
 def _slim_part(part: Part, keep: Collection[str]) -> Part:
@@ -200,7 +201,7 @@ def _slim(text: str, key: str, keep: Collection[str]) -> str:
         value[key] = [change if change.get("path") in keep else _slim_change(change) for change in changes]
         return json.dumps(value, ensure_ascii=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return text  # prose, JSON in prose, or nested deeper than anything that was taken: it stays
+        return text  # prose, JSON within prose, or nested too deeply: unchanged
 
 
 def _slim_change(change: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is in the editor, as the model reads it: `<additional_data>` and its blocks."""
+"""Editor state for the prompt: `<additional_data>` and its blocks."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tui_agent.context.blocks import inert, name, quoted
 
 ATTACHED_FILES = 15
 EXCERPT_LINES = 20
-#: Longer lines are cut in what is only an excerpt, and in the line of the cursor, in characters.
+#: Maximum characters of a line in an excerpt and of the cursor's line.
 LINE_CHARACTERS = 1000
-#: The active file is sent whole up to so many characters, else the part around the cursor.
+#: Maximum characters of an active file sent whole; beyond that, the part around the cursor is sent.
 WHOLE_CHARACTERS = 400_000
 
 
 class OpenFile(Struct, frozen=True):
-    """An open buffer: the text on the screen, where the cursor is, and when the file last changed.
+    """An open buffer with its current text.
 
-    `line` is the cursor's, from 1; `selection` is the selected text, on the lines `first` to `last`. `mtime` is in
-    whole seconds, 0 where there is no file. `brief` says that there is no room for more than an excerpt.
+    `line` is the cursor's, from 1; `selection` spans the lines `first` to `last`. `mtime` is in whole
+    seconds, 0 without a file. `brief`: the budget allows only an excerpt.
     """
 
     path: str
@@ -35,12 +35,12 @@ class OpenFile(Struct, frozen=True):
     active: bool = False
     mtime: int = 0
     brief: bool = False
-    #: Whether `text` has masks in place of secrets.
+    #: Whether `text` contains masks for secrets.
     masked: bool = False
 
 
 class Excerpt(Struct, frozen=True):
-    """The part of a file that its block shows: lines `first` to `last`, from 1; `whole` where that is all of it."""
+    """The lines `first` to `last` of a file, from 1; `whole` if complete."""
 
     first: int
     lines: tuple[str, ...]
@@ -53,12 +53,12 @@ class Excerpt(Struct, frozen=True):
 
 
 def attached(files: Sequence[OpenFile]) -> list[OpenFile]:
-    """The files that get a block: the active one, then the most recently changed, as many as there may be."""
+    """Files that get a block: the active one, then the most recently changed, up to the limit."""
     return sorted(files, key=lambda file: (not file.active, -file.mtime, file.path))[:ATTACHED_FILES]
 
 
 def excerpt(file: OpenFile) -> Excerpt:
-    """What the block of a file shows: the active one whole, if that is not too much, the others their beginning."""
+    """The shown part of a file: the active one in full if small enough, the beginning of others."""
     lines = file.text.splitlines()
     if file.active and not file.brief and len(file.text) <= WHOLE_CHARACTERS:
         return Excerpt(1, tuple(lines), len(lines), True)
@@ -73,7 +73,7 @@ def excerpt(file: OpenFile) -> Excerpt:
 
 
 def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
-    """The editor's blocks by name, in the order in which they are sent; none where nothing is open."""
+    """The blocks by name in sending order."""
     active = next((file for file in files if file.active), None)
     found: dict[str, str] = {}
     if active is not None:
@@ -86,18 +86,19 @@ def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
 
 
 def references(files: Sequence[OpenFile], in_view: Mapping[str, str]) -> dict[str, str]:
-    """What is sent for a block whose text the prompt has already, by name; `in_view` holds hashes by path."""
+    """References for files whose text is already in the prompt, by block name; `in_view` maps paths to
+    hashes."""
     known = (file for file in attached(files) if in_view.get(file.path) == file.md5)
     return {f"file:{file.path}": _header(file, excerpt(file), ' unchanged="true"/>') for file in known}
 
 
 def new_blocks(found: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, str]:
-    """The blocks that differ from what was last sent; `sent` holds the digest of each."""
+    """Blocks that differ from those sent before; `sent` holds their digests."""
     return {name: text for name, text in found.items() if sent.get(name) != digest(text)}
 
 
 def gone_blocks(found: Mapping[str, str], sent: Mapping[str, str], opened: Collection[str]) -> dict[str, str]:
-    """What is said of sent blocks that no longer hold: nothing is selected or active, a file is closed."""
+    """Replacements for obsolete blocks: a cleared selection, no active file, closed files."""
     gone: dict[str, str] = {}
     for block, mark in sent.items():
         path = block.removeprefix("file:")
@@ -113,7 +114,7 @@ def gone_blocks(found: Mapping[str, str], sent: Mapping[str, str], opened: Colle
 
 
 def additional_data(new: Mapping[str, str]) -> str:
-    """The blocks that are new, wrapped."""
+    """Wraps new blocks."""
     if not new:
         return ""
     parts = [text for name, text in new.items() if name == "current_file"]
@@ -125,7 +126,6 @@ def additional_data(new: Mapping[str, str]) -> str:
 
 
 def digest(block: str) -> str:
-    """What is remembered of a block that was sent."""
     return md5(block.encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()[:16]
 
 

@@ -1,25 +1,26 @@
-"""Long texts made short: lines from both ends, long ones cut in the middle; and quoted as code."""
+"""Shortens long texts and lines, and quotes text as code."""
 
 from __future__ import annotations
 
 import re
 
-#: Letters that are kept of a long line at least.
+#: Minimum characters kept of a long line.
 _NARROWEST = 60
 _SEQUENCE = re.compile(r"\x1b\[[0-9;:]*m")
 _LONGEST_SEQUENCE = 40
 
 
 def fenced(text: str, language: str = "") -> str:
-    """The text as a block of code in Markdown; its fence is longer than any run of backticks in it."""
+    """A Markdown code block; its fence is longer than any run of backticks in the text."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def head_and_tail(text: str, letters: int) -> tuple[str, int]:
-    """The text in at most about so many letters, lines from both ends, and how many lines were left out.
+    """Shortens a text to about `letters` characters, from both ends. Returns it and the number of omitted
+    lines.
 
-    Both ends always arrive: a line that would take the place of others is cut in its middle.
+    Both ends are always included: a line that would displace others is cut in the middle.
     """
     if len(text) <= letters:
         return text, 0
@@ -30,7 +31,7 @@ def head_and_tail(text: str, letters: int) -> tuple[str, int]:
             return "\n".join(whole), 0
     lines = whole
     head, tail, used = 0, 0, 0
-    # three quarters for the end, where the failure is
+    # failures are usually at the end, which gets three quarters
     while head < len(lines) and (not head or used + len(lines[head]) + 1 <= letters // 4):
         used += len(lines[head]) + 1
         head += 1
@@ -43,7 +44,7 @@ def head_and_tail(text: str, letters: int) -> tuple[str, int]:
 
 
 def _cut_in_the_middle(line: str, most: int) -> str:
-    """The line in about so many letters, both ends of it; no colour sequence is cut through."""
+    """Cuts the middle of a line without splitting color sequences."""
     if len(line) <= most:
         return line
     half = most // 2

@@ -1,4 +1,4 @@
-"""Folders as the model sees them: the outline of the workspace, and the listings that it asked for."""
+"""Folders in the prompt: the workspace outline and requested listings."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tui_agent.context.blocks import cell, item, name
 from tui_agent.files.visible import size_in_words
 from tui_agent.workspace.index import Index
 
-#: A path costs about this many bytes a token; the outline need not be exact, only bounded.
+#: Approximate, as the outline's size need only be bounded.
 BYTES_A_TOKEN = 4
 
 
 def outline(index: Index, max_tokens: int) -> str:
-    """Top-level files and every folder with the number of files below it, the shallow ones first.
+    """Top-level files, and folders with file counts, shallow folders first.
 
-    At most about `max_tokens` long; a last line says how many folders did not fit.
+    Limited to about `max_tokens`; a last line counts the omitted entries.
     """
     there = index.overview()
     lines = chain(map(name, there.files), (f"{name(path)}/ ({count})" for path, count in there.folders))
@@ -39,10 +39,10 @@ MAX_REQUESTS = 10
 
 
 class DirectoryListing(Struct, frozen=True):
-    """A folder's entries as (name, type, size in bytes), or the sentence why there are none.
+    """Entries of a folder as (name, type, size in bytes), or an error message.
 
-    `total` is how many there are in all; only the first `MAX_ENTRIES` are held. `filter` is the pattern that their
-    names fit, empty for all of them; a `recursive` listing goes down some levels.
+    `total` counts all entries; only the first `MAX_ENTRIES` are included. `filter` is a name pattern or
+    empty; `recursive` includes a few levels.
     """
 
     path: str
@@ -54,7 +54,7 @@ class DirectoryListing(Struct, frozen=True):
 
 
 def listing_section(listings: Sequence[DirectoryListing]) -> str:
-    """The `## DIRECTORY LISTING RESULTS` section; empty without any."""
+    """The `## DIRECTORY LISTING RESULTS` section, or ""."""
     if not listings:
         return ""
     return "## DIRECTORY LISTING RESULTS\n" + "\n\n".join(_table(listing) for listing in listings)

@@ -1,4 +1,4 @@
-"""Instruction files: where they are looked for, in which order they stand, and how the model reads them."""
+"""Instruction files: their folders, order, and form in the prompt."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ BASE = "a base file"
 
 
 class Folder(Struct, frozen=True):
-    """A folder below the root in which instructions are looked for, and why; `""` is the root."""
+    """A folder to search for instructions, relative to the root, and the reason; `""` is the root."""
 
     path: str
     why: str
 
 
 class ContextFile(Struct, frozen=True):
-    """An instruction or base file as it is now. `path` is from the root, or absolute for the user's own.
+    """An instruction or base file. `path` is relative to the root, or absolute for the user's own.
 
-    `folder` is the one it is in force for, empty for all.
+    `folder` is its scope, empty for all.
     """
 
     path: str
@@ -37,7 +37,8 @@ class ContextFile(Struct, frozen=True):
 
 
 def folders(start: str, paths: Iterable[str]) -> list[Folder]:
-    """The root, the start folder and every folder down to each of `paths`, each once, the general first."""
+    """The root, the start folder and all parent folders of `paths`, general folders first, without
+    duplicates."""
     found = {"": ROOT}
     for path in paths:
         parts = path.split("/")[:-1]
@@ -50,9 +51,9 @@ def folders(start: str, paths: Iterable[str]) -> list[Folder]:
 
 
 def news(files: Sequence[ContextFile], told: Mapping[str, str]) -> tuple[list[ContextFile], list[str]]:
-    """What the model has not been told: files that are new or have changed, and the paths of those that are gone.
+    """New or changed files, and paths of removed ones.
 
-    `told` maps a path to the hash it was last told, empty where it was told that the file is gone.
+    `told` maps paths to the last hash sent, empty for a file reported as removed.
     """
     now = {file.path for file in files}
     new = [file for file in files if told.get(file.path) != file.md5]
@@ -60,12 +61,11 @@ def news(files: Sequence[ContextFile], told: Mapping[str, str]) -> tuple[list[Co
 
 
 def block(file: ContextFile) -> str:
-    """The file as it is in a prompt."""
     return f"<context filename={quoted(file.path)}>\n{inert(file.text.rstrip())}\n</context>"
 
 
 def section(new: Sequence[ContextFile], gone: Sequence[str]) -> str:
-    """What the newest message says of instructions that came, changed or went; empty without any."""
+    """The section about new, changed and removed instructions, or ""."""
     parts = []
     if new:
         parts.append("Instruction files that are new or have changed; these texts are the ones in force:")

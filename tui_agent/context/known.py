@@ -1,4 +1,4 @@
-"""Known files: every file that the model has seen, and whether what it saw still holds."""
+"""Registry of files seen by the model, and their freshness."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from msgspec.structs import replace
 from tui_agent.answers.line_ranges import Range
 from tui_agent.context.blocks import cell
 
-#: A larger file is not read for the model, and not written; in bytes.
+#: Larger files, in bytes, are neither read nor written.
 MAX_BYTES = 64 * 1024 * 1024
 LoadedBy = Literal["plan", "mention", "buffer", "request", "bundle", "subtask"]
-#: `fresh`: the hash is the one that was seen; `edited`: an applied change made it another, `undone`: taking one back
-#: did; else who or what did.
+#: `fresh`: the seen hash is current; `edited`: changed by an applied edit; `undone`: by an undo; the others:
+#: by external causes.
 Freshness = Literal["fresh", "edited", "undone", "disk", "buffer", "deleted", "renamed"]
 
 
 class KnownFile(Struct, frozen=True):
-    """One entry of the registry. `md5` is of the content that was seen, `written` of what we wrote since.
+    """A registry entry. `md5` is the hash of the seen content, `written` of our last write.
 
-    Turns count from 1, 0 is never; `size` is in bytes; `whole` is false where only a part was seen.
+    Turns count from 1, 0 means never; `size` is in bytes; `whole`: the whole file was seen.
     """
 
     path: str
@@ -38,30 +38,30 @@ class KnownFile(Struct, frozen=True):
     written: str = ""
     freshness: Freshness = "fresh"
     renamed_to: str = ""
-    #: Whether secrets in it were masked, so that it was seen in part.
+    #: Whether secrets were masked, so that the file was seen in part.
     masked: bool = False
-    #: Whether `written` is exactly what the model proposed, so that it knows that text too.
+    #: Whether `written` is exactly the model's proposal, so that the model knows the text.
     written_known: bool = False
-    #: Which file on disk it is, whatever its name; 0 where that is not known.
+    #: Identity of the file on disk; 0 if unknown.
     inode: int = 0
-    #: The lines that were shown last, where that was not all of it.
+    #: The lines shown last, if incomplete.
     ranges: tuple[Range, ...] = ()
-    #: All lines of this version that were shown so far, where that was not all of it.
+    #: All lines of this version shown so far, if incomplete.
     shown: tuple[Range, ...] = ()
-    #: Whether an open buffer holds text of it that is not saved; known where it is asked for, and not kept.
+    #: Whether a buffer has unsaved text; set on demand and not stored.
     unsaved: bool = False
 
     @property
     def hash(self) -> str:
-        """The hash of the newest version that the model knows; after an undo that of the text now."""
+        """The hash of the newest version known to the model; after an undo, of the current text."""
         if self.freshness == "undone":
-            return self.written or self.md5  # which is that of the text now where it was read since
+            return self.written or self.md5  # `md5` is current if the file was read since
         seen = self.md5 or self.written
         return self.written if self.written_known and self.freshness == "edited" else seen
 
     @property
     def stale(self) -> bool:
-        """Whether somebody else than the agent made it differ from what was seen."""
+        """Whether the file was changed by anything except the agent."""
         return self.freshness not in ("fresh", "edited", "undone")
 
 
@@ -69,11 +69,11 @@ TouchKind = Literal["read", "mentioned", "edited", "undone", "changed outside"]
 
 
 class Touch(Struct, frozen=True):
-    """One line of a file's timeline: who did what to it at which turn.
+    """One entry of a file's timeline.
 
-    `md5` is of the version that the model came to know by it, empty where it did not. `active` is false where the
-    model's knowledge became stale by it. `at` and the three times after it are in seconds since the epoch (0:
-    never, or not known): the latest read, edit by the agent and change outside, this touch included.
+    `md5` is the version that the model learned, or empty. `active` is false if the model's knowledge
+    became stale. The times are Unix times of this event and of the latest read, agent edit and external
+    change including it; 0 means never or unknown.
     """
 
     path: str
@@ -88,7 +88,7 @@ class Touch(Struct, frozen=True):
 
 
 def following(touch: Touch, before: Touch | None) -> Touch:
-    """The touch with the times that it inherits from the one before it on the same file."""
+    """Copies the times inherited from the previous touch of the same file."""
     read_at, edited_at, outside_at = (
         (before.read_at, before.edited_at, before.outside_at) if before else (0.0, 0.0, 0.0)
     )
@@ -99,16 +99,16 @@ def following(touch: Touch, before: Touch | None) -> Touch:
             edited_at = touch.at
             read_at = (
                 touch.at if read_at or not before else 0.0
-            )  # what it writes of a file that it has read it knows
+            )  # a write updates the knowledge of a file already read
         case "changed outside":
             outside_at = touch.at
     return replace(touch, read_at=read_at, edited_at=edited_at, outside_at=outside_at)
 
 
 def overflow(files: Mapping[str, KnownFile], limit: int, keep: Collection[str]) -> tuple[str, ...]:
-    """The paths that leave the registry so that it holds at most `limit`.
+    """The paths to remove from the registry to keep at most `limit`.
 
-    The least recently seen go first; those in `keep` (open, pending) and modified ones only when nothing else is left.
+    Removes the least recently seen first; those in `keep` (open, pending) and modified files last.
     """
     count = len(files) - limit
     if count <= 0:
@@ -121,7 +121,7 @@ def overflow(files: Mapping[str, KnownFile], limit: int, keep: Collection[str]) 
 
 
 def freshness_mark(entry: KnownFile, again: bool = False) -> str:
-    """The `Modified Since` cell; `again` says that the same message carries the file again."""
+    """The `Modified Since` cell; `again`: the same message contains the file."""
     match entry.freshness:
         case "fresh":
             mark = "No"
@@ -143,7 +143,7 @@ def freshness_mark(entry: KnownFile, again: bool = False) -> str:
 
 
 def table_row(entry: KnownFile, turn: int, again: bool = False) -> str:
-    """One row of the table that the model is told, without its end of line."""
+    """One table row without a line break."""
     seen = f"turn {entry.seen_turn}" if entry.seen_turn else "never"
     seen += " (this turn)" if entry.seen_turn == turn and turn else ""
     part = "" if entry.whole or not entry.seen_turn else " (in part)"
@@ -151,7 +151,7 @@ def table_row(entry: KnownFile, turn: int, again: bool = False) -> str:
 
 
 def table(rows: Iterable[str], left_out: str = "") -> str:
-    """The `## KNOWN FILES` section with these rows and the sentence on what was left out; empty without either."""
+    """The `## KNOWN FILES` section with these rows and the note about omitted files, or ""."""
     rows = tuple(rows)
     if not rows:
         return f"## KNOWN FILES\n{left_out}" if left_out else ""
@@ -160,7 +160,7 @@ def table(rows: Iterable[str], left_out: str = "") -> str:
 
 
 def left_out_line(count: int) -> str:
-    """What the table says of files that left the registry; empty where none did."""
+    """The note about files removed from the registry, or ""."""
     if not count:
         return ""
     return f"{count} more seen earlier {'is' if count == 1 else 'are'} left out of this table: request them again."

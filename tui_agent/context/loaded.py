@@ -1,4 +1,4 @@
-"""Files as the model reads them: a `read_files` result and bundled files, with line numbers and hashes."""
+"""File contents in the prompt: `read_files` results and bundled files, with line numbers and hashes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tui_agent.context.known import LoadedBy
 from tui_agent.context.portions import LONGEST
 from tui_agent.files.text import pieces
 
-#: What a token of source takes on average, and a line's number before it; in bytes.
+#: Average bytes per token of source code, and bytes of a line number.
 BYTES_A_TOKEN = 4
 NUMBER_BYTES = 5
 MASKED = (
@@ -24,9 +24,10 @@ IN_PART = "only these lines are shown, the others are there: ask for them with r
 
 
 class LoadedFile(Struct, frozen=True):
-    """A file's text at one moment. `unsaved` says that it is the editor's text, newer than the disk.
+    """A snapshot of a file's text. `unsaved`: the text is from the editor and newer than the disk.
 
-    `action` names what wanted it. `md5` is of the bytes as they are, or would be, on disk.
+    `action` names the reason for loading. `md5` is the hash of the bytes on disk, or as they would be
+    saved.
     """
 
     path: str
@@ -37,17 +38,17 @@ class LoadedFile(Struct, frozen=True):
     language: str = ""
     unsaved: bool = False
     action: str = ""
-    #: Whether `text` has masks in place of secrets; `md5` and `size` are of the file as it is.
+    #: Whether `text` contains masks for secrets; `md5` and `size` refer to the unmasked file.
     masked: bool = False
-    #: Which file on disk it is; 0 where that is not known.
+    #: Identity of the file on disk; 0 if unknown.
     inode: int = 0
-    #: The provider's id for this text, where it was uploaded: then that is sent instead.
+    #: The provider's id of the uploaded text, sent instead of it.
     file_id: str = ""
-    #: The lines that are shown, where not all are; `text` is all of it.
+    #: The lines shown, if not all; `text` is complete.
     ranges: tuple[Range, ...] = ()
-    #: What is in it, by line, where only a part is shown.
+    #: Outline by line, if only a part is shown.
     outline: tuple[str, ...] = ()
-    #: How many lines it has; counted where it is not said.
+    #: Number of lines; counted if not given.
     lines: int = -1
 
     def __post_init__(self) -> None:
@@ -56,22 +57,21 @@ class LoadedFile(Struct, frozen=True):
 
     @property
     def view(self) -> str:
-        """What of it a request holds: its hash, with the lines where not all are shown."""
+        """Identifies the shown content: the hash, with the line ranges if incomplete."""
         return f"{self.md5}#{in_words(self.ranges)}" if self.ranges else self.md5
 
     @property
     def numbered(self) -> str:
-        """What is shown of it, each line with its number."""
         return numbered(self.text, self.ranges)
 
 
 def cost(size: int, lines: int) -> int:
-    """About how many tokens a file of so many bytes and lines takes, its line numbers included."""
+    """Estimated tokens of a file, including line numbers."""
     return (size + NUMBER_BYTES * lines) // BYTES_A_TOKEN
 
 
 def numbered(text: str, ranges: Sequence[Range] = ()) -> str:
-    """The text, or these lines of it, with `1: ` and so on before each line, ends of lines made plain."""
+    """The text or its `ranges` with line numbers (`1: `) and normalized line breaks."""
     lines = [line for piece in pieces(text) for line in piece.splitlines()]
     if not ranges:
         return "\n".join(f"{number}: {line}" for number, line in enumerate(lines, 1))
@@ -84,22 +84,22 @@ def numbered(text: str, ranges: Sequence[Range] = ()) -> str:
 
 
 def _cut(line: str) -> str:
-    """A line of a part as it is shown: the end of one that is longer than a whole part is left out."""
+    """Truncates overlong lines of a part."""
     if len(line) <= LONGEST:
         return line
     return f"{line[:LONGEST]} [… {len(line) - LONGEST:,} characters left out]"
 
 
 class InView(Struct, frozen=True):
-    """What the prompt holds already: hashes by path as they were sent, those that the model wrote itself
-    (`proposed`), and those that are further down in the same message (`attached`)."""
+    """Contents already in the prompt, as hashes by path: sent, written by the model (`proposed`), and in a
+    later section of the same message (`attached`)."""
 
     sent: Mapping[str, str] = {}
     proposed: Mapping[str, str] = {}
     attached: Mapping[str, str] = {}
 
     def reference(self, file: LoadedFile) -> dict[str, object] | None:
-        """What is said in place of the content, None where it must be sent."""
+        """The reference that replaces the content, or None."""
         if self.sent.get(file.path) in (file.md5, file.view):
             return {"unchanged": True}
         if self.attached.get(file.path) == file.md5:
@@ -113,7 +113,7 @@ class InView(Struct, frozen=True):
 
 
 def read_files_result(files: Iterable[LoadedFile], in_view: InView) -> str:
-    """The result object as JSON; what is in view already is referred to, not repeated."""
+    """The result object as JSON; contents already in view are references."""
     entries = [_entry(file, in_view) for file in files]
     return json_inert(json.dumps({"type": "read_files", "files": entries}, ensure_ascii=False))
 
@@ -135,7 +135,7 @@ def _entry(file: LoadedFile, in_view: InView) -> dict[str, object]:
 
 
 def bundle_section(files: Sequence[LoadedFile]) -> str:
-    """The `## AUTO-BUNDLED FILES` section; empty without any. `action` of a file says what it belongs to."""
+    """The `## AUTO-BUNDLED FILES` section, or "". A file's `action` names its origin."""
     if not files:
         return ""
     return "## AUTO-BUNDLED FILES\n" + "\n\n".join(_bundled(file) for file in files)

@@ -1,4 +1,4 @@
-"""Memory: the state of the work, told from state when the person asks to go on."""
+"""Memory: a summary of the work's state, sent when the user asks to continue."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from msgspec import Struct
 
 from tui_agent.context.blocks import inert, item, name
 
-#: The whole message is one of these, in any case, with or without a full stop.
+#: Whole messages that mean "continue", in any case, with or without a full stop.
 GO_ON = ("continue", "go on", "proceed", "next", "keep going", "go ahead", "resume")
-#: Or it begins with one of these.
+#: Beginnings of such messages.
 GO_ON_WITH = ("continue ", "go ahead ")
-#: How many turns back a file still counts as being worked on.
+#: Number of turns for which a file counts as active.
 ACTIVE_TURNS = 3
-#: How many characters a section may have, and one entry of a list in it.
+#: Maximum characters of the section and of a list entry.
 MOST, MOST_OF_AN_ENTRY = 48_000, 1_000
 
 
@@ -25,9 +25,9 @@ class TodoNote(Struct, frozen=True):
 
 
 class Memory(Struct, frozen=True):
-    """What is remembered. `modified` maps a turn to the files that it modified, `stale` a path to what became of it.
+    """The remembered state. `modified` maps turns to modified files, `stale` maps paths to the changes.
 
-    `turn` is the one that begins; `request` is the last one that was more than a word to go on.
+    `turn` is the starting turn; `request` is the last prompt that was not just "continue".
     """
 
     turn: int
@@ -38,12 +38,12 @@ class Memory(Struct, frozen=True):
     stale: Mapping[str, str] = {}
     modified: Mapping[int, tuple[str, ...]] = {}
     active: tuple[str, ...] = ()
-    #: Batches that are not done: how far each is, and what waits.
+    #: Progress of unfinished batches.
     batches: tuple[str, ...] = ()
 
 
 def asks_to_go_on(message: str, turn: int) -> bool:
-    """Whether a message brings the memory along; the first turn has nothing to remember."""
+    """Whether a message asks to continue; never in the first turn."""
     if turn <= 1:
         return False
     words = message.strip().lower()
@@ -54,9 +54,9 @@ TITLE = "## AI Memory (Continuation Context)"
 
 
 def section(memory: Memory, most: int = MOST) -> str:
-    """The `## AI Memory (Continuation Context)` section, of about `most` characters at the most.
+    """The `## AI Memory (Continuation Context)` section, at most about `most` characters.
 
-    Parts with nothing to say are left out. Of what is longer than its share the section says how much is missing.
+    Omits empty parts; truncated parts state how much is missing.
     """
     eighth = most // 8
     request = shortened(memory.request, 2 * eighth)
@@ -82,12 +82,12 @@ def section(memory: Memory, most: int = MOST) -> str:
 
 
 def untitled(text: str) -> str:
-    """What a person reads and edits of a section."""
+    """The section's text as shown to the user and edited."""
     return text.removeprefix(TITLE).strip()
 
 
 def titled(text: str) -> str:
-    """A section with these words, as it is sent."""
+    """The edited text as a section."""
     return f"{TITLE}\n{text.strip()}"
 
 
@@ -96,7 +96,7 @@ def _todo(todo: TodoNote) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most about `most` characters: what is longer loses its middle, and says so."""
+    """Cuts the middle of a text longer than about `most` characters."""
     if len(text) <= most:
         return text
     half = max(1, most // 2)
@@ -104,7 +104,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def _list(title: str, items: Sequence[str], most: int, *, newest: bool = False) -> str:
-    """The first of the items, or the last with `newest`, as far as they have room."""
+    """The first items that fit, or the last with `newest`."""
     if not items:
         return ""
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""Which lines of a file are shown where all of them are too many: those asked for, and what is around them."""
+"""Selects the lines of a large file to show: requested ranges, and the surroundings of relevant lines."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from msgspec import Struct
 from tui_agent.answers.line_ranges import Range, within
 from tui_agent.files.text import PIECE, pieces
 
-#: Lines around a place are shown so far, and twice as far after it, as there is room.
+#: Lines shown before a place, in increasing steps; twice as many are shown after it.
 _REACH = (2, 4, 8, 15, 30, 60, 120, 250, 500, 1_000, 2_000, 5_000, 20_000, 100_000)
-#: So many places of one word are looked at, and so many places of all; a word in more lines says nothing.
+#: Maximum lines per word, and places in total; a more frequent word is ignored.
 _MOST_LINES, _MOST_PLACES = 40, 60
-#: The first lines, which say what a file is, where others are shown.
+#: Number of leading lines shown with any part.
 _HEAD = 12
-#: So many names of a request are looked for, and so many occurrences of each looked at.
+#: Maximum names to search for, and occurrences of each.
 _MOST_NAMES, _MOST_OCCURRENCES = 100, 5_000
-#: What a line's number takes beside the line and its end, in bytes; a longer line is cut.
+#: Bytes added per line by its number and line break; maximum bytes of a line.
 _NUMBER, LONGEST = 7, 2_000
 _WORD = re.compile(r"\w{3,80}")
 _DEFINES = (
@@ -29,7 +29,7 @@ _DEFINES = (
 
 
 class Wanted(Struct, frozen=True):
-    """What is wanted of a file: ranges that were asked for, places that a search found, and words that it is about."""
+    """The wanted parts of a file: requested ranges, search hits, and words to look for."""
 
     ranges: tuple[Range, ...] = ()
     hits: tuple[int, ...] = ()
@@ -37,7 +37,7 @@ class Wanted(Struct, frozen=True):
 
 
 class Portions:
-    """One text, measured once: which of its lines are shown in how much room."""
+    """Selects lines of one text for a given size; measures the text once."""
 
     def __init__(self, text: str, wanted: Wanted) -> None:
         self._sizes: list[int] = []
@@ -54,8 +54,8 @@ class Portions:
             self._places = list(dict.fromkeys([*wanted.hits, *named]))[:_MOST_PLACES]
 
     def fitting(self, room: int) -> tuple[Range, ...]:
-        """The ranges of lines that are shown in `room` bytes: those asked for, else what is around the places that a
-        search found and that the words name, else the beginning. None where not even a line fits."""
+        """The line ranges that fit in `room` bytes: requested ones, otherwise the surroundings of search hits
+        and named definitions, otherwise the beginning. Empty if no line fits."""
         sizes, asked, places = self._sizes, self._asked, self._places
         if asked:
             if len(asked) == 1 and asked[0][0] == asked[0][1]:
@@ -69,7 +69,7 @@ class Portions:
 
 
 def _first(sizes: Sequence[int], ranges: Sequence[Range], room: int) -> tuple[Range, ...]:
-    """Of the ranges as much as fits, in their order."""
+    """The first lines of the ranges that fit."""
     found = []
     for first, last in ranges:
         at = first
@@ -84,7 +84,7 @@ def _first(sizes: Sequence[int], ranges: Sequence[Range], room: int) -> tuple[Ra
 
 
 def _around(sizes: Sequence[int], places: Sequence[int], room: int) -> tuple[Range, ...]:
-    """As much around all of the places as fits; empty where the smallest part around them does not."""
+    """The largest surroundings of all places that fit; empty if even the smallest do not."""
     best: tuple[Range, ...] = ()
     for reach in _REACH:
         around = [(place - reach, place + 2 * reach) for place in places]
@@ -98,9 +98,9 @@ def _around(sizes: Sequence[int], places: Sequence[int], room: int) -> tuple[Ran
 
 
 def _places(text: str, ends: Sequence[int], words: str) -> list[int]:
-    """The lines that define what the words name, then those that name it, the rarest name first.
+    """Lines that define the named words, then lines that mention them, rarest first.
 
-    `ends` are the offsets at which the lines of the text end.
+    `ends` are the end offsets of the text's lines.
     """
     defined: list[tuple[int, list[int]]] = []
     named: list[tuple[int, list[int]]] = []
@@ -123,7 +123,7 @@ def _places(text: str, ends: Sequence[int], words: str) -> list[int]:
 
 
 def _occurrences(text: str, name: str) -> Iterator[int]:
-    """The offsets of a name as a whole word."""
+    """Offsets of whole-word matches."""
     for begin in range(0, len(text), PIECE):
         after = begin
         while (at := text.find(name, after, begin + PIECE + len(name) - 1)) >= 0:

@@ -1,6 +1,6 @@
-"""The conversation as sent: a system prompt that stays, and everything new appended in the newest message.
+"""The conversation as sent: a stable system prompt, with all news appended in the newest message.
 
-Nothing here knows a clock or makes an id; the same arguments always give the same bytes.
+Output is deterministic: no clock and no generated ids.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tui_agent.context.blocks import inert, item, name
 
 Message = dict[str, Any]
 Dialect = Literal["tools", "structured"]
-#: So begins a message that stands for older ones.
+#: Headings of messages that replace older messages.
 SUMMARY = "# Summary of the conversation so far\nIt replaces the older messages, which are no longer shown."
 LEFT_OUT = "# The older messages of this conversation are no longer shown"
 
 
 class Surroundings(Struct, frozen=True):
-    """What the system prompt says of the place: the root, where work began below it, and the system."""
+    """Environment described in the system prompt: root, start folder and operating system."""
 
     root: str
     start_folder: str
@@ -40,11 +40,11 @@ def system_message(
     part: str = "",
     tools: Sequence[str] = (),
 ) -> Message:
-    """The system prompt: the shipped words of this dialect, what the `tools` say, the schema where no provider
-    holds the model to it, the surroundings, instruction files, base files, and after a reset the files that matter,
-    in this order. For a sub-task its hand-over (`part`) comes last, so that what all of them share is at the beginning.
+    """The system prompt: shipped text for the dialect, tool descriptions, the schema if the provider does not
+    enforce it, environment, instruction files, base files, working files after a reset. A sub-task's
+    hand-over (`part`) is last, so that sub-tasks share a prefix.
 
-    Working files are data like any file that is read: they are never in a `<context>` block.
+    Working files are data: they are never in a `<context>` block.
     """
     sections = []
     for section in words["sections"]:
@@ -54,7 +54,7 @@ def system_message(
     if schema is not None:
         shape = json.dumps(
             schema, ensure_ascii=False, separators=(",", ":")
-        )  # spaces are a fifth of its tokens
+        )  # spaces would be a fifth of its tokens
         sections.append(f"Answer with one JSON object of this schema:\n{shape}")
     sections.append(
         f"Workspace root: {name(place.root)}\nStart folder: {name(place.start_folder)}\n"
@@ -72,12 +72,10 @@ def system_message(
 
 
 class MessageParts(Struct, frozen=True):
-    """All that the newest message may carry; empty parts are left out.
+    """Parts of the newest message; empty parts are omitted.
 
-    `rows` are finished table rows and `left_out` the line below them, `facts` sentences about what became of
-    earlier proposals, `new_contexts` instruction files to tell and `gone_contexts` those that went,
-    `editor_blocks` what is new in the editor;
-    `memory` and `sub_tasks` are finished sections.
+    `rows` are rendered table rows followed by `left_out`; `facts` are sentences about earlier proposals;
+    `memory` and `sub_tasks` are rendered sections.
     """
 
     query: str = ""
@@ -96,7 +94,7 @@ class MessageParts(Struct, frozen=True):
 
 
 def user_text(news: MessageParts, in_view: loaded.InView) -> str:
-    """The newest message, its parts in a fixed order."""
+    """The newest message with its parts in a fixed order."""
     parts = [
         known.table(news.rows, news.left_out),
         folders.listing_section(news.listings),
@@ -116,5 +114,5 @@ def user_text(news: MessageParts, in_view: loaded.InView) -> str:
 
 
 def as_sent(message: Message) -> str:
-    """The JSON text of a message: always the same for the same message."""
+    """A message as deterministic JSON."""
     return json.dumps(message, ensure_ascii=False)
