@@ -1,7 +1,7 @@
-"""From a name in a request to a chain of patterns, in the order of the strategy, with the index to ask.
+"""Derives fallback chains of patterns from names in a request.
 
-Exact path, then the name anywhere, then near the folder that was named, then the name with another ending, then
-part of the name anywhere; each name in every spelling that files have.
+Order: exact path, name anywhere, near the named folder, name with another extension, part of the name
+anywhere; each name in all common spellings.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from tui_agent.answers.plans import MAX_PATTERNS
 from tui_agent.workspace.index import Index, Matches
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern, escape
 
-#: What a folder is entered by where a module is named.
+#: Entry files of folders that are modules.
 _ENTRY_FILES: Final = "{__init__,index,mod,main}"
 _SHORTEST_PART: Final = 3
-#: A pattern that fits more files than this is too broad to be of use.
+#: A pattern with more matches is too broad.
 MOST_IN_CHAIN: Final = 20
 
 
 def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
-    """For a path or a file name, right or nearly right."""
+    """The chain for an exact or approximate path or file name."""
     folder, _, name = path.rpartition("/")
     stem, dot, extension = name.rpartition(".")
     stem = stem or name
     patterns = [
         path,
         f"**/{escape(name)}",
-    ]  # a path as it is written is looked up before it is read as a pattern
+    ]  # an existing path is looked up before its text is read as a pattern
     if len(stem) < _SHORTEST_PART:
         return _first(patterns)
     ending = f".{escape(extension)}" if dot and stem != name else ""
@@ -40,9 +40,10 @@ def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
 
 
 def chain_for_module(parts: list[str], source: str = "") -> tuple[str, ...]:
-    """For `a.b.c`, `@/a/b/c` or an import path: the module, the package, the module that holds the name.
+    """The chain for `a.b.c`, `@/a/b/c` or an import path: the module, the package, the module that defines
+    the name.
 
-    `source` is the folder in which such paths most often begin.
+    `source` is the most common base folder of such paths.
     """
     whole, holder = "/".join(map(escape, parts)), "/".join(map(escape, parts[:-1]))
     patterns = [
@@ -55,13 +56,14 @@ def chain_for_module(parts: list[str], source: str = "") -> tuple[str, ...]:
 
 
 def chain_for_identifier(word: str) -> tuple[str, ...]:
-    """For a class, function or component: files that are called so, in any spelling, then files with it in the name."""
+    """The chain for a class, function or component: files with that name in any spelling, then files with it
+    in their names."""
     names = one_of([escape(spelling) for spelling in spellings(word)])
     return (f"**/{names}.*", f"**/*{names}*")
 
 
 def chain_for_tests(name: str) -> tuple[str, ...]:
-    """For the tests of a file or a thing."""
+    """The chain for the tests of a file or an identifier."""
     stem = name.rpartition("/")[2]
     stem = stem.rpartition(".")[0] or stem
     names = one_of([escape(spelling) for spelling in spellings(stem)])
@@ -74,7 +76,7 @@ def chain_for_tests(name: str) -> tuple[str, ...]:
 
 
 def chain_for_batch(folder: str, names: str, index: Index) -> tuple[str, ...]:
-    """For all files below a folder (or anywhere) whose names fit."""
+    """The chain for all matching files below a folder, or anywhere."""
     below = "**" if names == "*" else f"**/{names}"
     if not folder:
         return (below,)
@@ -84,7 +86,7 @@ def chain_for_batch(folder: str, names: str, index: Index) -> tuple[str, ...]:
 
 
 def by_suffix(path: str, index: Index) -> str:
-    """The file of the index that an absolute or foreign path ends in, the longest first; "" where there is none."""
+    """The indexed file with the longest suffix of an absolute or foreign path; "" if none."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     for start in range(len(parts)):
         candidate = "/".join(parts[start:])
@@ -94,7 +96,7 @@ def by_suffix(path: str, index: Index) -> str:
 
 
 def folder_called(name: str, index: Index) -> str:
-    """The folder of the index that a name means: that path, or the first that ends so; "" where there is none."""
+    """The indexed folder with this path, or the first whose path ends with it; "" if none."""
     name = re.sub(r"^(?:\./)+", "", name).rstrip("/")
     if not name or index.has_folder(name):
         return name
@@ -106,7 +108,7 @@ def folder_called(name: str, index: Index) -> str:
 
 
 def fits_something(patterns: Iterable[str], index: Index, most: int) -> bool:
-    """Whether a chain would load something: one of its patterns fits, and fits at most `most` files."""
+    """Whether a pattern of the chain has between 1 and `most` matches."""
     for pattern in patterns:
         found = _matches(pattern, index)
         if found is not None and 0 < found.count <= most:
@@ -120,7 +122,7 @@ def _matches(pattern: str, index: Index) -> Matches | None:
 
 
 def _part_of_name(stem: str, ending: str, index: Index) -> str:
-    """The last resort: files with the stem in their names, or else with its parts in their paths."""
+    """A pattern for the last resort: the stem in a file name, otherwise its parts in the path."""
     whole = f"**/*{escape(stem)}*"
     parts = [part for part in parts_of(stem) if len(part) >= _SHORTEST_PART]
     if len(parts) < 2 or fits_something([whole], index, MOST_IN_CHAIN):
@@ -131,7 +133,7 @@ def _part_of_name(stem: str, ending: str, index: Index) -> str:
 
 
 def _nearest_folder(folder: str, index: Index) -> str:
-    """The deepest folder on the way that exists."""
+    """The deepest existing parent folder."""
     while folder and not index.has_folder(folder):
         folder = folder.rpartition("/")[0]
     return folder
@@ -170,16 +172,16 @@ two type types under understand unit until up update updates use used user users
 values variable version very via view views wait want was way we web week well were what when where which while
 who whole why will with without word words work works would write wrong yes yet you your
 """
-#: Words of requests and of programming that are also names of files. Alone, in lower case, they mean no file.
+#: Common words of requests and programs that are also file names. Alone and in lower case, they name no file.
 ORDINARY: Final = frozenset(_ORDINARY.split())
 
 _PRODUCTS: Final = "node next vue nuxt express three d3 react ember backbone chart alpine"
-#: Names of products that end like files.
+#: Product names that resemble file names.
 PRODUCTS: Final = frozenset(f"{name}.js" for name in _PRODUCTS.split())
 
 
 def looks_like_identifier(word: str) -> bool:
-    """Whether a word is written as programs write names: `parseConfig`, `ParseConfig`, `parse_config`, `a-b`."""
+    """Whether a word is spelled like an identifier: `parseConfig`, `ParseConfig`, `parse_config`, `a-b`."""
     inner = word.strip("_")
     if "_" in inner or "-" in inner:
         return len(_HUMPS.findall(inner)) > 1
@@ -187,12 +189,12 @@ def looks_like_identifier(word: str) -> bool:
 
 
 def parts_of(word: str) -> list[str]:
-    """The words that a name is made of, in lower case."""
+    """The words of an identifier in lower case."""
     return [hump.lower() for hump in _HUMPS.findall(word)]
 
 
 def spellings(word: str) -> list[str]:
-    """The word as it is, then in snake_case, kebab-case, camelCase, PascalCase and in one piece."""
+    """The word as written, then in snake_case, kebab-case, camelCase, PascalCase and without separators."""
     humps = parts_of(word)
     if not humps:
         return [word]
@@ -209,5 +211,5 @@ def spellings(word: str) -> list[str]:
 
 
 def one_of(choices: list[str]) -> str:
-    """A pattern for one of several names."""
+    """A pattern that matches one of several names."""
     return choices[0] if len(choices) == 1 else "{" + ",".join(choices) + "}"

@@ -1,4 +1,4 @@
-"""A fallback chain: each pattern in order, the first that matches wins, every attempt told."""
+"""Fallback chains: patterns are tried in order until one matches; every attempt is reported."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tui_agent.workspace.index import Index, Matches
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
 
 Outcome = Literal["looking", "hit", "miss", "too_broad", "invalid", "timeout"]
-#: How many of a broad pattern's matches are shown.
+#: Maximum displayed matches of a broad pattern.
 SHOWN = 5
-#: Why a hit is one although no path has these very letters.
+#: Note on a case-insensitive match.
 OTHER_CASE: Final = "found with different letter case"
-#: How long the chains of one plan may search all together.
+#: Time limit for all chains of a plan.
 PLAN_SECONDS = 20.0
 
 
 class Attempt(Struct, frozen=True):
-    """One pattern of one action, how it ended, and how long it took in ms.
+    """One pattern of an action, its outcome, and its duration in ms.
 
-    `index` counts from 1 among the patterns of the same author, of which there are `total`. `matches` is how many
-    paths fitted, `paths` are the first of them, `lines` those of what was loaded.
+    `index` counts from 1 among the `total` patterns of the same author. `matches` counts matching paths,
+    `paths` are the first of them, `lines` the number of loaded lines.
     """
 
     action: str
@@ -44,20 +44,20 @@ class Attempt(Struct, frozen=True):
 
     @property
     def step(self) -> tuple[Author, int]:
-        """Which attempt of its action this is."""
+        """Identifies an attempt within its action."""
         return self.by, self.index
 
 
 class ChainLimits(Struct, frozen=True):
-    """`max_per_action` files are loaded for one pattern at most; a pattern ends after `pattern_timeout` seconds.
+    """At most `max_per_action` files are loaded per pattern; `pattern_timeout` is in seconds.
 
-    Of a batch (`all`), which is never too broad, `max_batch` paths are handed on; what is loaded of them is up
-    to the token budget.
+    A batch (`all`) is never too broad: `max_batch` paths are passed on, and the token budget limits
+    loading.
     """
 
     max_per_action: int = 20
     pattern_timeout: float = 2.0
-    #: What is left of the time for the whole plan, in seconds; of it, too, a pattern takes no more.
+    #: Remaining time for the whole plan, in seconds; also limits each pattern.
     plan_left: float = PLAN_SECONDS
     max_batch: int = 10_000
 
@@ -65,10 +65,10 @@ class ChainLimits(Struct, frozen=True):
 async def try_patterns(
     action: FileAction, index: Index, limits: ChainLimits | None = None, after: Attempt | None = None
 ) -> AsyncIterator[Attempt]:
-    """Every attempt twice: when it starts (`looking`) and when it has ended; the last is the hit, if there is one.
+    """Yields each attempt at its start (`looking`) and at its end; the last one is the hit, if any.
 
-    Begins behind the attempt `after`, so that a chain can continue when what it found could not be loaded.
-    The paths of a hit come best first: nearest to the root, then by name; those of a batch by name.
+    Starts after the attempt `after`, to continue if the matches could not be loaded. Paths of a hit are
+    sorted by depth and name; those of a batch by name.
     """
     limits = limits or ChainLimits()
     for started in _attempts(action, after):

@@ -1,8 +1,8 @@
-"""Files whose names are almost the ones asked for, and which of several files with one name is nearest.
+"""Corrects approximate file names, and selects the nearest of several files with one name.
 
-Models write names from memory: `src/Config.py` for `src/core/config.py`, `users.ts` for `user.tsx`, `a.b.c` for
-`a/b/c.py`. A file whose name has the same letters, apart from case, separators, plural and extension, is the one
-meant, if one is nearest to the folders that the chain names.
+Models write names from memory: `src/Config.py` for `src/core/config.py`, `users.ts` for `user.tsx`,
+`a.b.c` for `a/b/c.py`. Names match regardless of case, separators, plural and extension if one file is
+nearest to the named folders.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tui_agent.workspace.index import SLICE, Index
 from tui_agent.workspace.languages import is_source_extension
 from tui_agent.workspace.patterns import escape
 
-#: More files that are as near as each other do not help.
+#: Maximum number of equally near files.
 MOST_TIED: Final = 3
-#: Names of files that stand for their folder.
+#: Entry files, which represent their folder.
 _ENTRIES: Final = frozenset({"__init__", "__main__", "index", "mod", "main"})
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+")
 _ENTRY_FILES: Final = ("__init__.", "index.", "mod.")
@@ -31,7 +31,7 @@ _SEPARATORS: Final = str.maketrans("", "", "_-. ")
 
 
 class _Wanted(Struct, frozen=True):
-    """A file as it was written: its folders, the key of its stem, and its extension (empty: any)."""
+    """A requested file: its folders, the normalized stem, and the extension (empty: any)."""
 
     folders: tuple[str, ...]
     key: str
@@ -39,10 +39,10 @@ class _Wanted(Struct, frozen=True):
 
 
 def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, ...]:
-    """The actions, each with the program's own patterns where files have almost the name that it gives.
+    """Adds patterns for files with approximately the requested names.
 
-    A batch, a file that is to be made, and one whose first pattern is there already stay as they are. Looks
-    through the index once for all of them: a thread's work where that is large.
+    Skips batches, files to be created, and existing files. Scans the whole index once; call it on a
+    thread.
     """
     readings = [_readings(action, index) for action in actions]
     named = _called({one.key for wanted in readings for one in wanted if one.key}, index)
@@ -58,7 +58,7 @@ def _with_extra(action: FileAction, *patterns: str) -> FileAction:
 
 
 def _test(action: FileAction, index: Index) -> str:
-    """`tests/test_api.py` where `tests/api.py` is asked for and only the other is there; "" elsewhere."""
+    """Suggests `tests/test_api.py` for a missing `tests/api.py`; "" if it does not apply."""
     path = action.patterns[0].removeprefix("./")
     folder, _, name = path.rpartition("/")
     if action.all or action.fallback == "create_new" or not folder or not names_one(path):
@@ -79,7 +79,7 @@ def _readings(action: FileAction, index: Index) -> list[_Wanted]:
 
 
 def _wanted(patterns: Sequence[str]) -> Iterator[_Wanted]:
-    """How the names of a chain may be read: as a path, as a module, as something in a module."""
+    """Interprets names as a path, a module, or a member of a module."""
     for pattern in patterns:
         folder, _, name = re.sub(r"\\(.)", r"\1", pattern.removeprefix("./")).rpartition("/")
         folders = tuple(_key(part) for part in folder.split("/") if part not in ("", "**", "."))
@@ -93,7 +93,7 @@ def _wanted(patterns: Sequence[str]) -> Iterator[_Wanted]:
 
 
 def _called(keys: Collection[str], index: Index) -> dict[str, list[str]]:
-    """By key, the files that are called so."""
+    """Files by normalized name."""
     found: dict[str, list[str]] = {key: [] for key in keys}
     beginnings, paths = {key[:2] for key in keys}, index.paths
     for at in range(0, len(paths) if found else 0, SLICE):
@@ -102,7 +102,7 @@ def _called(keys: Collection[str], index: Index) -> dict[str, list[str]]:
 
 
 def _best(wanted: Sequence[_Wanted], found: Mapping[str, Sequence[str]]) -> list[str]:
-    """The files that fit one reading, the first that has some, and lie nearest to where it puts them."""
+    """The nearest files of the first interpretation with matches."""
     for one in wanted:
         candidates = found.get(one.key, [])
         if candidates:
@@ -115,7 +115,7 @@ def _best(wanted: Sequence[_Wanted], found: Mapping[str, Sequence[str]]) -> list
 def _collect(paths: Sequence[str], found: dict[str, list[str]], beginnings: Collection[str]) -> None:
     for path in paths:
         folder, _, name = path.rpartition("/")
-        if name.startswith(_ENTRY_FILES):  # it goes by its folder's name, too
+        if name.startswith(_ENTRY_FILES):  # also found by its folder's name
             _put(path, folder.rpartition("/")[2], found, beginnings)
         _put(path, name, found, beginnings, cut=True)
 
@@ -123,7 +123,7 @@ def _collect(paths: Sequence[str], found: dict[str, list[str]], beginnings: Coll
 def _put(
     path: str, name: str, found: dict[str, list[str]], beginnings: Collection[str], *, cut: bool = False
 ) -> None:
-    """Note the path under its name's key, if that is looked for; its first two signs rule out nearly all."""
+    """Adds a path if its normalized name is wanted; the first two characters exclude nearly all."""
     if name[:2].lower() not in beginnings and not (set(name[:2]) & _JOINTS):
         return
     key = _key((name.rpartition(".")[0] or name) if cut else name)
@@ -132,7 +132,7 @@ def _put(
 
 
 def _rank(path: str, wanted: _Wanted) -> tuple[int, int, bool, bool]:
-    """How near a file is: the last folders that agree, how many it shares, its extension, that it is a source."""
+    """Sort key: matching trailing folders, shared folders, extension, whether it is a source file."""
     *folders, name = path.split("/")
     keys = [_key(folder) for folder in folders]
     stem, _, extension = name.rpartition(".")
@@ -148,9 +148,9 @@ def _rank(path: str, wanted: _Wanted) -> tuple[int, int, bool, bool]:
 
 
 def _pattern(best: Sequence[str]) -> str:
-    """A pattern for the one that is nearest; for some that are equally near, their name if they share it.
+    """A pattern for the nearest file, or for several equally near files.
 
-    "" where there are none, or too many.
+    "" if there are no files, or too many.
     """
     if not best:
         return ""
@@ -165,7 +165,7 @@ def _pattern(best: Sequence[str]) -> str:
 
 
 def _key(name: str) -> str:
-    """The letters of a name, in lower case, without separators and without the ending of a plural."""
+    """Normalizes a name: lower case, without separators and plural endings."""
     letters = name.lower().translate(_SEPARATORS)
     if len(letters) > 4 and letters.endswith("ies"):
         return letters[:-3] + "y"
@@ -178,15 +178,16 @@ _SIGNS = re.compile(r"[*?\[\]{}]")
 
 
 def names_one(pattern: str) -> bool:
-    """Whether a pattern names a single file, wherever it lies: `**/schema.ts`, and not `src/*` or `**/*Schema*`."""
+    """Whether a pattern names a single file in any folder: `**/schema.ts`, but not `src/*` or
+    `**/*Schema*`."""
     name = pattern.rpartition("/")[2]
     return bool(name) and not _SIGNS.search(re.sub(r"\\.", "", name))
 
 
 def nearest(action: FileAction, paths: Sequence[str]) -> tuple[str, ...]:
-    """Those of `paths` whose folders are most like the ones that the action's patterns name; best alone, or a tie.
+    """The paths with the folders most similar to those in the action's patterns; several if tied.
 
-    The last folder counts most: how many of them agree from the end on, then how many are shared at all.
+    Trailing folders count most: first the number of matching ones from the end, then of shared ones.
     """
     named = (pattern.removeprefix("./").split("/")[:-1] for pattern in action.patterns)
     plain = ([folder for folder in folders if not _SIGNS.search(folder)] for folders in named)

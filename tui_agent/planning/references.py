@@ -1,6 +1,6 @@
-"""Where a request names files: paths, names, tracebacks, globs, and phrases that mean many files at once.
+"""Extracts references to files from a request: paths, names, tracebacks, globs, and phrases for many files.
 
-The signs are found here; what they mean, the index tells.
+Only syntax is analyzed here; the index determines the meaning.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 ReferenceKind = Literal["mention", "traceback", "glob", "alias", "path", "name", "module", "quoted", "word"]
-#: A pasted log may have megabytes; names are at its beginning and at its end.
+#: Only the beginning and the end of a request are searched, because pasted logs may be large.
 HEAD: Final = 20_000
 TAIL: Final = 10_000
 
@@ -43,7 +43,7 @@ _RULES: Final[tuple[tuple[ReferenceKind, re.Pattern[str]], ...]] = (
 
 
 class Reference(Struct, frozen=True):
-    """A sign that may name files, as it was written; `at` is its place in the text."""
+    """A possible reference as written; `at` is its offset."""
 
     kind: ReferenceKind
     text: str
@@ -51,7 +51,7 @@ class Reference(Struct, frozen=True):
 
 
 class Masked:
-    """A text in which what was understood is blanked out, so that nothing is read twice."""
+    """A text in which processed parts are blanked, so that each is read once."""
 
     def __init__(self, text: str) -> None:
         self.text = text if len(text) <= HEAD + TAIL else text[:HEAD] + "\n" + text[-TAIL:]
@@ -59,7 +59,7 @@ class Masked:
     def take(
         self, expression: re.Pattern[str], keep: Callable[[re.Match[str]], bool] | None = None
     ) -> list[re.Match[str]]:
-        """Every place that fits (and that `keep` keeps), blanked out."""
+        """Returns and blanks all matches accepted by `keep`."""
         found = [match for match in expression.finditer(self.text) if keep is None or keep(match)]
         pieces, end = [], 0
         for match in found:
@@ -70,7 +70,7 @@ class Masked:
 
 
 def find_references(masked: Masked) -> list[Reference]:
-    """Everything that may name a file, in the order of the text. Of pasted blocks, only tracebacks count."""
+    """All possible references in text order. In fenced blocks, only tracebacks count."""
     references: list[Reference] = []
     for expression in _TRACE:
         found = masked.take(expression)
@@ -86,7 +86,7 @@ def find_references(masked: Masked) -> list[Reference]:
 
 
 def _is_glob(match: re.Match[str]) -> bool:
-    """Not `*emphasis*`, not `a * b`: a pattern has a folder or an extension beside its star."""
+    """Excludes `*emphasis*` and `a * b`: a glob has a folder or an extension beside its star."""
     text = match[1]
     if re.fullmatch(r"\*{1,3}[^*/]+\*{1,3}[.,;:!?]?", text):
         return bool(re.fullmatch(r"\*[\w.-]*\.[\w*]+", text))
@@ -94,7 +94,7 @@ def _is_glob(match: re.Match[str]) -> bool:
 
 
 def _trimmed(text: str) -> str:
-    """Without the punctuation of the sentence around it."""
+    """Strips surrounding punctuation."""
     text = text.rstrip(".,;:!?")
     for opening, closing in ("()", "[]", "{}"):
         while text.endswith(closing) and text.count(closing) > text.count(opening):
@@ -140,7 +140,7 @@ _BY_WORD: Final = {
     "yml": "{yaml,yml}",
 }
 _TYPE: Final = r"(?P<type>\*?\.\w{1,8}|" + "|".join(re.escape(word) for word in _BY_WORD) + r")"
-#: The names that test files have, over languages.
+#: Names of test files in all languages.
 TEST_NAMES: Final = "{test_*,*_test,*.test,*.spec,*_spec,*Test,*Tests}.*"
 
 _EVERYTHING_IN: Final = re.compile(
@@ -173,7 +173,7 @@ _THE_FOLDER: Final = re.compile(rf"\b(?:the|our|my)\s+{_FOLDER}\s+(?:folder|dire
 
 
 class BatchPhrase(Struct, frozen=True):
-    """Many files meant at once: those below `folder` (empty: anywhere) whose names fit `names`."""
+    """A reference to many files: those below `folder` (empty: anywhere) matching `names`."""
 
     text: str
     folder: str
@@ -182,7 +182,7 @@ class BatchPhrase(Struct, frozen=True):
 
 
 class TestsFor(Struct, frozen=True):
-    """The tests of something that is named."""
+    """A reference to the tests of a name."""
 
     text: str
     name: str
@@ -190,7 +190,7 @@ class TestsFor(Struct, frozen=True):
 
 
 class FolderPhrase(Struct, frozen=True):
-    """A folder whose listing is wanted."""
+    """A request for a folder's listing."""
 
     path: str
     recursive: bool
@@ -198,9 +198,9 @@ class FolderPhrase(Struct, frozen=True):
 
 
 def find_many(masked: Masked, is_folder: IsFolder) -> tuple[list[BatchPhrase], list[FolderPhrase]]:
-    """Phrases that mean many files, and those that ask what is in a folder.
+    """Phrases that refer to many files or to a folder's content.
 
-    One about a folder counts only where `is_folder(name)` says that it is one.
+    Folder phrases count only if `is_folder(name)` is true.
     """
 
     def about_a_folder(match: re.Match[str]) -> bool:
@@ -224,7 +224,7 @@ def find_many(masked: Masked, is_folder: IsFolder) -> tuple[list[BatchPhrase], l
 
 
 def find_tests_for(masked: Masked) -> list[TestsFor]:
-    """Phrases that name what the wanted tests are for. The name stays readable: it is a reference as well."""
+    """Phrases about the tests of a name. The name itself is not blanked, because it is a reference too."""
     return [
         TestsFor(_text(match), match["name"], match.start())
         for expression in _TESTS_FOR
@@ -241,7 +241,7 @@ def _text(match: re.Match[str]) -> str:
 
 
 def _names(what: str) -> str:
-    """The pattern for names that a noun phrase means; `*` where it says nothing of them."""
+    """The file name pattern for a noun phrase; `*` if it does not restrict names."""
     for word in reversed(what.lower().split()):
         if word.startswith(("*.", ".")):
             return "*." + word.rpartition(".")[2]

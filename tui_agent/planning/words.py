@@ -1,4 +1,4 @@
-"""The built-in planner: which files a request names, read from its own words and the index, without a model."""
+"""The built-in planner: finds the files named in a request by its words and the index, without a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tui_agent.workspace.index import Index
 from tui_agent.workspace.languages import is_source_extension
 
 MAX_ACTIONS: Final = 20
-#: Names that are looked up in the index one by one, and words that might be a program's names.
+#: Maximum number of index lookups for names and possible identifiers.
 MAX_NAMES: Final = 40
 MAX_IDENTIFIERS: Final = 8
 _HERE: Final = re.compile(
@@ -32,10 +32,10 @@ _VAGUE: Final = re.compile(
 )
 
 
-#: A name that more files than this share is not a name.
+#: A word that names more files is ignored.
 MOST_NAMESAKES: Final = 3
 SHORTEST_WORD: Final = 3
-#: What comes before the name that a file is to get.
+#: Phrases before the name of a file to create.
 _TARGET: Final = re.compile(
     r"\b(?:rename|renames|move|moves|copy|copies|extract|split)\b[^\n]{0,70}\b(?:to|into|as)\s+[\"'`@]?\Z",
     re.I,
@@ -46,9 +46,9 @@ _MADE: Final = re.compile(
 
 
 class FoundAction(Struct, frozen=True):
-    """One file or folder that the words ask for; `sure` where the index holds what was named.
+    """A file or folder requested; `sure`: the name is in the index.
 
-    `plain`: a word of the language is called so, too; it says nothing of whether more is needed.
+    `plain`: the name is also a common word, so it does not show that the plan is complete.
     """
 
     at: int
@@ -58,16 +58,16 @@ class FoundAction(Struct, frozen=True):
 
 
 class Words(Struct, frozen=True):
-    """What the words of a request say. `certain`: they name every file it needs, so that no model need be asked."""
+    """The interpretation of a request. `certain`: all required files are named, so no model is needed."""
 
     plan: Plan
     certain: bool
 
 
 def read_words(request: str, index: Index, active: str = "") -> Words:
-    """Read a request. `active` is the path of the buffer in front, for "this file".
+    """Interprets a request. `active` is the path of the active buffer, for "this file".
 
-    Looks through the whole index a few times: a thread's work where that is large.
+    Scans the whole index several times; call it on a thread if it is large.
     """
     masked = Masked(request)
     found = [*_phrases(masked, index), *_here(request, active), *_named(masked, request, index)]
@@ -84,7 +84,7 @@ def read_words(request: str, index: Index, active: str = "") -> Words:
 
 
 def _phrases(masked: Masked, index: Index) -> Iterator[FoundAction]:
-    """Batches, tests of something, and folders to be listed."""
+    """Batches, tests of a name, and folder listings."""
 
     def is_folder(name: str) -> bool:
         return "/" in name or bool(candidates.folder_called(name, index))
@@ -103,7 +103,7 @@ def _phrases(masked: Masked, index: Index) -> Iterator[FoundAction]:
         is_name = "/" in tests.name or "." in tests.name or looks_like_identifier(tests.name)
         if is_name or candidates.fits_something(patterns, index, MOST_NAMESAKES):
             action = FileAction(f"tests for {tests.name}", patterns, "its tests", False, "create_new")
-            yield FoundAction(tests.at, action, True)  # they are made where there are none
+            yield FoundAction(tests.at, action, True)  # the tests are created if missing
 
 
 def _here(request: str, active: str) -> Iterator[FoundAction]:
@@ -113,7 +113,7 @@ def _here(request: str, active: str) -> Iterator[FoundAction]:
 
 
 def _named(masked: Masked, request: str, index: Index) -> Iterator[FoundAction]:
-    """What single names mean. Plain words count only where a file is called just so."""
+    """Interprets single names. Plain words count only for files with exactly that name."""
     references = find_references(masked)
     words = {reference.text for reference in references if _may_be_namesake(reference)}
     namesakes = index.named(words) if words else {}
@@ -131,7 +131,7 @@ def _named(masked: Masked, request: str, index: Index) -> Iterator[FoundAction]:
 
 
 def _once(found: Iterable[FoundAction]) -> list[FoundAction]:
-    """Each file once: what another one finds with its first pattern is not looked for again."""
+    """Removes actions for files found by another action's first pattern."""
     kept: list[FoundAction] = []
     taken: set[str] = set()
     for one in found:
@@ -193,7 +193,7 @@ def _glob(reference: Reference) -> FoundAction:
 
 
 def _alias(parts: list[str], index: Index) -> tuple[str, ...]:
-    """`@/x/y` stands for a folder of sources, most often `src`."""
+    """`@/x/y` is relative to a source folder, usually `src`."""
     source = "src" if index.has_folder("src") else ""
     if "." in parts[-1]:
         return candidates.chain_for_path("/".join([source, *parts] if source else parts), index)
@@ -201,7 +201,7 @@ def _alias(parts: list[str], index: Index) -> tuple[str, ...]:
 
 
 def _mention(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
-    """`@path`: what it names is wanted whatever else is said. A decorator or a person's name is none."""
+    """`@path` is always wanted, unless it is a decorator or a user name."""
     text = reference.text.rstrip("/")
     if index.has_folder(text):
         return FoundAction(reference.at, DirectoryAction(text), True)
@@ -222,12 +222,12 @@ def _mention(reference: Reference, request: str, index: Index, namesakes: list[s
 
 
 def _is_package(text: str) -> bool:
-    """`scope/name`, as npm writes packages after the `@`."""
+    """Whether it is an npm package name, `scope/name`."""
     return bool(re.fullmatch(r"[a-z0-9-]+/[a-z0-9._-]+", text))
 
 
 def _path(reference: Reference, request: str, index: Index) -> FoundAction | None:
-    """`a/b`: a file or folder that exists, or something that can only be a path."""
+    """`a/b`: an existing file or folder, or a text that can only be a path."""
     text = re.sub(r"^(?:\.{1,2}/)+", "", reference.text.replace("\\", "/"))
     if text.startswith(("/", "~")):
         found = candidates.by_suffix(text, index)
@@ -258,18 +258,18 @@ def _path(reference: Reference, request: str, index: Index) -> FoundAction | Non
 
 
 def _fallback(reference: Reference, request: str) -> FallbackKind:
-    """A file that is to be made need not be there."""
+    """A file to be created may be missing."""
     made = _MADE.search(request[: reference.at][-80:]) or _is_target(reference, request)
     return "create_new" if made else "ask_user"
 
 
 def _is_target(reference: Reference, request: str) -> bool:
-    """Whether the request gives a file this name: there need be none yet, and nobody has to look for one."""
+    """Whether the request assigns this name to a new file, which need not exist."""
     return _TARGET.search(request[: reference.at][-80:]) is not None
 
 
 def _file_name(reference: Reference, request: str, index: Index) -> FoundAction | None:
-    """`name.ext`: a name that files end so, or that the index holds; not a product's, and not a method's."""
+    """`name.ext` with a known extension or in the index; excludes product and method names."""
     text = reference.text
     if candidates.fits_something([f"**/{text}"], index, MOST_NAMESAKES):
         patterns = candidates.chain_for_path(text, index)
@@ -288,7 +288,7 @@ def _file_name(reference: Reference, request: str, index: Index) -> FoundAction 
 
 
 def _module(reference: Reference, index: Index) -> FoundAction | None:
-    """`a.b.c`, where the index has such a module."""
+    """`a.b.c`, if the index has such a module."""
     parts = re.split(r"\.|::", reference.text)
     patterns = candidates.chain_for_module(parts)
     if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
@@ -297,7 +297,7 @@ def _module(reference: Reference, index: Index) -> FoundAction | None:
 
 
 def _quoted(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
-    """A quoted name; a quoted sentence is none."""
+    """A quoted name; quoted sentences are ignored."""
     text = reference.text.strip()
     inner = Masked(text)
     found = [Reference(other.kind, other.text, reference.at) for other in find_references(inner)]
@@ -311,7 +311,7 @@ def _quoted(reference: Reference, request: str, index: Index, namesakes: list[st
 
 
 def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -> FoundAction | None:
-    """A word that is the name of a few files just as it is, with or without their extension."""
+    """A word that is the exact name of a few files, with or without extension."""
     text = reference.text
     if text in ORDINARY and not quoted:
         return None
@@ -325,14 +325,14 @@ def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -
 
 
 def _may_be_namesake(reference: Reference) -> bool:
-    """Whether files could be called just so, which the index is asked for all at once."""
+    """Whether files may have exactly this name; all such words are looked up at once."""
     if reference.kind == "word":
         return len(reference.text) >= SHORTEST_WORD and reference.text not in ORDINARY
     return reference.kind in ("quoted", "mention")
 
 
 def _is_identifier(reference: Reference) -> bool:
-    """Whether it is written as programs write names."""
+    """Whether the word is spelled like an identifier."""
     if reference.kind not in ("word", "quoted"):
         return False
     text = _called(reference)
@@ -340,7 +340,7 @@ def _is_identifier(reference: Reference) -> bool:
 
 
 def _action_for_identifier(reference: Reference, index: Index) -> FoundAction | None:
-    """A name of the program's, where files are called after it."""
+    """An identifier, if files are named after it."""
     text = _called(reference)
     patterns = candidates.chain_for_identifier(text)
     if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
