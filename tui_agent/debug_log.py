@@ -1,8 +1,8 @@
-"""The debug log: tracebacks of faults and what children say, redacted, rotating, written by a thread of its own.
+"""Debug log: tracebacks and child output, redacted, rotating, written on a separate thread.
 
-Modules write to it with standard `logging`, under names below `tui_agent`. It holds no key, no token and nothing of
-what a file holds: secrets are masked, and the message of an exception is kept only where its type says that it
-speaks of our code and not of somebody's data. Until the first record it costs nothing and makes no file.
+Modules use standard `logging` with names below `tui_agent`. The log contains no keys, tokens or file
+contents: secrets are masked, and exception messages are kept only for types whose messages describe code
+instead of data. The file is created with the first record.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from logging.handlers import QueueListener
 
 NAME = "debug.log"
-#: A file's size in bytes, how many older ones are kept beside it, and how many records may wait to be written.
+#: Maximum bytes of a file, number of rotated files, and queue capacity in records.
 FILE_BYTES, OLDER, WAITING = 1_000_000, 3, 10_000
-#: Characters of a line that somebody else wrote, and seconds that an ending program waits for the last records.
+#: Maximum characters of a foreign line, and seconds to wait for pending records on exit.
 LINE, LAST_SECONDS = 500, 1.0
 _OURS = "tui_agent"
-#: Builtin exceptions whose messages name types, attributes and modules; those of others may quote a file.
+#: Builtin exceptions whose messages name types, attributes and modules; other messages may quote a file.
 _SPEAKING = (
     AttributeError,
     ImportError,
@@ -46,14 +46,14 @@ _SPEAKING = (
 )
 _SPEAKING_NAMES = frozenset(kind.__name__ for kind in _SPEAKING)
 _QUOTED = r"""(?<!File )(["'])(?:\\.|(?!\1)[^\\\n])*+\1"""
-#: The last line of a traceback that somebody else printed: its type, and what may be kept of the message.
+#: The last line of a foreign traceback: its type, and the part of the message to keep.
 _EXCEPTION = r"^(?P<before>[\s|+]*)(?P<type>(?:\w+\.)*[A-Z]\w+): (?P<errno>\[Errno \d+\] [A-Za-z ]+)?.*"
 
 
 def start(folder: Path, *, verbose: bool = False) -> None:
-    """Have records written to `debug.log` in this folder, which is made with the first of them.
+    """Logs to `debug.log` in this folder, which is created with the first record.
 
-    `verbose` keeps what is of level DEBUG, too. Called again, it goes on in the new folder.
+    `verbose` includes level DEBUG. Calling it again switches folders.
     """
     stop()
     logging.getLogger().addHandler(_Lazy(folder))
@@ -63,7 +63,7 @@ def start(folder: Path, *, verbose: bool = False) -> None:
 
 
 def stop() -> None:
-    """Write what waits, for a second at most, and take no more."""
+    """Writes pending records, for a second at most, and stops logging."""
     atexit.unregister(stop)
     if handler := _installed():
         logging.getLogger().removeHandler(handler)
@@ -71,19 +71,19 @@ def stop() -> None:
 
 
 def flush(within: float = LAST_SECONDS) -> None:
-    """Wait until what was logged so far is in the file, for so many seconds at most."""
+    """Waits until pending records are written, at most `within` seconds."""
     if handler := _installed():
         handler.flush_within(within)
 
 
 def place() -> str:
-    """The path of the log; empty where there is none or it cannot be written."""
+    """The path of the log; empty if there is none or it is not writable."""
     handler = _installed()
     return str(handler.folder / NAME) if handler and handler.writable() else ""
 
 
 def fault(what: str, error: BaseException) -> Fault:
-    """Log an exception that nobody expected, and make of it what the person is told, which ends with the log's path."""
+    """Logs an unexpected exception and returns the error for the user, which ends with the log's path."""
     from tui_agent.files.visible import escaped
 
     logging.getLogger(_OURS).error("%s", what, exc_info=error)
@@ -97,7 +97,7 @@ def fault(what: str, error: BaseException) -> Fault:
 
 
 def show(write: Callable[[str], object]) -> Callable[[], None]:
-    """Give every record to `write` as well, in full, as `--debug` asks for; returns what ends that."""
+    """Also passes every record to `write`, unredacted, for `--debug`. Returns a function that stops it."""
     root, ours = logging.getLogger(), logging.getLogger(_OURS)
     handler = _Shown(write)
     root.addHandler(handler)
@@ -112,7 +112,7 @@ def show(write: Callable[[str], object]) -> Callable[[], None]:
 
 @contextmanager
 def held() -> Generator[None]:
-    """While the screen is shown, keep back what `show` would write, and write it afterwards."""
+    """Defers the output of `show` while a full-screen interface is active."""
     shown = [one for one in logging.getLogger().handlers if isinstance(one, _Shown)]
     for handler in shown:
         handler.kept = []
@@ -124,7 +124,7 @@ def held() -> Generator[None]:
 
 
 def to_stream(stream: TextIO) -> None:
-    """In a child: records go to its standard error, which the parent logs."""
+    """Logs to a child's standard error, which the parent logs."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Redacting("%(name)s: %(message)s"))
     logging.getLogger().addHandler(handler)
@@ -132,7 +132,7 @@ def to_stream(stream: TextIO) -> None:
 
 
 def redacted(text: str) -> str:
-    """Text that can be given away: secrets masked, the person's home folder as `~`."""
+    """Masks secrets and replaces the home folder with `~`."""
     from tui_agent.files.key_formats import masked
 
     home = os.path.expanduser("~")
@@ -141,7 +141,8 @@ def redacted(text: str) -> str:
 
 
 def formatted(error: BaseException) -> str:
-    """The traceback, its causes first; only messages that cannot hold a piece of a file; no locals, no notes."""
+    """The redacted traceback, causes first, with messages that cannot contain file content; no locals, no
+    notes."""
     return redacted("".join(_chain(error, set())))
 
 
@@ -150,7 +151,7 @@ def _installed() -> _Lazy | None:
 
 
 class _Lazy(logging.Handler):
-    """Hands records to a thread that writes them; thread, queue and file are made for the first record."""
+    """Passes records to a writer thread; thread, queue and file are created with the first record."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -164,7 +165,7 @@ class _Lazy(logging.Handler):
         self._queue_handler.emit(record)
 
     def writable(self) -> bool:
-        """Whether the file can be written or made, as far as rights tell."""
+        """Whether permissions allow writing or creating the file."""
         for path in (self.folder / NAME, self.folder, *self.folder.parents):
             if path.exists():
                 return os.access(path, os.W_OK) and (path.is_dir() or path.name == NAME)
@@ -181,7 +182,7 @@ class _Lazy(logging.Handler):
     def close(self) -> None:
         if self._listener is not None and self.flush_within(
             LAST_SECONDS
-        ):  # else a disk hangs: the thread is left
+        ):  # otherwise the disk hangs, and the thread is abandoned
             self._listener.stop()
             for file in self._listener.handlers:
                 file.close()
@@ -189,12 +190,12 @@ class _Lazy(logging.Handler):
 
 
 class _Shown(logging.Handler):
-    """Writes records to the person's terminal: nothing is masked there."""
+    """Writes records to the user's terminal, unmasked."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         super().__init__()
         self._write = write
-        #: What is kept back while a screen is shown.
+        #: Deferred output, None if not deferring.
         self.kept: list[str] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -211,7 +212,7 @@ class _Shown(logging.Handler):
 
 
 class _Redacting(logging.Formatter):
-    """One line a record and the traceback below it, both redacted. Runs in the thread that writes."""
+    """Formats a record and its traceback, both redacted. Runs on the writer thread."""
 
     def format(self, record: logging.LogRecord) -> str:
         from tui_agent.files.visible import one_line
@@ -226,7 +227,7 @@ class _Redacting(logging.Formatter):
 
 
 def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
-    """The thread that writes to the folder's log, and the handler that feeds it without ever waiting."""
+    """The thread that writes the log, and the non-blocking handler that feeds it."""
     from copy import copy
     from logging.handlers import QueueHandler, QueueListener, RotatingFileHandler
     from queue import Queue
@@ -235,16 +236,16 @@ def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
 
     class Feeding(QueueHandler):
         def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-            """The values are put into words here, where they are what they were; tracebacks in the thread."""
+            """Formats arguments here, before they can change; tracebacks are formatted on the thread."""
             kept = copy(record)
             kept.msg, kept.args = record.getMessage(), None
             return kept
 
         def handleError(self, record: logging.LogRecord) -> None:
-            """A full queue drops the record; nothing may be printed over the screen."""
+            """Drops the record if the queue is full, because output would corrupt the screen."""
 
     class Private(RotatingFileHandler):
-        """For this user alone, and shared with other processes of theirs."""
+        """A file readable only by this user and shared with their other processes."""
 
         def _open(self) -> TextIOWrapper:
             make_private(folder)
@@ -256,11 +257,11 @@ def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
         def emit(self, record: logging.LogRecord) -> None:
             if self.stream is not None and not _is_at(self.baseFilename, self.stream.fileno()):
                 self.stream.close()
-                self.stream = None  # another process has begun a new file
+                self.stream = None  # another process rotated the file
             super().emit(record)
 
         def handleError(self, record: logging.LogRecord) -> None:
-            """A disk that takes no more loses the record; nothing may be printed over the screen."""
+            """Drops the record if the disk is full, because output would corrupt the screen."""
 
     file = Private(folder / NAME, maxBytes=FILE_BYTES, backupCount=OLDER, delay=True)
     file.setFormatter(_Redacting("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
@@ -305,7 +306,7 @@ def _message(error: BaseException) -> str:
 
 
 def _foreign(text: str) -> str:
-    """What a library or a child wrote: no quoted text, which may be a file's, and no messages of exceptions."""
+    """Removes quoted text, which may be file content, and exception messages from foreign output."""
     found = re.match(_EXCEPTION, text)
     if found and found["type"] not in _SPEAKING_NAMES:
         return f"{found['before']}{found['type']}: {found['errno'] or ''}…"

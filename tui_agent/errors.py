@@ -1,44 +1,44 @@
-"""Everything that can go wrong and be told to a person.
+"""Errors shown to the user.
 
     TuiAgentError
-    ├── UsageError                 wrong arguments (exit 2)
-    ├── SettingsError              a configuration that cannot be used (exit 2)
-    ├── PathRefused                a path that leads outside, or to what nobody may touch
-    │   └── LooksSecret            a file that is not sent to anybody without asking
+    ├── UsageError                 invalid arguments (exit 2)
+    ├── SettingsError              an invalid configuration (exit 2)
+    ├── PathRefused                a path outside the workspace, or a protected one
+    │   └── LooksSecret            a file that is sent only with consent
     ├── FileError                  a file that cannot be read or written
-    │   ├── Undecodable            no text: binary, or an encoding we cannot keep
-    │   ├── TooLarge               over the limit for what was asked
-    │   └── Outdated               the disk is not what the writer saw
-    ├── EditFailed                 a change that has no certain place
+    │   ├── Undecodable            not text: binary, or an unsupported encoding
+    │   ├── TooLarge               over the size limit of the operation
+    │   └── Outdated               the file on disk has changed
+    ├── EditFailed                 a change without a matching place
     │   └── Ambiguous              a change with two equal places
-    ├── ChildFailed                a helper process that died or cannot start
-    ├── ModelError                 a model's answer that did not come (exit 1)
-    │   ├── NoModel                none is configured (exit 2)
-    │   ├── BadKey                 the provider refused the key (exit 3)
-    │   │   └── LoginEnded         the service refuses to refresh a login
-    │   ├── Unreachable            no connection, no such server, no answer in time (exit 3)
+    ├── ChildFailed                a child process that exited or cannot start
+    ├── ModelError                 a failed model request (exit 1)
+    │   ├── NoModel                no model is configured (exit 2)
+    │   ├── BadKey                 the provider rejected the key (exit 3)
+    │   │   └── LoginEnded         the service rejects the refresh of a login
+    │   ├── Unreachable            no connection, no server, no response in time (exit 3)
     │   │   ├── TimedOut
-    │   │   └── Overloaded         the provider has no room now (exit 1)
-    │   ├── RateLimited            still refused after the last retry
-    │   ├── ContextTooLong         the provider says the request is too long
+    │   │   └── Overloaded         the provider has no capacity (exit 1)
+    │   ├── RateLimited            still rejected after the last retry
+    │   ├── ContextTooLong         the request exceeds the context window
     │   ├── Refused                the provider or the model declined
-    │   ├── EmptyReply             the model ended without a word
-    │   └── RequestRejected        any other refusal of the request itself
-    ├── LoginFailed                a login that was denied, expired or not understood (exit 1)
+    │   ├── EmptyReply             the reply has no text
+    │   └── RequestRejected        any other rejection of the request
+    ├── LoginFailed                a login that was denied, expired or malformed (exit 1)
     ├── LimitReached               a limit on steps, requests, tokens or money (exit 1)
-    ├── SessionError               a session that is missing or cannot be written
+    ├── SessionError               a session that is missing or not writable
     │   ├── OpenElsewhere          another process writes it
-    │   ├── NotKept                nothing can be written where it would be kept
-    │   ├── RecordRefused          something that cannot be written down as it is
-    │   ├── OnlyRead               another process has it open, and this one only looks
-    │   ├── AnswerNeeded            a command that runs only where the person says yes
-    │   ├── Damaged                its log is not a log any more
-    │   └── TooNew                 a newer version wrote it
-    ├── Fault                      something that nobody expected; its traceback is in the debug log
-    └── Interrupted                the person stopped it (exit 130)
+    │   ├── NotKept                its folder is not writable
+    │   ├── RecordRefused          an event that cannot be recorded
+    │   ├── OnlyRead               opened read-only, because another process writes it
+    │   ├── AnswerNeeded           a command that requires confirmation
+    │   ├── Damaged                its log is corrupt
+    │   └── TooNew                 written by a newer version
+    ├── Fault                      an unexpected error; its traceback is in the debug log
+    └── Interrupted                cancelled by the user (exit 130)
 
-An error is one sentence of what happened and one of what to do; both are written for the person, name the
-thing, and hold no traceback. `str(error)` is `what: remedy`.
+An error consists of a sentence about the problem and a sentence about the remedy, without a traceback.
+`str(error)` is `what: remedy`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from collections.abc import Sequence
 
 
 class TuiAgentError(Exception):
-    """Base of all errors that are told to a person; `what` happened, and `remedy`, what to do about it."""
+    """Base of all errors shown to the user, with the problem as `what` and its `remedy`."""
 
     title = "Something went wrong"
     exit_status = 1
@@ -92,7 +92,7 @@ class TooLarge(FileError):
 
 
 class Outdated(FileError):
-    """The content on disk differs from the content that the writer started from; nothing was written."""
+    """The content on disk differs from the writer's base version; the file was not written."""
 
     title = "File changed meanwhile"
 
@@ -162,7 +162,7 @@ class RequestRejected(ModelError):
 
 
 class SchemaRefused(RequestRejected):
-    """The server cannot hold a reply to the schema: it is to be asked without."""
+    """The server cannot enforce the schema; repeat the request without it."""
 
 
 class LoginFailed(TuiAgentError):
@@ -170,7 +170,7 @@ class LoginFailed(TuiAgentError):
 
 
 class LimitReached(TuiAgentError):
-    """`limit` is its name, that of a setting."""
+    """`limit` is the name of the setting."""
 
     title = "Limit reached"
 
@@ -184,7 +184,8 @@ class SessionError(TuiAgentError):
 
 
 class AnswerNeeded(SessionError):
-    """A command that the person has to be asked about: it would run `how`. `once`: one answer is for the session."""
+    """A command that requires confirmation before it runs `how`. `once`: one answer applies to the whole
+    session."""
 
     title = "Question"
 
@@ -194,7 +195,7 @@ class AnswerNeeded(SessionError):
 
 
 class PasteTooLong(SessionError):
-    """What was pasted is more than the model takes. `lines` are those that are written in its place."""
+    """Pasted text exceeds the model's limit. `lines` replace it in the prompt."""
 
     title = "Paste too long"
 
@@ -207,7 +208,7 @@ class PasteTooLong(SessionError):
 
 
 class OpenElsewhere(SessionError):
-    """`session` is the id of the one that another process writes."""
+    """`session` is the id of a session open in another process."""
 
     title = "Session open elsewhere"
 
@@ -225,7 +226,7 @@ class RecordRefused(SessionError):
 
 
 class OnlyRead(SessionError):
-    """The session is looked at only: another process has it open."""
+    """The session is open read-only, because another process writes it."""
 
 
 class Damaged(SessionError):
