@@ -1,6 +1,6 @@
-"""File actions: the chain of each is tried, what it finds is read, else its fallback does what it says.
+"""Executes file actions: tries each action's chain of patterns, loads the hits, or takes the fallback.
 
-What the person decides about an action, before or meanwhile, takes the place of its chain.
+The user's decision about an action replaces its chain.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tui_agent.tools.files import (
 from tui_agent.workspace.patterns import escape
 
 NEAREST_SHOWN = 5
-#: Of a hit's matches, so many are kept with the attempt.
+#: Maximum number of matches stored with an attempt.
 PATHS_KEPT = 5
 
 
@@ -42,7 +42,7 @@ async def find_files(
     held: Sequence[LoadedFile],
     emit: Emit,
 ) -> LoadedFiles:
-    """Try the chains of these actions one after the other, and then do all that the person has decided meanwhile."""
+    """Runs the chains of these actions in order, then all decisions the user made during the search."""
     search = _Search(context, held, emit)
     for action, loaded_by in actions:
         if action.name not in context.progress.settled:
@@ -52,7 +52,7 @@ async def find_files(
 
 
 def renamed(context: ToolContext, actions: Iterable[FileAction]) -> Iterator[FileAction]:
-    """The actions, each with the new name of what it asks for by an old one: the first thing that the program tries."""
+    """The actions, with paths of renamed files replaced."""
     known = context.state().known
     for action in actions:
         paths = [pattern.removeprefix("./") for pattern in action.patterns]
@@ -64,7 +64,7 @@ def renamed(context: ToolContext, actions: Iterable[FileAction]) -> Iterator[Fil
 
 
 def named_once(actions: Iterable[FileAction], taken: set[str]) -> tuple[FileAction, ...]:
-    """Names tell actions apart in what follows: a name that is taken gets a number."""
+    """Makes action names unique by appending a number."""
     unique: list[FileAction] = []
     for action in actions:
         name, number = action.name, 1
@@ -77,7 +77,7 @@ def named_once(actions: Iterable[FileAction], taken: set[str]) -> tuple[FileActi
 
 
 def carried_over(context: ToolContext) -> list[FileAction]:
-    """What the person decided while a request was out goes with the next one."""
+    """Decisions made during a request are executed with the next one."""
     return [
         FileAction(
             decision.action,
@@ -89,7 +89,7 @@ def carried_over(context: ToolContext) -> list[FileAction]:
 
 
 class _Outcome(Struct, frozen=True):
-    """What came of one chain: what it hit, else every attempt that missed, or what the person decided meanwhile."""
+    """The result of one chain: the hit, the missed attempts, or the user's decision."""
 
     missed: tuple[Attempt, ...] = ()
     hit: Attempt | None = None
@@ -97,7 +97,8 @@ class _Outcome(Struct, frozen=True):
 
 
 class _Search:
-    """Searches for the files of some actions; `loaded` is what it has found so far, beside what is `held`."""
+    """Searches for the files of some actions. `loaded` are the files found so far, `held` the files already
+    present."""
 
     def __init__(self, context: ToolContext, held: Sequence[LoadedFile], emit: Emit) -> None:
         self._context = context
@@ -107,7 +108,7 @@ class _Search:
         self.loaded = LoadedFiles()
 
     async def find(self, action: FileAction, loaded_by: LoadedBy) -> None:
-        """A hit that cannot be read passes on to the next pattern."""
+        """Runs an action's chain; after an unreadable hit it continues with the next pattern."""
         if action.batch:
             return await self._carry_on(action, loaded_by)
         missed: list[Attempt] = []
@@ -128,7 +129,7 @@ class _Search:
             await self._emit(e.AttemptEnded(missed[-1]))
 
     async def _carry_on(self, action: FileAction, loaded_by: LoadedBy) -> None:
-        """Load the next files of a batch; those that went meanwhile are left out of it."""
+        """Loads the next files of a batch; deleted files leave the batch."""
         state, root = self._context.state(), self._context.workspace.root
         batch = next((one for one in state.batches if one.id == action.batch), None)
         if batch is None:
@@ -159,14 +160,14 @@ class _Search:
             )
 
     async def follow_all(self) -> None:
-        """Everything that the person has decided and nobody has done yet."""
+        """Executes the user's pending decisions."""
         pending = self._context.progress.pending
         pending += self._context.decided()
         while pending:
             await self._follow(pending.pop(0))
 
     async def _try(self, action: FileAction, after: Attempt | None) -> _Outcome:
-        """Try the patterns behind the attempt `after`. A hit is not told yet: it may not be readable."""
+        """Tries the patterns after `after`. The caller reports a hit once it is readable."""
         missed: list[Attempt] = []
         async for attempt in try_patterns(action, self._context.workspace.index, self._limits(), after):
             progress = self._context.progress
@@ -194,7 +195,7 @@ class _Search:
         return replace(limits, plan_left=limits.plan_left - self._seconds)
 
     async def _follow(self, decision: Decision) -> None:
-        """Do what the person decided about an action of this turn; what it had loaded does not go out."""
+        """Executes the user's decision about an action of this turn and withdraws its loaded files."""
         plan = self._context.state().plan
         slot = next((slot for slot in plan.actions if slot.action.name == decision.action), None)
         if slot is None:
@@ -223,7 +224,7 @@ class _Search:
         self.loaded = self.loaded.plus(LoadedFiles(facts=(fact,)))
 
     async def _load(self, action: FileAction, hit: Attempt, loaded_by: LoadedBy) -> str:
-        """Load what a pattern hit. Where none of it can be read, nothing is told, and the reason is returned."""
+        """Loads the files of a hit. If none is readable, returns the reason and emits nothing."""
         chosen: Sequence[str] = hit.paths
         if action.all:
             chosen = await asyncio.to_thread(_by_size, self._context.workspace.root, hit.paths)
@@ -246,7 +247,7 @@ class _Search:
         fitting, rest = await that_fit(self._context, held, read.files, smallest_first=action.all)
         if not action.all:
             fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit)
-        elif action.batch and not fitting:  # else it would never be done
+        elif action.batch and not fitting:  # Otherwise the batch would never end.
             fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit, most=1)
         lines = sum(file.lines for file in fitting)
         await self._emit(e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:PATHS_KEPT])))
@@ -265,9 +266,9 @@ class _Search:
         return ""
 
     async def _choose(self, action: FileAction, hit: Attempt) -> Sequence[str]:
-        """Several files have the name: the nearest, else the person is asked, else all of them.
+        """Resolves a name shared by several files: the nearest, the user's choice, or all of them.
 
-        None where the person lets the file go.
+        None if the user skips the file.
         """
         ask = self._context.ask
         best = nearest(action, hit.paths)
@@ -283,7 +284,7 @@ class _Search:
             if ask is None:
                 await self._tell_match(action, hit, "all are loaded")
             return hit.paths
-        await self._emit(e.AttemptStarted(hit))  # it ends when the person has chosen
+        await self._emit(e.AttemptStarted(hit))  # Ends with the user's choice.
         answer = await self._ask(action, best, several=True)
         if answer.everything or answer.path in hit.paths:
             chosen = hit.paths if answer.everything else (answer.path,)
@@ -299,7 +300,7 @@ class _Search:
         )
 
     async def _ask(self, action: FileAction, offered: Sequence[str], *, several: bool = False) -> Decision:
-        """The person's word on an action. What is decided about others meanwhile is done meanwhile."""
+        """Waits for the user's decision about an action; executes decisions about other actions meanwhile."""
         assert self._context.ask is not None
         while True:
             async with self._context.asking:
@@ -338,7 +339,7 @@ class _Search:
 
 
 def _as_patterns(context: ToolContext, decision: Decision) -> Decision:
-    """A typed path that is not a file is looked for like a name."""
+    """Treats a typed path that is not a file as a name to search for."""
     path = decision.path.removeprefix("./").strip()
     if not path or context.workspace.index.contains(path) or (context.workspace.root / path).is_file():
         return replace(decision, path=path)
@@ -347,19 +348,19 @@ def _as_patterns(context: ToolContext, decision: Decision) -> Decision:
 
 
 def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
-    """The smallest first, by their size on disk: more of those fit."""
+    """Sorted by size on disk, smallest first, so that more files fit."""
 
     def size(path: str) -> int:
         try:
             return (root / path).lstat().st_size
         except OSError:
-            return 0  # what is gone says so when it is read
+            return 0  # Reported when it is read.
 
     return [path for _, path in sorted((size(path), path) for path in paths)]
 
 
 def _in_words(action: FileAction, missed: Sequence[Attempt]) -> str:
-    """Why no file was loaded, for the person and the model. A pattern that is too broad did find files."""
+    """The reason no file was loaded, for the user and the model."""
     reasons = [f"{attempt.pattern}: {attempt.why}" for attempt in missed if attempt.outcome != "miss"]
     tried = f"(tried {', '.join(attempt.pattern for attempt in missed)})"
     if not reasons:

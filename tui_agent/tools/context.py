@@ -1,4 +1,4 @@
-"""What a tool works with: the state, the workspace, the model, and whoever can be asked."""
+"""The dependencies of a tool: state, workspace, model and user."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ from tui_agent.store.event import Event
 from tui_agent.store.state import Decision, State
 from tui_agent.workspace.workspace import Workspace
 
-#: Tells an event; when it returns, the event is in the state, and on disk where it lasts.
+#: Emits an event; returns after it is applied and, if lasting, on disk.
 Emit = Callable[[Event], Awaitable[None]]
-#: Asks the person which file an action means: (action's name, what is offered) → a decision, maybe on another one.
+#: Asks which file an action means: (action name, offered paths) -> a decision, possibly about another action.
 Ask = Callable[[str, Sequence[str]], Awaitable[Decision]]
 
 
 @dataclass
 class Progress:
-    """What has happened in a turn that its later steps go by."""
+    """Progress of a turn, used by its later steps."""
 
-    #: What the person has decided about actions of the plan and nobody has followed yet.
+    #: The user's decisions that are not yet executed.
     pending: list[Decision] = field(default_factory=list)
-    #: Names of actions that the person has decided about.
+    #: Names of actions decided by the user.
     settled: set[str] = field(default_factory=set)
-    #: Names of actions that are being looked for.
+    #: Names of actions in progress.
     names: set[str] = field(default_factory=set)
-    #: How many sub-tasks were taken, and how many folders listed.
+    #: Numbers of accepted sub-tasks and of listed folders.
     sub_tasks: int = 0
     listed: int = 0
-    #: The lines that searches have found, by path.
+    #: Line numbers of search hits, by path.
     hits: dict[str, list[int]] = field(default_factory=dict)
-    #: Paths about which the person has decided while the model was asked again for their changes, and how often it
-    #: was asked, by path.
+    #: Paths resolved by the user during a repeated request, and the number of repeated requests by path.
     settled_paths: frozenset[str] = frozenset()
     asked: Mapping[str, int] = field(default_factory=dict)
 
@@ -49,8 +48,11 @@ def _none(path: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
-    """The collaborators of a tool. `ask` is None where nobody can be asked (headless); `decided` hands out, once,
-    what the person has decided unasked; `look` finds out what became of the known files."""
+    """The collaborators of a tool.
+
+    `ask` is None in headless mode; `decided` returns the user's new unprompted decisions, once; `look`
+    updates the known files.
+    """
 
     state: Callable[[], State]
     settings: Settings
@@ -60,30 +62,29 @@ class ToolContext:
     ask: Ask | None = None
     decided: Callable[[], Sequence[Decision]] = tuple
     look: Callable[[], Awaitable[None]] | None = None
-    #: The hand-over of a sub-task; empty for a session that a person talks to.
+    #: The hand-over of a sub-task; "" for a user's session.
     part: str = ""
-    #: Where approvals for good are kept; None where there are none.
+    #: Folder of permanent approvals; None if there are none.
     approvals: Path | None = None
-    #: Held while a question is open: calls that run at once ask one after the other.
+    #: Serialises questions of concurrent calls.
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    #: Why a file that was found may not be read; "" for those that may.
+    #: The reason a found file may not be read, or "".
     refusal: Callable[[str], str] = _none
-    #: Runs a command in a trial view: for at most so many seconds, or in the background. Raises a `TuiAgentError` where
-    #: there is none.
+    #: Runs a command in a trial view, for at most the given seconds or in the background. Raises a
+    #: `TuiAgentError` without a view.
     run_command: Callable[[str, float, bool], Awaitable[CommandResult]] | None = None
-    #: What commands run in here, and in words what that does not promise.
+    #: The isolation of commands, and its limits as a sentence.
     isolation: Callable[[], Awaitable[tuple[Isolated, str]]] | None = None
     progress: Progress = field(default_factory=Progress)
-    #: The values that no model is sent.
+    #: Values that are never sent to a model.
     secrets: KnownSecrets = field(default_factory=KnownSecrets)
-    #: What files cost in the request, in tokens, by path and hash.
+    #: Tokens of a file in a request, by path and hash.
     costs: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def turn(self) -> int:
-        """The number of the turn that runs."""
         return self.state().turn.number
 
 
 async def unheard(event: Event) -> None:
-    """Tells nobody: for a step of which only the result is wanted."""
+    """Discards the event, for steps run only for their result."""

@@ -1,6 +1,6 @@
-"""Files for the model: the newest version, through the gate, kept under its hash, as many as there is room for.
+"""Loads files for the model: the newest permitted version, stored by hash, within the available room.
 
-A secret in one is sent, masked or left out as the person says, for exactly those bytes.
+The user decides for a file's exact bytes whether secrets in it are sent, masked or withheld.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from tui_agent.store.turn_events import OutReason
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.workspace.languages import language
 
-#: The share of the window that one turn's files may fill.
+#: Maximum share of the window for one turn's files.
 FILES_SHARE = 0.5
-#: A text of more bytes a token than this does not occur; what is read to be counted is bounded by it.
+#: Upper bound of bytes per token; limits the amount of text read for counting.
 MOST_BYTES_A_TOKEN = 16
-#: Where nobody knows the model's window, in tokens.
+#: Assumed size of an unknown window, in tokens.
 DEFAULT_WINDOW = 32_000
 NO_ROOM = "no room in the model's window"
-#: A part of fewer tokens is of no use.
+#: Minimum tokens of a useful excerpt.
 LEAST_PART = 200
-#: What a token takes at the least where a part is measured first, and how often it is measured.
+#: Initial estimate of bytes per token, and the number of measurements, when an excerpt is cut.
 _BYTES_FIRST, _MEASURED = 3.0, 4
-#: A part comes with an outline of so many lines at most, of a text of so many bytes at most.
+#: Maximum lines of an excerpt's outline, and maximum bytes of an outlined text.
 _MOST_OUTLINE, _MOST_OUTLINED = 150, 400_000
-#: How many of the files that were left out are named in a sentence.
+#: Maximum number of omitted files listed in a sentence.
 NAMED = 20
-#: What the person can choose for a file with a secret, beside leaving it out.
+#: Choices for a file with a secret, besides withholding it.
 OFFERED = ("mask", "send")
-#: How often a file that changes while the person is asked about it is asked about again.
+#: Maximum number of questions about a file that changes while the user is asked.
 MOST_QUESTIONS = 3
 
 
 class LoadedFiles(Struct, frozen=True):
-    """Files that go with the next request, and sentences about those that do not.
+    """Files for the next request, and sentences about omitted files.
 
-    `before` is how the registry had each of them until then, `again` the same of those that had moved since.
+    `before` are their previous registry entries, `again` those of outdated files that were reloaded.
     """
 
     files: tuple[LoadedFile, ...] = ()
@@ -79,7 +79,7 @@ class LoadedFiles(Struct, frozen=True):
         return tuple(file for file in self.files if file.loaded_by == "bundle")
 
     def with_part(self, part: LoadedFile) -> LoadedFiles:
-        """With a part of a file in place of all of it."""
+        """Replaces a whole file with an excerpt."""
         return replace(self, files=tuple(part if file.path == part.path else file for file in self.files))
 
     def without(self, paths: Iterable[str]) -> LoadedFiles:
@@ -88,10 +88,9 @@ class LoadedFiles(Struct, frozen=True):
 
 
 async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
-    """The newest text of a file: unsaved edits of an open buffer, else the disk.
+    """The newest text of a file: the unsaved buffer, or the disk.
 
-    Raises `PathRefused` for what may not be read (`Undecided` where the person may allow it), `FileError` for what
-    cannot be.
+    Raises `PathRefused` (`Undecided` if the user may allow it) and `FileError`.
     """
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
@@ -100,7 +99,7 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
     text, hidden = judged.shown(decisions)
 
     def without_values() -> str:
-        """Values of other files may be in it too."""
+        """Masks values of other files as well."""
         context.secrets.begin(decisions)
         return context.secrets.masked(text)
 
@@ -124,7 +123,7 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
 
 
 def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFile:
-    """The registry's entry for a file that the model is about to see."""
+    """The registry entry for a file the model is about to see."""
     same = before is not None and before.freshness == "fresh" and before.md5 == file.md5
     seen_whole = before is not None and same and before.whole
     shown = (*before.shown, *file.ranges) if before is not None and same else file.ranges
@@ -149,9 +148,9 @@ def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFi
 async def with_decision(
     context: ToolContext, attempt: Callable[[], Awaitable[LoadedFile]], emit: Emit
 ) -> LoadedFile:
-    """The file that `attempt` loads; where it meets a secret the person is asked, and it is tried again.
+    """Calls `attempt` and retries after the user's decision about a secret.
 
-    Raises what `attempt` does: `LooksSecret` for a file that is left out, by the person or because nobody can be asked.
+    Raises the errors of `attempt`; `LooksSecret` for a file withheld by the user or in headless mode.
     """
     for _ in range(MOST_QUESTIONS):
         try:
@@ -165,7 +164,7 @@ async def with_decision(
 
 
 async def ask_about_secret(context: ToolContext, found: Undecided, emit: Emit) -> None:
-    """Put the question into the plan and wait for the answer, which covers exactly those bytes."""
+    """Asks the user about a secret; the answer applies to the exact bytes."""
     assert context.ask is not None
     name = _question_name(context, found.path)
     await emit(e.ActionsAdded((FileAction(name, (found.path,), "is not sent without asking"),)))
@@ -178,7 +177,7 @@ async def ask_about_secret(context: ToolContext, found: Undecided, emit: Emit) -
 
 
 def _question_name(context: ToolContext, path: str) -> str:
-    """A name for the question that no action of the plan has."""
+    """A question name not used by any action."""
     taken = {slot.action.name for slot in context.state().plan.actions}
     name, number = f"Secret in {path}", 1
     while name in taken:
@@ -188,12 +187,12 @@ def _question_name(context: ToolContext, path: str) -> str:
 
 
 class FilesRead(Struct, frozen=True):
-    """Files that were read, and what became of the others: events and sentences that are yet to be told."""
+    """Files that were read, with pending events and sentences about the others."""
 
     files: tuple[LoadedFile, ...] = ()
     facts: tuple[str, ...] = ()
     events: tuple[e.Event, ...] = ()
-    #: Paths that were not read, since more than there is room for were read already.
+    #: Paths skipped because the files read before them fill the room.
     out: tuple[str, ...] = ()
     asked_for: int = 0
 
@@ -208,9 +207,9 @@ async def read_files(
     action: str = "",
     asking: bool = True,
 ) -> FilesRead:
-    """Read files that are not `held` already; what cannot be read is named.
+    """Reads files that are not in `held`; reports unreadable files.
 
-    Without `asking` those that hold secrets are left out at once.
+    Without `asking`, files with undecided secrets are omitted.
     """
     files: list[LoadedFile] = []
     facts: list[str] = []
@@ -258,7 +257,7 @@ async def take(
     emit: Emit,
     action: str = "",
 ) -> LoadedFiles:
-    """Of what was read, the files that fit go with the next request; the `rest`, which do not, are named."""
+    """Adds the `fitting` files to the next request and reports the `rest`."""
     for event in read.events:
         await emit(event)
     loaded = LoadedFiles(facts=read.facts)
@@ -270,7 +269,6 @@ async def take(
 
 
 def batches_of(state: State) -> frozenset[str]:
-    """The names of the plan's actions that are batches."""
     return frozenset(slot.action.name for slot in state.plan.actions if slot.action.all)
 
 
@@ -283,8 +281,8 @@ async def load_files(
     action: str = "",
     ranges: Sequence[line_ranges.Range] = (),
 ) -> LoadedFiles:
-    """Read files for the next request while they fit beside those that it holds, or these lines of them; what does not
-    fit whole is shown in part, and else named."""
+    """Reads files, or some of their lines, for the next request. Files that do not fit are shown in part, or
+    reported."""
     read = in_part(await read_files(context, paths, loaded_by, held, emit, action=action), ranges)
     fitting, rest = await that_fit(context, held, read.files)
     fitting, rest = await named_fit(context, held, fitting, rest, emit)
@@ -298,9 +296,9 @@ async def that_fit(
     *,
     smallest_first: bool = False,
 ) -> tuple[list[LoadedFile], list[LoadedFile]]:
-    """Those that fit into what one request may take of files, in order, and those that do not.
+    """Splits `files` into those that fit into one request's share for files, in order, and the rest.
 
-    Nothing is counted where all of them fit even at one token a byte.
+    Skips the token count if all files fit even at one token per byte.
     """
     room = files_room(context)
     if sum(map(least_bytes, (*held, *files))) <= room:
@@ -321,7 +319,7 @@ async def that_fit(
 
 
 def in_part(read: FilesRead, ranges: Sequence[line_ranges.Range]) -> FilesRead:
-    """The files with only these lines of each, where there are such; all of it where there are none."""
+    """Restricts each file to existing lines of `ranges`; the whole file if there are none."""
     if not ranges:
         return read
     return replace(
@@ -337,9 +335,9 @@ async def named_fit(
     emit: Emit,
     most: int = 1_000,
 ) -> tuple[list[LoadedFile], list[LoadedFile]]:
-    """Files that are wanted by name may have all the room that is free; of one that is larger a part is shown.
+    """Gives files requested by name all free room and cuts a larger file to an excerpt.
 
-    At most so many are looked at, the others stay out.
+    Considers at most `most` files.
     """
     fitting, out, rest = list(fitting), list(rest[most:]), rest[:most]
     if not rest:
@@ -366,7 +364,7 @@ def part_notice(part: LoadedFile) -> e.NoticeGiven:
 
 
 def free_room(context: ToolContext) -> int:
-    """How many tokens of the window are left for files: older contents can give way, what was said stays."""
+    """Tokens of the window available for files. Older contents are removable, conversation text is not."""
     state = context.state()
     taken = state.conversation.head_tokens
     taken += sum(message.tokens - message.files for message in state.conversation.messages)
@@ -374,8 +372,8 @@ def free_room(context: ToolContext) -> int:
 
 
 async def shortened(context: ToolContext, file: LoadedFile, room: int) -> LoadedFile | None:
-    """The file with as many lines as have room, in tokens, those that are wanted before others; None where that is too
-    few to be of use."""
+    """An excerpt of at most `room` tokens, with preferred lines first; None if it would be too short to be
+    useful."""
     if room < LEAST_PART:
         return None
     wanted = wanted_of(context, file)
@@ -403,7 +401,7 @@ async def shortened(context: ToolContext, file: LoadedFile, room: int) -> Loaded
 
 
 def wanted_of(context: ToolContext, file: LoadedFile) -> portions.Wanted:
-    """What this turn wants of a file: lines by number, places that a search found, and what its words name."""
+    """The preferred lines of a file: requested ranges, search hits, and names mentioned in the turn."""
     state = context.state()
     request = state.turn.request
     slot = next((one for one in state.plan.actions if one.action.name == file.action), None)
@@ -416,7 +414,7 @@ def wanted_of(context: ToolContext, file: LoadedFile) -> portions.Wanted:
 
 
 def _outline(file: LoadedFile) -> tuple[str, ...]:
-    """What the file defines, by line, where its language is known."""
+    """The file's definitions by line, if its language is supported."""
     from tui_agent.workspace.symbols import has_symbols, symbols
 
     if file.masked or len(file.text) > _MOST_OUTLINED or not has_symbols(file.path):
@@ -426,8 +424,8 @@ def _outline(file: LoadedFile) -> tuple[str, ...]:
 
 
 async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[int]:
-    """What each file adds to a request, in tokens: its text, path and hash, and its row in the table. That of a text
-    which no window like the model's could hold is estimated."""
+    """Tokens each file adds to a request, with path, hash and table row. Texts far larger than the window are
+    estimated."""
     most = window_of(context.state()) * MOST_BYTES_A_TOKEN
     for file in files:
         if least_bytes(file) > most:
@@ -443,18 +441,18 @@ async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[in
 
 
 def least_bytes(file: LoadedFile) -> int:
-    """As many bytes as its text takes in a request at the least; 0 where that is only a part."""
+    """Minimum bytes of its text in a request; 0 for an excerpt."""
     return 0 if file.ranges or file.file_id else len(file.text)
 
 
 def files_room(context: ToolContext) -> int:
-    """How many tokens of files one request may hold, by our own count."""
+    """Maximum tokens of files in one request, by estimate."""
     return int(window_of(context.state()) * FILES_SHARE)
 
 
 def window_of(state: State) -> int:
-    """The room for a request in tokens by our own count: a provider may count more than we do, and with a local server
-    the reply has to fit into the same window."""
+    """Room for a request in estimated tokens, corrected by the provider's scale and, for a local server, by
+    the reply's share."""
     window = state.model.window or DEFAULT_WINDOW
     if state.model.server:
         window -= reply_room(window)
@@ -462,7 +460,7 @@ def window_of(state: State) -> int:
 
 
 async def _in_requests(context: ToolContext, files: Sequence[LoadedFile]) -> list[str]:
-    """Each file as a request carries it, with its row in the table; in a thread, since files may be long."""
+    """Files as formatted in a request, with table rows. In a thread, because files may be long."""
     view = InView(context.state().conversation.files)
 
     def in_request(file: LoadedFile) -> str:
@@ -480,11 +478,10 @@ async def leave_out(
     made_room: LoadedFiles | None = None,
     waits: bool = False,
 ) -> tuple[str, ...]:
-    """Name files that do not go with the request for want of room: on the screen, in JSON, and to the model, whose
-    sentence is returned.
+    """Reports files omitted for lack of room to the user and in JSON. Returns the sentences for the model.
 
-    There were so many `of` them. `waits` says that they are of a batch, which is carried on. `made_room` are those that
-    were to go and have to make room: the registry then has what it had before.
+    `of` is the total number of files. `waits`: they belong to a batch that continues later. `made_room`
+    are loaded files that are withdrawn; their previous registry entries are restored.
     """
     if not paths:
         return ()
@@ -504,7 +501,7 @@ async def leave_out(
 
 
 async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> LoadedFiles:
-    """The file goes with the next request; where the registry had an older version, that it had is remembered."""
+    """Records the file as known and returns it for the next request, with an outdated previous entry."""
     first = before = context.state().known.files.get(file.path)
     now = time.time()
     unmoved = before is not None and before.freshness in ("fresh", "edited", "undone")

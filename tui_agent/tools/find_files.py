@@ -1,4 +1,4 @@
-"""Paths that fit a glob, the newest first, without their contents."""
+"""The tool that finds paths by glob, newest first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
 
-#: So many paths are listed unless the call says fewer, and so many are looked at to find the newest.
+#: Default number of listed paths, and maximum number of examined paths.
 LIMIT, MOST_LOOKED_AT = 100, 10_000
 
 
@@ -29,7 +29,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 
 async def _find(entry: dict[str, Any], context: ToolContext) -> tuple[str, int]:
-    """The section about one glob, and how many files fit it."""
+    """The section about one glob, and the number of matches."""
     glob = str(entry["glob"])
     title = f"## SEARCH RESULTS\nFiles that fit {name(glob)}"
     index = context.workspace.index
@@ -46,7 +46,7 @@ async def _find(entry: dict[str, Any], context: ToolContext) -> tuple[str, int]:
 
 
 def _newest(root: Path, paths: Sequence[str]) -> list[str]:
-    """By modification time, the newest first; links are not followed, and what has gone comes last."""
+    """Sorted by modification time, newest first; missing files last. Links are not followed."""
 
     def changed(path: str) -> float:
         try:

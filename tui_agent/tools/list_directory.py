@@ -1,4 +1,4 @@
-"""Folders listed for the model, inside the workspace only."""
+"""The tool that lists workspace folders."""
 
 from __future__ import annotations
 
@@ -40,9 +40,10 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 async def list_directories(
     context: ToolContext, requests: Sequence[DirectoryAction], emit: Emit
 ) -> tuple[tuple[DirectoryListing, ...], str]:
-    """List each folder once, at most `MAX_REQUESTS` a turn; what is refused is a listing with an error.
+    """Lists each folder once, at most `MAX_REQUESTS` per turn; a refused folder yields a listing with an
+    error.
 
-    A sentence says what is over the limit: the model would else ask for it again and again.
+    Returns a sentence about folders over the limit, because the model would otherwise repeat the request.
     """
     requests = list(dict.fromkeys(requests))
     room = max(0, MAX_REQUESTS - context.progress.listed)
@@ -65,7 +66,7 @@ async def list_directories(
 
 
 async def _listing(context: ToolContext, request: DirectoryAction) -> DirectoryListing:
-    """The listing; of a folder that the index leaves out it says so, and names in it that only links have."""
+    """A folder's listing, including linked folders; marks folders excluded from the index."""
     gate, index = context.workspace.gate, context.workspace.index
     found = await asyncio.to_thread(_list, gate, index, request)
     if found.error:
@@ -83,7 +84,7 @@ async def _listing(context: ToolContext, request: DirectoryAction) -> DirectoryL
 
 
 def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[str] = ()) -> DirectoryListing:
-    """What the index has in a folder, and these `links` to folders, which it does not have."""
+    """A folder's entries in the index plus `links`, which the index lacks."""
     folder = request.path.strip().removeprefix("./").strip("/")
     about = DirectoryListing(request.path, filter=request.filter, recursive=request.recursive)
     if folder in ("", "."):
@@ -106,7 +107,7 @@ def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[st
 
 
 def _folder_links(gate: Gate, index: Index, found: DirectoryListing) -> list[str]:
-    """Links to folders in a folder that is listed and, where it is recursive, in those below; at most so many."""
+    """Links to folders inside the listed folders, limited in number."""
     top = gate.root if found.path == "." else gate.root / found.path
     inner = [name for name, kind, _ in found.entries if kind == "folder" and name.count("/") < MAX_DEPTH]
     links: list[str] = []
@@ -115,12 +116,12 @@ def _folder_links(gate: Gate, index: Index, found: DirectoryListing) -> list[str
             with os.scandir(top / folder) as entries:
                 links += [folder + entry.name for entry in entries if entry.is_symlink() and entry.is_dir()]
         except OSError:
-            continue  # it went just now
+            continue  # Deleted concurrently.
     return [link for link in sorted(links) if is_text(link)][:MAX_ENTRIES]
 
 
 def _below(paths: Sequence[str], folder: str, depth: int) -> Iterator[str]:
-    """Names below a folder that the index knows, folders with a slash, at most `depth` levels down."""
+    """Indexed names below a folder, at most `depth` levels down; folders end with a slash."""
     start = f"{folder}/" if folder else ""
     for path in paths:
         parts = path[len(start) :].split("/")

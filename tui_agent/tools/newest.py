@@ -1,4 +1,4 @@
-"""The newest version of a file, on disk or unsaved in the editor, and a change on top of it."""
+"""The newest version of a file, on disk or unsaved, and changes rebased onto it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_agent.tools.context import ToolContext
 
 
 def judge_now(context: ToolContext, path: str) -> Judged | None:
-    """What is secret in the newest text of a file; None where there is no text to look at. Blocking."""
+    """Secrets in the newest text of a file; None without text. Blocking."""
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     try:
@@ -25,7 +25,7 @@ def judge_now(context: ToolContext, path: str) -> Judged | None:
 
 
 async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
-    """The text and hash of a file as it is now on disk or, unsaved, in the editor; None where there is none."""
+    """The newest text of a file, on disk or unsaved, and its hash; None if it does not exist."""
     buffer = context.state().buffers.get(path)
     try:
         data = await asyncio.to_thread(read_for_person, context.workspace.gate, path, MAX_BYTES)
@@ -34,13 +34,13 @@ async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | Non
     except FileError:
         if context.workspace.gate.place(path, "read").exists:
             raise
-        return None  # the disk says so; the index hears of it a moment later
+        return None  # The index is updated later.
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     return await asyncio.to_thread(_held, context, data, newer)
 
 
 def _held(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, str]:
-    """The text and its hash, kept. Blocking."""
+    """Stores the text and returns it with its hash. Blocking."""
     text = decode(data)
     if newer is None:
         return text.text, context.blobs.hold(data)
@@ -48,7 +48,7 @@ def _held(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, st
 
 
 async def on_newest(context: ToolContext, change: Change) -> Change:
-    """The change as it is where the file, or the text of its unsaved buffer, has moved on since it was seen."""
+    """Rebases the change onto the newest version of its file."""
     if not change.is_open:
         return change
     now = await text_on_disk(context, change.path)
@@ -58,7 +58,7 @@ async def on_newest(context: ToolContext, change: Change) -> Change:
     try:
         return await asyncio.to_thread(_rebased, context, change, text, md5)
     except EditFailed:
-        return change  # what cannot be merged now is looked at again when it is applied
+        return change  # Merged again when applied.
 
 
 def _rebased(context: ToolContext, change: Change, now: str | None, md5: str) -> Change:

@@ -1,7 +1,7 @@
-"""Permission: whether a call is done, by the person's rules, by what was approved before, or by asking.
+"""Permission of calls: by the user's rules, by earlier approvals, or by asking.
 
-Rules are a tool, or `tool(pattern)` for the paths, patterns or commands that it is about: `deny` first, then `ask`,
-then `allow`, then what the tool itself says. An approval covers exactly what was shown, in this workspace.
+A rule is a tool, or `tool(pattern)` for its paths, patterns or commands. Precedence: `deny`, `ask`,
+`allow`, the tool's default. An approval covers exactly the displayed call in this workspace.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.tool import Circumstances, Invocation, Tool, ToolResult, Verdict
 
 OFFERED: tuple[PermissionAnswer, ...] = ("once", "session", "always", "no")
-#: Where approvals for good are kept, in the folder of the person's settings.
+#: File of permanent approvals in the user's settings folder.
 STORE = "permissions.json"
-#: So much of what would happen is kept with a decision, in characters.
+#: Maximum characters of a preview stored with a decision.
 MOST_KEPT = 2_000
 _ANYWHERE = Circumstances()
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -34,7 +34,7 @@ _RULE = re.compile(r"(?P<tool>[\w-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
 
 async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult | None:
-    """None where the call may be done; else its result, which says why not."""
+    """None if the call is permitted; otherwise its result with the reason."""
     found = await tool.circumstances(context) if tool.circumstances is not None else Circumstances()
     verdict, rule = judged(context, tool, call, found)
     if verdict == "allow":
@@ -83,7 +83,7 @@ def _refusal(why: str) -> ToolResult:
 def judged(
     context: ToolContext, tool: Tool, call: Invocation, found: Circumstances = _ANYWHERE
 ) -> tuple[Verdict, str]:
-    """What the rules say of a call, and the rule that says it; "" where it is the tool's own default."""
+    """The verdict, and the rule that decided it; "" for the tool's default."""
     rules, targets = context.settings.permissions, tool.targets(call)
     for verdict, written in (("deny", rules.deny), ("ask", rules.ask)):
         for rule in written:
@@ -96,9 +96,9 @@ def judged(
 
 
 def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
-    """Why a file that a tool has found is not for it; "" where no rule says so.
+    """The reason a rule excludes a found file, or "".
 
-    A rule that asks is about calls that name the file; one that only finds it is not worth a question for each.
+    `ask` rules apply only to calls that name the file; asking for every search hit would be excessive.
     """
     for verdict, written in (("denies", rules.deny), ("asks about", rules.ask)):
         for rule in written:
@@ -109,8 +109,8 @@ def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
 
 
 def _as_words(commands: tuple[str, ...]) -> tuple[str, ...]:
-    """Each command as it is, and each of the simple commands in it as plain words: without quotes, the variables set
-    for it, extra spaces and the path of its program. A shell has more ways to write a command than a pattern sees."""
+    """Each command as written, and each simple command in it without quotes, variable assignments, extra
+    spaces and program path, because shell syntax can hide a command from a pattern."""
     found = list(commands)
     for command in commands:
         found.append(command.strip())
@@ -124,7 +124,7 @@ def _as_words(commands: tuple[str, ...]) -> tuple[str, ...]:
                     words = []
                 elif words or not _ASSIGNMENT.match(word):
                     words.append(word)
-        except ValueError:  # a quote that is open: no shell runs it, and what is before it is looked at
+        except ValueError:  # An unclosed quote: invalid in a shell; the preceding words are checked.
             found += _forms(words)
     return tuple(found)
 
@@ -136,7 +136,8 @@ def _forms(words: list[str]) -> list[str]:
 def _fits(
     rule: str, tool: str, targets: tuple[str, ...], *, every: bool = False, exact: bool = False
 ) -> bool:
-    """Whether a rule is about a call: its pattern fits, or `exact`ly is, one of the targets, or `every` one."""
+    """Whether a rule matches a call: its pattern matches, or with `exact` equals, one target, or with `every`
+    all of them."""
     match = _RULE.match(rule)
     if match is None or match["tool"] != tool:
         return False
@@ -150,14 +151,14 @@ def _fits(
 
 
 def digest_of(context: ToolContext, tool: Tool, call: Invocation, found: Circumstances = _ANYWHERE) -> str:
-    """What an approval is for: this workspace, this tool, and exactly what it would do and in what, by its SHA-256."""
+    """SHA-256 of an approval: workspace, tool, exact effect and circumstances."""
     what = "" if found.remembered == "session" else tool.preview(call)
     exactly = "\0".join([str(context.workspace.root), tool.name, what, *filter(None, [found.covers])])
     return hashlib.sha256(exactly.encode(errors="surrogatepass")).hexdigest()
 
 
 def approved(context: ToolContext, found: Circumstances = _ANYWHERE) -> set[str]:
-    """The digests of what needs no question any more: approved for this session, or for good."""
+    """Digests approved for this session or permanently."""
     if found.remembered == "never":
         return set()
     enough = ("once", "session", "always") if found.remembered == "session" else ("session", "always")
@@ -166,7 +167,7 @@ def approved(context: ToolContext, found: Circumstances = _ANYWHERE) -> set[str]
 
 
 def kept_approvals(folder: Path) -> set[str]:
-    """What was approved for good; nothing where that cannot be read."""
+    """Digests approved permanently; empty if unreadable."""
     try:
         return set(msgspec.json.decode((folder / STORE).read_bytes(), type=list[str]))
     except (OSError, msgspec.DecodeError):
@@ -174,12 +175,12 @@ def kept_approvals(folder: Path) -> set[str]:
 
 
 def keep_approval(folder: Path, digest: str) -> None:
-    """Raises OSError."""
+    """Raises `OSError`."""
     _keep(folder, {*kept_approvals(folder), digest})
 
 
 def forget_approval(folder: Path, digest: str) -> None:
-    """Raises OSError."""
+    """Raises `OSError`."""
     kept = kept_approvals(folder)
     if digest in kept:
         _keep(folder, kept - {digest})

@@ -1,4 +1,4 @@
-"""Changes that a reply proposes, each on the newest version of its file, for the person to decide about."""
+"""Proposes the changes of a reply, each on the newest version of its file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    """Propose every change of a call, a fault hiding no other."""
+    """Proposes every change of a call; a fault does not affect the other changes."""
     turn, todos = context.turn, context.state().todos
     first = changes_of(context) + 1
     spelled: dict[str, str] = {}
@@ -65,9 +65,9 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 
 def _result(call: Invocation, proposed: Sequence[Change], resend: Sequence[Change]) -> ToolResult:
-    """Which changes could be placed, for the model; how many, for the person.
+    """The placed changes for the model, and their number for the user.
 
-    Why others could not is told as news where there is no call to answer.
+    Without a call to answer, failures are queued as news for the model.
     """
     placed = [change for change in proposed if change.is_open and change.state != "conflict"]
     others = [change for change in proposed if change not in placed]
@@ -83,20 +83,19 @@ def _result(call: Invocation, proposed: Sequence[Change], resend: Sequence[Chang
 
 
 async def _tell_both(sentence: str, emit: Emit) -> None:
-    """Tell the person and the model."""
     await emit(e.NoticeGiven("info", sentence))
     await emit(e.ModelOwesNews(f"{sentence}."))
 
 
 def changes_of(context: ToolContext) -> int:
-    """How many changes the turn has proposed so far; the next one's id is the turn and the number after that."""
+    """Number of changes proposed in this turn, used in the next change's id."""
     return sum(change.turn == context.turn for change in context.state().review.changes)
 
 
 def _refused(context: ToolContext, turn: int, number: int, refusal: Refusal) -> tuple[Change, bool]:
-    """A change that could not be read, and whether asking the model again could help: not where no change may be.
+    """A failed change for an unreadable one, and whether the model should be asked again.
 
-    Nor where it names no file: it may be only an example that the answer shows.
+    Not if changes are disabled, or if it names no file and may be an example.
     """
     why, may_come_back = refusal.why, bool(refusal.path)
     try:
@@ -109,7 +108,7 @@ def _refused(context: ToolContext, turn: int, number: int, refusal: Refusal) -> 
 
 
 async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
-    """The change with what sub-tasks have proposed for the same file, which does not give way to it."""
+    """Merges the change with sub-task proposals for the same file."""
     open_changes = context.state().review.open
     beside = next((other for other in open_changes if other.tasks and other.path == change.path), None)
     if beside is None or not change.is_open:
@@ -122,8 +121,8 @@ async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
 async def _change(
     context: ToolContext, turn: int, number: int, request: ChangeRequest, todo: str, spelled: dict[str, str]
 ) -> tuple[Change, bool]:
-    """The change on the newest version of its file, and whether asking the model again could help it."""
-    request = request.with_texts(restored)  # without the marks that kept text from closing its block
+    """The change on the newest version of its file, and whether the model should be asked again."""
+    request = request.with_texts(restored)  # Remove escapes that kept text from closing its block.
     try:
         if context.workspace.gate.ignore_case:
             request = _as_on_disk(context, request, spelled)
@@ -148,9 +147,9 @@ async def _change(
 
 
 async def _under_its_name_now(context: ToolContext, request: ChangeRequest) -> ChangeRequest:
-    """The request for the file that was renamed since the model saw it, by its new name.
+    """Redirects a request to the new name of a renamed file.
 
-    Whole content stays where it is meant to go by a model that was told of the new name.
+    Whole contents keep their path if the model already knew the new name.
     """
     entry = context.state().known.files.get(request.path)
     if entry is None or await asyncio.to_thread(os.path.lexists, context.workspace.root / request.path):
@@ -166,7 +165,7 @@ async def _under_its_name_now(context: ToolContext, request: ChangeRequest) -> C
 
 
 def _check_sight(context: ToolContext, request: ChangeRequest, base: tuple[str, str] | None) -> None:
-    """Raise EditFailed for a change that could only be right by chance: the model was not shown what it changes."""
+    """Raises `EditFailed` if the model was not shown the changed lines."""
     if base is None:
         return
     entry = context.state().known.entry(request.path)
@@ -179,8 +178,7 @@ def _check_sight(context: ToolContext, request: ChangeRequest, base: tuple[str, 
 
 
 def _check_no_mask(request: ChangeRequest, base: tuple[str, str] | None) -> None:
-    """Raise EditFailed for a change that holds the mask, in what it replaces or in what it writes, unless the mask is
-    in the file as it is: it stands for what the model does not know."""
+    """Raises `EditFailed` for a change that contains the secret mask, unless the file itself contains it."""
     if base is not None and MASK in base[0]:
         return
     if any(MASK in text for text in request.texts):
@@ -189,7 +187,7 @@ def _check_no_mask(request: ChangeRequest, base: tuple[str, str] | None) -> None
 
 
 def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | None) -> None:
-    """Raise EditFailed where a change would write the mask itself in place of a secret."""
+    """Raises `EditFailed` if the change would write the mask in place of a secret."""
     entry = context.state().known.entry(change.path)
     if entry is None or not entry.masked or base is None:
         return
@@ -200,9 +198,9 @@ def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | N
 
 
 def _as_shown(context: ToolContext, change: Change) -> Change:
-    """The change with what is said of it before anybody applies it. Blocking.
+    """Adds the warnings displayed before an apply. Blocking.
 
-    The files of a sub-task's copy have other names in the folder that the copies are made of: that says nothing.
+    Skipped for hard links of a sub-task's copy, which have other names in the original folder.
     """
     change = _without_secrets(context, change)
     if context.part:
@@ -214,8 +212,7 @@ def _as_shown(context: ToolContext, change: Change) -> Change:
 
 
 def _without_secrets(context: ToolContext, change: Change) -> Change:
-    """The change as the model and a log may know it: no secret in its reason, and held for the person if its file is
-    one. Blocking."""
+    """Removes secrets from the reason; a change of a secret file requires confirmation. Blocking."""
     entry = context.state().known.entry(change.path)
     secret = context.workspace.gate.place(change.path, "write").secret
     if change.state == "failed" and entry is not None and entry.masked:
@@ -226,16 +223,14 @@ def _without_secrets(context: ToolContext, change: Change) -> Change:
     if not secret:
         return change
     if change.state == "failed":
-        return replace(
-            change, reason=change.reason.partition("\n")[0]
-        )  # what follows is quoted from the file
+        return replace(change, reason=change.reason.partition("\n")[0])  # The remainder quotes the file.
     return replace(change, ask=change.ask or LOOKS_SECRET, reason=change.reason or LOOKS_SECRET)
 
 
 def _as_on_disk(context: ToolContext, request: ChangeRequest, spelled: dict[str, str]) -> ChangeRequest:
-    """The request under the name that its file has on disk. One file has one name in a reply, kept in `spelled`.
+    """Replaces the path with its spelling on disk; `spelled` holds the names used in this reply.
 
-    Raises PathRefused, or EditFailed for a second name that differs in case only.
+    Raises `PathRefused`, and `EditFailed` for a second name that differs only in case.
     """
     path = context.workspace.gate.place(request.path, "write").path
     name = spelled.setdefault(without_case(path), request.path)
@@ -256,7 +251,7 @@ async def _on_what_is_there(
     base: tuple[str, str] | None,
     failed: Change,
 ) -> tuple[Change, bool]:
-    """What has no place in the version that the model saw may have one in the newest; near is not enough there."""
+    """Retries a failed change on the newest version, where only exact matches are accepted."""
     now = await text_on_disk(context, request.path)
     if now == base or now is None:
         return failed, failed.reason != CHANGES_NOTHING
@@ -290,7 +285,7 @@ async def _proposed(
 
 
 def _todo_of_earlier(context: ToolContext, turn: int, path: str) -> str:
-    """The todo of the change that this one takes the place of, where the model does not name it again."""
+    """The todo of the replaced change, if the model does not repeat it."""
     earlier = (
         change for change in context.state().review.changes if (change.turn, change.path) == (turn, path)
     )
@@ -310,13 +305,13 @@ def _shown(context: ToolContext, path: str) -> tuple[Range, ...]:
 
 
 async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str] | None:
-    """The text that the change starts from and its hash: what the model saw, else what is there now."""
+    """The base text and its hash: the version seen by the model, or the current one."""
     for path in filter(None, (request.path, request.rename_to)):
         context.workspace.gate.place(path, "write")
     seen = _seen_version(context, request)
     now = await text_on_disk(context, request.path)
     if now is None and request.content is not None:
-        return None  # the whole of a file that is not there (any more, after an undo say) makes it
+        return None  # Whole content creates a missing file, for example after an undo.
     if seen and context.blobs.has(seen):
         data = await asyncio.to_thread(context.blobs.get, seen)
         return decode(data).text, seen
@@ -324,7 +319,7 @@ async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str]
 
 
 def _seen_version(context: ToolContext, request: ChangeRequest) -> str:
-    """The hash of the version that the change names, or else of the latest that the model saw."""
+    """Hash of the version named by the change, or of the latest version the model saw."""
     known = context.state().known
     names = known.names(request.path)
     versions = [touch.md5 for touch in known.touches if touch.path in names and touch.md5]

@@ -1,4 +1,4 @@
-"""Files that the model asks for, found by chains of patterns."""
+"""The tool that loads files by chains of patterns."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    """Look for every action, one after the other; what is found is read."""
-    # before anything is waited for, so that calls which run at once get their names in order
+    """Executes the actions in order and loads the results."""
+    # Before the first await, so that concurrent calls name their actions in order.
     taken = {slot.action.name for slot in context.state().plan.actions} | context.progress.names
     actions = named_once(call.entries, taken)
     context.progress.names |= taken

@@ -1,4 +1,4 @@
-"""The tools that there are, one file each, and what the schemas of both dialects and the prompt say of them."""
+"""Registry of tools, and their descriptions in both dialects and in the prompt."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from tui_agent.answers.schema import Schema
 from tui_agent.tools.tool import Tool
 
 Dialect = Literal["tools", "structured"]
-#: The tools that a model with a small window gets.
+#: Tools for a model with a small window.
 ESSENTIAL = ("read_files", "propose_changes")
-#: What the prompt shows beside the tools, to a model without function calls.
+#: Example in the prompt of a model without function calls.
 _EXAMPLE = {"summary": "Adds a timeout to both calls.", "message": "Markdown"}
 
 
 @cache
 def all_tools() -> tuple[Tool, ...]:
-    """Every tool that a module of this package declares as `TOOL`, in the order of their places."""
+    """All tools declared as `TOOL` in this package, sorted by `place`."""
     modules = (import_module(f"{tools.__name__}.{found.name}") for found in iter_modules(tools.__path__))
     found = [module.TOOL for module in modules if hasattr(module, "TOOL")]
     return tuple(sorted(found, key=lambda tool: (tool.place, tool.name)))
 
 
 def switched_on(off: Collection[str] = (), *, few: bool = False) -> tuple[Tool, ...]:
-    """The tools that are not switched off by their names; `few` are those without which no file can be changed."""
+    """The enabled tools; with `few`, only the essential tools."""
     on = [tool for tool in all_tools() if tool.name not in off]
     return tuple(tool for tool in on if tool.name in ESSENTIAL or not few)
 
 
 def reply_schema(base: Schema, on: Sequence[Tool]) -> Schema:
-    """The shape of a structured reply: what `base` says, and a list for each tool. What it says of a tool wins."""
+    """The schema of a structured reply: a list for each tool; `base` takes precedence."""
     lists = {tool.key: tool.schema for tool in on}
     return {**base, "properties": {**base["properties"], **lists}}
 
 
 def functions(on: Sequence[Tool]) -> list[Schema]:
-    """The function definitions of the `tools` dialect, in the shape of the OpenAI chat API."""
+    """Function definitions in the format of the OpenAI chat API."""
     return [
         {
             "type": "function",
@@ -60,9 +60,9 @@ def _parameters(tool: Tool) -> Schema:
 
 
 def prompt_sections(on: Sequence[Tool], dialect: Dialect, *, example: bool = True) -> list[str]:
-    """What the system prompt says of the tools: how they are called, then a section of each that needs one.
+    """Prompt sections on calling tools, and each tool's own section.
 
-    A provider that holds the model to the schema needs no `example` of it.
+    A provider that enforces the schema needs no `example`.
     """
     if not on:
         return []

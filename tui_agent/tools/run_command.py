@@ -1,4 +1,4 @@
-"""A command that the model runs in a trial view of the workspace, with what it has proposed so far in place."""
+"""The tool that runs a command in a trial view with the proposed changes in place."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tui_agent.store.commands import FULL_VIEWS, CommandResult
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.tool import Circumstances, Invocation, Tool, ToolResult, Verdict, error
 
-#: Letters of code and messages that a token stands for, at least.
+#: Minimum characters per token of code and messages.
 LETTERS = 3
-#: Files and programs of one run that are named.
+#: Maximum number of files and programs listed per run.
 MOST_NAMES = 50
 _ENDINGS = {
     "time-out": "stopped: its time was up",
@@ -57,7 +57,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 
 def section(result: CommandResult, tokens: int) -> str:
-    """What the model is told of a run."""
+    """A run's section for the model."""
     shown, left = head_and_tail(masked(result.output), tokens * LETTERS)
     cut = f"\n{left + result.cut:,} lines are left out." if left + result.cut else ""
     changed = f"\nIt changed, and that was thrown away: {_names(result.changed)}" if result.changed else ""
@@ -70,7 +70,7 @@ def section(result: CommandResult, tokens: int) -> str:
 
 
 def about_view(result: CommandResult) -> str:
-    """What a failure comes from if not from the files, and what the view lacked; in lines of their own."""
+    """The failure's cause outside the files, and contents missing from the view, as separate lines."""
     lines = [f"Why, as it seems: {result.cause}"] if result.cause else []
     if result.report:
         lines.append(f"Its view: {'; '.join(result.report)}")
@@ -86,8 +86,8 @@ def _ending(result: CommandResult) -> str:
 
 
 async def _circumstances(context: ToolContext) -> Circumstances:
-    """In a full view nothing outlives the run, so that nothing need be asked; a copy is asked about once a session, and
-    the real folder each time."""
+    """A full view discards all effects and needs no approval; a copy needs one per session, the real folder
+    one per run."""
     always: Verdict = "ask" if context.settings.commands.ask == "always" else "allow"
     if context.isolation is None:
         return Circumstances(always)
@@ -105,7 +105,7 @@ def _commands(call: Invocation) -> tuple[str, ...]:
 
 
 def _exactly(call: Invocation) -> str:
-    """The commands as they would run; why they are wanted makes no difference."""
+    """The commands without their stated reasons."""
     return "\n".join(
         str(entry.get("command", ""))
         + (f"\n  at most {entry['timeout']} s" if entry.get("timeout") else "")

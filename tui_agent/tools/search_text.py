@@ -1,4 +1,4 @@
-"""Text searched for the model in the files of the workspace."""
+"""The tool that searches text in workspace files."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tui_agent.tools.permission import refusal_of_path
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 MAX_PLACES = 50
-#: A larger file is searched after all others, while those come to no more than `MOST_LARGE`; in bytes.
+#: Size in bytes above which a file is searched last, up to `MOST_LARGE` bytes in total.
 MAX_SEARCHED_BYTES = 4 * 1024 * 1024
 MOST_LARGE = 128 * 1024 * 1024
 MAX_LINE = 200
-#: So many files that were not searched are named.
+#: Maximum number of unsearched files listed.
 NAMED = 10
-#: Seconds that an expression may take on one line: some take longer than anybody waits.
+#: Timeout of a regular expression per line, in seconds.
 MATCH_SECONDS = 1.0
 
 
@@ -48,7 +48,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 
 class TextSearch(Struct, frozen=True):
-    """The places where a text is found, as lines, or why it cannot be searched."""
+    """Matching lines, or the reason the search is impossible."""
 
     request: SearchRequest
     places: tuple[str, ...] = ()
@@ -63,8 +63,7 @@ class TextSearch(Struct, frozen=True):
 
 
 async def search_text(context: ToolContext, request: SearchRequest) -> TextSearch:
-    """Search every text file of the index that fits, large ones as far as there is time. An expression that takes too
-    long on one line is stopped."""
+    """Searches the matching text files of the index, large files as time permits. Stops a slow expression."""
     import regex
 
     rules = context.settings.permissions
@@ -95,8 +94,8 @@ def search_files(
     decisions: Decisions,
     hits: list[tuple[str, int]],
 ) -> list[str]:
-    """The places as lines; each one's path and line are added to `hits`. Large files come last, as many as there is
-    time for; the others are named. Blocking."""
+    """Matching lines; adds their paths and line numbers to `hits`. Lists large files that were not searched.
+    Blocking."""
     fitting = [
         path
         for path in paths
@@ -119,7 +118,7 @@ def search_files(
                 large.append(path)
             continue
         except TuiAgentError:
-            continue  # what cannot be read has no places; a search names only what it found
+            continue  # Skip unreadable files.
         if next(_found(file.text, request, expression), None) is None:
             continue
         for number, line in _found(_searchable(path, data, file, decisions), request, expression):
@@ -133,7 +132,7 @@ def search_files(
 
 
 def _found(text: str, request: SearchRequest, expression: Any) -> Iterator[tuple[int, str]]:
-    """The lines that fit, by number, as they are shown."""
+    """Matching lines with their numbers, as displayed."""
     if request.regex:
         for number, line in enumerate(text.splitlines(), 1):
             if found := expression.search(line[: MAX_LINE * 10], timeout=MATCH_SECONDS, concurrent=True):
@@ -150,13 +149,13 @@ def _found(text: str, request: SearchRequest, expression: Any) -> Iterator[tuple
 
 
 def _around(line: str, at: int) -> str:
-    """The line, or of a longer one what is around a place in it."""
+    """The line, or the part of a long line around position `at`."""
     begin = max(0, at - MAX_LINE // 4) if at > MAX_LINE // 2 else 0
     return f"{'… ' if begin else ''}{line[begin : begin + MAX_LINE].strip()}"
 
 
 def _searchable(path: str, data: bytes, file: TextFile, decisions: Decisions) -> str:
-    """The text as the model may know it: to be told where a secret matches would be to be told the secret."""
+    """The text with secrets masked; match positions would reveal them."""
     judged = judge(path, data, file, named=False)
     match judged.choice(decisions):
         case "send":

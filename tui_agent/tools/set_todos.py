@@ -1,4 +1,4 @@
-"""Todos that a reply sets."""
+"""The tool that sets todos."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
 async def add_todos(context: ToolContext, items: Sequence[TodoItem], emit: Emit) -> None:
-    """Todos with the same text stay what they are, the others are added."""
+    """Adds todos; a todo with an existing text is unchanged."""
     before = context.state().todos
     texts = {todo.text for todo in before}
     added = tuple(

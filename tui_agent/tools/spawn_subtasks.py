@@ -1,4 +1,4 @@
-"""Sub-tasks that a reply proposes: a graph that can be one joins the work, another is refused with every id named."""
+"""The tool that proposes sub-tasks; an invalid graph is refused with all ids named."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 async def propose_sub_tasks(
     context: ToolContext, requests: Sequence[SubTaskRequest], emit: Emit
 ) -> tuple[str, ...]:
-    """The proposal as events; what is more than a turn may have is refused by name, in sentences for the model.
+    """Emits the proposal. Returns sentences for the model about refused tasks.
 
-    With autonomy `auto` what is marked for it is wanted at once, and all of it in a sub-task, which nobody can be
-    asked about.
+    With autonomy `auto`, marked tasks start immediately; inside a sub-task all tasks do, because the user
+    cannot be asked.
     """
     graph, settings = context.state().subtasks.tasks, context.settings.subtasks
     known = {(task.id, task.goal) for task in graph}
     tasks = tuple(
         SubTask(task.id, task.goal, task.files, tuple(dict.fromkeys(task.dependencies)), task.auto_execute)
         for task in requests
-        if (task.id, task.goal) not in known  # said again, as some models do with all that is open
+        if (task.id, task.goal) not in known  # Some models repeat all open tasks.
     )
     if not tasks:
         return ()
@@ -70,7 +70,7 @@ async def propose_sub_tasks(
 
 
 def _as_many_as_may(tasks: Sequence[SubTask], room: int) -> tuple[tuple[SubTask, ...], tuple[SubTask, ...]]:
-    """The first that there is room for, and those that are refused, with all that would wait for one of these."""
+    """The first `room` tasks, and the refused tasks including all their dependents."""
     refused = {task.id for task in tasks[max(0, room) :]}
     while more := {
         task.id for task in tasks if task.id not in refused and refused.intersection(task.dependencies)

@@ -1,4 +1,4 @@
-"""Next steps that a reply offers to the person."""
+"""The tool that suggests next steps to the user."""
 
 from __future__ import annotations
 

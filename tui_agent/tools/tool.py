@@ -1,4 +1,4 @@
-"""What a tool is: what the model is told of it, what it may do, and the function that does it."""
+"""Definition of a tool: description, permissions and implementation."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tui_agent.edits.change import Change
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.files import LoadedFiles
 
-#: What the person's rules, or a tool by itself, say of a call.
+#: Decision of a rule or a tool about a call.
 Verdict = Literal["allow", "ask", "deny"]
 
 
 class Invocation(Struct, frozen=True):
-    """One call of a tool by the model. `entries` are its arguments, read and checked.
+    """One call by the model. `entries` are its parsed and validated arguments.
 
-    `id` is what the provider knows it by; in a reply that has no calls (the structured dialect, changes in prose) it is
-    one of ours, and `is_wire` is false. `todos` are the texts of the list that the same reply sets.
+    `id` is the provider's; for replies without calls it is generated and `is_wire` is False. `todos` are
+    the texts of the same reply's todo list.
     """
 
     id: str
@@ -39,10 +39,10 @@ class Invocation(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """What came of a call: what the model reads of it, and how much it was, in words for the chat.
+    """The result of a call: text for the model, and an amount for the chat.
 
-    `text` is told beside the files and listings; `resend` are changes that the model may be asked for again. `details`
-    are lines for the person, who opens the call, where they are others than the text.
+    `text` accompanies the files and listings; `resend` are changes the model may send again. `details` are
+    lines for the user, if different from the text.
     """
 
     text: str = ""
@@ -52,7 +52,7 @@ class ToolResult(Struct, frozen=True):
     amount: str = ""
     details: str = ""
     resend: tuple[Change, ...] = ()
-    #: A rule, or the person, did not allow it.
+    #: Denied by a rule or the user.
     denied: bool = False
 
 
@@ -61,11 +61,11 @@ def error(sentence: str) -> ToolResult:
 
 
 class Circumstances(Struct, frozen=True):
-    """Where a call would be done, as far as permission depends on it.
+    """Permission-relevant environment of a call.
 
-    verdict: what is done where no rule says it, None for what the tool says. words: shown above what would happen.
-    covers: what an approval is for, beside the call. remembered: a yes is for "exactly" this, for any call in the same
-    circumstances in this "session", or for this once ("never"); only the first can be had from a rule.
+    verdict: default without a matching rule; None for the tool's own. words: shown above the preview.
+    covers: scope of an approval besides the call. remembered: an approval applies "exactly" to this call,
+    to the "session" under the same circumstances, or "never" again; only the first may come from a rule.
     """
 
     verdict: Verdict | None = None
@@ -87,51 +87,51 @@ def _shown(call: Invocation) -> str:
 
 
 def exactly(call: Invocation) -> str:
-    """What a call would do: its arguments as they were written."""
+    """The arguments as written."""
     return f"{call.name} {call.arguments}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A tool. Its file is found by the registry, which both dialects, the prompt and the settings read."""
+    """A tool, discovered by the registry."""
 
     name: str
-    #: The property of a structured reply that lists its calls, and the list in the arguments of a function call;
-    #: without that, the arguments are one entry.
+    #: Property of a structured reply, and of function arguments, that lists its entries; "" if the arguments
+    #: are one entry.
     key: str
     parameter: str = ""
-    #: What the model reads beside its name, and the JSON schema of one entry.
+    #: The description, and the JSON schema of one entry.
     words: str
     entry: Schema
-    #: Of the list, such as how many entries it may have.
+    #: Limits of the list, such as its maximum length.
     limits: dict[str, Any] = field(default_factory=dict)
-    #: An entry as the prompt shows it to a model without function calls.
+    #: Example entry for a model without function calls.
     example: Any
-    #: A section of the system prompt, where a few words are not enough.
+    #: Optional section of the system prompt.
     section: str = ""
-    #: Its place among the others, in the prompt and in the schema.
+    #: Position in the prompt and the schema.
     place: int
-    #: Does it: (call, context, emit) → result.
+    #: (call, context, emit) -> result.
     run: Callable[[Invocation, ToolContext, Emit], Awaitable[ToolResult]]
-    #: Whether the model waits for the result; else the call is for the person, and ends the turn.
+    #: Whether the model waits for the result; otherwise the call ends the turn.
     answers: bool = True
-    #: Whether it can run beside others; else the calls of a reply are done one after the other, before all others.
+    #: Whether it may run concurrently; sequential tools run before all others.
     parallel: bool = True
-    #: Seconds after which it is stopped; 0 where it may wait for the person.
+    #: Timeout in seconds; 0 for none, if it may wait for the user.
     seconds: float = 0.0
-    #: Whether it writes or runs something.
+    #: Whether it writes or executes something.
     acts: bool = False
-    #: What the patterns of rules are held against: paths, patterns or commands.
+    #: Paths, patterns or commands matched by rules.
     targets: Callable[[Invocation], tuple[str, ...]] = _no_targets
-    #: What is done where no rule says it.
+    #: Verdict without a matching rule.
     verdict: Callable[[Invocation, ToolContext], Verdict] = _allowed
-    #: Where it would be done; None where that makes no difference.
+    #: Permission-relevant environment; None if irrelevant.
     circumstances: Callable[[ToolContext], Awaitable[Circumstances]] | None = None
-    #: Whether a rule that allows is for exactly one target, not for a pattern.
+    #: Whether `allow` rules match one exact target instead of a pattern.
     exact: bool = False
-    #: Exactly what would happen, as it is shown to the person who is asked; an approval is for these characters.
+    #: The exact effect, displayed for approval; an approval covers these characters.
     preview: Callable[[Invocation], str] = exactly
-    #: What a call is about, in a few words on one line of the chat.
+    #: Short description for one line of the chat.
     shown: Callable[[Invocation], str] = _shown
 
     @property
@@ -140,11 +140,10 @@ class Tool:
 
     @property
     def schema(self) -> Schema:
-        """The list of entries, as a property of a structured reply."""
         return {"type": "array", "description": self.words, "items": self.entry, **self.limits}
 
     def digest(self, call: Invocation) -> str:
-        """What an approval is for: exactly this, by its SHA-256."""
+        """SHA-256 of the preview, for approvals."""
         return hashlib.sha256(f"{self.name}\0{self.preview(call)}".encode(errors="surrogatepass")).hexdigest()
 
 
@@ -153,7 +152,6 @@ def call_of(found: ToolCall, todos: tuple[str, ...]) -> Invocation:
 
 
 def in_json(entries: tuple[Any, ...]) -> str:
-    """Arguments that were read from a structured reply, as text."""
     import msgspec
 
     return json.dumps(msgspec.to_builtins(entries), ensure_ascii=False, default=str)
