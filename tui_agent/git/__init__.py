@@ -1,1 +1,1 @@
-"""The repository of a folder, opened as hostile: its status, its diffs, checkpoints and work trees."""
+"""Access to untrusted repositories: status, diffs, checkpoints and worktrees."""

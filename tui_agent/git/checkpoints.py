@@ -1,7 +1,7 @@
-"""Private commits of the work tree as it is, and files as they were in one. Lives in the child.
+"""Private commits of the current work tree, and files in commits. Runs in the child.
 
-It holds what git tracks below the root, as it is on disk, and the paths that were written, but nothing that git
-ignores. The person's index, branch, stash and work tree are not touched.
+A checkpoint contains tracked files below the root as they are on disk, and written paths, but no ignored
+files. The user's index, branch, stash and work tree are not modified.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from tui_agent.git.repository import Repository, find_repository, git, ignored
 from tui_agent.git.trees import commit_of, tree_on_disk
 
-#: Under this lie the checkpoints of each session.
+#: Ref prefix of the sessions' checkpoints.
 REFS = "refs/tui-agent"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def make_checkpoint(root: str, session: str, name: str, paths: Sequence[str]) -> str:
-    """Keep the work tree as a commit under the session's refs; the commit's name, "" where that is not possible."""
+    """Commits the work tree to a ref of the session. Returns the commit id, or "" if not possible."""
     repository = find_repository(root)
     if repository is None or not _NAME.fullmatch(session) or not _NAME.fullmatch(name):
         return ""
@@ -31,7 +31,7 @@ def make_checkpoint(root: str, session: str, name: str, paths: Sequence[str]) ->
 
 
 def forget_checkpoints(root: str, session: str, names: Sequence[str] | None = None) -> int:
-    """Remove a session's checkpoints (all, or those named); how many went."""
+    """Deletes a session's checkpoints, all or by name. Returns their number."""
     if not _NAME.fullmatch(session):
         return 0
     told = git(root, "for-each-ref", "--format=%(refname)", f"{REFS}/{session}/")
@@ -41,7 +41,7 @@ def forget_checkpoints(root: str, session: str, names: Sequence[str] | None = No
 
 
 def file_at(root: str, revision: str, path: str) -> bytes | None:
-    """The content of a file in a commit, as git keeps it; None where it is not in there."""
+    """The blob of a file in a commit; None if missing."""
     repository = find_repository(root)
     if repository is None or revision.startswith("-"):
         return None
@@ -50,7 +50,7 @@ def file_at(root: str, revision: str, path: str) -> bytes | None:
 
 
 def is_kept(root: str, revision: str) -> bool:
-    """Whether a commit is there: one that nothing names any more is taken away by git some day."""
+    """Whether a commit exists; git eventually removes unreachable commits."""
     return not revision.startswith("-") and git(root, "cat-file", "-e", f"{revision}^{{commit}}").ok
 
 
@@ -63,5 +63,6 @@ def _keep(root: str, tree: str, ref: str, name: str) -> str:
 
 
 def _told_one_by_one(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """Where git cannot tell about all at once (one lies in a submodule), those that it cannot tell about are left."""
+    """Checks paths separately if git fails for the batch (a path is in a submodule); undecidable paths count
+    as ignored."""
     return {path for path in paths if ignored(repository, [path]) != set()}

@@ -1,6 +1,6 @@
-"""The repository as the interface asks about it: private checkpoints, files in a commit, commits on request.
+"""Asynchronous repository access for the interface: checkpoints, files in commits, commits.
 
-git itself runs in the child; here are only the questions.
+git itself runs in the child.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from tui_agent.processes.child import ChildProcess
 
 
 class ChangedFile(Struct, frozen=True):
-    """A file that a commit can hold: git's two letters for it, and the hash of its content ("": it is not there).
+    """A file available for a commit: git's two-character mark, and its content hash ("" if deleted).
 
-    `applied` says that it holds what was applied here and is in no commit yet.
+    `applied`: it contains applied changes that are not committed yet.
     """
 
     path: str
@@ -30,9 +30,9 @@ class ChangedFile(Struct, frozen=True):
 
 
 class CommitPlan(Struct, frozen=True):
-    """What a commit can hold, and the hooks that it can run: each by name, with the hash of its content.
+    """Files available for a commit, and its hooks with their content hashes.
 
-    `more` files than these changed.
+    `more` counts changed files beyond these.
     """
 
     is_repository: bool = False
@@ -41,7 +41,7 @@ class CommitPlan(Struct, frozen=True):
     hooks: Mapping[str, str] = {}
 
     def of(self, paths: Collection[str], *, hooks: bool = False) -> CommitPlan:
-        """The commit of these files alone; it runs hooks only where it is told so."""
+        """The plan for a subset of the files; hooks run only if requested."""
         chosen = tuple(file for file in self.files if file.path in paths)
         return replace(self, files=chosen, hooks=self.hooks if hooks else {})
 
@@ -51,8 +51,8 @@ class CommitPlan(Struct, frozen=True):
 
 
 class Gone(Struct, frozen=True):
-    """A file that is no longer at `path`: the hashes (MD5) that its content may have, its size in bytes, its inode (0:
-    not known), and when it was there last, in seconds since the epoch."""
+    """A file missing from `path`: possible content hashes (MD5), size in bytes, inode (0 if unknown), and the
+    Unix time when it was last seen."""
 
     path: str
     hashes: tuple[str, ...]
@@ -62,26 +62,26 @@ class Gone(Struct, frozen=True):
 
 
 class GitClient:
-    """Asks the child about the repository that a folder is in, if any."""
+    """Queries the child about a folder's repository, if any."""
 
     def __init__(self, child: ChildProcess, root: Path) -> None:
         self._child = child
         self._root = root
 
     async def checkpoint(self, session: str, name: str, paths: Sequence[str]) -> str:
-        """Keep the work tree as a private commit; its name, "" where that cannot be. Raises `ChildFailed`."""
+        """Commits the work tree privately. Returns the commit id, or "". Raises `ChildFailed`."""
         about = {"root": str(self._root), "session": session, "name": name, "paths": list(paths)}
         return await self._child.ask("git_checkpoint", about)
 
     async def forget_checkpoints(self, session: str, names: Sequence[str] | None = None) -> int:
-        """Remove a session's private commits (all, or those named); how many went. Raises `ChildFailed`."""
+        """Deletes a session's private commits, all or by name. Returns their number. Raises `ChildFailed`."""
         about = {"root": str(self._root), "session": session, "names": None if names is None else list(names)}
         return await self._child.ask("git_forget", about)
 
     async def file_at(self, revision: str, path: str) -> bytes | None:
-        """A file as it is in a commit; None where it is not in there.
+        """A file in a commit; None if missing.
 
-        Raises `FileError` where that commit is not kept any more, `ChildFailed`.
+        Raises `FileError` if the commit no longer exists, or `ChildFailed`.
         """
         about = {"root": str(self._root), "revision": revision, "path": path}
         found = await self._child.ask("git_file", about)
@@ -90,23 +90,23 @@ class GitClient:
         return None if found is None else b64decode(found)
 
     async def renamed(self, gone: Sequence[Gone]) -> dict[str, str]:
-        """Where files that are gone are now, by their old paths; the deleted are left out. Raises `ChildFailed`."""
+        """New paths of missing files by old path, without deleted ones. Raises `ChildFailed`."""
         return await self._child.ask(
             "renamed", {"root": str(self._root), "gone": msgspec.to_builtins(list(gone))}
         )
 
     async def commit_plan(self, first: Sequence[str]) -> CommitPlan:
-        """What a commit can hold, these paths before others. Raises `ChildFailed`."""
+        """Files available for a commit, `first` in front. Raises `ChildFailed`."""
         found = await self._child.ask("git_commit_plan", {"root": str(self._root), "first": list(first)})
         return msgspec.convert(found, CommitPlan)
 
     async def commit_diff(self, paths: Sequence[str]) -> tuple[str, bool]:
-        """What a commit of these files would change, and whether it was cut at some length. Raises `ChildFailed`."""
+        """The diff of a commit of these files, and whether it was truncated. Raises `ChildFailed`."""
         found = await self._child.ask("git_commit_diff", {"root": str(self._root), "paths": list(paths)})
         return found["diff"], found["cut"]
 
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Commit the files of the plan, with its hooks; the commit's name.
+        """Commits the plan's files with its hooks. Returns the commit id.
 
         Raises `FileError` with git's reason, or `ChildFailed`.
         """

@@ -1,8 +1,8 @@
-"""Commits that the person asked for, and what could go into one. Lives in the child.
+"""Commits requested by the user. Runs in the child.
 
-A commit holds the files that it is given, as they were seen, and nothing else: what else is staged stays so. Signing
-programs are not run, hooks only where the person asked for exactly these. A file that needs a filter is committed only
-where the filter may run.
+A commit contains only the given files in their reviewed versions; other staged changes remain staged.
+Signing programs never run; hooks run only if the user approved exactly these. A file with a filter is
+committed only if the filter is trusted.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from tui_agent.git.repository import (
     withheld_filters,
 )
 
-#: More of a diff says no more about what a commit is about.
+#: Maximum bytes of a diff.
 MOST_BYTES: Final = 40_000
-#: Files that can be chosen from; of more, their number is told.
+#: Maximum files offered; the rest is only counted.
 MOST_FILES: Final = 1000
-#: A file of more bytes is told by its size and time.
+#: Larger files, in bytes, are identified by size and time.
 _MOST_READ: Final = 32 << 20
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", UNOPENED)
 
 
 def commit_plan(root: str, first: Sequence[str]) -> dict[str, Any]:
-    """{is_repository, files, more, hooks}: what a commit could hold, and the hooks that it could run, by name.
+    """{is_repository, files, more, hooks}: the files available for a commit, and its hooks by name.
 
-    Each file is {path, mark, seen}: git's two letters, and what `seen_of` says of it. Those of `first` come first, then
-    what is staged; of more than `MOST_FILES` only the number is told.
+    Each file is {path, mark, seen}: git's two characters, and its `seen_of`. Files of `first` are in
+    front, then staged ones; those beyond `MOST_FILES` are only counted.
     """
     repository = find_repository(root)
     if repository is None:
@@ -57,20 +57,20 @@ def commit_plan(root: str, first: Sequence[str]) -> dict[str, Any]:
 
 
 def commit_diff(root: str, paths: Sequence[str]) -> dict[str, Any]:
-    """{diff, cut}: what a commit of these files would change, up to some length; of a new file only its name."""
+    """{diff, cut}: the truncated diff of these files; new files are only named."""
     told = _diff(root, paths) if paths else b""
     return {"diff": told[:MOST_BYTES].decode(errors="replace"), "cut": len(told) > MOST_BYTES}
 
 
 def seen_of(root: str, paths: Sequence[str]) -> dict[str, str]:
-    """The hash (MD5) of each file's content; "" where it is not there."""
+    """The hash (MD5) of each file's content; "" if missing."""
     return {path: _seen(os.path.join(root, path)) for path in paths}
 
 
 def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str, str]) -> dict[str, str]:
-    """{commit, error}: the commit of these files, as they were seen; the index of others stays as it is.
+    """{commit, error}: commits the reviewed versions of these files; the index of other files is unchanged.
 
-    `hooks` are those to run, by name, as they were seen; with none, none runs.
+    `hooks` are the approved hooks with their hashes; if empty, no hooks run.
     """
     repository = find_repository(root)
     if repository is None:
@@ -91,7 +91,7 @@ def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str
         seconds=LONG_SECONDS,
     )
     if not done.ok:
-        if new:  # they were in no index before
+        if new:  # removes them from the index again
             gone = b"".join(os.fsencode(path) + b"\0" for path in new)
             git(root, "update-index", "--force-remove", "-z", "--stdin", feed=gone)
         return {"commit": "", "error": _why(done)}
@@ -99,7 +99,7 @@ def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str
 
 
 def _why_not(repository: Repository, files: Mapping[str, str], hooks: Mapping[str, str]) -> str:
-    """Why there can be no such commit. git itself would look into submodules to say that nothing changed."""
+    """The reason why a commit is not possible, or "". Avoids git's own check, which would open submodules."""
     root, paths = repository.root, list(files)
     moved = [path for path, seen in seen_of(root, paths).items() if seen != files[path]]
     if moved:
@@ -139,7 +139,7 @@ def _hash(data: bytes) -> str:
 
 
 def _filtered(root: str, paths: Sequence[str]) -> dict[str, str]:
-    """The filters that attributes name for these paths, each with one of them."""
+    """Filters assigned by attributes, each with one of its paths."""
     feed = b"".join(os.fsencode(path) + b"\0" for path in paths)
     words = git(root, "check-attr", "-z", "--stdin", "filter", feed=feed).out.split(b"\0")
     return {
@@ -148,8 +148,7 @@ def _filtered(root: str, paths: Sequence[str]) -> dict[str, str]:
 
 
 def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
-    """What differs from the last commit, or is not tracked and not ignored, with its mark; no submodule, and no
-    repository that lies inside."""
+    """Changed and untracked paths with their marks, without submodules and nested repositories."""
     how = ("--porcelain=v2", "-z", "--no-renames", "--untracked-files=all", UNOPENED)
     told = git(repository.root, "status", *how, "--", ".")
     for record in map(os.fsdecode, told.out.split(b"\0")):
@@ -174,7 +173,7 @@ def _untracked(root: str, paths: Sequence[str]) -> list[str]:
 
 
 def _diff(root: str, paths: Sequence[str]) -> bytes:
-    """The diff against the last commit; of a file that is not tracked yet only its name is known."""
+    """The diff against the last commit; untracked files are only named."""
     told = git(root, "diff", *_PLAIN, "--relative", "HEAD", "--", *_literal(paths))
     new = _untracked(root, paths)
     return told.out + "".join(f"new file: {path}\n" for path in new).encode(errors="replace")
@@ -185,7 +184,7 @@ def _names(told: Result) -> list[str]:
 
 
 def _literal(paths: Sequence[str]) -> list[str]:
-    """Paths that mean themselves, whatever signs they hold."""
+    """Literal pathspecs."""
     return [f":(literal){path}" for path in paths]
 
 

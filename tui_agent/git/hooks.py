@@ -1,4 +1,4 @@
-"""Hooks: programs that a repository has for a commit. They run only where the person asks. Lives in the child."""
+"""Commit hooks of a repository, run only at the user's request. Runs in the child."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from tui_agent.files.git_folder import read_regular
 from tui_agent.git.repository import opened
 from tui_agent.git.user_config import persons_settings
 
-#: Those that git runs around a commit.
 _AROUND_A_COMMIT: Final = (
     *("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),
     *("reference-transaction", "post-index-change"),
 )
-#: A hook of more bytes is told by its size and time.
+#: Larger hooks, in bytes, are identified by size and time.
 _MOST: Final = 8 << 20
 
 
 def hooks_folder(root: str) -> str:
-    """Where the hooks of the repository are looked for: as it says, else as the person does. "" without one."""
+    """The configured hooks folder of the repository, otherwise the user's; "" without a repository."""
     found = opened(root)
     if found is None:
         return ""
@@ -30,7 +29,7 @@ def hooks_folder(root: str) -> str:
 
 
 def find_hooks(root: str) -> dict[str, str]:
-    """What a commit would run, by name, each with the hash (MD5) of its content."""
+    """The hooks of a commit by name, with their content hashes (MD5)."""
     folder = hooks_folder(root)
     places = {name: os.path.join(folder, name) for name in _AROUND_A_COMMIT} if folder else {}
     return {

@@ -1,4 +1,4 @@
-"""Where a repository keeps its objects, and how the search for secrets in it is asked and answers."""
+"""Object stores of repositories, and the messages of the search for secrets in them."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from msgspec import Struct
 from tui_agent.files.git_folder import GitFolder, find_git_folder, parse_config, read_regular
 from tui_agent.processes.environment import for_any, for_workspace
 
-#: Answers one question of this module's on its standard input, in a process of its own.
+#: Command of the search process, which answers one request on standard input.
 SEARCH: Final = (sys.executable, "-P", "-m", "tui_agent.git.without_secrets")
-#: Where below our state it is kept what was found.
+#: Folder for results, below the state folder.
 KEPT: Final = "git"
-#: How long the search may take: of 50,000 commits it takes some seconds.
+#: Time limit of the search, which takes some seconds for 50,000 commits.
 SECONDS: Final = 600.0
-#: Folders that are looked at for submodules.
+#: Maximum folders searched for submodules.
 _MODULES: Final = 200
 
 
 class HistoryAsked(Struct):
-    """top: the top of a repository's work tree, or a folder with repositories in it. nested: the work trees of those.
-    cache: a folder of ours. hidden: paths below the top whose files nobody sees. reveal: globs of the person's, for
-    paths below the top and below `prefix` in it. sent: the SHA-256 of contents that the person shows, whatever holds
-    them. values: only the secrets are wanted.
-    """
+    """top: the top of a work tree, or a folder containing repositories. nested: the work trees of those.
+    cache: our cache folder. hidden: hidden paths below the top. reveal: the user's globs, relative to the
+    top and to `prefix`. sent: SHA-256 hashes of contents revealed by the user in any file. values: only
+    collect secrets."""
 
     top: str
     cache: str
@@ -43,11 +42,11 @@ class HistoryAsked(Struct):
 
 
 class WithoutSecrets(Struct):
-    """What is different in one repository (paths are absolute).
+    """Differences to show for one repository (paths are absolute).
 
-    gone: files and folders that are missing. emptied: files without what is in them. stores: folders of objects to
-    borrow from. refs: `packed-refs` with what git takes instead of secrets. index: its content. Both are None if
-    they stay. tracked: secret paths that are in the index or were in it.
+    gone: hidden files and folders. emptied: files shown empty. stores: object folders to borrow from.
+    refs: `packed-refs` with replacement refs for secrets. index: its content. Both are None if unchanged.
+    tracked: secret paths that are or were in the index.
     """
 
     git_dir: bytes
@@ -61,9 +60,8 @@ class WithoutSecrets(Struct):
 
 
 class HistoryAnswer(Struct):
-    """repositories: those in which something is different. why: a sentence if git cannot be shown at all. secrets: the
-    bytes of those that were found, each with its path, as far as they are few and small.
-    """
+    """repositories: those with differences. why: a sentence if git must be hidden completely. secrets:
+    contents and paths of secrets found, limited in number and size."""
 
     repositories: list[WithoutSecrets] = []
     secrets: list[tuple[bytes, bytes]] = []
@@ -72,8 +70,8 @@ class HistoryAnswer(Struct):
 
 
 def secrets_in_history(folder: str, cache: Path) -> list[tuple[bytes, bytes]]:
-    """What `HistoryAnswer` has of the secrets of the repository that a folder is in; nothing where they cannot be found
-    out. `cache` is a folder of ours. Blocking."""
+    """The `HistoryAnswer.secrets` of a folder's repository; empty if the search fails. `cache` is our cache
+    folder. Blocks."""
     found = find_git_folder(folder)
     if found is None:
         return []
@@ -89,7 +87,7 @@ def secrets_in_history(folder: str, cache: Path) -> list[tuple[bytes, bytes]]:
 
 
 def all_repositories(top: str, nested: Iterable[str]) -> tuple[list[GitFolder], list[str]]:
-    """What `repositories` finds at the top and in the folders below it that have a `.git` of their own."""
+    """The results of `repositories` for the top and for nested folders with their own `.git`."""
     folders, others = repositories(top)
     for place in nested:
         inner, more = repositories(place)
@@ -98,12 +96,12 @@ def all_repositories(top: str, nested: Iterable[str]) -> tuple[list[GitFolder], 
         others += more
         objects = os.path.join(place, ".git", "objects")
         if not inner and os.path.isdir(objects):
-            others.append(objects)  # one that we do not take, but git might
+            others.append(objects)  # rejected by us, but possibly accepted by git
     return folders, others
 
 
 def repositories(top: str) -> tuple[list[GitFolder], list[str]]:
-    """The repository whose work tree is `top` and those of its submodules; object stores in there of no work tree."""
+    """The repository with the work tree `top` and its submodules; also object stores without a work tree."""
     found = find_git_folder(top)
     if found is None or found.work_tree != top:
         return [], []
@@ -128,7 +126,7 @@ def repositories(top: str) -> tuple[list[GitFolder], list[str]]:
 
 
 def object_stores(common_dir: str) -> list[str]:
-    """Where the objects of a repository are: its own folder, and those that it borrows from."""
+    """The object folders of a repository: its own and its alternates."""
     found: list[str] = []
     waiting = [os.path.realpath(os.path.join(common_dir, "objects"))]
     while waiting and len(found) < 10:
@@ -142,7 +140,7 @@ def object_stores(common_dir: str) -> list[str]:
 
 
 def borrowed(store: str) -> bytes:
-    """The text in which a store names those that it borrows from; b"" if there is none."""
+    """The alternates file of a store; b"" if missing."""
     try:
         return read_regular(os.path.join(store, "info/alternates"), 1 << 16)
     except OSError:
@@ -150,7 +148,7 @@ def borrowed(store: str) -> bytes:
 
 
 def stamp(folder: GitFolder) -> tuple[object, ...]:
-    """The same as long as no object came or went, and nothing was staged or packed: about 300 looks at the disk."""
+    """A fingerprint that changes with objects, packs and the index; costs about 300 stat calls."""
     told: list[object] = []
     files = [os.path.join(folder.git_dir, "index"), os.path.join(folder.common_dir, "packed-refs")]
     for store in object_stores(folder.common_dir):
@@ -169,7 +167,7 @@ def stamp(folder: GitFolder) -> tuple[object, ...]:
 
 
 def in_progress(folder: GitFolder) -> list[str]:
-    """Texts of a git folder that may hold contents of files: messages with a diff, patches, conflicts."""
+    """Files of a git folder that may contain file contents: messages with a diff, patches, conflicts."""
     names = [
         "COMMIT_EDITMSG",
         "MERGE_MSG",
@@ -193,7 +191,7 @@ def in_progress(folder: GitFolder) -> list[str]:
 
 
 def _of_submodule(folder: str) -> GitFolder | None:
-    """The repository of a submodule whose git folder this is, if its work tree is there and names it."""
+    """The submodule's repository for a git folder, if its work tree exists and refers to it."""
     try:
         settings = dict(
             parse_config(read_regular(os.path.join(folder, "config"), 1 << 20).decode(errors="replace"))

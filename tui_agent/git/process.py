@@ -1,7 +1,7 @@
-"""One git process: an environment made from nothing, and a limit of time.
+"""Runs one git process with a minimal environment and a time limit.
 
-Within the workspace child GitPython starts it (see `git.repository`); elsewhere, where importing that would hold up the
-keyboard, nothing but the standard library does.
+The workspace child starts it through GitPython (see `git.repository`), other processes through the
+standard library, because importing GitPython would block the user interface.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tui_agent.files.systems import remove_folder
 from tui_agent.files.temporary import make_temporary
 from tui_agent.processes.environment import search_path
 
-#: The status where git cannot be started.
+#: Exit status if git cannot be started.
 NOT_FOUND: Final = 127
 _KEPT: Final = frozenset({"LANG", "LANGUAGE", "TMPDIR", "TZ"})
-#: Nothing of the person's or the machine's configuration, no transport, no question.
+#: Disables user and system configuration, transports and prompts.
 _VARIABLES: Final = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_SYSTEM": os.devnull,
@@ -42,17 +42,17 @@ _VARIABLES: Final = {
     "GIT_TEMPLATE_DIR": "",
     "GIT_LFS_SKIP_SMUDGE": "1",
 }
-#: Files that git opens wherever they lie in a work tree, whatever they are.
+#: Files that git opens in any folder of a work tree, of any file type.
 _OPENED_BY_GIT: Final = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
-#: After so many seconds without an end we look for pipes that git may be waiting at, and look for at most so long.
+#: Delay before searching for pipes that block git, and the time limit of the search, in seconds.
 _LOOK: Final = 0.5
 _LOOKING: Final = 2.0
-#: How long the output of what git started is waited for, once git was killed.
+#: Seconds to wait for output of git's children after killing git.
 _PATIENCE: Final = 1.0
 
 
 class Result(Struct, frozen=True):
-    """How a command ended, and what it wrote."""
+    """Exit status and output of a command."""
 
     status: int
     out: bytes
@@ -64,18 +64,18 @@ class Result(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The output as one stripped text; undecodable bytes are replaced."""
+        """The stripped output; undecodable bytes are replaced."""
         return self.out.decode(errors="replace").strip()
 
 
-#: Starts a command in a folder, with exactly this environment and standard input. Raises OSError.
+#: Starts a command in a folder with this environment and standard input. Raises OSError.
 Start = Callable[[list[str], str, dict[str, str], IO[bytes]], "subprocess.Popen[bytes]"]
 
 
 def started(
     command: list[str], folder: str, environment: dict[str, str], stdin: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    """Start a command by the standard library alone."""
+    """Starts a command through the standard library."""
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -91,10 +91,11 @@ def run_git(
     trusted: bool = False,
     start: Start = started,
 ) -> Result:
-    """Run git in a folder, with these variables (None: without it) and few others. `feed` is its standard input.
+    """Runs git in a folder with these variables (None unsets one) and a minimal environment. `feed` is its
+    standard input.
 
-    `trusted`: what the folder brings may be found and run. Raises ChildFailed where it does not end within
-    `seconds`; where it cannot be started the status is `NOT_FOUND`.
+    `trusted` allows programs from the folder. Raises ChildFailed after `seconds`; returns status
+    `NOT_FOUND` if git cannot be started.
     """
     told = {**_environment(trusted), **_VARIABLES, **variables}
     environment = {key: value for key, value in told.items() if value is not None}
@@ -115,25 +116,25 @@ def run_git(
 
 
 def find_git() -> str:
-    """The program, "" where none is installed."""
+    """The path of git, or "" if not installed."""
     return shutil.which("git", path=search_path()) or ""
 
 
 @contextmanager
 def temporary_folder() -> Generator[str]:
-    """A folder of this process's own, gone afterwards. Raises OSError."""
+    """A temporary folder. Raises OSError."""
     folder = make_temporary()
     try:
         yield folder
     finally:
-        with suppress(OSError):  # the next start sweeps
+        with suppress(OSError):  # the next start removes it
             remove_folder(folder)
 
 
 def _environment(trusted: bool) -> dict[str, str]:
-    """What git and what it starts may know: no key, no token, and no `GIT_` variable of the person's.
+    """The environment of git and its children: no keys, tokens or `GIT_` variables of the user.
 
-    A filter that may run finds the person's home.
+    A trusted filter gets the user's home folder.
     """
     kept = {key: value for key, value in os.environ.items() if key in _KEPT or key.startswith("LC_")}
     home = {key: os.environ[key] for key in ("HOME", "XDG_CONFIG_HOME") if trusted and key in os.environ}
@@ -149,13 +150,11 @@ def _ended(process: subprocess.Popen[bytes], root: str, git_folders: Sequence[st
         except subprocess.TimeoutExpired:
             began = time.monotonic()
             _empty_pipes(root, git_folders)
-            wait = max(
-                _LOOK, 4 * (time.monotonic() - began)
-            )  # a large tree is not looked through all the time
+            wait = max(_LOOK, 4 * (time.monotonic() - began))  # limits the time spent searching a large tree
             continue
         return Result(process.returncode, out, err)
     process.kill()
-    with suppress(subprocess.TimeoutExpired):  # a filter that it left behind may keep its output open
+    with suppress(subprocess.TimeoutExpired):  # a filter may still hold the output open
         process.communicate(timeout=_PATIENCE)
     raise ChildFailed(
         f"git did not answer within {seconds:g} s in {root}", "look at that repository with git itself"
@@ -163,7 +162,7 @@ def _ended(process: subprocess.Popen[bytes], root: str, git_folders: Sequence[st
 
 
 def _empty_pipes(root: str, git_folders: Sequence[str]) -> None:
-    """Let git go on that waits at a pipe which lies where it expects a file: to it the file is empty then."""
+    """Unblocks git if it reads a named pipe instead of a file: opening and closing the pipe ends the read."""
     deadline = time.monotonic() + _LOOKING
     for top in (root, *git_folders):
         for folder, folders, files in os.walk(top):
@@ -177,6 +176,6 @@ def _empty_pipes(root: str, git_folders: Sequence[str]) -> None:
 
 
 def _empty_pipe(path: str) -> None:
-    with suppress(OSError):  # nobody waits there, or the pipe is gone
+    with suppress(OSError):  # no reader, or the pipe was removed
         if stat.S_ISFIFO(os.lstat(path).st_mode):
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))

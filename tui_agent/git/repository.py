@@ -1,12 +1,12 @@
-"""git, which sees none of a repository's configuration but what we copied for it. Lives in the child.
+"""Runs git without trusting a repository's configuration. Runs in the child.
 
-A repository's configuration can name commands: filters, hooks, monitors, helpers, transports. So git never reads it.
-Each call gets a shared folder of our own (`GIT_COMMON_DIR`): links to the objects, refs and logs of the repository, no
-hooks, no remotes that could be asked, and a `config` that we wrote, with those settings of the person and the
-repository that are on a list and have a value that such a setting can have. It is made for each call from what the
-repository is now. The environment is made from nothing too, and every call has a time limit.
+A repository's configuration can name commands: filters, hooks, monitors, helpers, transports. Therefore
+git never reads it. Each call gets a temporary shared folder (`GIT_COMMON_DIR`) with links to the
+repository's objects, refs and logs, without hooks and reachable remotes, and with a generated `config` of
+allowlisted settings and values from the user and the repository. The environment is minimal, and every
+call has a time limit.
 
-Filters may run, where the person trusted exactly these, and the hooks of a commit, where the person asks for them.
+Filters run only if the user trusted exactly these; commit hooks run only at the user's request.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from tui_agent.git.process import Result, Start, find_git, run_git, temporary_fo
 from tui_agent.git.user_config import persons_settings
 from tui_agent.processes.environment import avoid_programs_in
 
-#: How long a call may take, in seconds: one that reads, and one that may write a whole work tree.
+#: Time limits in seconds for reading and for writing a whole work tree.
 SECONDS, LONG_SECONDS = 60.0, 600.0
-#: Repositories inside repositories are followed so deep.
+#: Maximum nesting of repositories.
 MAX_DEPTH: Final = 4
-#: Of more paths it is asked at once which are tracked.
+#: For more paths, tracked ones are determined first.
 FEW: Final = 100
-#: Of a submodule only its commit counts: to see what changed in it git would believe its configuration.
+#: Compare only commits of submodules: checking for changes would use their configuration.
 UNOPENED: Final = "--ignore-submodules=dirty"
-#: What the author of a private commit is called.
+#: Author of private commits.
 AUTHOR: Final = ("-c", "user.name=tui-agent", "-c", "user.email=tui-agent@localhost")
 _FIXED: Final[Entries] = (
     ("core.bare", "false"),
@@ -55,7 +55,7 @@ _FIXED: Final[Entries] = (
 )
 _ENV: Final = "/usr/bin/env"
 _TRUTH: Final = "true|false|yes|no|on|off|1|0|"
-#: The settings that git may know of, and the values that they may have.
+#: Allowed settings and patterns for their values.
 _ALLOWED: Final = {
     **dict.fromkeys(
         (
@@ -82,7 +82,7 @@ _ALLOWED: Final = {
         r"[^\x00-\x1f\x7f]+",
     ),
 }
-#: Those that only the person may set: files that git reads.
+#: File settings, allowed only in the user's configuration.
 _PERSONS_FILES: Final = ("core.excludesfile", "core.attributesfile")
 _SHARED: Final = (
     *("objects", "refs", "packed-refs", "shallow", "logs", "worktrees", "reftable", "lfs"),
@@ -91,9 +91,9 @@ _SHARED: Final = (
 
 
 class Repository(Struct, frozen=True):
-    """Where a folder is in a repository: `prefix` is the way down from its top (empty, or ending in `/`).
+    """A folder's repository: `prefix` is the path from its top (empty, or ending in `/`).
 
-    `git_dir` is this work tree's own; `common_dir` is the one that linked work trees share.
+    `git_dir` belongs to this work tree; `common_dir` is shared by linked worktrees.
     """
 
     root: str
@@ -111,11 +111,11 @@ def git(
     seconds: float = SECONDS,
     start: Start | None = None,
 ) -> Result:
-    """Run `git` in the repository that a folder is in. `feed` is its standard input; without, there is none.
+    """Runs `git` in a folder's repository. `feed` is its standard input.
 
-    With `index` that file takes the place of the repository's own index; with `hooks` the programs in that folder run.
-    `start` starts it elsewhere than in the workspace child.
-    Raises ChildFailed where it does not end within `seconds`; all else is a result.
+    `index` replaces the repository's index file; `hooks` is a folder of hooks to run. `start` starts the
+    process outside the workspace child. Raises ChildFailed after `seconds`; all other failures are
+    results.
     """
     found = opened(root)
     if found is None:
@@ -143,8 +143,7 @@ def git(
 
 
 def git_without_repository(root: str, *arguments: str, feed: bytes | None = None) -> Result:
-    """Run `git` in a folder as if it were the work tree of an empty repository, which lies elsewhere. Raises
-    ChildFailed as `git` does."""
+    """Runs `git` in a folder with an empty temporary repository. Raises ChildFailed as `git` does."""
     avoid_programs_in(root)
     try:
         with temporary_folder() as empty:
@@ -159,7 +158,7 @@ def git_without_repository(root: str, *arguments: str, feed: bytes | None = None
 
 
 def find_repository(root: str) -> Repository | None:
-    """The repository whose work tree a folder is in; None where there is none, or where it ignores the folder."""
+    """The repository of a folder; None if there is none or it ignores the folder."""
     found = opened(root)
     if found is None or not find_git():
         return None
@@ -171,7 +170,7 @@ def find_repository(root: str) -> Repository | None:
 
 
 def withheld_filters(root: str) -> dict[str, bool]:
-    """The filters that git would run here and we do not, since nobody trusted them; whether a file needs its filter."""
+    """Configured filters that are not trusted and not run, with whether they are required."""
     found = opened(root)
     if found is None or _is_trusted(found):
         return {}
@@ -182,10 +181,10 @@ def withheld_filters(root: str) -> dict[str, bool]:
 
 
 def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = False) -> set[str] | None:
-    """Those of `paths` that git ignores; None where it cannot tell (a path in a submodule, or behind a link).
+    """The ignored ones of `paths`; None if git cannot decide (a path in a submodule or behind a link).
 
-    Git looks through its whole index for each path, unless they are known to be `untracked`: of many it is asked first
-    which are.
+    git scans its whole index for each path not known to be `untracked`; for many paths, tracked ones are
+    therefore excluded first.
     """
     if len(paths) > FEW and not untracked:
         others = _untracked(repository, paths)
@@ -201,8 +200,8 @@ def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = F
 
 
 def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | None:
-    """Those of `paths` that the ignore files of a folder in no repository leave out; None if git cannot tell. None
-    are left out if there is no git."""
+    """The paths ignored by a folder's ignore files outside repositories; None if git cannot decide, empty if
+    git is missing."""
     if not paths or not find_git():
         return set()
     feed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
@@ -213,15 +212,15 @@ def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | No
 
 
 def tracked(root: str, paths: Sequence[str]) -> list[str]:
-    """Those of `paths` that git tracks; none if it cannot tell."""
+    """The tracked ones of `paths`; empty if git fails."""
     told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *paths)
     found = {os.fsdecode(name) for name in told.out.split(b"\0")} if told.ok else set()
     return [path for path in paths if path in found]
 
 
 def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """Those of `paths` that git ignores, where it does not tell about all at once; none of them is behind a link on the
-    disk. What lies in a submodule counts as ignored, and all does if git cannot be asked."""
+    """The ignored ones of `paths`, if git cannot decide for all at once; no path may be behind a link. Paths
+    in submodules count as ignored, and all paths if git fails."""
     told = git(repository.root, "ls-files", "-z", "--stage")
     if not told.ok:
         return set(paths)
@@ -236,8 +235,8 @@ def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 
 def _untracked(repository: Repository, paths: Sequence[str]) -> list[str] | None:
-    """Those of `paths` that are not in the index, or that a sparse checkout leaves out; None where one is in a
-    submodule, or git cannot tell."""
+    """The paths that are not in the index or excluded by a sparse checkout; None if one is in a submodule or
+    git fails."""
     told = git(repository.root, "ls-files", "-z", "-t")
     if not told.ok:
         return None
@@ -255,19 +254,19 @@ def _parents(name: bytes) -> Iterator[bytes]:
 
 
 def ignored_folders(repository: Repository) -> set[str]:
-    """Folders that git ignores as a whole, without a trailing slash; nothing that lies inside one of them."""
+    """Completely ignored folders without a trailing slash; contains no subfolders of them."""
     told = git(
         repository.root,
         *("ls-files", "-z", "--others", "--ignored", "--exclude-standard"),
         *("--directory", "--no-empty-directory"),
     )
     empty_of_others = [os.fsdecode(path[:-1]) for path in told.out.split(b"\0") if path.endswith(b"/")]
-    # git names a folder too when all that is in it now happens to be ignored: a new file there is not
+    # git also lists folders whose files merely all happen to be ignored
     return (ignored(repository, empty_of_others, untracked=True) or set()) if empty_of_others else set()
 
 
 def ignored_folders_without_repository(root: str, depth: int = 0) -> set[str]:
-    """The same of a folder in no repository; those in it keep their own rules."""
+    """As `ignored_folders`, outside repositories; nested repositories use their own rules."""
     told = git_without_repository(
         root, "status", "--porcelain", "-z", "--ignored=matching", "--untracked-files=all"
     )
@@ -288,8 +287,8 @@ def ignored_folders_without_repository(root: str, depth: int = 0) -> set[str]:
 
 
 def without_submodules(root: str, index: str = "") -> list[str]:
-    """Pathspecs that leave out the submodules below a folder: to see whether one changed, git would open it and
-    believe its configuration."""
+    """Pathspecs that exclude submodules: git would open them and use their configuration to check for
+    changes."""
     listed = git(root, "ls-files", "--stage", "-z", index=index).out.split(b"\0")
     paths = (os.fsdecode(line.partition(b"\t")[2]) for line in listed if line.startswith(b"160000 "))
     return [f":(exclude,literal){path}" for path in paths]
@@ -298,12 +297,12 @@ def without_submodules(root: str, index: str = "") -> list[str]:
 def _started(
     command: list[str], folder: str, environment: dict[str, str], stdin: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    """Start git through GitPython. It adds to the environment that it inherits, and `env -i` begins from nothing.
+    """Starts git through GitPython. It extends the inherited environment, so `env -i` clears it first.
 
-    It takes as long to import as all else that a folder without a repository needs.
+    Its import takes as long as all others needed for a folder without a repository.
     """
-    # At its import it runs the first git of the PATH, which the workspace may have brought. It finds none here, and
-    # says nothing of that; which git is run, and with which environment, is decided here.
+    # On import, GitPython runs the first git of the PATH, possibly from the workspace. These settings prevent
+    # that; the program and the environment are chosen here.
     os.environ["GIT_PYTHON_REFRESH"] = "quiet"
     os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = os.devnull
     from git import Git
@@ -315,12 +314,12 @@ def _started(
         owner = execute([_ENV, "-i", *variables, *command], istream=stdin, as_process=True)
     except GitCommandNotFound as error:
         raise OSError(str(error)) from error
-    owner.proc.owner = owner  # GitPython ends the process with its owner
+    owner.proc.owner = owner  # GitPython kills the process when its owner is collected
     return owner.proc
 
 
 def opened(root: str) -> GitFolder | None:
-    """The repository of a folder, unless it belongs to somebody whom the person did not declare safe."""
+    """The repository of a folder, unless its owner is another user and it is not marked safe."""
     avoid_programs_in(root)
     found = find_git_folder(root)
     if found is None or not found.is_foreign:
@@ -341,13 +340,13 @@ def _is_trusted(found: GitFolder) -> bool:
 
 @contextmanager
 def _shared_folder(found: GitFolder, hooks: str) -> Generator[str]:
-    """The folder that git takes for the one that the work trees of this repository share."""
+    """A temporary replacement for the repository's common folder."""
     with temporary_folder() as folder:
         os.mkdir(os.path.join(folder, "info"))
         settings = _settings(found)
         if hooks:
             settings = (*settings, ("core.hookspath", hooks))
-        if any(key.startswith("filter.lfs.") for key, _ in settings):  # it keeps there what a commit needs
+        if any(key.startswith("filter.lfs.") for key, _ in settings):  # LFS stores objects of commits there
             os.makedirs(os.path.join(found.common_dir, "lfs"), exist_ok=True)
         for name in _SHARED:
             there = os.path.join(found.common_dir, name)
@@ -358,7 +357,7 @@ def _shared_folder(found: GitFolder, hooks: str) -> Generator[str]:
 
 
 def _settings(found: GitFolder) -> Entries:
-    """All that git is to know, the last value of a key in force."""
+    """The settings for git; the last value of a key counts."""
     persons = persons_settings(found)
     files = tuple((key, value) for key, value in persons if key in _PERSONS_FILES)
     chosen = tuple((key, value) for key, value in (*persons, *found.entries) if _is_allowed(key, value))
@@ -374,7 +373,7 @@ def _is_allowed(key: str, value: str) -> bool:
 
 
 def _upstream(found: GitFolder) -> Entries:
-    """With which branch the current one is compared, and where that is kept; no address."""
+    """The upstream of the current branch, without an address."""
     branch = f"branch.{found.branch}."
     told = dict(found.entries)
     remote, merge = told.get(branch + "remote", ""), told.get(branch + "merge", "")

@@ -1,8 +1,8 @@
-"""Which blobs of a repository hold secrets: by every name that they ever had in a commit, reachable or not.
+"""Finds blobs with secrets by every path they had in a commit, reachable or not.
 
-A blob has no name of its own: each commit in the object store, also one of a stash or one that nothing names any more,
-is compared with its parents, which tells the paths of all blobs that it brought. A blob that no commit brought was
-staged once and never committed, and is judged by what it holds.
+Blobs have no names: all commits in the object store, including unreachable ones and stashes, are compared
+with their parents to collect the paths of new blobs. Blobs never committed, only staged, are judged by
+content.
 """
 
 from __future__ import annotations
@@ -26,38 +26,37 @@ from tui_agent.git.object_stores import names_in_git, object_stores
 from tui_agent.git.process import Result, started
 from tui_agent.git.repository import LONG_SECONDS, git
 
-#: Of a larger store it is not found out.
+#: Maximum objects of a searchable store.
 MOST_OBJECTS: Final = 6_000_000
-#: Commits that git compares at a time, and paths that it is asked about.
+#: Batch sizes: commits per comparison and paths per query.
 _COMMITS: Final = 20_000
 _PATHS: Final = 500
-#: A pack with more objects than this is looked at together with all others, not after them.
+#: A new pack with more objects causes a complete search.
 _FEW: Final = 20_000
-#: Blobs of more bytes, and more blobs than this, are not judged by what they hold.
+#: Maximum bytes and number of blobs judged by content.
 _MOST_READ: Final = 1 << 16
 _MOST_JUDGED: Final = 20_000
-#: In more blobs than this nobody looks for keys, which takes 0.2 s for a thousand; so many are in memory at a time.
+#: Maximum number of blobs searched for keys (0.2 s per thousand), and the number held in memory at a time.
 _MOST_SEARCHED: Final = 10_000
 _AT_ONCE: Final = 1_000
 _SUBMODULE, _LINK = b"160000", b"120000"
 _HEX: Final = re.compile(r"[0-9a-f]+")
-#: Names of files that are there to be copied and filled in: what such a file holds is public, wherever else it is.
+#: Names of sample files: their contents are public, also under other names.
 _SAMPLE: Final = re.compile(
     rb"(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults)(?:[._-]|$)", re.IGNORECASE
 )
 
 
 class GitUnreadable(Exception):
-    """The secrets of a repository cannot be found out; `str` is why."""
+    """The search for secrets failed; `str` is the reason."""
 
 
 class SecretNames(Struct):
-    """What the objects of one repository are called; kept between sessions.
+    """Names of a repository's objects, persisted between sessions.
 
-    rules: of what counts as a secret. packs: the indexes of the packs that were looked at. loose: the ids of objects in
-    files of their own, one after the other. secret: the ids of blobs by each secret name. asked: the same of names that
-    were asked for. nameless: blobs that no commit brought. public: blobs of samples. keyed: blobs with a key in them,
-    where there are not too many to look.
+    rules: fingerprint of the rules. packs: indexes of searched packs. loose: ids of loose objects. secret:
+    blob ids by secret path. asked: the same for requested paths. nameless: blobs without a commit. public:
+    blobs of sample files. keyed: blobs with keys, if there are few enough to search.
     """
 
     rules: str
@@ -71,7 +70,7 @@ class SecretNames(Struct):
 
 
 def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[bytes]) -> SecretNames:
-    """What is known by now; only what is new since is looked at, if that is little. Raises `GitUnreadable` and
+    """Updates the known names, incrementally if few objects are new. Raises `GitUnreadable` and
     `ChildFailed`."""
     stores = object_stores(folder.common_dir)
     packs = {pack for store in stores for pack in packs_of(store)}
@@ -86,14 +85,14 @@ def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[byt
         new = None
     if new is None or new:
         _look(folder, known, new)
-        known.asked = {}  # new commits may bring more of them
+        known.asked = {}  # new commits may contain more of them
     known.packs, known.loose = packs, loose
     _ask(folder, known, asked)
     return known
 
 
 def run(folder: GitFolder, *words: str, feed: bytes | None = None, index: str = "") -> Result:
-    """git, of which a failure is `GitUnreadable`."""
+    """Runs git. Raises `GitUnreadable` if it fails."""
     done = git(folder.work_tree, *words, feed=feed, index=index, seconds=LONG_SECONDS, start=started)
     if not done.ok:
         said = done.err.decode(errors="replace").strip().splitlines()
@@ -102,13 +101,13 @@ def run(folder: GitFolder, *words: str, feed: bytes | None = None, index: str = 
 
 
 def packs_of(store: str) -> list[bytes]:
-    """The indexes of the packs of a store."""
+    """Index files of a store's packs."""
     folder = os.path.join(store, "pack")
     return [os.fsencode(os.path.join(folder, name)) for name in names_in_git(folder) if name.endswith(".idx")]
 
 
 def ids_of(folder: GitFolder, pack: bytes) -> list[str]:
-    """What is in a pack, by its index."""
+    """Object ids in a pack, from its index."""
     try:
         data = read_regular(os.fsdecode(pack), 1 << 31)
     except OSError as error:
@@ -126,7 +125,7 @@ def ids_of(folder: GitFolder, pack: bytes) -> list[str]:
 
 
 def id_size(folder: GitFolder) -> int:
-    """Bytes of the id of an object."""
+    """Size of an object id in bytes."""
     return 32 if dict(folder.entries).get("extensions.objectformat", "").lower() == "sha256" else 20
 
 
@@ -138,7 +137,7 @@ def blob_id(folder: GitFolder, content: bytes) -> str:
 
 
 def contents(folder: GitFolder, ids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """What is in these blobs, those that are there and not large. Raises `GitUnreadable`."""
+    """Contents of existing small blobs. Raises `GitUnreadable`."""
     feed = "".join(f"{each}\n" for each in ids).encode()
     if not feed:
         return
@@ -161,7 +160,7 @@ def contents(folder: GitFolder, ids: Iterable[str]) -> Iterator[tuple[str, bytes
 
 
 def among_secrets(folder: GitFolder, ids: Iterable[str], lines: set[bytes]) -> set[str]:
-    """Those of some blobs that hold a key, or a line of a secret file."""
+    """The blobs that contain a key or a line of a secret file."""
     chosen = sorted(ids)[:_MOST_JUDGED]
     return {
         each
@@ -171,7 +170,7 @@ def among_secrets(folder: GitFolder, ids: Iterable[str], lines: set[bytes]) -> s
 
 
 def keys_in(data: bytes) -> list[bytes]:
-    """The keys in a text, as they stand there."""
+    """The keys in a text, verbatim."""
     if not may_hold_key(data):
         return []
     text = data.decode("utf-8", "replace")
@@ -184,7 +183,7 @@ def _with_keys(folder: GitFolder, ids: Sequence[str]) -> set[str]:
 
 
 def telling_lines(data: bytes) -> set[bytes]:
-    """Lines that are long enough to tell what they are from, with what is behind a name in them."""
+    """Lines, and values after `=`, long enough to identify their source."""
     found = {line.strip() for line in data.split(b"\n")}
     found |= {line.partition(b"=")[2].strip(b" \t\r\"'") for line in found}
     return {line for line in found if len(line) >= 8}
@@ -219,8 +218,8 @@ _RAW: Final = ("-r", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-dif
 
 
 def staged(folder: GitFolder, known: SecretNames) -> dict[bytes, tuple[str, bool]]:
-    """What is in the index by path: the id, and whether it is merged; secret names in it that no commit has are
-    among the names then."""
+    """The index by path: blob id, and whether the entry is merged. Adds uncommitted secret paths to
+    `known`."""
     found: dict[bytes, tuple[str, bool]] = {}
     for line in run(folder, "ls-files", "--stage", "-z").out.split(b"\0"):
         head, _, path = line.partition(b"\t")
@@ -249,7 +248,7 @@ def _judge(known: SecretNames, path: bytes, each: str, judged: dict[bytes, bool]
 
 
 def _ask(folder: GitFolder, known: SecretNames, asked: Sequence[bytes]) -> None:
-    """What some paths held in any commit that has a name."""
+    """Adds the blobs that paths had in any reachable commit or reflog."""
     new = [path for path in asked if path not in known.asked and path not in known.secret]
     if not new:
         return
@@ -263,7 +262,7 @@ def _ask(folder: GitFolder, known: SecretNames, asked: Sequence[bytes]) -> None:
 
 
 def _brought(told: bytes) -> Iterator[tuple[bytes, str]]:
-    """Path and id of each blob that a comparison names as new: `:<mode> … <id> … <letters>`, a path, and so on."""
+    """Paths and ids of new blobs in raw diff output: `:<mode> … <id> … <status>`, NUL, path."""
     words = iter(told.split(b"\0"))
     for word in words:
         head = word.lstrip(b"\n")
@@ -278,7 +277,7 @@ def _brought(told: bytes) -> Iterator[tuple[bytes, str]]:
 
 
 def _rules() -> str:
-    """What tells whether the rules of secret names are still the same."""
+    """A fingerprint of the rules for secret names."""
     return hashlib.sha256(
         Path(str(sensitive.__file__)).read_bytes() + Path(__file__).read_bytes()
     ).hexdigest()

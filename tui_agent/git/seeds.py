@@ -1,8 +1,8 @@
-"""The seed that the work copies of one session are linked to, beside them. Lives in the child; one call at a time.
+"""The seed tree to which a session's work copies are hard-linked. Runs in the child, one call at a time.
 
-To write ten thousand files takes seconds, to link them a fifth of one. So a commit is checked out once, and a copy is
-a tree of hard links to that. Nothing is linked with the folder of the person. tui-agent replaces files and never
-writes into them; a seed that somebody did write into, through a copy, is mended before it is linked again.
+Writing ten thousand files takes seconds, linking them a fifth of one. A commit is therefore checked out
+once, and each copy is a tree of hard links to it, never to the user's folder. tui-agent replaces files
+instead of writing into them; a seed modified through a copy is repaired before it is linked again.
 
     <folder of the session>/.seed/  .seed.index  <copy>/  <copy>/  …
 """
@@ -29,12 +29,12 @@ NAMES: Final = frozenset((_NAME, _INDEX, _INDEX + ".lock"))
 _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
 
 
-#: For so many seconds nobody looks again whether a seed that is linked somewhere was written into.
+#: Seconds for which a linked seed is assumed to be unmodified.
 WHOLE_FOR: Final = 10.0
 
 
 class _Looked(Struct, frozen=True):
-    """A seed that was found to be as this tree, when (monotonic), and whether copies were linked to it since."""
+    """A verified seed: its tree, the monotonic time of the check, and whether copies were linked since."""
 
     tree: str
     at: float
@@ -49,7 +49,7 @@ _looked: Final[dict[str, _Looked]] = {}
 
 
 def grow(repository: Repository, commit: str, parent: str) -> Result:
-    """Bring the seed in a session's folder to a commit: only what differs is written. Raises OSError."""
+    """Updates the seed of a session's folder to a commit, writing only differences. Raises OSError."""
     seed, index = os.path.join(parent, _NAME), os.path.join(parent, _INDEX)
     tree = git(repository.root, "rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
     looked = _looked.pop(parent, None)
@@ -57,7 +57,7 @@ def grow(repository: Repository, commit: str, parent: str) -> Result:
         _looked[parent] = looked
         return tree
     if os.path.exists(index + ".lock") or not os.path.exists(index):
-        _remove(parent)  # git was killed over it: nobody knows what is in there
+        _remove(parent)  # git was killed, so the content is unknown
     command = ("--work-tree", seed, *_checkout(commit))
     for _ in range(2):
         os.makedirs(seed, exist_ok=True)
@@ -70,8 +70,8 @@ def grow(repository: Repository, commit: str, parent: str) -> Result:
 
 
 def fill(parent: str, commit: str, folder: str) -> Result:
-    """Fill a worktree that has no files yet: with links to the seed, at that commit, or where no file can have two
-    names with files of its own. Raises OSError."""
+    """Fills an empty worktree with links to the seed at that commit, or with copies if hard links are
+    unsupported. Raises OSError."""
     if looked := _looked.get(parent):
         _looked[parent] = replace(looked, linked=True)
     try:
@@ -88,7 +88,7 @@ def fill(parent: str, commit: str, folder: str) -> Result:
 
 
 def drop(parent: str) -> None:
-    """Remove the seed and the session's folder, unless a copy is in there. Raises OSError."""
+    """Removes the seed and the session's folder, unless it contains a copy. Raises OSError."""
     if set(names_in(parent)) - NAMES:
         return
     _remove(parent)
@@ -97,7 +97,7 @@ def drop(parent: str) -> None:
 
 
 def names_in(folder: str) -> list[str]:
-    """What lies in a folder; nothing where there is none."""
+    """The entries of a folder; empty if it does not exist."""
     try:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -111,12 +111,12 @@ def _remove(parent: str) -> None:
 
 
 def _checkout(commit: str) -> tuple[str, ...]:
-    """Every link to a file changes the time of its status; that is not to count as another content."""
+    """Ignores ctime, which changes with every link to a file."""
     return ("-c", "core.trustctime=false", "read-tree", "--reset", "-u", commit)
 
 
 def _link(source: str, target: str) -> None:
-    """The folders of one tree made in another, with links to its files."""
+    """Replicates a tree's folders and hard-links its files."""
     with os.scandir(source) as entries:
         for entry in entries:
             path = os.path.join(target, entry.name)

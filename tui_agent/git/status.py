@@ -1,4 +1,4 @@
-"""What git says of a work tree: its branch, its distance from upstream, a mark for each changed path. Child only."""
+"""Work tree status: branch, distance from upstream, marks of changed paths. Runs in the child."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tui_agent.files.names import is_text
 from tui_agent.files.numbers import whole_number
 from tui_agent.git.repository import UNOPENED, find_repository, git
 
-#: A message of more would hold up the interface while it is read.
+#: A larger message would block the interface.
 MAX_MARKS: Final = 5000
 _NO_REPOSITORY: dict[str, Any] = {"is_repository": False, "branch": "", "ahead": 0, "behind": 0, "marks": {}}
 
 
 def read_status(root: str) -> dict[str, Any]:
-    """The first of what `status_and_deleted` gives."""
+    """The first result of `status_and_deleted`."""
     return status_and_deleted(root)[0]
 
 
 def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tuple[dict[str, Any], list[str]]:
-    """The status of the work tree below `root`, as the fields of `GitStatus`; the tracked files that are not on disk.
+    """The status of the work tree below `root`, as fields of `GitStatus`, and the tracked files missing on
+    disk.
 
-    Where it is known what is `untracked`, git does not look through the folders for it.
-    Marks are git's two letters by path: staged, then not staged, with a space for unchanged; `??` is untracked.
-    A detached head is named by its first seven digits. Of more than `MAX_MARKS` changed paths the first are told,
-    tracked ones before untracked ones.
+    With `untracked` given, git does not scan for untracked files. Marks are git's two characters by path:
+    staged and unstaged, a space for unchanged; `??` is untracked. A detached head is named by its first
+    seven digits. At most `MAX_MARKS` paths are included, tracked ones first.
     """
     repository = find_repository(root)
     if repository is None:
@@ -47,7 +47,7 @@ def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tup
 
 
 def _is_deleted(root: str, path: str, mark: str) -> bool:
-    """Of a file that two sides changed, the mark does not say whether it is there."""
+    """Whether a file is deleted; an unmerged mark does not say, so the disk is checked."""
     unmerged = "U" in mark or mark == "DD"
     return not os.path.lexists(os.path.join(root, path)) if unmerged else mark[1] == "D"
 
@@ -63,7 +63,7 @@ def _branch(records: list[str]) -> dict[str, Any]:
 
 
 def _marks(records: list[str], prefix: str) -> dict[str, str]:
-    """Marks by path relative to the root. The fields before the path are fewer than its words may be."""
+    """Marks by path relative to the root. Splits are limited, because paths may contain spaces."""
     marks: dict[str, str] = {}
     rest = iter(records)
     for record in rest:
@@ -72,7 +72,7 @@ def _marks(records: list[str], prefix: str) -> dict[str, str]:
                 mark, path = record[2:4], record.split(" ", 8)[8]
             case "2 ":
                 mark, path = record[2:4], record.split(" ", 9)[9]
-                next(rest, "")  # the name it had before
+                next(rest, "")  # the old name
             case "u ":
                 mark, path = record[2:4], record.split(" ", 10)[10]
             case "? ":

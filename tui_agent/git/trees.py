@@ -1,7 +1,7 @@
-"""A folder as it is on disk, as a tree and a commit of its repository. Lives in the child.
+"""Trees and commits of a folder's current state on disk. Runs in the child.
 
-Both are made with an index of their own in a temporary folder: the person's index, branch, stash and work tree are not
-touched, and no ref points at what was made.
+Uses a temporary index: the user's index, branch, stash and work tree are not modified, and no ref is
+created.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from tui_agent.files.gate import Gate
 from tui_agent.git.process import Result, temporary_folder
 from tui_agent.git.repository import AUTHOR, LONG_SECONDS, Repository, git, without_submodules
 
-#: Files that git does not track and that are larger, in bytes, are data rather than source: they are left out.
+#: Larger untracked files, in bytes, are omitted as data.
 LARGEST_UNTRACKED = 32 << 20
 
 
 def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untracked: bool = False) -> str:
-    """The tree of everything that is tracked below the root, as it is on disk, and of the written paths.
+    """The tree of all tracked files below the root as on disk, and of the written paths.
 
-    With `untracked` also of files that git neither tracks nor ignores. "" where it cannot be made.
+    `untracked` includes files that are not ignored. Returns "" on failure.
     """
     with temporary_folder() as folder:
         return _tree(repository, os.path.join(folder, "index"), written, untracked)
 
 
 def commit_of(root: str, tree: str, message: str) -> str:
-    """A commit of a tree after the last one, with no ref; "" where that failed."""
+    """A commit of a tree on top of HEAD without a ref; "" on failure."""
     head = git(root, "rev-parse", "--verify", "--quiet", "HEAD")
     parent = ("-p", head.text) if head.ok else ()
     made = git(root, *AUTHOR, "commit-tree", tree, *parent, "-m", message)
@@ -39,7 +39,7 @@ def commit_of(root: str, tree: str, message: str) -> str:
 
 
 def sweep() -> None:
-    """Remove the temporary folders of those who were killed over a tree; without them git works as well."""
+    """Removes temporary folders of killed processes."""
     with suppress(OSError):
         temporary.sweep()
 
@@ -47,7 +47,7 @@ def sweep() -> None:
 def _tree(repository: Repository, index: str, written: Sequence[str], untracked: bool) -> str:
     theirs = os.path.join(repository.git_dir, "index")
     if os.path.isfile(theirs):
-        shutil.copy2(theirs, index)  # by its time git tells which files may have changed since it was written
+        shutil.copy2(theirs, index)  # its mtime limits the files that git has to compare
     for fresh in (False, True):
         if fresh and not _from_head(repository, index):
             return ""
@@ -63,7 +63,7 @@ def _tree(repository: Repository, index: str, written: Sequence[str], untracked:
 
 
 def _from_head(repository: Repository, index: str) -> bool:
-    """Begin again from the last commit: an index in the middle of a merge is not a tree."""
+    """Starts again from HEAD, because an index with conflicts cannot be written as a tree."""
     if os.path.exists(index):
         os.unlink(index)
     head = git(repository.root, "rev-parse", "--verify", "--quiet", "HEAD")
@@ -71,8 +71,8 @@ def _from_head(repository: Repository, index: str) -> bool:
 
 
 def _others(repository: Repository, index: str) -> list[str]:
-    """What git neither tracks nor ignores; a repository that lies in there (it ends in `/`) is not ours to take, and
-    what looks like a secret stays where it is."""
+    """Untracked paths that are not ignored, without nested repositories (ending in `/`), secrets and large
+    files."""
     told = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard")
     found = [os.fsdecode(path) for path in told.out.split(b"\0") if path and not path.endswith(b"/")]
     paths = Gate(Path(repository.root)).without_secrets(found)
@@ -80,7 +80,7 @@ def _others(repository: Repository, index: str) -> list[str]:
 
 
 def _add(repository: Repository, index: str, *pathspecs: str, update: bool = False) -> None:
-    """Add them; one that cannot be read is left out, and the others are in."""
+    """Adds paths; unreadable files are skipped."""
     if pathspecs:
         options = ("--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
         feed = b"\0".join(map(os.fsencode, pathspecs))
@@ -91,7 +91,7 @@ def _size(path: str) -> int:
     try:
         return os.lstat(path).st_size
     except OSError:
-        return 0  # it went just now, and git will find nothing either
+        return 0  # just removed; git will skip it as well
 
 
 def _with(repository: Repository, index: str, *arguments: str, feed: bytes | None = None) -> Result:

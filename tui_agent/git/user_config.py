@@ -1,7 +1,7 @@
-"""The person's own git settings, for a repository. Lives in the child.
+"""The user's git settings that apply to a repository. Runs in the child.
 
-git itself is asked, since it knows where they lie and which includes apply. It is shown an empty repository in the
-place of the real one: nothing of that one's configuration is read, but for addresses that an include may depend on.
+git itself is queried, because it knows the locations and evaluates includes. It sees an empty repository,
+so the repository's configuration is not read, except for remote addresses as conditions of includes.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from tui_agent.files.git_folder import Entries, GitFolder, format_config
 from tui_agent.git.process import run_git, temporary_folder
 
 _SECONDS: Final = 10.0
-#: Where git looks for settings; which files it read it says itself.
+#: Variables that determine the locations of settings; git reports the files it read.
 _WHERE: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-#: Settings that name a file, and what that file is called where they name none.
+#: Settings with a file path, and their default file names.
 _FILES: Final = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
 _MOST_ANSWERS: Final = 64
 
 Stamps = dict[str, tuple[int, ...]]
-#: Answers, each as good as long as no file changed that it may come from.
+#: Cached results, valid while the possible source files are unchanged.
 _answers: Final[dict[object, tuple[Stamps, Entries]]] = {}
 
 
 def persons_settings(found: GitFolder) -> Entries:
-    """Keys and values in the order in which they count; paths of files are absolute.
+    """Keys and values in order of increasing precedence; file paths are absolute.
 
-    Raises ChildFailed where git does not answer.
+    Raises ChildFailed if git does not respond.
     """
     where = {key: os.environ[key] for key in _WHERE if key in os.environ}
     about = (found, *sorted(where.items()))
@@ -43,7 +43,7 @@ def persons_settings(found: GitFolder) -> Entries:
 
 
 def _ask(found: GitFolder, where: dict[str, str]) -> tuple[list[str], Entries]:
-    """The files that were read, and what they say."""
+    """The files read and their settings."""
     addresses = tuple((k, v) for k, v in found.entries if k.startswith("remote.") and k.endswith(".url"))
     with temporary_folder() as shared:
         for name in ("objects", "refs"):
@@ -66,7 +66,7 @@ def _ask(found: GitFolder, where: dict[str, str]) -> tuple[list[str], Entries]:
 
 
 def _named_files(settings: dict[str, str], where: dict[str, str]) -> Entries:
-    """The person's own ignore and attributes files, where git would look for them."""
+    """The user's ignore and attributes files, configured or in the default location."""
     named = (
         (key, os.path.expanduser(settings.get(key) or os.path.join(_folder(where), "git", name)))
         for key, name in _FILES.items()
@@ -75,7 +75,7 @@ def _named_files(settings: dict[str, str], where: dict[str, str]) -> Entries:
 
 
 def _places(where: dict[str, str]) -> tuple[str, ...]:
-    """Where a file of settings may come to be."""
+    """Possible locations of settings files."""
     own = (os.path.expanduser("~/.gitconfig"), os.path.join(_folder(where), "git", "config"))
     named = (where.get("GIT_CONFIG_GLOBAL", ""), where.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
     return (*own, *filter(None, named))

@@ -1,11 +1,12 @@
-"""What of a repository has to be missing, and what takes its place, so that commands can use git without its secrets.
+"""Determines what to hide in a repository, and replacements, so that commands can use git without its
+secrets.
 
     python -P -m tui_agent.git.without_secrets
 
-A process of its own, which reads a `HistoryAsked` and writes a `HistoryAnswer` (msgpack), at low priority: of a long
-history it takes seconds. A pack that holds a secret blob is written again without it, once, into a folder of ours, and
-shown instead. All other objects are there. In the place of a secret blob is a sentence under the same id, since git
-makes no commit of a tree in which an object is missing.
+A low-priority process that reads a `HistoryAsked` and writes a `HistoryAnswer` (msgpack); a long history
+takes seconds. A pack with a secret blob is rewritten once without it into a cache folder and shown
+instead. All other objects remain available. A secret blob is replaced by a sentence under the same id,
+because git cannot commit a tree with a missing object.
 """
 
 from __future__ import annotations
@@ -43,22 +44,22 @@ from tui_agent.git.process import run_git, temporary_folder
 from tui_agent.git.repository import LONG_SECONDS
 from tui_agent.git.secret_blobs import GitUnreadable, SecretNames
 
-#: What is in the place of a secret blob.
+#: Replacement content of secret blobs.
 SENTENCE: Final = b"(this is a secret, which is not shown in a trial view)\n"
-#: For so many secret blobs git knows that another is in their place; it calls the others damaged if they are asked for.
+#: Maximum number of replacement refs; git reports further replaced blobs as corrupt when they are read.
 MOST_REPLACED: Final = 5_000
 _MOST_REFS: Final = 1 << 23
-#: So many secrets, and so many bytes of them, are told.
+#: Maximum number and total bytes of reported secrets.
 MOST_TOLD, MOST_TOLD_BYTES = 500, 4 << 20
-#: Bytes of a file of the work tree, and of a text in the git folder, that are compared.
+#: Maximum bytes compared of a work tree file or a file in the git folder.
 _MOST_READ: Final = 1 << 20
-#: For so many seconds a pack that nobody uses is kept.
+#: Lifetime of unused packs.
 _KEPT_SECONDS: Final = 14 * 86400.0
 _STORED_ELSEWHERE: Final = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
 
 
 def answer(asked: HistoryAsked) -> HistoryAnswer:
-    """All of a work tree's repositories: its own, and its submodules'."""
+    """Processes all repositories of a work tree, including submodules."""
     folders, others = all_repositories(asked.top, asked.nested)
     told = HistoryAnswer(gone=[os.fsencode(path) for path in others])
     for folder in folders:
@@ -76,7 +77,7 @@ def answer(asked: HistoryAsked) -> HistoryAnswer:
 def _replaced(
     folder: GitFolder, asked: HistoryAsked, told: list[tuple[bytes, bytes]]
 ) -> WithoutSecrets | None:
-    """What is different in a repository; None if nothing is. Its secrets are put to those that are `told`."""
+    """The differences for a repository, or None. Adds its secrets to `told`."""
     below = _below(folder.work_tree, asked.top)
     hidden = [path.removeprefix(below) for path in asked.hidden if path.startswith(below)]
     kept = Path(asked.cache, hashlib.sha256(os.fsencode(folder.common_dir)).hexdigest()[:32])
@@ -146,7 +147,7 @@ def _is_sent(data: bytes, asked: HistoryAsked) -> bool:
 def _is_hidden(
     path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: bytes, asked: HistoryAsked
 ) -> bool:
-    """A file that is there is hidden in git if it is hidden in the view; one that is not, by its name."""
+    """Whether a path is hidden: an existing file if hidden in the view, a missing one by its name."""
     if path in hidden or asked.values:
         return True
     with suppress(OSError):
@@ -191,8 +192,8 @@ def _leave_out(
 
 
 def _refs(folder: GitFolder, ids: Iterable[str], by: str) -> bytes | None:
-    """Git's refs, in one file, with its own way to say that another object is in the place of one; None where refs are
-    kept in another way, or are too many."""
+    """A `packed-refs` file with replacement refs; None for other ref formats or a file over the size
+    limit."""
     if os.path.isdir(os.path.join(folder.common_dir, "reftable")):
         return None
     try:
@@ -209,7 +210,7 @@ def _refs(folder: GitFolder, ids: Iterable[str], by: str) -> bytes | None:
     for line in before.splitlines(keepends=True):
         if line.startswith(b"#"):
             head += line
-        elif line.startswith(b"^"):  # what the tag before it names
+        elif line.startswith(b"^"):  # the target of the preceding tag
             told[name] += line
         else:
             name = line.rstrip(b"\n").partition(b" ")[2]
@@ -218,7 +219,7 @@ def _refs(folder: GitFolder, ids: Iterable[str], by: str) -> bytes | None:
 
 
 def _rewritten(folder: GitFolder, pack: bytes, rest: Iterable[str], secret: set[str], cache: Path) -> str:
-    """A store with what a pack holds besides its secrets; made once."""
+    """A store with a pack's other objects, cached."""
     key = hashlib.sha256(b"\0".join([os.path.basename(pack), *map(str.encode, sorted(secret))])).hexdigest()[
         :32
     ]
@@ -232,7 +233,7 @@ def _rewritten(folder: GitFolder, pack: bytes, rest: Iterable[str], secret: set[
     make_private(making / "objects" / "pack")
     make_private(making / "objects" / "info")
     make_private(making / "refs")
-    try:  # a repository of our own, which borrows: git writes its files into that first
+    try:  # a temporary repository that borrows objects and receives git's files
         (making / "objects" / "info" / "alternates").write_bytes(pack.rpartition(b"/pack/")[0] + b"\n")
         (making / "HEAD").write_bytes(b"ref: refs/heads/none\n")
         (making / "config").write_bytes(format_config(_format(folder)))
@@ -245,7 +246,7 @@ def _rewritten(folder: GitFolder, pack: bytes, rest: Iterable[str], secret: set[
                 f"a pack cannot be written: {done.err.decode(errors='replace').strip()[-200:]}"
             )
         make_private(place)
-        with suppress(OSError):  # somebody else was quicker
+        with suppress(OSError):  # created by another process
             os.rename(making / "objects" / "pack", place / "pack")
     finally:
         remove_folder(str(making))
@@ -259,7 +260,7 @@ def _format(folder: GitFolder) -> Entries:
 
 
 def _stand_ins(ids: set[str], cache: Path) -> str:
-    """A store in which each of these objects is the sentence; made once."""
+    """A store in which these ids contain the replacement sentence, cached."""
     data = zlib.compress(b"blob %d\0" % len(SENTENCE) + SENTENCE)
     key = hashlib.sha256(b"\0".join([data, *map(str.encode, sorted(ids))])).hexdigest()[:32]
     place, making = cache / "packs" / key, cache / "packs" / f"{key}.{os.getpid()}"
@@ -272,7 +273,7 @@ def _stand_ins(ids: set[str], cache: Path) -> str:
             folder = making / each[:2]
             make_private(folder)
             (folder / each[2:]).write_bytes(data)
-        with suppress(OSError):  # somebody else was quicker
+        with suppress(OSError):  # created by another process
             os.rename(making, place)
     finally:
         remove_folder(str(making))
@@ -280,7 +281,7 @@ def _stand_ins(ids: set[str], cache: Path) -> str:
 
 
 def sweep(cache: Path) -> None:
-    """Remove the packs that nobody has used for two weeks."""
+    """Removes packs unused for two weeks."""
     packs = cache / "packs"
     for name in os.listdir(packs) if packs.is_dir() else ():
         with suppress(OSError):
@@ -289,14 +290,14 @@ def sweep(cache: Path) -> None:
 
 
 def _beside(pack: bytes) -> list[bytes]:
-    """The files of a pack, by its index."""
+    """All files of a pack, given its index."""
     folder, _, name = pack.rpartition(b"/")
     stem = name.removesuffix(b"idx")
     return [folder + b"/" + each for each in os.listdir(folder) if each.startswith(stem)]
 
 
 def _index(folder: GitFolder, paths: Iterable[bytes]) -> bytes:
-    """The index, in which git does not look at the files of these paths."""
+    """The index with these paths marked skip-worktree."""
     with temporary_folder() as own:
         place = os.path.join(own, "index")
         shutil.copyfile(os.path.join(folder.git_dir, "index"), place)
@@ -348,7 +349,6 @@ def _keep(place: Path, names: SecretNames) -> None:
 
 
 def main() -> None:
-    """Answer one question."""
     os.nice(10)
     asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=HistoryAsked)
     with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Linked worktrees of a folder as it is on disk, for sub-tasks to work in. Lives in the child.
+"""Linked worktrees of the folder's current state, for sub-tasks. Runs in the child.
 
-Beside each, a small file names the repository, so that one that a crash left behind is found there too:
-`<folder of the session>/.<name>.repository`. Where the files of a worktree come from, see `seeds`.
+A small file beside each worktree names its repository, to find it after a crash: `<folder of the
+session>/.<name>.repository`. See `seeds` for the source of the files.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from tui_agent.git.seeds import names_in
 from tui_agent.git.trees import commit_of, tree_on_disk
 
 _MARK: Final = ".repository"
-#: So begins the name of what is on its way out.
+#: Name prefix of folders being removed.
 _ASIDE: Final = ".gone-"
 
 
 def take_snapshot(root: str) -> str:
-    """A commit of the folder as it is on disk, under no ref; "" where there is no repository that could hold it."""
+    """Commits the folder as on disk without a ref; "" if there is no suitable repository."""
     repository = find_repository(root)
     tree = tree_on_disk(repository, untracked=True) if repository else ""
     return commit_of(root, tree, "tui-agent snapshot") if tree else ""
 
 
 def prepare(root: str, parent: str) -> None:
-    """Make ready what the copies in a session's folder will share: the first is made as fast as the others then.
+    """Prepares the shared files of copies in a session's folder, so that the first copy is as fast as later
+    copies.
 
-    Nothing where there is no repository. One call at a time. Raises FileError.
+    No effect without a repository. One call at a time. Raises FileError.
     """
     repository, commit = find_repository(root), take_snapshot(root)
     if repository is None or not commit:
@@ -51,10 +52,10 @@ def prepare(root: str, parent: str) -> None:
 
 
 def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
-    """A worktree of a commit at a folder that is not there yet → {root, submodules}. One call at a time.
+    """Creates a worktree of a commit in a new folder → {root, submodules}. One call at a time.
 
-    `root` is where the workspace lies in it, `submodules` are the paths below that are empty in it. Raises FileError
-    where it cannot be made, with nothing left of it.
+    `root` is the workspace within it, `submodules` are its empty submodule paths. Raises FileError after
+    cleaning up.
     """
     repository = find_repository(root)
     if repository is None or not re.fullmatch("[0-9a-f]{40,64}", commit):
@@ -72,10 +73,7 @@ def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
 
 
 def remove_worktree(root: str, folder: str) -> None:
-    """Remove the copy at a folder from the disk and from its repository, whole, half made or gone already.
-
-    Raises FileError where files cannot be removed.
-    """
+    """Removes a complete, partial or missing copy from the disk and its repository. Raises FileError."""
     aside = detach_worktree(root, folder)
     try:
         remove_folder(aside)
@@ -84,9 +82,9 @@ def remove_worktree(root: str, folder: str) -> None:
 
 
 def detach_worktree(root: str, folder: str) -> str:
-    """The quick part of removing a copy: its place is free and its repository knows nothing of it.
+    """The fast part of a removal: renames the folder and unregisters it.
 
-    Where the files lie now, beside it, still to be removed. Raises FileError.
+    Returns the new location of the files to be removed. Raises FileError.
     """
     parent = os.path.dirname(folder)
     aside = os.path.join(parent, f"{_ASIDE}{secrets.token_hex(4)}")
@@ -104,7 +102,7 @@ def detach_worktree(root: str, folder: str) -> str:
 
 
 def tidy(root: str, parent: str) -> None:
-    """Remove what the copies in a session's folder shared, and the folder, if none is left in there."""
+    """Removes the shared files of a session's folder, and the folder, unless a copy remains."""
     try:
         seeds.drop(parent)
     except OSError as error:
@@ -115,7 +113,7 @@ def tidy(root: str, parent: str) -> None:
 
 
 def remove_worktrees(parent: str) -> None:
-    """Remove every copy that lies in a session's folder, and the folder. Raises FileError."""
+    """Removes a session's folder with all copies. Raises FileError."""
     names = set(names_in(parent)) - seeds.NAMES
     copies = {
         os.path.join(parent, name[1:].removesuffix(_MARK) if _is_mark(name) else name) for name in names
@@ -144,7 +142,7 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
 
 
 def _lead_to_real(repository: Repository, folder: str) -> None:
-    """git wrote into the worktree that its repository is where git saw it: in a folder that was there for one call."""
+    """Replaces the temporary common folder in the worktree's `.git` file with the repository's own."""
     pointer = os.path.join(folder, ".git")
     with open(pointer, "rb") as file:
         entry = os.path.basename(os.fsdecode(file.read()).strip())
@@ -158,7 +156,7 @@ def _submodules(root: str) -> list[str]:
 
 
 def _forget(common: str, folder: str) -> None:
-    """Remove what the repository knows of a worktree at a folder; git's own command would want it whole."""
+    """Unregisters a worktree; git's own command requires an intact one."""
     known = os.path.join(common, "worktrees")
     for name in names_in(known):
         entry = os.path.join(known, name)
@@ -169,7 +167,7 @@ def _forget(common: str, folder: str) -> None:
 def _is_of(entry: str, folder: str) -> bool:
     try:
         told = os.path.join(entry, os.fsdecode(read_start(os.path.join(entry, "gitdir"), 4096)).strip())
-    except OSError:  # git was killed before it wrote where the worktree lies
+    except OSError:  # git was killed before it wrote the location
         named = re.fullmatch(re.escape(os.path.basename(folder)) + r"\d*", os.path.basename(entry))
         return named is not None and set(names_in(entry)) <= {"locked"}
     return os.path.realpath(os.path.dirname(told)) == os.path.realpath(folder)
