@@ -91,6 +91,21 @@ def test_a_private_key_is_found_as_json_and_code_write_it(key: str) -> None:
     assert json.loads(hits_masked(document, hits(document))) == {"private_key": MASK, "next": [MASK, "x"]}
 
 
+def test_what_lets_into_a_package_registry_is_told_by_its_name() -> None:
+    for text in (
+        'npmAuthToken: "{}"',
+        "npmAuthIdent: {}",
+        "//r.example.org/:_authToken={}",
+        '"//r.example.org/:_password" "{}"',
+        '<add key="ClearTextPassword" value="{}" />',
+    ):
+        whole = text.replace("{}", "hunter:2hunter")
+        assert may_hold_key(whole.encode())
+        assert hits_masked(whole, hits(whole)) == text.replace("{}", MASK)
+        for sample in ("${NPM_TOKEN_1}", "<your-token-1>", "process.env.TOKEN"):
+            assert hits(text.replace("{}", sample)) == []
+
+
 @pytest.mark.parametrize("text", INNOCENT)
 def test_what_only_looks_a_little_like_a_key_is_none(text: str) -> None:
     assert hits(text) == []

@@ -99,12 +99,19 @@ PLACES: dict[str, Callable[[Path], object]] = {
     "a link from elsewhere": _linked_from_elsewhere,
     "a hard link from outside": _hard_link_out,
     "beside pyvenv.cfg": _stray_environment,
-    "a token in wide letters": lambda root: (root / "notes.txt").write_bytes(TOKEN.encode("utf-16")),
+    **{
+        f"a token in {encoding}": lambda root, encoding=encoding: (root / "notes.txt").write_bytes(
+            TOKEN.encode(encoding)
+        )
+        for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be")
+    },
     "a token in other letters": lambda root: (root / "notes.txt").write_bytes(b"\xe4\xf6\n" + TOKEN.encode()),
     **{
         path: _put(path)
         for path in (
             "vendor/.env",
+            "vendor/bundle/credentials.yml",
+            "node_modules/one/.npmrc.bak",
             "node_modules/one/deep/.npmrc",
             "target/id_rsa",
             ".venv/lib/python3.11/site-packages/.pypirc",
@@ -114,6 +121,7 @@ PLACES: dict[str, Callable[[Path], object]] = {
             ".git/annex/creds/here",
         )
     },
+    "a registry's password": _put(".yarnrc.yml", f"nodeLinker: pnp\nnpmAuthToken: {CANARY}\n"),
     "a token in vendor": _put("vendor/notes.txt", TOKEN),
     "a token in .git": _put(".git/info/notes", TOKEN),
     "a closed file": lambda root: _closed(root, "notes.txt", TOKEN),

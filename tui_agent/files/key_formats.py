@@ -62,6 +62,10 @@ _GIVEN = r"""[\\"']{0,8}\s{0,8}[=:]\s{0,8}[\\"']{0,8}"""
 _AWS = (
     rf"(?i:secret_?access_?key|secret_?key|session_?token){_GIVEN}(?P<value>[A-Za-z0-9/+]{{40,2000}}={{0,2}})"
 )
+_REGISTRY = "a password of a package registry"
+#: What a package manager's settings call a password or token, with its value: in YAML, INI, XML, or after a space.
+_REGISTRY_VALUE = r"""(?P<value>[^\s"'\\$<>{}#,]{8,2000})"""
+_REGISTRY_GIVEN = r"""["']?(?:[ \t]{0,8}[=:]|[ \t])[ \t]{0,8}["']?"""
 
 
 def _key_body(found: str) -> str:
@@ -86,6 +90,11 @@ def _is_varied(found: str) -> bool:
 def _is_random(found: str) -> bool:
     """Whether it looks drawn by lot rather than written: many different characters, digits among them."""
     return len(set(found)) >= 10 and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
+
+
+def _is_given(found: str) -> bool:
+    """Whether it is a value and not what code or a sample has in its place."""
+    return len(set(found)) >= 6 and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
 
 
 def _is_signed(found: str) -> bool:
@@ -137,6 +146,9 @@ _FORMS = (
     _Form("a Hugging Face token", r"hf_[A-Za-z0-9]{30,60}(?![\w-])", _is_varied),
     _Form("a Replicate token", r"r8_[A-Za-z0-9]{30,60}(?![\w-])", _is_random),
     _Form("a Stripe webhook secret", r"whsec_[A-Za-z0-9+/]{32,200}", _is_random),
+    _Form(_REGISTRY, rf"npmAuth(?:Token|Ident){_REGISTRY_GIVEN}{_REGISTRY_VALUE}", _is_given),
+    _Form(_REGISTRY, rf":_(?:authToken|auth|password){_REGISTRY_GIVEN}{_REGISTRY_VALUE}", _is_given),
+    _Form(_REGISTRY, rf"""ClearTextPassword["'][ \t]{{1,8}}value=["']{_REGISTRY_VALUE}""", _is_given),
     _Form("an npm token", r"npm_[A-Za-z0-9]{36}(?!\w)", _is_varied),
     _Form("a PyPI token", r"pypi-AgE[\w-]{50,1000}", _is_varied),
     _Form("a SendGrid key", r"SG\.[\w-]{20,24}\.[\w-]{40,46}", _is_varied),
@@ -182,7 +194,10 @@ _BEGINNINGS = (
 )
 #: No form but a private key needs more characters than this to match.
 _LONGEST_FORM = 1 << 15
-_NAMED_VALUES = (b"PRIVATE KEY", b"aws_", b"AWS_", b"ecretAccessKey")
+_NAMED_VALUES = (
+    *(b"PRIVATE KEY", b"aws_", b"AWS_", b"ecretAccessKey"),
+    *(b"npmAuth", b":_auth", b":_password", b"ClearTextPassword"),
+)
 _SHORTEST_WORD = 20
 
 

@@ -20,8 +20,15 @@ from tui_agent.files.key_formats import hits, may_hold_key
 #: Of larger files the content is not searched.
 LARGEST = 4_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: How a file in UTF-16 begins.
-MARKS = (b"\xff\xfe", b"\xfe\xff")
+#: How a file in UTF-16 or UTF-32 begins; the longer marks first, since one begins with another.
+_MARKS = (
+    (b"\xff\xfe\0\0", "utf-32"),
+    (b"\0\0\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+#: Without a mark: how many bytes a letter has, and which of them is not zero.
+_WIDE = (("utf-32-le", 4, 0), ("utf-32-be", 4, 3), ("utf-16-le", 2, 0), ("utf-16-be", 2, 1))
 _BEGINNING = 8_000
 _OURS = str(Path(__file__).parents[2])
 _PROGRAM = f"import sys; sys.path.insert(0, {_OURS!r}); from tui_agent.files.key_search import main; main()"
@@ -44,18 +51,36 @@ def read_text(path: str) -> bytes | None:
             data = file.read(LARGEST)
         except OSError:
             return None
-    return data if data.startswith(MARKS) or b"\0" not in data[:_BEGINNING] else None
+    return data if encoding_of(data) else None
+
+
+def encoding_of(data: bytes) -> str:
+    """The name of the encoding that a file's bytes are in, also for wide letters without a mark; "" for a binary file.
+
+    Nine of ten letters have to be Western for the latter.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return encoding
+    start = data[:_BEGINNING]
+    if b"\0" not in start:
+        return "utf-8"
+    for encoding, width, place in _WIDE:
+        zeros = [start[at::width].count(0) / (len(start[at::width]) or 1) for at in range(width)]
+        if zeros[place] < 0.1 and all(share > 0.9 for at, share in enumerate(zeros) if at != place):
+            return encoding
+    return ""
 
 
 def in_letters(data: bytes) -> str:
     """The text of a file, whatever it is written in; no letter that a key is made of is lost."""
-    return data.decode("utf-16" if data.startswith(MARKS) else "utf-8", "replace")
+    return data.decode(encoding_of(data) or "utf-8", "replace")
 
 
 def keys_in(path: str) -> Keys | None:
     """What keys a file holds; None where it holds none. Blocking."""
     data = read_text(path)
-    if not data or not (data.startswith(MARKS) or may_hold_key(data)):
+    if not data or (encoding_of(data) == "utf-8" and not may_hold_key(data)):
         return None
     text = in_letters(data)
     kinds: dict[str, int] = {}

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tui_agent.files.git_folder import read_start, repository_around
 from tui_agent.files.judge import SecretFiles
 from tui_agent.files.key_formats import may_hold_key
-from tui_agent.files.key_search import MARKS
+from tui_agent.files.key_search import encoding_of
 from tui_agent.files.late_expressions import late
 from tui_agent.files.names import is_git, shown
 from tui_agent.files.secret_values import SecretValues, Value, values_of_bytes
@@ -241,7 +241,7 @@ def _any_plain(held: Iterable[tuple[str, _Held]]) -> bool:
 
 
 def _read(data: bytes, stamp: _Stamp, *, named: bool) -> _Held:
-    looked = named or data.startswith(MARKS) or may_hold_key(data)
+    looked = named or encoding_of(data) not in ("", "utf-8") or may_hold_key(data)
     values = values_of_bytes(data, named=named) if looked else ()
     return _Held(stamp, named, hashlib.sha256(data).hexdigest(), tuple(values))
 

@@ -103,10 +103,15 @@ _STORE_NAMES = frozenset(
     .rediscli_auth .bash_history .zsh_history .sh_history .psql_history .mysql_history .python_history
     .node_repl_history
     """)
-)
+) | {
+    f"{name}.{ending}"
+    for name in ("credentials", ".credentials", "secrets", ".secrets")
+    for ending in _words("yml yaml toml ini cfg conf properties csv env json xml txt")
+}
 _STORE_PLACES = _AnyOf(
     _words("""
-    *.kdbx *.ppk *.keytab *.tfstate */.m2/settings*.xml */.cargo/config */.cargo/config.toml */.cargo/credentials*
+    *.kdbx *.ppk *.keytab *.tfstate *.tfvars *.env
+    */.m2/settings*.xml */.cargo/config */.cargo/config.toml */.cargo/credentials*
     */uv/credentials/* */composer/auth.json */.composer/auth.json */containers/auth.json */pypoetry/auth.toml
     */pypoetry/config.toml */.bundle/config */.gem/credentials */.gradle/gradle.properties */.sbt/*credentials*
     */.ivy2/.credentials */.hex/*.config */.hex/*.keys */pnpm/rc */pnpm/auth.ini */gh/hosts.yml */.config/hub
@@ -121,7 +126,10 @@ _STORE_FOLDERS = late(
     r"|password-store|gcloud|oci|terraform\.d|kaggle|snowflake|chef|secrets|config)(?:/|$)"
     r"|/(?:uv/credentials|composer|containers|pypoetry|pnpm|gh|glab-cli|binstar|anaconda-client|go|huggingface)(?:/|$)"
 )
-_STORE_ENDINGS = (".kdbx", ".ppk", ".keytab", ".tfstate")
+_STORE_ENDINGS = (
+    *(".kdbx", ".ppk", ".keytab", ".tfstate", ".tfvars", ".env"),
+    *("~", ".bak", ".backup", ".old", ".orig", ".save", ".copy", ".swp"),
+)
 #: A pattern to copy from, or the public half of a key.
 _SAMPLES = _AnyOf(
     _words("""
@@ -218,10 +226,11 @@ def is_store(path: str) -> bool:
         return False
     if any(folder in _HIDDEN_FOLDERS for folder in folders):
         return True
-    return (
-        name in _STORE_NAMES
-        or name.startswith(".env.")
-        or bool(_STORE_PLACES.match("/".join(("", *folders, name))))
+    return any(
+        each in _STORE_NAMES
+        or each.startswith(".env.")
+        or _STORE_PLACES.match("/".join(("", *folders, each)))
+        for each in _without_copying(name)
     )
 
 
