@@ -181,9 +181,9 @@ def withheld_filters(root: str) -> dict[str, bool]:
 
 
 def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = False) -> set[str] | None:
-    """The ignored ones of `paths`; None if git cannot decide (a path in a submodule or behind a link).
+    """Those of `paths` that are ignored; None if git cannot decide (a path in a submodule or behind a link).
 
-    git scans its whole index for each path not known to be `untracked`; for many paths, tracked ones are
+    git scans its whole index for each path not known to be `untracked`; for many paths, tracked files are
     therefore excluded first.
     """
     if len(paths) > FEW and not untracked:
@@ -212,15 +212,15 @@ def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | No
 
 
 def tracked(root: str, paths: Sequence[str]) -> list[str]:
-    """The tracked ones of `paths`; empty if git fails."""
+    """Those of `paths` that are tracked; empty if git fails."""
     told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *paths)
     found = {os.fsdecode(name) for name in told.out.split(b"\0")} if told.ok else set()
     return [path for path in paths if path in found]
 
 
 def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """The ignored ones of `paths`, if git cannot decide for all at once; no path may be behind a link. Paths
-    in submodules count as ignored, and all paths if git fails."""
+    """Those of `paths` that are ignored, if git cannot decide for all at once; no path is behind a link.
+    Paths in submodules count as ignored, and all paths if git fails."""
     told = git(repository.root, "ls-files", "-z", "--stage")
     if not told.ok:
         return set(paths)

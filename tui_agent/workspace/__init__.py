@@ -1,1 +1,1 @@
-"""The folder being worked on: its index, its watcher, imports, the tests of a file, copies of it."""
+"""The workspace folder: index, watcher, imports, test lookup and copies."""

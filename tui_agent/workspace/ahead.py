@@ -1,4 +1,4 @@
-"""The process that does what is slow about a folder, and its start ahead of the session that uses it."""
+"""The child process for slow workspace operations, and its early start before a session."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tui_agent.processes.environment import for_workspace
 
 
 def workspace_child(filters: str = "") -> ChildProcess:
-    """The process, not started yet. It runs only filters with this fingerprint (see `trust`)."""
+    """The child process, not started. It runs only filters with this fingerprint (see `trust`)."""
     return ChildProcess(
         "tui_agent.workspace.worker", name="workspace", env={**for_workspace(), TRUSTED_FILTERS: filters}
     )
 
 
 class ChildAhead(Struct, frozen=True):
-    """One that gets ready on another core meanwhile, for a folder and the filters that were trusted in it by then."""
+    """A child started early for a folder and the filters trusted in it."""
 
     workspace: Path
     filters: str
@@ -33,8 +33,8 @@ class ChildAhead(Struct, frozen=True):
 
 
 async def start_ahead(workspace: Path, filters: str) -> ChildAhead:
-    """Start it. No program is taken from the folder: see `avoid_programs_in`, which comes first."""
+    """Starts a child early. `avoid_programs_in` must precede it, so that no program of the folder runs."""
     process = workspace_child(filters)
-    with suppress(ChildFailed):  # the first use says so
+    with suppress(ChildFailed):  # the first request reports the error
         await process.start()
     return ChildAhead(workspace, filters, process)

@@ -1,4 +1,4 @@
-"""What a watcher saw, made into changes of files that matter. Lives in the child."""
+"""Converts watcher events to changes of relevant files. Runs in the child."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ DELETED: Final = 3
 
 
 class Seen(Struct):
-    """`changes` are of files (or, deleted, of folders too). `git`: the status may differ.
+    """`changes` are of files (or, if deleted, of folders too). `git`: the status may differ.
 
-    `relist`: the rules of what is ignored changed, or git could not tell. `replan`: a folder is new where folders
-    are watched one by one.
+    `relist`: ignore rules changed or git failed. `replan`: a new folder among individually watched ones.
     """
 
     changes: dict[str, Kind] = {}
@@ -43,7 +42,7 @@ class Seen(Struct):
 def read_changes(
     root: str, repository: Repository | None, plan: WatchPlan, raw: Iterable[tuple[int, str]]
 ) -> Seen:
-    """What (kind, absolute path) pairs from the watcher mean for the workspace."""
+    """Interprets (kind, absolute path) pairs from the watcher."""
     seen = Seen()
     kinds: dict[str, set[int]] = {}
     for kind, absolute in raw:
@@ -58,7 +57,7 @@ def read_changes(
 
 
 def _is_control(root: str, absolute: str, plan: WatchPlan, seen: Seen) -> bool:
-    """Take note of what happens in folders of version control, which is nobody's change."""
+    """Processes events in version control folders. Returns True if the event is not a file change."""
     folder, name = os.path.split(absolute)
     if folder in plan.git_folders:
         seen.git = seen.git or name in GIT_SIGNS
@@ -69,13 +68,13 @@ def _is_control(root: str, absolute: str, plan: WatchPlan, seen: Seen) -> bool:
     parts = os.path.relpath(absolute, root).split("/")
     if CONTROL_FOLDERS.isdisjoint(parts):
         return False
-    if name == ".git":  # a repository was made, or went
+    if name == ".git":  # a repository was created or removed
         seen.git = seen.relist = seen.replan = True
     return True
 
 
 def _one(root: str, path: str, told: set[int], seen: Seen) -> bool:
-    """Note one path's change; True for a folder that is new. What we write aside for a moment is nobody's file."""
+    """Records a path's change, except for our temporary files. Returns True for a new folder."""
     if is_temporary(os.path.basename(path)):
         return False
     if os.path.basename(path) == IGNORE_FILE:
@@ -93,7 +92,7 @@ def _one(root: str, path: str, told: set[int], seen: Seen) -> bool:
 
 
 def _add_folder(root: str, repository: Repository | None, folder: str, seen: Seen) -> None:
-    """A folder that was made, moved in or restored comes with files of which nothing else is told."""
+    """Lists the files of a new folder, because the watcher does not report them."""
     asked = ("ls-files", "-z", "--others", "--exclude-standard")
     below = ("--", f":(literal){folder}/")
     if repository is None:

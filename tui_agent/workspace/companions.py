@@ -1,6 +1,6 @@
-"""Which files of the workspace an import means, and where a file's tests are, by the paths of the index alone.
+"""Resolves imports to files of the workspace, using only indexed paths.
 
-What is found is in the index: never outside the workspace, never ignored.
+Results are always in the index: inside the workspace and not ignored.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _SCRIPT_ENDINGS: Final = (
     "vue",
     "svelte",
 )
-#: A TypeScript source names the JavaScript file that it will become.
+#: TypeScript sources import their future JavaScript files.
 _COMPILED: Final = {"js": ("ts", "tsx"), "jsx": ("tsx",), "mjs": ("mts",), "cjs": ("cts",)}
 _JAVA_ROOTS: Final = ("src/main/java", "src/test/java", "src", "")
 MOST_OF_A_PACKAGE: Final = 5
 
 
 class Places(Struct, frozen=True):
-    """What is looked at beside the index: `aliases` of the nearest tsconfig, `go_modules` (name, folder)."""
+    """The index, `aliases` of the nearest tsconfig, and `go_modules` (name, folder)."""
 
     index: Index
     aliases: Callable[[str], Aliases] = lambda path: Aliases()
@@ -44,7 +44,7 @@ class Places(Struct, frozen=True):
 
 
 def imported(path: str, language: str, imports: Sequence[Import], places: Places) -> list[str]:
-    """The files that `path` imports, in the order of its imports, each once."""
+    """The files imported by `path`, in order, without duplicates."""
     found: dict[str, None] = {}
     for one in imports:
         found.update(dict.fromkeys(_resolved(path, language, one, places)))
@@ -70,7 +70,7 @@ def _resolved(path: str, language: str, one: Import, places: Places) -> Iterator
 
 
 def _python(path: str, one: Import, index: Index) -> Iterator[str]:
-    """`from a import b` means the module `a/b` where there is one, else what defines `b`: `a` itself."""
+    """`from a import b` refers to the module `a/b` if it exists, otherwise to `a`, which defines `b`."""
     parts = one.module.split(".") if one.module else []
     for base in _python_bases(path, one.level, index):
         folder = posixpath.normpath(posixpath.join(base, *parts)) if base or parts else ""
@@ -88,7 +88,8 @@ def _python(path: str, one: Import, index: Index) -> Iterator[str]:
 
 
 def _python_bases(path: str, level: int, index: Index) -> Iterator[str]:
-    """Where an import begins: for a relative one its package, else each folder above that could be on the path."""
+    """Base folders of an import: the package for a relative one, otherwise each parent folder possibly on the
+    path."""
     folder = posixpath.dirname(path)
     if level:
         above = folder.split("/") if folder else []
@@ -99,7 +100,7 @@ def _python_bases(path: str, level: int, index: Index) -> Iterator[str]:
     while folder:
         folder = posixpath.dirname(folder)
         roots.append(folder)
-    roots.reverse()  # the root of the project first: a script's own folder is the last resort
+    roots.reverse()  # the project root first, the script's own folder last
     yield from dict.fromkeys(
         [*(_join(root, "src") for root in roots if index.has_folder(_join(root, "src"))), *roots]
     )

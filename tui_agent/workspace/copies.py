@@ -1,4 +1,4 @@
-"""Work copies of the folder, as the interface asks for them: a worktree each, or a plain copy where git has none."""
+"""Work copies of the folder: a worktree each, or a plain copy without git."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace.index import Index
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: Linux's request to let a file have the blocks of another, until one of them is written.
+#: Linux ioctl that shares a file's blocks until one is written.
 _FICLONE = 0x40049409
-#: How long what copies share is kept after the last of them was made or removed, or when it was made beforehand.
+#: Seconds to keep shared files after the last creation or removal of a copy, or after preparation.
 KEPT_SECONDS, AHEAD_SECONDS = 30.0, 300.0
-#: A file that git ignores is brought into a copy up to this many bytes.
+#: Maximum bytes of an ignored file copied into a work copy.
 LARGEST_BROUGHT = 10_000_000
 
 
 def copy_paths(root: Path, folder: Path, paths: Sequence[str], stop: threading.Event) -> None:
-    """Copy the files and links at these paths below `root` (resolved) into a new folder. Blocking.
+    """Copies files and links at these paths below `root` (resolved) into a new folder. Blocks.
 
-    A link is kept where it points inside; links that lead out, and what is neither, are left out, as is what went
-    meanwhile. Raises FileError where it fails and Interrupted where `stop` is set, with nothing left.
+    Skips links that point outside, special files, and files removed during the copy. Raises FileError on
+    failure and Interrupted if `stop` is set, after cleaning up.
     """
     try:
         make_private(folder.parent)
@@ -51,7 +51,7 @@ def copy_paths(root: Path, folder: Path, paths: Sequence[str], stop: threading.E
     except FileExistsError as error:
         raise FileError(f"The work copy {folder} exists already", "remove it first") from error
     except (OSError, Interrupted) as error:
-        with suppress(OSError):  # what went wrong first is what is told
+        with suppress(OSError):  # the original error is reported
             remove_folder(str(folder))
         if isinstance(error, Interrupted):
             raise
@@ -60,7 +60,7 @@ def copy_paths(root: Path, folder: Path, paths: Sequence[str], stop: threading.E
 
 
 class _Copying:
-    """One copy on its way; it knows which folders were made, and which are not to be gone into."""
+    """State of one copy: created folders, and folders to skip."""
 
     def __init__(self, root: str, target: str) -> None:
         self._root = root
@@ -78,10 +78,10 @@ class _Copying:
             elif stat.S_ISREG(status.st_mode):
                 _copy(source, target)
         except FileNotFoundError:
-            return  # it went while we copied
+            return  # removed during the copy
 
     def _stands(self, folder: str) -> bool:
-        """Make a folder like the one that it copies, if that is a folder of the root's own and no link."""
+        """Creates a folder if its source is a real folder. Returns whether it exists."""
         if folder in self._folders:
             return self._folders[folder]
         own = self._stands(os.path.dirname(folder))
@@ -96,7 +96,7 @@ class _Copying:
         return own
 
     def _link(self, source: str, target: str) -> None:
-        """The same link in the copy, if it leads to what the copy may hold too."""
+        """Copies a link if its target is inside the root."""
         end = os.path.realpath(source)
         if os.path.commonpath([end, self._root]) != self._root:
             return
@@ -107,7 +107,7 @@ class _Copying:
 
 
 def _copy(source: str, target: str) -> None:
-    """Content and permission bits. Raises OSError."""
+    """Copies content and permission bits. Raises OSError."""
     descriptor = os.open(source, _READ)
     with os.fdopen(descriptor, "rb") as given, open(target, "xb") as taken:
         status = os.fstat(descriptor)
@@ -119,7 +119,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def clone(target: int, source: int) -> bool:
-    """Whether the file system could share the blocks."""
+    """Clones a file. Returns whether the file system supports it."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -130,9 +130,9 @@ def clone(target: int, source: int) -> bool:
 
 
 class WorkCopy(Struct, frozen=True):
-    """A copy of the folder: all of it is at `folder`, the workspace in it at `root`.
+    """A copy at `folder`, with the workspace at `root`.
 
-    `missing` are the paths of submodules, which are empty in it.
+    `missing` are submodule paths, which are empty.
     """
 
     folder: str
@@ -142,7 +142,7 @@ class WorkCopy(Struct, frozen=True):
 
 
 class WorkCopies:
-    """Makes and removes copies of the folder that a gate guards."""
+    """Creates and removes copies of a gate's folder."""
 
     def __init__(self, child: ChildProcess, gate: Gate, index: Index) -> None:
         self._child = child
@@ -152,14 +152,15 @@ class WorkCopies:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def snapshot(self) -> str:
-        """A private commit of the folder as it is on disk, what git ignores left out; "" without a repository.
+        """A private commit of the folder as on disk, without ignored files; "" without a repository.
 
         Raises `ChildFailed`.
         """
         return await self._child.ask("git_snapshot", {"root": str(self._gate.root)})
 
     async def prepare(self, parent: Path) -> None:
-        """Make ready what copies in this folder share, while nobody waits: the first is as fast as the others then.
+        """Prepares the shared files of copies in this folder in the background, so that the first copy is as
+        fast as later copies.
 
         Raises `FileError` or `ChildFailed`.
         """
@@ -168,14 +169,16 @@ class WorkCopies:
         await self._child.ask("git_worktrees_prepare", about)
 
     async def make(self, folder: Path, snapshot: str) -> WorkCopy:
-        """A copy of a snapshot at a folder that is not there yet; of the paths in the index where it is "".
+        """Copies a snapshot to a new folder; if it is "", copies the indexed paths.
 
-        Nothing is left of it where it fails or is cancelled. Raises `FileError` or `ChildFailed`.
+        Cleans up on failure or cancellation. Raises `FileError` or `ChildFailed`.
         """
         self._keep(folder.parent)
         try:
             if snapshot:
-                with suppress(FileError):  # of a repository that may only be read, say, there is a plain copy
+                with suppress(
+                    FileError
+                ):  # falls back to a plain copy, for a read-only repository for example
                     return await self._worktree(folder, snapshot)
             return await self._plain(folder)
         except (asyncio.CancelledError, ChildFailed):
@@ -185,7 +188,7 @@ class WorkCopies:
             self._tidy_later(folder.parent)
 
     async def remove(self, copy: WorkCopy | Path) -> None:
-        """Remove a copy, or what there is of one. What the copies beside it share goes a little later.
+        """Removes a complete or partial copy; shared files are removed with a delay.
 
         Raises `FileError`.
         """
@@ -194,19 +197,19 @@ class WorkCopies:
         about = {"root": str(self._gate.root), "folder": str(folder)}
         try:
             await self._child.ask("git_worktree_remove", about)
-        except ChildFailed:  # what its repository knows of it the next start removes
+        except ChildFailed:  # the next start unregisters it from its repository
             await asyncio.to_thread(_remove, folder)
         finally:
             self._tidy_later(folder.parent)
 
     async def close(self) -> None:
-        """Remove now what would be removed later, unless a copy needs it."""
+        """Removes unused shared files immediately."""
         for folder in list(self._tidying):
             self._tidy(folder)
         await asyncio.gather(*self._tasks)
 
     async def bring(self, copy: WorkCopy, paths: Sequence[str]) -> tuple[str, ...]:
-        """Copy files of the folder that are not in the copy (git ignores them, say); those that could not be."""
+        """Copies files missing from the copy (ignored by git, for example). Returns those that failed."""
         return await asyncio.to_thread(_bring, self._gate, Path(copy.root), paths)
 
     def _keep(self, parent: Path) -> None:
@@ -215,7 +218,7 @@ class WorkCopies:
             waiting.cancel()
 
     def _tidy_later(self, parent: Path, seconds: float | None = None) -> None:
-        """The next copy is made in a fraction of the time while what the last shared is there."""
+        """Delays the removal, because shared files speed up the next copy."""
         self._keep(parent)
         loop = asyncio.get_running_loop()
         self._tidying[str(parent)] = loop.call_later(seconds or KEPT_SECONDS, self._tidy, str(parent))
@@ -228,7 +231,7 @@ class WorkCopies:
 
     async def _tidied(self, parent: str) -> None:
         about = {"root": str(self._gate.root), "folder": parent}
-        with suppress(FileError, ChildFailed):  # the next start removes what is left
+        with suppress(FileError, ChildFailed):  # the next start removes the rest
             await self._child.ask("git_worktrees_tidy", about)
 
     async def _worktree(self, folder: Path, snapshot: str) -> WorkCopy:
@@ -263,7 +266,7 @@ def _bring(gate: Gate, root: Path, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _brought(gate: Gate, target: Gate, path: str) -> bool:
-    """Whether the file is in the copy now."""
+    """Copies a file if missing. Returns whether it exists in the copy."""
     try:
         if not target.place(path, "write").exists:
             replace(target, path, read(gate, path, LARGEST_BROUGHT), "", mode=mode_on_disk(gate, path))

@@ -1,4 +1,4 @@
-"""Every file of a work tree that git does not ignore, tracked or not. Lives in the child."""
+"""Lists the files of a work tree that are not ignored, tracked or not. Runs in the child."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tui_agent.git.repository import (
 )
 from tui_agent.workspace.walk import CONTROL_FOLDERS, MAX_FILES, FileListing, as_texts, walk
 
-#: Leaves out the folders of version control, whichever it is.
+#: Excludes version control folders.
 WITHOUT_CONTROL: Final = tuple(f"--exclude={name}/" for name in sorted(CONTROL_FOLDERS))
-#: In `ls-files -t --stage`: left out by a sparse checkout (`S`), a link (120000), a submodule (160000).
+#: Output of `ls-files -t --stage`: excluded by a sparse checkout (`S`), link (120000), submodule (160000).
 _SPECIAL: Final = re.compile(rb"\0(?:(S) \d{6}|. (1[26]0000)) [0-9a-f]+ \d\t([^\0]+)")
-#: In a file of attributes.
+#: Filter entry of an attributes file.
 _FILTER: Final = re.compile(rb"[ \t]filter=(\S+)")
 _MOST_ATTRIBUTES: Final = 100
 _MOST_BYTES: Final = 1 << 20
@@ -36,7 +36,8 @@ _SPECIAL_MARKS: Final = (b"\0S ", b" 120000 ", b" 160000 ")
 
 
 class _Special(Struct, frozen=True):
-    """Tracked names that are not plain files on disk: left out by a sparse checkout, links, and submodules."""
+    """Tracked names that are not plain files on disk: excluded by a sparse checkout, links, and
+    submodules."""
 
     sparse: frozenset[bytes]
     links: frozenset[bytes]
@@ -44,10 +45,10 @@ class _Special(Struct, frozen=True):
 
 
 def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
-    """The files below the repository's `root`, sorted; None where git cannot tell.
+    """The sorted files below the repository's `root`; None if git fails.
 
-    What a sparse checkout leaves out is not there; what was deleted still is: the status says so. Submodules and
-    other repositories inside are listed by their own rules. A link to a folder is not a file and is not followed.
+    Excludes files outside a sparse checkout, but includes deleted files, which the status reports.
+    Submodules and nested repositories are listed by their own rules. Links to folders are not followed.
     """
     with ThreadPoolExecutor(1) as pool:
         special = pool.submit(_special_names, repository.root)
@@ -68,7 +69,7 @@ def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
 
 
 def list_without_repository(root: str, depth: int = 0) -> FileListing:
-    """The files of a folder that is in no repository which we open, by the rules of its ignore files."""
+    """Lists a folder without a usable repository by its ignore files."""
     told = git_without_repository(root, "ls-files", "-z", "--others", "--exclude-standard", *WITHOUT_CONTROL)
     if not told.ok:
         return walk(root)  # git is missing
@@ -82,7 +83,7 @@ def list_without_repository(root: str, depth: int = 0) -> FileListing:
 
 
 def named_filters(repository: Repository, paths: Sequence[str]) -> list[str]:
-    """The filters that attributes of these files name and that git would run, had the person trusted them."""
+    """Filters that attributes assign to these files and that git would run if they were trusted."""
     withheld = withheld_filters(repository.root)
     if not withheld:
         return []
@@ -111,7 +112,7 @@ def _special_names(root: str) -> _Special:
 
 
 def _with_inner(root: str, listing: FileListing, inner: set[bytes], depth: int) -> FileListing:
-    """The listing with the files of the repositories inside; one that was not checked out has none."""
+    """Adds the files of nested repositories; those not checked out have none."""
     paths, unreadable = list(listing.paths), listing.unnamed
     for name in sorted(inner) if depth < MAX_DEPTH else ():
         folder = os.fsdecode(name)
@@ -133,6 +134,6 @@ def _is_folder(root: str, name: bytes) -> bool:
 
 
 def _is_file(root: bytes, name: bytes) -> bool:
-    """Whether it is a file, or a link to one; a link to a folder or to nothing is not."""
+    """Whether it is a file or a link to a file."""
     path = os.path.join(root, name)
     return not os.path.islink(path) or os.path.isfile(path)

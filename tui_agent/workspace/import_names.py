@@ -1,4 +1,4 @@
-"""One import as a source file writes it."""
+"""An import statement."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from msgspec import Struct
 
 
 class Import(Struct, frozen=True):
-    """`module` is what is named: `a.b` in Python and Java, `./a` in JavaScript, `x.org/a` in Go, `crate::a::b` in Rust.
+    """`module` as written: `a.b` in Python and Java, `./a` in JavaScript, `x.org/a` in Go, `crate::a::b` in
+    Rust.
 
-    `names` are those taken from it. `level` counts Python's leading dots. `inner` is a Rust `mod` line.
+    `names` are imported from it. `level` counts Python's leading dots. `inner` is a Rust `mod` line.
     """
 
     module: str

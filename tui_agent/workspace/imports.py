@@ -1,4 +1,4 @@
-"""What a source text imports, by tree-sitter. Lives in the child."""
+"""Extracts imports from source text with tree-sitter. Runs in the child."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_agent.workspace.syntax_trees import parse
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
-#: Where imports stand: a query by language, whose captures `_READERS` reads.
+#: Queries for imports by language; `_READERS` read the captures.
 _QUERIES: Final = {
     "python": "(import_statement) @import (import_from_statement) @from",
     "javascript": """
@@ -29,15 +29,15 @@ _QUERIES: Final = {
 _QUERIES["typescript"] = _QUERIES["javascript"] + "(import_require_clause source: (string) @source)"
 _QUERIES["tsx"] = _QUERIES["typescript"]
 MOST_IMPORTS: Final = 500
-#: Processor time after which a text is taken to import nothing.
+#: Limit of processor time; beyond it a text has no imports.
 SECONDS: Final = 1.0
 
 
 def read_imports(language: str, text: str) -> tuple[Import, ...]:
-    """The imports of a text in the order in which they stand, each once; none in a language that is not known
-    here, and in a text that takes too long to parse.
+    """The imports in order without duplicates; none for an unsupported language, or if parsing exceeds the
+    time limit.
 
-    `language` is as in `workspace.languages`, or `tsx`. Broken source gives what can be read of it.
+    `language` is as in `workspace.languages`, or `tsx`. Invalid source is parsed as far as possible.
     """
     if language not in _QUERIES:
         return ()
@@ -65,7 +65,7 @@ def _tools(language: str) -> tuple[Parser, Query]:
 
 
 def grammar_of(language: str) -> Callable[[], object]:
-    """What makes the grammar of a language that has imports or symbols here."""
+    """The grammar constructor of a language with supported imports or symbols."""
     match language:
         case "python":
             from tree_sitter_python import language as grammar
@@ -121,7 +121,7 @@ def _rust_use(node: Node) -> Iterator[Import]:
 
 
 def _rust_paths(node: Node, before: str = "") -> Iterator[str]:
-    """Every path of a `use`, its braces written out."""
+    """Expands the braces of a `use` to paths."""
 
     def join(more: str) -> str:
         return f"{before}::{more}" if before and more else before or more

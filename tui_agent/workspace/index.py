@@ -1,4 +1,4 @@
-"""Every path of the workspace, sorted, in memory: looked up, listed by folder, matched, and guessed at."""
+"""Sorted in-memory index of all paths: lookup, folder listing, pattern matching and fuzzy search."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from tui_agent.processes.background import pause
 from tui_agent.workspace.patterns import Alternative, Pattern
 from tui_agent.workspace.picker import Picker
 
-#: How many names are compared in one call, which holds the interpreter for a few milliseconds.
+#: Names compared per call; each holds the GIL for a few milliseconds.
 NEAREST_SLICE: Final = 4096
-#: Below this likeness, of 100, a name does not help.
+#: Minimum similarity, of 100.
 LEAST: Final = 55.0
-#: How much the folders count beside the name.
+#: Weight of the folders relative to the name.
 FOLDER_SHARE: Final = 0.25
-#: How many paths are looked at in one go: a few milliseconds, so that a thread never holds up the loop.
+#: Paths processed at once, for a few milliseconds, so that a thread does not block the event loop.
 SLICE = 8192
-#: Up to so many paths are put in or taken out one by one; more are done at once.
+#: Maximum number of paths inserted or removed individually.
 FEW = 64
 
 
 def nearest_names(paths: Sequence[str], wanted: str, count: int) -> list[str]:
-    """At most `count` of `paths`, best first: those whose file names are most like the last part of `wanted`.
+    """At most `count` of `paths`, best first, by the similarity of file names to the last part of `wanted`.
 
-    `wanted` is a path or a pattern. Case counts for nothing; of names that are equally alike, those in more similar
-    folders come first.
+    `wanted` is a path or a pattern. Case-insensitive; ties are resolved by folder similarity.
     """
     from rapidfuzz import fuzz, process
 
@@ -51,14 +50,15 @@ def nearest_names(paths: Sequence[str], wanted: str, count: int) -> list[str]:
 
 
 class Overview(Struct, frozen=True):
-    """The `files` at the top, and every folder with the number of files below it, the shallow ones first."""
+    """The top-level `files`, and all folders with recursive file counts, shallow folders first."""
 
     files: tuple[str, ...]
     folders: tuple[tuple[str, int], ...]
 
 
 class Matches(Struct, frozen=True):
-    """What fitted a pattern: the first `paths` in order, and how many there are (`complete`: in the whole index)."""
+    """Matches of a pattern: the first `paths` and the total number; `complete`: the whole index was
+    searched."""
 
     paths: tuple[str, ...]
     count: int
@@ -66,10 +66,10 @@ class Matches(Struct, frozen=True):
 
 
 class Index:
-    """Paths relative to the root, with `/` between folders, in the order of their characters.
+    """Paths relative to the root, with `/` as the separator, sorted by code points.
 
-    Belongs to the loop that updates it; the methods that read may be called from any thread, since an update
-    puts a new list in the place of the old one. `ignore_case` is true where the file system takes `A` for `a`.
+    Updates belong to one event loop; reading methods are thread-safe, because each update replaces the
+    list. `ignore_case`: the file system is case-insensitive.
     """
 
     def __init__(self, paths: Iterable[str] = (), *, ignore_case: bool = False) -> None:
@@ -77,7 +77,7 @@ class Index:
         self.revision = 0
         self._paths = sorted(set(paths))
         self._picker = Picker()
-        #: What was made of which paths: a request asks for it twice, and most requests find the folder as it was.
+        #: Cached overview and the list it was computed from.
         self._overview: tuple[list[str], Overview] | None = None
 
     def __len__(self) -> int:
@@ -85,22 +85,23 @@ class Index:
 
     @property
     def paths(self) -> list[str]:
-        """Every path, sorted. The list is never changed by the index, and must not be by who asks for it."""
+        """All paths, sorted. Callers must not modify the list."""
         return self._paths
 
     def contains(self, path: str) -> bool:
-        """Whether exactly this path is there; also for a thread."""
+        """Whether exactly this path exists. Thread-safe."""
         paths = self._paths
         at = bisect_left(paths, path)
         return at < len(paths) and paths[at] == path
 
     def replace(self, paths: list[str]) -> None:
-        """Take these for all that there is. They are sorted, without doubles, and the list is given away."""
+        """Replaces all paths. Takes ownership of the list, which must be sorted and without duplicates."""
         self._picker.empty()
         self._take(paths)
 
     def update(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> bool:
-        """Put paths in and take paths out; a removed folder takes all below it along. True if that changed it."""
+        """Adds and removes paths; removing a folder removes everything below it. Returns whether the index
+        changed."""
         gone = {path for name in removed for path in self._at_or_below(name)}
         new = sorted({path for path in added if path in gone or not self.contains(path)})
         gone.difference_update(new)
@@ -114,9 +115,9 @@ class Index:
         return True
 
     def folder(self, path: str = "") -> tuple[list[str], list[str]]:
-        """The names of the folders and of the files directly in a folder; `""` is the root.
+        """Names of the folders and of the files directly in a folder; `""` is the root.
 
-        Costs what the folder itself holds, not what lies below it. Both lists are empty where there is none.
+        The cost depends on the folder's own entries only. Both lists are empty for a missing folder.
         """
         folders, files = [], []
         for name in self._children(path.rstrip("/")):
@@ -124,27 +125,26 @@ class Index:
         return sorted(folders), files
 
     def overview(self) -> Overview:
-        """The folder in short. Looks at every path once for as long as none comes or goes."""
+        """The overview, cached until the paths change."""
         paths = self._paths
         if self._overview is None or self._overview[0] is not paths:
             self._overview = paths, _overview(paths)
         return self._overview[1]
 
     def has_folder(self, path: str) -> bool:
-        """Whether something lies below this folder."""
         prefix = path.rstrip("/") + "/"
         at = bisect_left(self._paths, prefix)
         return at < len(self._paths) and self._paths[at].startswith(prefix)
 
     def below(self, path: str) -> list[str]:
-        """Every path below a folder, at any depth."""
+        """All paths below a folder."""
         start, end = self._range(path.rstrip("/") + "/")
         return self._paths[start:end]
 
     def match(self, pattern: Pattern, limit: int = 1000, deadline: float = float("inf")) -> Matches:
-        """What fits a pattern: at most `limit` paths, all of them counted.
+        """Matches of a pattern: at most `limit` paths, and the count of all.
 
-        Works in slices, and gives up (`complete` is false) when `time.monotonic()` passes `deadline`.
+        Works in slices and stops (`complete` is false) when `time.monotonic()` passes `deadline`.
         """
         found: dict[str, None] = {}
         paths = self._paths
@@ -156,9 +156,9 @@ class Index:
         return Matches(tuple(found)[:limit], len(found))
 
     def named(self, names: Collection[str]) -> dict[str, list[str]]:
-        """For each of these names, the paths whose file name is it, with or without its last extension.
+        """Paths by file name, with or without the last extension, for each of these names.
 
-        Case counts for nothing. Only the paths that hold one of the names are looked at one by one.
+        Case-insensitive. Only paths that contain a name are examined individually.
         """
         wanted: dict[str, list[str]] = {name.lower(): [] for name in names}
         paths = self._paths
@@ -173,17 +173,18 @@ class Index:
         return {name: wanted[name.lower()] for name in names}
 
     def nearest(self, name: str, count: int = 5) -> list[str]:
-        """The paths whose names are spelled most like `name`, best first: for "did you mean"."""
+        """The paths with the most similar names, best first, for "did you mean"."""
         return nearest_names(self._paths, name, count)
 
     def fuzzy(self, query: str, limit: int = 20) -> list[str]:
-        """The paths that hold the letters of `query` in order, best first: for the picker. Case counts for nothing."""
+        """Paths that contain the characters of `query` in order, best first, for the picker.
+        Case-insensitive."""
         if not query.strip():
             return self._paths[:limit]
         return self._picker.find(self._paths, query, limit)
 
     def warm(self) -> None:
-        """Get the picker ready ahead of its first key, and the overview ahead of the first request. For a thread."""
+        """Prepares the picker and the overview. Call it on a thread."""
         self._picker.fill(self._paths)
         pause()
         self.overview()
@@ -196,7 +197,7 @@ class Index:
         return ([name] if self.contains(name) else []) + self.below(name)
 
     def _range(self, prefix: str) -> tuple[int, int]:
-        """Where the paths that begin with `prefix` (which ends in `/`) stand; `0` is the sign after `/`."""
+        """The index range of paths with `prefix`, which ends in `/`; `0` is the character after `/`."""
         if prefix == "/":
             return 0, len(self._paths)
         paths = self._paths
@@ -231,7 +232,7 @@ def _overview(paths: list[str]) -> Overview:
 
 
 def _places(text: str, wanted: str) -> Iterator[int]:
-    """In which of the parts of a text, which NUL ends, `wanted` is."""
+    """Numbers of the NUL-terminated parts that contain `wanted`."""
     place = start = 0
     while (found := text.find(wanted, start)) >= 0:
         place += text.count("\0", start, found)
@@ -252,14 +253,14 @@ def _without(paths: list[str], gone: set[str]) -> list[str]:
 def _insert(paths: list[str], new: list[str]) -> None:
     if len(new) > FEW:
         paths.extend(new)
-        paths.sort()  # two runs that are sorted already: one merge
+        paths.sort()  # merges two sorted runs
         return
     for path in new:
         paths.insert(bisect_left(paths, path), path)
 
 
 def _scan(paths: list[str], span: tuple[int, int], alternative: Alternative) -> Iterator[list[str]]:
-    """The hits of each slice; the literal is looked for first, since that is several times faster."""
+    """The matches of each slice; searches for the literal first, which is several times faster."""
     start, end = span
     literal, matches = alternative.literal, alternative.matches
     for at in range(start, min(end, len(paths)), SLICE):

@@ -1,4 +1,4 @@
-"""The language of a file, by its name."""
+"""Detects a file's language by its name."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ _BY_NAME: Final = {
 
 
 def language(path: str) -> str:
-    """The language as editors call it, in lower case (`python`); empty where the name does not tell."""
+    """The lower-case language id used by editors (`python`); "" if unknown."""
     name = path.rpartition("/")[2].lower()
     return _BY_NAME.get(name) or _BY_EXTENSION.get(name.rpartition(".")[2] if "." in name else "", "")
 
 
 def is_source_extension(extension: str) -> bool:
-    """Whether files are known to end so (`py`, without the dot, in any case)."""
+    """Whether an extension (`py`, without the dot, in any case) is a known one."""
     return extension.lower() in _BY_EXTENSION

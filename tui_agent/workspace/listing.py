@@ -1,4 +1,4 @@
-"""The listing of a folder, from the child piece by piece, or from a thread of our own where there is none."""
+"""Lists a folder through the child in parts, or on a thread without it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tui_agent.workspace.walk import MAX_FILES, walk
 
 
 class Listed(Struct, frozen=True):
-    """Every path, sorted, without doubles. `note` is what the person should know about it, if anything.
+    """All paths, sorted and without duplicates. `note` is a message for the user, or "".
 
-    `status` is what git says of them, as the fields of `GitStatus`; None where it has not, or not yet.
+    `status` has the fields of `GitStatus`; None if not available yet.
     """
 
     paths: list[str]
@@ -28,10 +28,10 @@ class Listed(Struct, frozen=True):
 async def list_by_child(
     child: ChildProcess, root: Path, known: list[str], on_listed: Callable[[Listed], None] | None = None
 ) -> Listed:
-    """The files as git or a walk in the child finds them. Raises `ChildFailed`.
+    """The files found by git or a walk in the child. Raises `ChildFailed`.
 
-    `known` is what was found before; where nothing has changed it comes back itself. `on_listed` gets the paths
-    as soon as they have come, before git has looked which of them were deleted.
+    `known` is the previous list, returned itself if nothing changed. `on_listed` receives the paths before
+    git checks for deleted files.
     """
     gathered = _Gathered(known)
     note, status = "", None
@@ -49,8 +49,8 @@ async def list_by_child(
 
 
 class _Gathered:
-    """Paths that come in parts. While they are the known ones they are dropped part by part: neither a second
-    list nor comparing and dropping it at once, which would hold up the loop, is needed."""
+    """Collects paths sent in parts. Parts equal to the known paths are dropped immediately, to avoid a second
+    list and a long comparison on the event loop."""
 
     def __init__(self, known: list[str]) -> None:
         self._known = known
@@ -83,7 +83,7 @@ class _Gathered:
 
 
 async def list_here(root: Path) -> Listed:
-    """The files as a walk in a thread finds them, without the rules of ignore files."""
+    """Lists files by a walk on a thread, without ignore rules."""
     listing = await asyncio.to_thread(walk, str(root))
     return Listed(listing.paths, _note({"unnamed": listing.unnamed, "cut": listing.cut}))
 

@@ -1,15 +1,17 @@
-"""Patterns over paths: compiled once, matched in bounded time, never touching the disk.
+"""Path patterns: compiled once, matched in bounded time, without disk access.
 
-Offered: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any run of folders, `{a,b}`, a leading `./`,
-a trailing `/` for everything below, and a backslash before one of those signs to mean the sign itself. Names
-that begin with a dot are names like any other.
+Syntax: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any folders, `{a,b}`, a leading `./`, a
+trailing `/` for everything below, and a backslash to escape these characters. Names with a leading dot are
+not special.
 
-The time is bounded by the shape of the expression: what is between two wildcards is taken where it first
-fits and never given back (atomic groups), which is right for wildcards as long as every piece has a fixed
-length. Alternatives in braces would break that, so they are written out first.
+Bounded time: the text between two wildcards is matched at its first position without backtracking (atomic
+groups), which is correct if every piece has a fixed length. Brace alternatives would violate that, so they
+are expanded first.
 
-It is ours because pathspec and wcmatch give back what they took: one name takes pathspec over 20 s for `*a` twelve
-times, and wcmatch 3 s for `**/a/` eight times, instead of 0.3 ms; nor do they tell what narrows a search."""
+Reason for an own implementation: pathspec and wcmatch backtrack. For one name, pathspec takes over 20 s
+for twelve times `*a`, and wcmatch 3 s for eight times `**/a/`, instead of 0.3 ms; they also provide no
+prefixes to narrow a search.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +24,20 @@ from msgspec import Struct
 
 MAX_CHOICES: Final = 64
 MAX_BRACES: Final = 32
-#: What a backslash may be before; before anything else it is taken for a Windows separator and refused.
+#: Characters that may be escaped; any other backslash is rejected as a Windows separator.
 _ESCAPABLE: Final = "*?[]{}\\,!@+() "
 _CLASS: Final = re.compile(r"\[([!^]?)(\]?(?:\\[^/]|[^\]\\/])*)\]")
-#: A sign in a class, with the backslash that may be before it, and the end of a range that begins with it.
+#: A class member with its optional backslash, and the optional end of its range.
 _MEMBER: Final = re.compile(r"(\\?)(.)(?:-(\\?)(.))?", re.DOTALL)
 MAX_LENGTH: Final = 4096
 MAX_WILDCARDS: Final = 64
 
 
 class Sign(Struct, frozen=True):
-    """One sign. `text` is what a literal is; `expression` is what the sign is as a regular expression.
+    """A token. `text` is a literal's text; `expression` is the token's regular expression.
 
-    `any` is `*`; `one` is `?` or a class, exactly one character; `refused` carries the sentence why in `text`.
+    `any` is `*`; `one` is `?` or a class, exactly one character; `refused` has the error message in
+    `text`.
     """
 
     kind: Literal["literal", "any", "one", "slash", "open", "comma", "close", "refused"]
@@ -56,7 +59,7 @@ _MARKS: Final = {
 
 
 def read_signs(text: str) -> list[Sign]:
-    """The signs of a pattern, in order; what cannot be read becomes a `refused` sign."""
+    """Tokenizes a pattern; invalid parts become `refused` tokens."""
     if text.startswith("!"):
         return [
             Sign("refused", "a pattern that begins with '!' is not offered; write what is wanted instead")
@@ -71,14 +74,14 @@ def read_signs(text: str) -> list[Sign]:
 
 
 def invalid_sign(signs: Sequence[Sign]) -> str:
-    """The sentence why one of the signs cannot be used; empty where all can."""
+    """The error message of the first invalid token, or ""."""
     return next((sign.text for sign in signs if sign.kind == "refused"), "")
 
 
 def expand(signs: Sequence[Sign]) -> list[list[Sign]] | None:
-    """Every reading of the braces, in order; None where there would be more than `MAX_CHOICES`.
+    """All expansions of the braces, in order; None if there are more than `MAX_CHOICES`.
 
-    Braces without a comma, and a brace that has no partner, are letters, as in a shell.
+    Braces without a comma or a counterpart are literals, as in a shell.
     """
     settled = _settled(signs)
     if sum(sign.kind == "open" for sign in settled) > MAX_BRACES:
@@ -106,9 +109,9 @@ def _escaped(text: str, at: int) -> tuple[Sign, int]:
 
 
 def _class_at(text: str, at: int) -> tuple[Sign, int]:
-    """`[a-z]`, `[!a-z]`, `[\\]a]`; a bracket without its partner in the same name is a letter.
+    r"""Parses `[a-z]`, `[!a-z]`, `[\]a]`; an unmatched bracket within a name is a literal.
 
-    A backslash before a sign means the sign itself, as in git and in shells, so that `[a\\-z]` is not a range.
+    A backslash escapes the next character, as in git and shells, so `[a\-z]` is not a range.
     """
     found = _CLASS.match(text, at)
     if found is None or not found[2]:
@@ -125,7 +128,7 @@ def _class_at(text: str, at: int) -> tuple[Sign, int]:
 
 
 def _settled(signs: Sequence[Sign]) -> list[Sign]:
-    """The signs, with every brace and comma that offers no choice turned into a letter."""
+    """Converts braces and commas without alternatives to literals."""
     settled = [_letter(sign) for sign in signs]
     open_braces: list[tuple[int, list[int]]] = []
     for at, sign in enumerate(signs):
@@ -147,7 +150,7 @@ def _letter(sign: Sign) -> Sign:
 
 
 def _choices(signs: Sequence[Sign], at: int) -> tuple[list[list[Sign]] | None, int]:
-    """Readings from `at` on, and where they end: at the brace that closes, or at the end of all."""
+    """The expansions from `at`, and their end: a closing brace or the end of the pattern."""
     finished: list[list[Sign]] = []
     readings: list[list[Sign]] = [[]]
     while at < len(signs) and signs[at].kind != "close":
@@ -164,18 +167,18 @@ def _choices(signs: Sequence[Sign], at: int) -> tuple[list[list[Sign]] | None, i
 
 
 class InvalidPattern(Struct, frozen=True):
-    """A pattern that is not looked for, and the sentence why."""
+    """A rejected pattern and the reason."""
 
     text: str
     why: str
 
 
 class Alternative(Struct, frozen=True):
-    """One reading of a pattern, its braces written out.
+    """One brace expansion of a pattern.
 
-    `exact` is the path itself where there is no wildcard. Every match begins with `prefix` (empty, or whole
-    folders with their `/`) and holds `literal` somewhere, in lower case where `lowered`: both narrow a search
-    before `matches` is asked.
+    `exact` is the path if there is no wildcard. Every match begins with `prefix` (empty, or whole folders
+    with their `/`) and contains `literal`, in lower case if `lowered`; both narrow a search before
+    `matches` is called.
     """
 
     exact: str
@@ -186,20 +189,20 @@ class Alternative(Struct, frozen=True):
 
 
 class Pattern(Struct, frozen=True):
-    """A compiled pattern: `text` as it was written, and one alternative for each choice of its braces."""
+    """A compiled pattern: the original `text`, and its alternatives."""
 
     text: str
     alternatives: tuple[Alternative, ...]
 
     def fits(self, path: str) -> bool:
-        """Whether a path (relative to the root, `/` between folders) is one that the pattern means."""
+        """Whether a path (relative to the root, separated by `/`) matches."""
         return any(alternative.matches(path) for alternative in self.alternatives)
 
 
 def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern | InvalidPattern:
-    """The pattern that `text` means, or why it is not looked for.
+    """Compiles a pattern, or returns the reason for rejecting it.
 
-    `ignore_case` says that the file system takes `A.py` and `a.py` for one file.
+    `ignore_case`: the file system is case-insensitive.
     """
     why = _refusal(text)
     if why:
@@ -222,7 +225,7 @@ def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern | Invali
 
 
 def escape(path: str) -> str:
-    """A pattern that means exactly this path, whatever signs its names hold."""
+    """Escapes a path for literal use in a pattern."""
     return re.sub(r"([*?\[\]{}\\,])", r"\\\1", path) if re.search(r"[*?\[\]{}\\]", path) else path
 
 
@@ -243,7 +246,7 @@ _DOUBLE: Final = (ANY, ANY)
 
 
 def _segments(signs: Sequence[Sign]) -> list[Segment]:
-    """The names between the slashes; `**` alone is `_DOUBLE`, and a trailing slash means all below."""
+    """Splits a pattern at slashes; `**` alone is `_DOUBLE`, and a trailing slash matches everything below."""
     parts: list[Segment] = [
         tuple(group) for is_slash, group in groupby(signs, lambda sign: sign.kind == "slash") if not is_slash
     ]
@@ -268,7 +271,7 @@ def _segment_refusal(segments: list[Segment]) -> str:
 
 
 def _plain(segment: Segment) -> str | None:
-    """The name that a segment without wildcards is; None where it has one."""
+    """The name of a segment without wildcards, otherwise None."""
     if any(sign.kind != "literal" for sign in segment):
         return None
     return "".join(sign.text for sign in segment)
@@ -278,7 +281,7 @@ def _alternative(segments: list[Segment], ignore_case: bool) -> Alternative:
     expression = re.compile(_path_expression(segments), re.DOTALL | (re.IGNORECASE if ignore_case else 0))
     if ignore_case:
         literal = _longest_literal(segments)
-        # outside ASCII, letters that are equal without regard to case may differ in lower case
+        # outside ASCII, case-insensitive equality does not imply equal lower case
         return Alternative(
             "", "", literal.lower() if literal.isascii() else "", expression.match, lowered=True
         )
@@ -293,7 +296,7 @@ def _alternative(segments: list[Segment], ignore_case: bool) -> Alternative:
 
 
 def _longest_literal(segments: list[Segment]) -> str:
-    """The longest text that is in every match; the slashes beside a `**` may be missing from one."""
+    """The longest text contained in every match; slashes beside `**` are optional."""
     marked = "\0".join(
         "".join(sign.text if sign.kind == "literal" else "\0" for sign in segment) for segment in segments
     )
@@ -301,7 +304,8 @@ def _longest_literal(segments: list[Segment]) -> str:
 
 
 def _path_expression(segments: list[Segment]) -> str:
-    """`first/run` `**` `middle/run` `**` `last/run`: each middle run where it first fits, the last at the end."""
+    """`first/run` `**` `middle/run` `**` `last/run`: each middle run at its first match, the last at the
+    end."""
     runs = _runs(segments)
     if len(runs) == 1:
         return "/".join(_name_expression(segment) for segment in runs[0]) + r"\Z"
@@ -324,7 +328,7 @@ def _runs(segments: list[Segment]) -> list[list[Segment]]:
 
 
 def _name_expression(segment: Segment) -> str:
-    """One name: the pieces between its `*`, each where it first fits, the last at the name's end."""
+    """One name: the pieces between its `*`, each at its first match, the last at the name's end."""
     pieces = [""]
     last: Literal["any", "other"] = "other"
     for sign in segment:

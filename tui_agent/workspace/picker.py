@@ -1,4 +1,4 @@
-"""The picker: paths that hold the letters of a query in order, best first, fast enough for every key."""
+"""Fuzzy path search for the picker, fast enough to run on every key press."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from frizbee import Haystacks, Matcher
 
-#: Paths handed over in one go; copying them holds the interpreter for about two milliseconds.
+#: Paths copied at once; copying holds the GIL for about two milliseconds.
 PORTION: Final = 8192
-#: Of the paths that fit best as a whole, how many are looked at again for what their names say.
+#: Number of best matches that are ranked again by file name.
 FINALISTS: Final = 200
-#: Paths that have gone and still take a place among the finalists, before all is copied again.
+#: Maximum removed paths in the copy before it is rebuilt.
 MOST_GONE: Final = 500
 NAME_BONUS: Final = 24
 
 
 class Picker:
-    """A copy of the paths in the matcher's own memory, made before the first search and kept up to date.
+    """A copy of the paths in the matcher's memory, created before the first search and updated.
 
-    New paths are appended; ones that have gone are left out of the answers until there are too many of them.
-    Any thread may search while another changes it.
+    New paths are appended; removed ones are filtered from results until there are too many. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -32,7 +31,7 @@ class Picker:
         self._gone: set[str] = set()
 
     def find(self, paths: Sequence[str], query: str, limit: int) -> list[str]:
-        """At most `limit` of `paths` that fit every word of `query`, best first."""
+        """At most `limit` of `paths` that match every word of `query`, best first."""
         with self._lock:
             haystacks = self._filled(paths)
             found = [
@@ -44,17 +43,17 @@ class Picker:
         return [path for _, path in found[:limit]]
 
     def fill(self, paths: Sequence[str]) -> None:
-        """Copy the paths, unless that has been done."""
+        """Copies the paths, unless already copied."""
         with self._lock:
             self._filled(paths)
 
     def empty(self) -> None:
-        """Forget the copy: the paths are others now."""
+        """Discards the copy."""
         with self._lock:
             self._haystacks, self._paths, self._gone = None, [], set()
 
     def change(self, added: Sequence[str], removed: Iterable[str]) -> None:
-        """Follow a change of the paths, if there is a copy."""
+        """Updates the copy, if it exists."""
         with self._lock:
             if self._haystacks is None:
                 return
@@ -87,6 +86,6 @@ def _matcher(query: str) -> Matcher:
 
 
 def _with_name(score: int, path: str, words: Sequence[str]) -> int:
-    """The score, raised for each word in the file's own name, most where the name begins with it."""
+    """Adds a bonus for each word in the file's name, the highest at its beginning."""
     name = path.rpartition("/")[2].lower()
     return score + sum(NAME_BONUS * (1 + name.startswith(word)) for word in words if word in name)

@@ -1,4 +1,4 @@
-"""Where files that are gone are now, by their content and by git's rename detection. Lives in the child."""
+"""Finds renamed files by content and by git's rename detection. Runs in the child."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from tui_agent.git.repository import Repository, find_repository, git
 from tui_agent.git.trees import tree_on_disk
 from tui_agent.workspace.git_listing import list_files, list_without_repository
 
-#: The file system's clock may be so many seconds behind ours.
+#: Maximum lag of the file system's clock in seconds.
 TICK: Final = 0.02
-#: Of files that may be the one that is gone so many are read, and none that is larger, in bytes.
+#: Maximum number of candidates read, and their maximum size in bytes.
 MOST_READ: Final = 200
 MOST_BYTES: Final = 4 << 20
-#: How many commits back git looks for the one that took a file away, and for how many seconds.
+#: Maximum number of commits searched for a deletion, and the time limit in seconds.
 MOST_COMMITS: Final = 2000
 SECONDS: Final = 10.0
 
 
 def find_renamed(root: str, gone: Sequence[Gone]) -> dict[str, str]:
-    """Where each of these files is now, by its old path; those that were deleted are left out.
+    """New paths of missing files by old path; deleted files are omitted.
 
-    A file that was there already while the old one was is a copy of it, and never what it became. Of new files the
-    one with the same content is taken, else the one that git finds similar enough to the last version in a commit.
+    A file that existed together with the old one is a copy, never the result of a rename. Among new files,
+    one with the same content is preferred, then one that git considers similar to the last committed
+    version.
     """
     repository = find_repository(root)
     listing = list_files(repository) if repository else None
@@ -41,27 +42,27 @@ def find_renamed(root: str, gone: Sequence[Gone]) -> dict[str, str]:
         try:
             found |= _by_git(repository, candidates, left)
         except ChildFailed:
-            pass  # git took too long: what it cannot say in time counts as deleted
+            pass  # git exceeded the time limit; the remaining files count as deleted
     return found
 
 
 def _new_files(root: str, paths: Iterable[str], gone: Sequence[Gone]) -> Iterator[tuple[str, os.stat_result]]:
-    """Regular files that may have come to their place since the first of these files went."""
+    """Regular files possibly created or moved after the first of these files disappeared."""
     since = min(one.there_at for one in gone) - TICK
     inodes = {one.inode for one in gone}
     for path in paths:
         try:
             status = os.lstat(os.path.join(root, path))
         except OSError:
-            continue  # git lists what it tracks, also where it is not on disk
+            continue  # git also lists tracked files missing on disk
         if stat.S_ISREG(status.st_mode) and (status.st_ctime > since or status.st_ino in inodes):
             yield path, status
 
 
 def _is_new(one: Gone, status: os.stat_result) -> bool:
-    """Whether it is the same file under another name, or came after the old one was seen last.
+    """Whether it is the same inode, or newer than the last sighting of the old file.
 
-    Renaming a folder leaves the times of the files in it alone, and a check-out makes new files.
+    Renaming a folder does not change its files' times, and a checkout creates new files.
     """
     return status.st_ino == one.inode or status.st_ctime > one.there_at - TICK
 
@@ -88,7 +89,7 @@ def _by_content(
 
 
 def _distance(one: Gone, path: str, status: os.stat_result) -> tuple[bool, bool, str]:
-    """How far a file is from being the old one: another inode, another name."""
+    """Sort key of a candidate: inode and name differences, path."""
     return status.st_ino != one.inode, os.path.basename(path) != os.path.basename(one.path), path
 
 
@@ -98,18 +99,18 @@ def _hash(path: str) -> str:
         with open(descriptor, "rb") as file:
             return md5(file.read(MOST_BYTES + 1))
     except OSError:
-        return ""  # what cannot be read is not it
+        return ""  # unreadable, so not a match
 
 
 def _was_beside(repository: Repository | None, old: str, new: str) -> bool:
-    """Whether the last commit has both: whatever their times say, the one is a copy of the other."""
+    """Whether the last commit contains both, which proves a copy regardless of times."""
     return repository is not None and len(_in_commit(repository, "HEAD", [old, new])) == 2
 
 
 def _by_git(
     repository: Repository, candidates: Mapping[str, os.stat_result], gone: Sequence[Gone]
 ) -> dict[str, str]:
-    """What git's rename detection says, from the last commit that has a file to the folder as it is now."""
+    """Renames detected by git between the last commit with a file and the current folder."""
     there = _in_commit(repository, "HEAD", [one.path for one in gone])
     bases: dict[str, list[Gone]] = {}
     for one in gone:
@@ -129,7 +130,8 @@ def _by_git(
 
 
 def _renames(repository: Repository, base: str, tree: str, candidates: Collection[str]) -> dict[str, str]:
-    """What was renamed between the two, by the old path. What is not new is left out: git takes the most similar."""
+    """Renames between two trees by old path. Excludes files that are not new, because git selects the most
+    similar file."""
     added = _compared(repository, base, tree, "--no-renames", "--diff-filter=A", "--name-only")
     others = (f":(exclude,literal){path}" for path in added if path and path not in candidates)
     how = ("--find-renames", "--diff-filter=R", "--name-status")
@@ -145,7 +147,7 @@ def _compared(repository: Repository, base: str, tree: str, *how: str, only: Seq
 
 
 def _last_with(repository: Repository, path: str) -> str:
-    """The last commit that has a file which the newest one has not; "" where none of the last ones took it away."""
+    """The last commit that contains a file missing from HEAD; "" if no recent commit deleted it."""
     root = repository.root
     older = git(root, "rev-list", "--max-count=1", f"--skip={MOST_COMMITS}", "HEAD").text
     span = ("HEAD", *((f"^{older}",) if older else ()))

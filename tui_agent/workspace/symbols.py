@@ -1,4 +1,4 @@
-"""The classes, functions, methods and headings of a text, by tree-sitter, in its order."""
+"""Classes, functions, methods and headings of a text, in order, found with tree-sitter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tui_agent.workspace.syntax_trees import parse
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Query
 
-#: Definitions by language; the name of a capture is what the person reads.
+#: Queries for definitions by language; capture names are shown to the user.
 _QUERIES: Final = {
     "python": "(class_definition) @class (function_definition) @function",
     "javascript": """
@@ -44,11 +44,11 @@ _QUERIES: Final = {
     "markdown": "(atx_heading) @heading (setext_heading) @heading",
 }
 _QUERIES["tsx"] = _QUERIES["typescript"]
-#: Fields of a definition of which the first that it has is its name.
+#: Fields with the name of a definition, in order of preference.
 _NAMES: Final = ("name", "property", "type", "heading_content")
-#: Lines that are asked for at once: other threads wait meanwhile.
+#: Lines queried at once, because other threads are blocked during a query.
 _ROWS: Final = 1_000
-#: Seconds of processor time that looking for symbols may take.
+#: Limit of processor time for finding symbols.
 SECONDS: Final = 5.0
 
 
@@ -64,14 +64,14 @@ class Symbol(NamedTuple):
 
 
 def has_symbols(path: str) -> bool:
-    """Whether there is a grammar for the language of a file."""
+    """Whether the language of a file is supported."""
     return _language(path) in _QUERIES
 
 
 def symbols(path: str, text: str) -> list[Symbol] | None:
-    """Those of a text, each behind what it is in; None where it takes too long to parse.
+    """The symbols of a text, parents first; None if parsing exceeds the time limit.
 
-    Broken source gives what can be read of it.
+    Invalid source is parsed as far as possible.
     """
     from tree_sitter import QueryCursor
 
@@ -105,7 +105,8 @@ def symbols(path: str, text: str) -> list[Symbol] | None:
 
 
 def symbol_at(found: Sequence[Symbol], row: int) -> int:
-    """Which of them a row is in: the innermost, under a heading the nearest above; the first where it is in none."""
+    """The index of the innermost symbol at a row, or of the nearest preceding heading; the first if there is
+    none."""
     best = 0
     for at, symbol in enumerate(found):
         if symbol.row <= row and (symbol.kind == "heading" or row <= symbol.last):
@@ -114,7 +115,7 @@ def symbol_at(found: Sequence[Symbol], row: int) -> int:
 
 
 def _level(heading: Node) -> int:
-    """Of a heading, from 1, as the type of its mark says: `atx_h2_marker`, `setext_h1_underline`."""
+    """A heading's level, from 1, according to its marker: `atx_h2_marker`, `setext_h1_underline`."""
     marks = [child.type.partition("_h")[2][:1] for child in heading.children if "_h" in child.type]
     return whole_number(marks[0], 1) if marks else 1
 
@@ -131,7 +132,7 @@ def _query(name: str) -> Query:
 
 
 def _tools(name: str) -> tuple[Parser, Query]:
-    """A parser of its own: two threads may look at once."""
+    """A new parser per call, because parsers are not thread-safe."""
     from tree_sitter import Language, Parser
 
     return Parser(Language(grammar_of(name)())), _query(name)

@@ -1,7 +1,7 @@
-"""Texts parsed by tree-sitter, for as long as that may take.
+"""Parses texts with tree-sitter within a time limit.
 
-Some take the square of their length: 20,000 lines of comments in Python 7 s. A parser that is handed the whole text
-keeps the interpreter's lock meanwhile, and every other thread waits; one that asks for it piece by piece does not.
+Some texts take quadratic time: 20,000 comment lines in Python take 7 s. A parser that is given the whole
+text holds the GIL; a parser that requests it in pieces does not.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from tree_sitter import Language, Parser, Query, Tree
 
-#: Bytes that a parser is handed at once.
+#: Bytes passed to a parser at once.
 _PIECE: Final = 4096
 
 
 class _Source:
-    """A text as a parser, and later its tree, asks for it; it ends early where `given_up` says so."""
+    """Provides a text to a parser and its tree; ends early if `given_up` returns True."""
 
     def __init__(self, text: bytes, seconds: float, unwanted: Callable[[], bool] | None) -> None:
         self._text = text
@@ -46,12 +46,13 @@ def parse(
     old: Tree | None = None,
     unwanted: Callable[[], bool] | None = None,
 ) -> Tree | None:
-    """The tree of a text; None once that took so many seconds of the thread's processor time, or is `unwanted`."""
+    """The tree of a text; None after `seconds` of the thread's processor time, or if `unwanted` returns
+    True."""
     source = _Source(text, seconds, unwanted)
     before = (old,) if old is not None else ()
     try:
         tree = parser.parse(source, *before, progress_callback=source.over)
-    except ValueError:  # what the callback ended
+    except ValueError:  # cancelled by the callback
         if not source.given_up:
             raise
         tree = None
@@ -64,7 +65,7 @@ def parse(
 
 @cache
 def prepared(language: Language, query: str) -> Query:
-    """A query, which takes 20 ms to be made, and is needed for each text of a language."""
+    """A cached query; compiling one takes 20 ms."""
     from tree_sitter import Query
 
     return Query(language, query)

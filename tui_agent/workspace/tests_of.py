@@ -1,4 +1,4 @@
-"""Where the tests of a source file are, by the names and the places that people give them."""
+"""Finds the tests of a source file by conventional names and locations."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Final
 from tui_agent.workspace.index import Index
 
 _SCRIPTS: Final = ("ts", "tsx", "js", "jsx", "mts", "cts", "mjs", "cjs", "vue", "svelte")
-#: What a script's name has before its ending where it is a test.
+#: Suffixes of test script names before the extension.
 _SCRIPT_MARKS: Final = (".test", ".spec", "_test", "-test", "_spec", "-spec", ".cy", ".e2e")
 _JAVA_ENDINGS: Final = ("Test", "Tests", "TestCase", "IT", "ITCase")
-#: In folders of these names a file that is called like the source is its test.
+#: Folders in which a file with the source's name is its test.
 _TEST_FOLDERS: Final = frozenset({"tests", "test", "__tests__", "spec", "specs", "e2e"})
-#: Folders that sources lie in and tests do not repeat.
+#: Source folders that test paths omit.
 _SOURCE_FOLDERS: Final = frozenset({"src", "lib", "app", "source", "main"})
-#: A crate as a whole: what lies in its `tests/` tests that.
+#: Crate roots; the files in `tests/` test the whole crate.
 _CRATES: Final = ("lib.rs", "main.rs")
 
 
 def is_test(path: str) -> bool:
-    """Whether a file is a test itself, by its name or the folder that it lies in."""
+    """Whether a file is a test, by its name or folder."""
     folder, _, name = path.rpartition("/")
     stem, _, ending = name.rpartition(".")
     in_tests = not _TEST_FOLDERS.isdisjoint(folder.split("/"))
@@ -43,7 +43,7 @@ def is_test(path: str) -> bool:
 
 
 def find_tests(paths: Iterable[str], index: Index) -> dict[str, list[str]]:
-    """For each source file those of its tests that there are, the nearest first. Looks at every path once."""
+    """Existing tests of each source file, nearest first. Scans all paths once."""
     sources = [path for path in paths if not is_test(path)]
     marked = {path: _names(path) for path in sources}
     plain = {path: _plain_names(path) for path in sources}
@@ -70,7 +70,7 @@ def find_tests(paths: Iterable[str], index: Index) -> dict[str, list[str]]:
 
 
 def _names(path: str) -> list[str]:
-    """The names of a file's tests, wherever they lie."""
+    """Test file names valid in any folder."""
     stem, ending = _parted(path)
     match ending:
         case "py":
@@ -87,7 +87,7 @@ def _names(path: str) -> list[str]:
 
 
 def _plain_names(path: str) -> list[str]:
-    """The names of a file's tests in a folder for tests, where they need no mark."""
+    """Test file names valid in a test folder, where no mark is required."""
     stem, ending = _parted(path)
     if ending == "rs":
         return [f"{stem}.rs"]
@@ -95,7 +95,7 @@ def _plain_names(path: str) -> list[str]:
 
 
 def _parted(path: str) -> tuple[str, str]:
-    """What a file is called after and its ending: an `index.ts`, a `mod.rs` or an `__init__.py` after its folder."""
+    """The stem and extension; `index.ts`, `mod.rs` and `__init__.py` are named after their folder."""
     folder, _, name = path.rpartition("/")
     stem, _, ending = name.rpartition(".")
     if stem in ("index", "__init__", "mod") and folder:
@@ -104,7 +104,7 @@ def _parted(path: str) -> tuple[str, str]:
 
 
 def _mirrors(path: str, test: str) -> bool:
-    """Whether a file in a folder for tests stands for the source: `tests/a.ts` or `tests/x/a.ts` for `src/x/a.ts`."""
+    """Whether a path in a test folder mirrors the source: `tests/a.ts` or `tests/x/a.ts` for `src/x/a.ts`."""
     folders, places = path.split("/")[:-1], test.split("/")[:-1]
     if _TEST_FOLDERS.isdisjoint(places):
         return False
@@ -114,8 +114,7 @@ def _mirrors(path: str, test: str) -> bool:
 
 
 def _beside(path: str, index: Index) -> list[str]:
-    """Tests whose names say less than whose they are: those of a Go file's package, of a Rust module or crate, and a
-    Django application's."""
+    """Tests for a whole unit: a Go package, a Rust module or crate, a Django application."""
     folder, _, name = path.rpartition("/")
     stem, ending = _parted(path)
     match ending:
@@ -136,7 +135,7 @@ def _beside(path: str, index: Index) -> list[str]:
 
 
 def _nearest_to(path: str) -> Callable[[str], tuple[int, str]]:
-    """By how many folders of the source's path the test's path has too: its own tests lie nearest, or mirror it."""
+    """Sort key by the number of folders shared with the source's path."""
     folders = path.split("/")[:-1]
 
     def rank(test: str) -> tuple[int, str]:

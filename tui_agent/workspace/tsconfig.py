@@ -1,4 +1,4 @@
-"""`paths` and `baseUrl` of a tsconfig: what a module name that is not a relative path may mean."""
+"""`paths` and `baseUrl` of a tsconfig, for resolving module names that are not relative paths."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ MOST_EXTENDS = 5
 _STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'"(?:\\.|[^"\\])*"|,(?=\s*[}\]])')
 
-#: The text of a file in the workspace, None where there is none.
+#: Reads a file in the workspace; returns None if missing.
 ReadText = Callable[[str], str | None]
 
 
 class Aliases(Struct, frozen=True):
-    """`paths` are (pattern with at most one `*`, places from the root of the workspace), `base` is `baseUrl`."""
+    """`paths` are (pattern with at most one `*`, targets relative to the root), `base` is `baseUrl`."""
 
     paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
     base: str | None = None
 
     def targets(self, module: str) -> list[str]:
-        """The places that a module name may stand for, the longest pattern first."""
+        """The candidate paths of a module name, longest pattern first."""
         found = []
         for pattern, places in sorted(self.paths, key=lambda item: -len(item[0].partition("*")[0])):
             start, star, end = pattern.partition("*")
@@ -41,7 +41,7 @@ class Aliases(Struct, frozen=True):
 
 
 def aliases_for(path: str, read: ReadText) -> Aliases:
-    """Those of the nearest configuration at or above a source file; none where there is none."""
+    """The aliases of the nearest configuration at or above a source file; empty if there is none."""
     folder = posixpath.dirname(path)
     while True:
         for name in NAMES:
@@ -81,7 +81,7 @@ def _pair(pattern: str, places: Any, start: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """JSON with comments and trailing commas; nothing where it is broken."""
+    """Parses JSON with comments and trailing commas; {} if invalid."""
 
     def plain(found: re.Match[str]) -> str:
         return found[0] if found[0].startswith('"') else " "

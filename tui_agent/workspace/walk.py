@@ -1,4 +1,4 @@
-"""Every file of a folder, found by walking, for want of git. No library is needed to import it."""
+"""Lists files by walking the folder, without git. Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from msgspec import Struct
 
 from tui_agent.files.names import is_text
 
-#: No workspace is taken to have more; a home folder opened by mistake must not fill the memory.
+#: Maximum files of a workspace; bounds memory if a home folder is opened by mistake.
 MAX_FILES: Final = 500_000
-#: Folders of version control: nothing in them is anybody's file.
+#: Version control folders; their files are excluded.
 CONTROL_FOLDERS: Final = frozenset({".git", ".hg", ".svn", ".jj"})
-#: Folders that a walk without ignore rules leaves out.
+#: Folders excluded from a walk without ignore rules.
 _BULKY_FOLDERS: Final = frozenset({"node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache"})
 
 
 class FileListing(Struct, frozen=True):
-    """Paths, sorted, without doubles.
+    """Paths, sorted and without duplicates.
 
-    `unnamed` counts files whose names are not UTF-8: they cannot be shown, asked for by a model or kept in a
-    session, so they are left out here, at the edge, and the person is told. `cut` says that there were too many.
-    `untracked` are those that git does not track, where it listed them; a repository inside ends in `/`.
+    `unnamed` counts files whose names are not UTF-8: they cannot be displayed, requested by a model or
+    stored in a session, so they are omitted and reported to the user. `cut`: there were too many files.
+    `untracked` are paths not tracked by git, if git listed them; nested repositories end in `/`.
     """
 
     paths: list[str]
@@ -34,8 +34,8 @@ class FileListing(Struct, frozen=True):
 
 
 def walk(root: str, limit: int = MAX_FILES) -> FileListing:
-    """The files below `root` but for what is bulky everywhere. Links to folders are not followed. Folders that cannot
-    be read count as empty."""
+    """The files below `root`, without large generated folders. Does not follow links to folders. Unreadable
+    folders count as empty."""
     found: list[str] = []
     for path in _files(root):
         if len(found) == limit:
@@ -56,12 +56,12 @@ def holds_more(root: str, most: int, within: float) -> bool:
 
 
 def as_texts(names: bytes) -> FileListing:
-    """The names of a list that ends or parts them with NUL."""
+    """Splits NUL-separated names."""
     try:
         paths = names.decode().split("\0")
     except UnicodeDecodeError:
         return _named([os.fsdecode(name) for name in names.split(b"\0") if name])
-    paths.sort()  # git hands over two runs that are sorted already: one merge
+    paths.sort()  # merges git's two sorted runs
     return FileListing([path for path in dict.fromkeys(paths) if path])
 
 
@@ -80,7 +80,7 @@ def _files(root: str) -> Iterator[str]:
 
 
 def _entries(folder: str) -> tuple[list[str], list[str]]:
-    """The names of the folders and of the files (links to files among them; pipes and devices not)."""
+    """Names of the folders and of the files, including links to files; pipes and devices are excluded."""
     folders: list[str] = []
     files: list[str] = []
     try:
@@ -91,5 +91,5 @@ def _entries(folder: str) -> tuple[list[str], list[str]]:
                 elif entry.is_file(follow_symlinks=True):
                     files.append(entry.name)
     except OSError:
-        pass  # gone, or not ours to read: the person sees an empty folder, as `ls` would show it
+        pass  # removed or unreadable: shown as an empty folder
     return folders, files

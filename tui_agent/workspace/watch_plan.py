@@ -1,8 +1,8 @@
-"""Which folders are watched: all but what is ignored, and nothing behind a link. Lives in the child.
+"""Selects the folders to watch: all that are neither ignored nor behind a link. Runs in the child.
 
-The watcher follows links, and a folder that is watched as a whole is watched with what is ignored inside it. So
-only folders without either are watched as a whole; the folders above those are watched for themselves alone. Where
-there are many files every folder is: for a whole folder the watcher looks at each file in it, to find the folders.
+The watcher follows links, and a recursive watch includes ignored folders. Therefore only folders that
+contain neither are watched recursively; folders above them are watched individually. In large trees all
+folders are watched individually, because a recursive watch scans every file to find folders.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from tui_agent.files.systems import Stamp, stamp_of
 from tui_agent.git.repository import Repository, ignored_folders, ignored_folders_without_repository
 from tui_agent.workspace.walk import CONTROL_FOLDERS
 
-#: Files of a git folder that say that the status may have changed.
+#: Files in a git folder that indicate a possible status change.
 GIT_SIGNS: Final = frozenset(
     {"HEAD", "index", "config", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD", "packed-refs"}
 )
-#: A change of it changes what is listed.
+#: Its changes affect the listing.
 IGNORE_FILE: Final = ".gitignore"
-#: In a tree of more files each folder is watched for itself alone.
+#: In larger trees every folder is watched individually.
 MANY_FILES: Final = 5000
 
 
 class WatchPlan(Struct, frozen=True):
-    """Absolute folders: `single` are watched for themselves, `whole` with all below. `git_folders` are git's own.
+    """Absolute folders: `single` are watched individually, `whole` recursively. `git_folders` belong to git.
 
-    `seen` are all folders that are watched, and their ignore files, with the stamps that they had before they were
-    looked at: what is there, and what git says of it, is another only where one of these is.
+    `seen` maps all watched folders and their ignore files to their stamps before the scan; listing and
+    status are unchanged while the stamps are equal.
     """
 
     single: frozenset[str]
@@ -41,21 +41,20 @@ class WatchPlan(Struct, frozen=True):
     seen: Mapping[str, Stamp | None] = {}
 
     def newest(self) -> float:
-        """When something was last added, removed or renamed, in seconds of the system's clock; now where a folder
-        has gone. Times that programs can set count for nothing."""
+        """The time of the latest addition, removal or rename by the system clock; now if a folder is missing.
+        Uses ctime, which programs cannot set."""
         try:
             return max((os.lstat(place).st_ctime for place in self.seen), default=0.0)
         except OSError:
             return time.time()
 
     def holds(self) -> bool:
-        """Whether nothing came or went in a folder that is watched for itself alone since the plan was made: what
-        was made in it before the watcher listened would not be watched."""
+        """Whether no individually watched folder has changed since the plan; folders created before the watch
+        would be missed."""
         return all(stamp_of(place) == self.seen[place] for place in self.single - self.git_folders)
 
 
 def make_plan(root: str, repository: Repository | None) -> WatchPlan:
-    """Look through the folders and say how to watch them."""
     ignored = ignored_folders(repository) if repository else ignored_folders_without_repository(root)
     folders, mixed, ignore_files, count = _folders(root, ignored)
     if count > MANY_FILES:
@@ -71,8 +70,8 @@ def make_plan(root: str, repository: Repository | None) -> WatchPlan:
 
 
 def _folders(root: str, ignored: set[str]) -> tuple[dict[str, Stamp | None], set[str], list[str], int]:
-    """All folders to be watched (relative, the root is ""), those with an ignored or linked one below, the ignore
-    files in them, and how many files they hold."""
+    """Folders to watch (relative, the root is ""), those with an ignored or linked folder below, their ignore
+    files, and the number of files."""
     ignore_files: list[str] = []
     count = 0
     folders: dict[str, Stamp | None] = {}
@@ -109,13 +108,13 @@ def _absolute(root: str, folder: str) -> str:
 
 
 def _git_folders(repository: Repository) -> set[str]:
-    """Its own, `info` with the excludes, `logs` where every move of HEAD is written."""
+    """The git folder, `info` for excludes, and `logs`, which records each move of HEAD."""
     beside = (os.path.join(repository.common_dir, "info"), os.path.join(repository.git_dir, "logs"))
     return {repository.git_dir, *filter(os.path.isdir, beside)}
 
 
 def _entries(folder: str) -> tuple[list[str], bool, list[str]]:
-    """The names of the folders, whether a link to a folder is among the entries, and the names of the files."""
+    """Folder names, whether there is a link to a folder, and file names."""
     folders: list[str] = []
     files: list[str] = []
     links = False
@@ -129,5 +128,5 @@ def _entries(folder: str) -> tuple[list[str], bool, list[str]]:
                 else:
                     files.append(entry.name)
     except OSError:
-        pass  # gone, or not ours to read
+        pass  # removed or unreadable
     return folders, links, files

@@ -1,4 +1,4 @@
-"""Changes on disk as they happen, by the system's own events or by looking again and again. Lives in the child."""
+"""Reports changes on disk through system events or polling. Runs in the child."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tui_agent.git.repository import Repository, find_repository
 from tui_agent.workspace.changes import Seen, read_changes
 from tui_agent.workspace.watch_plan import WatchPlan, make_plan
 
-#: A batch is closed after so many milliseconds of quiet, and at the latest after `DEBOUNCE`.
+#: Milliseconds of quiet that end a batch; `DEBOUNCE` is its maximum duration.
 STEP: Final = 50
 DEBOUNCE: Final = 400
-#: Between two looks where the system tells nothing, in milliseconds: each costs a look at every file.
+#: Polling interval in milliseconds; each poll checks every file.
 POLL_DELAY: Final = 2000
 MAX_BATCH: Final = 2000
 MOST_PLANS: Final = 3
@@ -28,16 +28,16 @@ MOST_PLANS: Final = 3
 _NOT_UTF8: Final = "a file has a name that is not UTF-8, so changes are looked for every two seconds"
 
 Raw = set[tuple[Change, str]]
-#: `watchfiles.watch`: the system's errors are OSErrors, the library's own RuntimeErrors.
+#: `watchfiles.watch`: system errors are OSErrors, the library's own are RuntimeErrors.
 Watch = Callable[..., Generator[Raw, None, None]]
 
 
 class _Unreadable(Exception):
-    """A path that changed has no name as text: with it all events of the moment are lost."""
+    """A changed path cannot be decoded; the whole batch is lost."""
 
 
 class Watcher:
-    """Watches one root. `poll` looks again and again from the start; `watch` is for trying out failures."""
+    """Watches one root. `poll` forces polling; `watch` is replaceable in tests."""
 
     def __init__(self, root: str, *, poll: bool = False, watch: Watch = watch) -> None:
         self._root = root
@@ -45,10 +45,10 @@ class Watcher:
         self._watch = watch
 
     async def run(self) -> AsyncGenerator[dict[str, Any], None]:
-        """`{"state", "why", "newest"}` when watching begins (see `WatchPlan.newest`), then `{"changes", "git",
-        "relist"}`, until it is closed.
+        """Yields `{"state", "why", "newest"}` when watching begins (see `WatchPlan.newest`), then
+        `{"changes", "git", "relist"}` until closed.
 
-        Raises `ChildFailed` where nothing can be watched.
+        Raises `ChildFailed` if watching is impossible.
         """
         announced, unreadable = False, ""
         loop = asyncio.get_running_loop()
@@ -61,14 +61,18 @@ class Watcher:
                     newest = await asyncio.to_thread(plan.newest)
                     yield {"state": "polling" if self._polling else "watching", "why": why, "newest": newest}
                 if announced:
-                    yield {"changes": [], "git": False, "relist": True}  # what happened while nobody watched
+                    yield {
+                        "changes": [],
+                        "git": False,
+                        "relist": True,
+                    }  # includes changes made before the watch was restarted
                 announced = True
-                if seen.replan:  # where much goes on it is planned again now and then, not all the time
+                if seen.replan:  # limits the rate of new plans in a busy tree
                     await asyncio.sleep(DEBOUNCE / 1000)
                 while not seen.replan:
                     try:
                         raw = await ears.hear()
-                    except _Unreadable:  # the system's events name it again and again, a look does not
+                    except _Unreadable:  # system events would repeat the name, polling does not
                         unreadable, self._polling = "" if self._polling else _NOT_UTF8, True
                         break
                     _check_folder(self._root)
@@ -79,7 +83,7 @@ class Watcher:
                 ears.close()
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> tuple[Repository | None, WatchPlan, _Ears, str]:
-        """Plan, and begin to watch. A folder that went in between is a reason to plan again."""
+        """Plans and starts watching. Plans again if a folder was removed in between."""
         _check_folder(self._root)
         for attempt in range(MOST_PLANS):
             repository = find_repository(self._root)
@@ -92,7 +96,8 @@ class Watcher:
         raise AssertionError("the last attempt returns or raises")
 
     def _open(self, plan: WatchPlan, loop: asyncio.AbstractEventLoop) -> tuple[_Ears, str]:
-        """Begin to watch, by polling where the system's limits allow no more; and why, if that was so."""
+        """Starts watching, by polling if system limits are exceeded. Returns the reason for polling, or
+        ""."""
         why = ""
         try:
             if not self._polling:
@@ -116,7 +121,8 @@ class Watcher:
     def _of(
         self, folders: Collection[str], recursive: bool, stop: threading.Event
     ) -> Generator[Raw, None, None]:
-        """Batches; also an empty one every `STEP`, the first of which says that the folders are watched."""
+        """Batches, empty after each `STEP` without events; the first batch confirms that the watch is
+        active."""
         return self._watch(
             *folders,
             watch_filter=None,
@@ -135,9 +141,9 @@ class Watcher:
 
 
 class _Ears:
-    """Threads that listen, and the queue that they fill. Made in any thread, heard on the loop.
+    """Listener threads and their queue. Created on any thread, consumed on the event loop.
 
-    Raises what a watch raises as it begins.
+    Raises the errors of starting a watch.
     """
 
     def __init__(
@@ -159,7 +165,6 @@ class _Ears:
             raise
 
     async def hear(self) -> Raw:
-        """The next batch."""
         heard = await self._queue.get()
         if isinstance(heard, RuntimeError) and "decode path" in str(heard):
             raise _Unreadable
@@ -168,7 +173,7 @@ class _Ears:
         return heard
 
     def close(self) -> None:
-        """Each thread notices within a step."""
+        """Each thread stops within `STEP`."""
         self._stop.set()
 
     def _listen(
@@ -189,7 +194,7 @@ class _Ears:
     def _tell(self, heard: Raw | Exception) -> None:
         try:
             self._loop.call_soon_threadsafe(self._queue.put_nowait, heard)
-        except RuntimeError:  # the loop has ended
+        except RuntimeError:  # the event loop is closed
             self._stop.set()
 
 
@@ -206,7 +211,7 @@ def _items(seen: Seen) -> list[dict[str, Any]]:
 
 
 def _check_folder(root: str) -> None:
-    """The system takes a folder that is not there for one in which nothing happens."""
+    """Raises if the folder is missing, because the system reports no events for a missing folder."""
     if not os.path.isdir(root):
         raise _failed(FileNotFoundError(f"{root} is not a folder"))
 

@@ -1,4 +1,4 @@
-"""The workspace child's program: all that is heavy or slow about the folder, on behalf of `workspace.Workspace`."""
+"""The workspace child's program: slow operations for `workspace.Workspace`."""
 
 from __future__ import annotations
 
@@ -37,22 +37,23 @@ from tui_agent.processes.serve import Announce, Handler, Send, run
 from tui_agent.workspace.git_listing import list_files, list_without_repository, named_filters
 from tui_agent.workspace.renames import find_renamed
 
-#: Paths in one message: the interface takes it in within a millisecond or two.
+#: Paths per message; the interface processes it within a millisecond or two.
 CHUNK: Final = 2000
-#: Worktrees are made one after the other: they share a seed, and two at once would be no faster.
+#: Worktrees are created sequentially: they share a seed, and concurrency would not be faster.
 _one_at_a_time: Final = asyncio.Lock()
-#: One thread is enough for what nobody waits for.
+#: Limits background removal to one thread.
 _one_leaves: Final = asyncio.Lock()
 _leaving: Final[set[asyncio.Future[None]]] = set()
-#: What is being made or removed, by folder.
+#: Pending creations and removals by folder.
 _at_work: Final[dict[str, asyncio.Future[Any]]] = {}
 
 
 async def list_paths(params: dict[str, Any], send: Send) -> None:
-    """{root} → {source, unnamed, cut, withheld_filters} once, {paths} in order, {listed: true}, then {gone, status}.
+    """{root} → {source, unnamed, cut, withheld_filters} once, {paths} in order, {listed: true}, then {gone,
+    status}.
 
-    What is gone is tracked by git and was deleted. The status, the fields of `GitStatus`, knows of it: git looks at
-    each file for either. It is left out where git did not answer in time. The folders are looked through once, for
+    `gone` are tracked files deleted on disk. They are determined with the status (fields of `GitStatus`),
+    because git checks each file for either; it is omitted after a time-out. Folders are scanned once, for
     the listing.
     """
     root = params["root"]
@@ -76,7 +77,7 @@ async def list_paths(params: dict[str, Any], send: Send) -> None:
 
 
 async def watch(params: dict[str, Any], send: Send) -> None:
-    """{root, poll} → what `Watcher.run` yields, until it is cancelled."""
+    """{root, poll} → items of `Watcher.run`, until cancelled."""
     from contextlib import aclosing
 
     from tui_agent.workspace.watcher import Watcher
@@ -99,17 +100,17 @@ async def git_status(params: dict[str, Any], send: Send) -> dict[str, Any]:
 
 
 async def ignored_paths(params: dict[str, Any], send: Send) -> list[str]:
-    """{root, paths} → those of the paths that git, or the ignore files where there is no repository, leaves out."""
+    """{root, paths} → the paths ignored by git, or by ignore files without a repository."""
     return await asyncio.to_thread(_ignored, params["root"], params["paths"])
 
 
 async def tracked_paths(params: dict[str, Any], send: Send) -> list[str]:
-    """{root, paths} → those of the paths that git tracks."""
+    """{root, paths} → the tracked paths."""
     return await asyncio.to_thread(tracked, params["root"], params["paths"])
 
 
 async def imports(params: dict[str, Any], send: Send) -> list[dict[str, Any]]:
-    """{language, text} → the fields of `Import` for all that a source text imports."""
+    """{language, text} → the fields of `Import` for each import."""
     from tui_agent.workspace.imports import read_imports
 
     found = await asyncio.to_thread(read_imports, params["language"], params["text"])
@@ -117,21 +118,21 @@ async def imports(params: dict[str, Any], send: Send) -> list[dict[str, Any]]:
 
 
 async def git_checkpoint(params: dict[str, Any], send: Send) -> str:
-    """{root, session, name, paths} → the private commit of the work tree as it is; "" where there is none."""
+    """{root, session, name, paths} → a private commit of the work tree, or ""."""
     return await asyncio.to_thread(
         make_checkpoint, params["root"], params["session"], params["name"], params["paths"]
     )
 
 
 async def git_forget(params: dict[str, Any], send: Send) -> int:
-    """{root, session, names} → how many of a session's checkpoints (null: all) were removed."""
+    """{root, session, names} → the number of deleted checkpoints (names null: all)."""
     return await asyncio.to_thread(forget_checkpoints, params["root"], params["session"], params["names"])
 
 
 async def git_file(params: dict[str, Any], send: Send) -> str | bool | None:
-    """{root, revision, path} → the content of a file in a commit, in base 64.
+    """{root, revision, path} → a file's content in a commit, in base64.
 
-    Null where it is not in there, false where that commit is no longer kept (HEAD may be none as yet).
+    Null if the commit does not contain it, false if the commit no longer exists (HEAD may be unborn).
     """
     root, revision = params["root"], params["revision"]
     found = await asyncio.to_thread(file_at, root, revision, params["path"])
@@ -141,7 +142,7 @@ async def git_file(params: dict[str, Any], send: Send) -> str | bool | None:
 
 
 async def git_commit_plan(params: dict[str, Any], send: Send) -> dict[str, Any]:
-    """{root, first} → what a commit could hold, see `commit_plan`."""
+    """{root, first} → see `commit_plan`."""
     return await asyncio.to_thread(commit_plan, params["root"], params["first"])
 
 
@@ -158,12 +159,12 @@ async def git_commit(params: dict[str, Any], send: Send) -> dict[str, str]:
 
 
 async def git_snapshot(params: dict[str, Any], send: Send) -> str:
-    """{root} → a commit of the folder as it is on disk, under no ref; "" where there is no repository."""
+    """{root} → a commit of the folder as on disk without a ref, or ""."""
     return await asyncio.to_thread(take_snapshot, params["root"])
 
 
 async def git_worktrees_prepare(params: dict[str, Any], send: Send) -> None:
-    """{root, folder} → null, when copies in a session's folder can be made fast."""
+    """{root, folder} → null after preparing the shared files of copies."""
     async with _one_at_a_time:
         await _to_its_end(params["folder"], prepare, params["root"], params["folder"])
 
@@ -176,9 +177,9 @@ async def git_worktree_add(params: dict[str, Any], send: Send) -> dict[str, Any]
 
 
 async def git_worktree_remove(params: dict[str, Any], send: Send) -> None:
-    """{root, folder} → null, when no worktree is there any more; its files go in the background."""
+    """{root, folder} → null after detaching the worktree; its files are removed in the background."""
     folder = params["folder"]
-    if folder in _at_work:  # it is being made, for a call that was cancelled
+    if folder in _at_work:  # being created for a cancelled call
         await asyncio.wait([_at_work[folder]])
     aside = await _to_its_end(folder, detach_worktree, params["root"], folder)
     leaving = asyncio.ensure_future(_let_go(aside))
@@ -187,7 +188,7 @@ async def git_worktree_remove(params: dict[str, Any], send: Send) -> None:
 
 
 async def git_worktrees_tidy(params: dict[str, Any], send: Send) -> None:
-    """{root, folder} → null, when a session's folder is gone if no copy was in it."""
+    """{root, folder} → null after removing a session's folder without copies."""
     if _leaving:
         await asyncio.wait(list(_leaving))
     async with _one_at_a_time:
@@ -195,20 +196,20 @@ async def git_worktrees_tidy(params: dict[str, Any], send: Send) -> None:
 
 
 async def git_worktrees_remove(params: dict[str, Any], send: Send) -> None:
-    """{folder} → null, when all copies that lie in a session's folder, and it, are gone."""
+    """{folder} → null after removing a session's folder with all copies."""
     async with _one_at_a_time:
         await _to_its_end(params["folder"], remove_worktrees, params["folder"])
 
 
 async def _let_go(folder: str) -> None:
-    """Remove what is left of a copy; what cannot be removed the next start tries again."""
+    """Removes the rest of a copy; the next start retries failures."""
     async with _one_leaves:
         with suppress(OSError):
             await asyncio.to_thread(remove_folder, folder)
 
 
 async def _to_its_end(folder: str, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Not given up in the middle: a cancelled call ends when the work at the folder is done."""
+    """Defers cancellation until the work at the folder is complete."""
     done = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
     _at_work[folder] = done
     try:
@@ -246,8 +247,8 @@ def build(announce: Announce) -> Mapping[str, Handler]:
 
 
 def _ignored(root: str, paths: list[str]) -> list[str]:
-    """A path that git cannot tell about counts as ignored. Behind a link, the place that it leads to counts; outside of
-    the folder there are no rules, and the gate refuses it where it is to be written."""
+    """The ignored paths; undecidable paths count as ignored. Paths behind links are judged by their target.
+    Targets outside the folder have no rules; the gate rejects writes to them."""
     repository = find_repository(root)
     if repository is not None:
         found = ignored(repository, paths)
@@ -264,7 +265,7 @@ def _ignored(root: str, paths: list[str]) -> list[str]:
 
 
 def _behind_links(root: str, paths: list[str]) -> dict[str, str]:
-    """The place of each path inside the folder when the links on its way are followed; "" if they lead out."""
+    """The path of each target inside the folder after following links; "" if it is outside."""
     real = os.path.realpath(root)
     folders = {path.rpartition("/")[0] for path in paths}
     leads = {folder: os.path.realpath(os.path.join(real, folder)) for folder in folders}

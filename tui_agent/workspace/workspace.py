@@ -1,4 +1,4 @@
-"""The folder being worked on, as the interface sees it: its index, what changes in it, and what git says."""
+"""The workspace folder for the interface: index, changes and git status."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from tui_agent.workspace.listing import Listed, list_by_child, list_here
 ChangeKind = Literal["added", "changed", "deleted"]
 Watching = Literal["starting", "watching", "polling", "failed"]
 Level = Literal["info", "warning", "error"]
-#: How long changes have to have stopped before git is asked for its status, in seconds.
+#: Seconds of quiet before the git status is refreshed.
 STATUS_DELAY = 0.3
-#: Seconds by which the clock of a file system may differ from ours: all is listed again that changed so late.
+#: Maximum clock difference to the file system in seconds; later changes cause a new listing.
 CLOCKS_APART = 2.0
 MOST_WATCHES = 3
 MOST_LISTINGS = 3
 
 
 class FileChange(Struct, frozen=True):
-    """One path that was added, changed or deleted on disk; a deleted one may have been a folder."""
+    """A path added, changed or deleted on disk; a deleted one may have been a folder."""
 
     kind: ChangeKind
     path: str
 
 
 class GitStatus(Struct, frozen=True):
-    """What git says: `marks` are its two letters by path. All empty where there is no repository."""
+    """Git status: `marks` are two characters by path. All fields are empty without a repository."""
 
     is_repository: bool = False
     branch: str = ""
@@ -51,19 +51,19 @@ class GitStatus(Struct, frozen=True):
     marks: dict[str, str] = {}
 
 
-#: (how many files, whether the listing is complete)
+#: (number of files, whether the listing is complete)
 OnIndex = Callable[[int, bool], None]
-#: What changed on disk, in one go; nothing where anything may have, while nobody watched.
+#: A batch of changes; empty if unknown files may have changed.
 OnBatch = Callable[[Sequence[FileChange]], object]
 OnStatus = Callable[[GitStatus], None]
-#: (how changes are seen, why that is not by the system's events or not at all)
+#: (state, reason for polling or failure)
 OnWatch = Callable[[Watching, str], None]
-#: (level, one sentence for the person)
+#: (level, message)
 OnNotice = Callable[[Level, str], None]
 
 
 class Workspace:
-    """One folder. Belongs to the loop that starts it; nothing runs in it while nothing happens."""
+    """One folder. Belongs to the event loop that starts it."""
 
     def __init__(
         self,
@@ -81,13 +81,12 @@ class Workspace:
         on_watch: OnWatch | None = None,
         on_notice: OnNotice | None = None,
     ) -> None:
-        """`own` are folders of tui-agent's own, which the gate keeps closed, `aliases` are other names of secrets
-        (see `Gate`). Raises `PathRefused` for no folder.
+        """`own` are tui-agent's folders, which the gate protects; `aliases` are additional names of secrets
+        (see `Gate`). Raises `PathRefused` if `root` is not a folder.
 
-        `child` is that of another workspace, which ends it; `ahead` was started for this one. `filters` is the
-        fingerprint of the repository whose filters the person trusted: git runs no others. Without `watched` nothing
-        is told of what changes on disk.
-        The callbacks are called on the loop and must not raise; `listen` sets them later.
+        `child` is shared and closed by another workspace; `ahead` was started for this one. `filters` is
+        the fingerprint of trusted filters. Without `watched`, changes on disk are not reported. Callbacks
+        run on the event loop and must not raise; `listen` sets them later.
         """
         self.gate = Gate(root, own, aliases)
         self.root = self.gate.root
@@ -116,7 +115,7 @@ class Workspace:
         on_watch: OnWatch | None = None,
         on_notice: OnNotice | None = None,
     ) -> None:
-        """Say who is told what: these, and nobody else."""
+        """Replaces all callbacks."""
         self._on_index = on_index or _nobody
         self._on_batch = on_batch or _nobody
         self._on_status = on_status or _nobody
@@ -124,9 +123,9 @@ class Workspace:
         self._on_notice = on_notice or _nobody
 
     def start(self, paths: list[str] | None = None) -> None:
-        """Begin to list and to watch; returns at once. `ready()` waits for the index.
+        """Starts listing and watching; returns immediately. `ready()` waits for the index.
 
-        With `paths`, sorted, all that there is is known already.
+        `paths`, sorted, replaces the listing.
         """
         if paths is None:
             self._spawn(self._begin())
@@ -134,40 +133,40 @@ class Workspace:
         self._take(Listed(paths))
 
     def launch(self) -> None:
-        """Start the child ahead of its first use; returns at once."""
+        """Starts the child early; returns immediately."""
         self._spawn(self._launch())
 
     async def _launch(self) -> None:
-        with suppress(ChildFailed):  # the first use says so
+        with suppress(ChildFailed):  # the first request reports the error
             await self._child.start()
 
     async def ready(self) -> None:
-        """Wait until the first listing is through."""
+        """Waits for the first listing."""
         await self._indexed.wait()
 
     @property
     def child(self) -> ChildProcess:
-        """The process that does what is slow, for another workspace to share."""
+        """The child process, to share with another workspace."""
         return self._child
 
     @property
     def child_pid(self) -> int | None:
-        """The process id of the child while it runs."""
+        """The child's process id, None if not running."""
         return self._child.pid
 
     @property
     def busy(self) -> bool:
-        """Whether it lists, asks git, or is about to; watching alone is not being busy."""
+        """Whether a listing or a git status is running or scheduled."""
         return self._listing.locked() or self._status_lock.locked() or self._status_timer is not None
 
     async def refresh(self) -> None:
-        """List again, and ask git; the index changes only where the folder did."""
+        """Lists again and refreshes the git status."""
         async with self._listing, self._status_lock:
             for _ in range(MOST_LISTINGS):
                 revision = self.index.revision
                 listed = await self._list_again()
                 if self.index.revision == revision:
-                    break  # else it may be older than what the watcher told meanwhile
+                    break  # otherwise the listing may be older than reported changes
             self._take(listed)
 
     async def _list_again(self) -> Listed:
@@ -177,9 +176,9 @@ class Workspace:
             return await self._list_without(error)
 
     async def git_status(self) -> GitStatus:
-        """Ask git, and tell the listener if that is news.
+        """Queries the git status and reports it if it changed.
 
-        Empty where there is no repository, or the child does not answer.
+        Empty without a repository, or if the child fails.
         """
         async with self._status_lock:
             try:
@@ -197,21 +196,21 @@ class Workspace:
         return status
 
     async def ignored(self, paths: Sequence[str]) -> set[str]:
-        """Those of `paths` that are ignored; all of them where the child cannot be asked."""
+        """Those of `paths` that are ignored; all if the child fails."""
         try:
             return set(await self._child.ask("ignored", {"root": str(self.root), "paths": list(paths)}))
         except ChildFailed:
             return set(paths)
 
     async def tracked(self, paths: Sequence[str]) -> list[str]:
-        """Those of `paths` that git tracks; none where the child cannot be asked."""
+        """Those of `paths` that are tracked; none if the child fails."""
         try:
             return list(await self._child.ask("tracked", {"root": str(self.root), "paths": list(paths)}))
         except ChildFailed:
             return []
 
     async def imports(self, language: str, text: str) -> tuple[Import, ...]:
-        """What a source text imports, as it is written there; none where the child cannot be asked."""
+        """The imports of a source text; none if the child fails."""
         try:
             found = await self._child.ask("imports", {"language": language, "text": text})
         except ChildFailed:
@@ -219,7 +218,7 @@ class Workspace:
         return msgspec.convert(found, tuple[Import, ...])
 
     async def close(self) -> None:
-        """Stop watching, and end the child if it is our own."""
+        """Stops watching, and closes an owned child."""
         if self._status_timer is not None:
             self._status_timer.cancel()
         for task in self._tasks:
@@ -243,7 +242,7 @@ class Workspace:
             self._spawn(self._refresh_status())
 
     def _listed(self, listed: Listed) -> None:
-        """The paths are there; the watcher is not waited for, nor does it wait for git's status."""
+        """Stores the paths and starts watching, before the git status is available."""
         self._take(listed)
         if self._watched and not self._following:
             self._following = True
@@ -265,7 +264,7 @@ class Workspace:
             self._tell(listed.status)
 
     async def _watch(self) -> None:
-        """Follow the watcher; when its process dies it is restarted, and what was missed is listed."""
+        """Processes watcher events; restarts a failed watcher, which then reports a relisting."""
         for _ in range(MOST_WATCHES):
             try:
                 async for item in self._child.stream("watch", {"root": str(self.root)}):
@@ -277,7 +276,7 @@ class Workspace:
         if "state" in item:
             self._on_watch(item["state"], item["why"])
             if item["newest"] > self._listed_at - CLOCKS_APART:
-                self._spawn(self.refresh())  # it may have happened between the listing and this moment
+                self._spawn(self.refresh())  # changes between the listing and the start of the watch
             return
         changes = [FileChange(kind, path) for kind, path in item["changes"]]
         if changes:
@@ -289,7 +288,7 @@ class Workspace:
             self._want_status()
 
     def _change(self, changes: Sequence[FileChange]) -> None:
-        """Follow a batch; a file that was replaced is told as added by the system, and is not news to the index."""
+        """Applies a batch; the system reports a replaced file as added, which is converted to changed."""
         known = [
             FileChange("changed", change.path)
             if change.kind == "added" and self.index.contains(change.path)
@@ -321,4 +320,4 @@ class Workspace:
 
 
 def _nobody(*_: Any) -> None:
-    """Whom nobody asked to be told."""
+    """The default callback."""
