@@ -47,6 +47,7 @@ async def test_what_failed_is_beside_the_proposal_and_said_before_all_is_applied
         )
         await it.press("f8")
         await it.shows("ruff: failed. F8 again applies anyway")
+        assert "Review ●1 · F8 again applies anyway ✗" in str(it.one(ReviewPane).title_text)
         assert (work / "a.py").read_text() == "def f():\n    return 1\n"
         await it.press("f8")
         await it.until(lambda: (work / "a.py").read_text() == "def f():\n    return 3\n", "applied")

@@ -13,6 +13,7 @@ from tui_agent.store.conversation import ConversationSlice
 from tui_agent.store.state import ReviewSlice, State, TurnSlice
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.panes.review import ReviewPane
+from tui_agent.ui.panes.review_place import ReviewPosition
 from tui_agent.ui.panes.review_rows import change_rows, progress
 from tui_agent.ui.widgets.lines import Line
 
@@ -411,6 +412,21 @@ async def test_a_conflict_and_how_a_place_was_found_are_told():
         assert app.line_with("src/api.py").endswith("conflict · placed by similarity · +2 −2")
         assert "Line 5 is another now." in app.text
         assert str(app.pane.title_text).partition(" · ")[2].startswith("new.py 2 of 2")
+
+
+async def test_the_key_leads_to_the_change_that_its_line_names_while_others_are_open():
+    failed = replace(CHANGES[1], state="failed")
+    session = NotedSession(State(review=ReviewSlice((CHANGES[0], failed)), turn=TurnSlice(1)))
+    session.diffs = {"c1": API, "c2": NEW}
+    async with PaneApp(ReviewPane, session).run_test(size=(80, 24)) as pilot:
+        pane = pilot.app.query_one(ReviewPane)
+        pilot.app.set_focus(None)
+        pane.go(ReviewPosition("c1"))
+        pane.lead()
+        assert pane.position == ReviewPosition("c2")
+        pane.go(ReviewPosition("c1"))
+        pane.lead()
+        assert pane.position == ReviewPosition("c1")
 
 
 async def test_a_change_that_conflicts_is_skipped_as_a_whole():

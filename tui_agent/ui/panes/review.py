@@ -49,6 +49,7 @@ from tui_agent.ui.widgets.hints import HintLine
 from tui_agent.ui.widgets.lines import Lined
 from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.rows import Rows
+from tui_agent.ui.widgets.waiting import broken_now
 
 _EMPTY = "Changes that the model proposes are shown here. Nothing is written before you apply it."
 
@@ -127,7 +128,10 @@ class ReviewPane(ListPane):
         state = self.session.state
         marks = check_pieces(in_short(state.check_marks))
         place = title("", self.changes, position)
-        self.title_text = parts(self.TITLE + standing(self.changes), *marks, place)
+        again = self._decisions.asked_again
+        self.title_text = parts(
+            self.TITLE + standing(self.changes), (f" · {again}" if again else "", "$warning"), *marks, place
+        )
         rows = self.query_one(Rows)
         found = place_rows(state)
         untold = state.conversation.untold
@@ -159,17 +163,16 @@ class ReviewPane(ListPane):
         self.show(self.session.state)
 
     def _lead(self) -> None:
-        """What is told with the key that leads here comes first, unless it was looked at: a conflict, or a change that
-        failed where none waits."""
-        current = change_at(self.changes, self.position)
-        told = {"conflict"} if any(it.is_open for it in self.changes) else BROKEN
-        if self.has_focus_within or (current and current.state in told):
-            return
-        new = [it for it in self.changes if it.state in told and it.id not in self._looked_at]
-        if new:
-            first = min(new, key=lambda it: it.state != "conflict")
-            self._looked_at.add(first.id)
-            self.go(entry(first))
+        """Go to the change that the line with this pane's key names, unless the person has looked at it or at another
+        of its kind."""
+        named = broken_now(self.session.state)
+        new = [it for it in named if it.id not in self._looked_at and change_at(self.changes, entry(it))]
+        current = self.position.change if self.position else ""
+        if new and not self.has_focus_within:
+            first = new[0]
+            if all(it.id != current for it in named if it.state == first.state):
+                self._looked_at.add(first.id)
+                self.go(entry(first))
 
     def _step(self, step: int) -> None:
         choosing = self.body.choosing

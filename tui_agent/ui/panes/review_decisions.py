@@ -138,23 +138,34 @@ class ReviewDecisions:
     async def _apply_all(self) -> None:
         """Apply all; where checks have not passed, or a change drops most of its file, say so and wait for the key
         again."""
-        state = self._session.state
-        dropping = [change for change in state.review.open if change.drops]
-        says = [f"{change.path} loses {change.drops} lines" for change in dropping]
-        content = content_of(state.review.changes, state.buffers.open)
-        doubt = (". ".join(filter(None, (state.check_doubt, *says))), content)
+        dropping = [change for change in self._session.state.review.open if change.drops]
+        doubt = self._doubt()
         if doubt[0] and doubt != self._doubted:
             self._doubted = doubt
-            again = self._pane.keys.shown("changes.apply_all")
-            await self._session.notice(f"{doubt[0]}. {again} again applies anyway", "warning")
+            self._pane.draw()
+            await self._session.notice(f"{doubt[0]}. {self.asked_again}", "warning")
             return
         self._doubted = None
+        self._pane.draw()
         apply = self._session.review.apply
         if dropping:
             async with self._deciding:
                 await apply([whole(change) for change in dropping])
                 self._show()
         await self._decide_all(apply)
+
+    @property
+    def asked_again(self) -> str:
+        """`F8 again applies anyway` while the next press applies all in spite of a doubt, else ""."""
+        again = self._doubted is not None and self._doubt() == self._doubted
+        return f"{self._pane.keys.shown('changes.apply_all')} again applies anyway" if again else ""
+
+    def _doubt(self) -> tuple[str, Content]:
+        """Why not to apply all yet, "" if there is no reason; and the content it is about."""
+        state = self._session.state
+        says = [f"{change.path} loses {change.drops} lines" for change in state.review.open if change.drops]
+        words = ". ".join(filter(None, (state.check_doubt, *says)))
+        return words, content_of(state.review.changes, state.buffers.open)
 
     async def _decide_all(self, call: _Call) -> None:
         async with self._deciding:

@@ -39,12 +39,12 @@ def waiting_for_person(state: State, now: float, silent_after: int) -> list[Wait
         found.append(
             Waiting("?", f"Which file is “{asking}”?" if asking else "The plan asks something", "plan")
         )
-    changes = [change for change in state.review.changes if change.state in ("conflict", "failed")]
+    changes = broken_now(state)
     for kind, one, sign in (
         ("conflict", "Conflict in", "⚠"),
         ("failed", "Could not place the change to", "✗"),
     ):
-        paths = [change.path for change in changes if change.state == kind and _is_current(change, state)]
+        paths = [change.path for change in changes if change.state == kind]
         if paths:
             more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
             found.append(Waiting(sign, f"{one} {paths[0]}{more}", "review"))
@@ -59,9 +59,11 @@ def stalled(state: State, now: float, silent_after: int) -> dict[str, float]:
     return {task: seconds for task, seconds in quiet.items() if seconds}
 
 
-def _is_current(change: Change, state: State) -> bool:
-    """A conflict waits until it is settled; a failed change is told until the next turn."""
-    return change.state == "conflict" or change.turn == state.turn.number
+def broken_now(state: State) -> list[Change]:
+    """The conflicts, each until it is settled, then the changes of this turn that failed."""
+    changes, turn = state.review.changes, state.turn.number
+    conflicts = [change for change in changes if change.state == "conflict"]
+    return [*conflicts, *(change for change in changes if change.state == "failed" and change.turn == turn)]
 
 
 class WaitingLines(Static):
