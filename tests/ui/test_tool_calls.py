@@ -15,7 +15,7 @@ from tui_agent.store.state import Batch, ReplySlice, State, ToolUse, TurnSlice
 from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.widgets import prompt_lines
 from tui_agent.ui.widgets.messages import CallLine, grouped
-from tui_agent.ui.widgets.prompt_lines import PermissionLine, ProgressLine
+from tui_agent.ui.widgets.prompt_lines import PermissionLine, ProgressLine, fitted
 from tui_agent.ui.widgets.session_calls import GROUP
 
 HOSTILE = "[red]x[/]\x1b[31m"
@@ -175,6 +175,10 @@ async def test_what_the_model_does_is_told_with_the_time_and_what_came(
         now[0] += 14
         line.show(State(turn=reads))
         assert str(line.content) == "● reading the prompt, 14 s · Esc stops"
+        assert fitted("asking openai/m", (" · 12s", " · 9k"), " · Esc stops", 34) == (
+            "asking openai/m · 12s · Esc stops"
+        )
+        assert fitted("a long command", (" · 12s",), " · Esc stops", 20) == "a long… · Esc stops"
 
 
 async def test_a_wait_says_how_long_and_what_ends_it_and_its_reason_is_whole(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len, set_cell_size
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -181,6 +182,8 @@ _PHASES = {
 }
 
 
+#: The cells of a line that its sign and the edges of the chat take.
+MARK = 5
 #: The cells of a path that is being written, at the least.
 _SHORTEST_PATH = 12
 #: Seconds from which they are told, and those without a word of the model after which that is told.
@@ -210,7 +213,7 @@ class ProgressLine(PromptLine):
         elif not (running or state.turn.running) and self._counting is not None:
             self._counting.stop()
             self._counting = None
-        lines = [_command(running)] if running else []
+        lines = [_command(running, self._stop_key, self._across)] if running else []
         if state.turn.running:
             if state.turn.number != self._turn:
                 self._turn, self._since = state.turn.number, time.monotonic()
@@ -227,17 +230,16 @@ class ProgressLine(PromptLine):
     def _live(self, state: State, seconds: float) -> list[Content]:
         """What the turn does, for how long, what came of the answer, the key that ends it."""
         turn, reply = state.turn, state.reply
-        keys = getattr(self.app, "keys", None)
-        stop = keys.shown("app.close") if keys is not None else ""
+        stop, across = self._stop_key, self._across
         if turn.phase == "retrying":
-            across = self.parent.size.width if isinstance(self.parent, Widget) else 0
             gives_up = f" · {stop} gives up" if stop else ""
             rows = wrap(turn.retry_why, max(across - 6, 20), max_lines=3, placeholder=" …")
             what = "Rate limit" if "rate limit" in turn.retry_why.lower() else "No answer"
-            first = parts(
-                ("● ", "$warning"), (f"{what} · again in {turn.retry_seconds} s{gives_up}", "$muted")
-            )
-            return [first, *(parts((f"  {row}", "$muted")) for row in rows)]
+            again = fitted(f"{what} · again in {turn.retry_seconds} s", (), gives_up, across - MARK)
+            return [
+                parts(("● ", "$warning"), (again, "$muted")),
+                *(parts((f"  {row}", "$muted")) for row in rows),
+            ]
         heard = (turn.number, turn.phase, reply.letters, len(reply.reasoning))
         if heard != self._heard:
             self._heard, self._heard_at = heard, time.monotonic()
@@ -253,16 +255,26 @@ class ProgressLine(PromptLine):
             _files(files, of) if files and turn.phase == "streaming" else "",
             clock(seconds) if seconds >= SHOWN_FROM and not silent and not reads else "",
             f"~{short_count(estimated_tokens(letters))} tokens" if letters else "",
-            f"{stop} stops" if stop else "",
         ]
         thinks = turn.phase == "streaming" and reply.reasoning and not (reply.message or reply.summary)
-        told = "".join(f" · {fact}" for fact in facts if fact)
+        facts = [f" · {fact}" for fact in facts if fact]
+        stops = f" · {stop} stops" if stop else ""
         doing = _progress(state.turn, state.model.name)
         if turn.phase == "streaming" and (thinks or reply.writing):
-            across = self.parent.size.width if isinstance(self.parent, Widget) else 0
-            path = fit_path(reply.writing, max(across - len(told) - 14, _SHORTEST_PATH))
-            doing = parts(("● ", "$running"), ("thinking" if thinks else f"writing {path}", "$muted"))
-        return [doing + parts((told, "$muted"))]
+            told = len("".join(facts) + stops)
+            path = fit_path(reply.writing, max(across - told - 14, _SHORTEST_PATH))
+            doing = "thinking" if thinks else f"writing {path}"
+        return [parts(("● ", "$running"), (fitted(doing, facts, stops, across - MARK), "$muted"))]
+
+    @property
+    def _stop_key(self) -> str:
+        keys = getattr(self.app, "keys", None)
+        return keys.shown("app.close") if keys is not None else ""
+
+    @property
+    def _across(self) -> int:
+        """The cells of the chat; many before it has a size."""
+        return (self.parent.size.width if isinstance(self.parent, Widget) else 0) or 1000
 
     def _count(self) -> None:
         if self._state is not None:
@@ -281,24 +293,36 @@ def fit_path(path: str, room: int) -> str:
     return path if len(path) <= room else f"…{path[len(path) - room + 1 :]}"
 
 
-def _command(running: Sequence[RunningCommand]) -> Content:
-    """The command that was started last: how long it has run, and its last line."""
+def fitted(doing: str, facts: Sequence[str], stops: str, room: int) -> str:
+    """What is done, its facts and the key that ends it in so many cells: the last facts go first, then the end of what
+    is done, never the key."""
+    facts = list(facts)
+    while facts and cell_len(doing + "".join(facts) + stops) > room:
+        facts.pop()
+    left = max(room - cell_len("".join(facts) + stops), 1)
+    if cell_len(doing) > left:
+        doing = f"{set_cell_size(doing, left - 1).rstrip()}…"
+    return f"{doing}{''.join(facts)}{stops}"
+
+
+def _command(running: Sequence[RunningCommand], stop: str, across: int) -> Content:
+    """The command that was started last: how long it has run, the key that ends it, and its last line."""
     one = running[-1]
     more = f" and {len(running) - 1} more" if len(running) > 1 else ""
     seconds = max(0, int(time.time() - one.since))
-    return parts(
-        ("● ", "$running"), f"{one.command}{more}", (f" · {seconds} s", "$muted"), (f"  {one.line}", "$muted")
-    )
+    stops = f" · {stop} stops" if stop else ""
+    words = fitted(one_line(f"{one.command}{more}"), [f" · {seconds} s"], stops, across - MARK)
+    return parts(("● ", "$running"), words, (f"  {one.line}", "$muted"))
 
 
-def _progress(turn: TurnSlice, model: str) -> Content:
+def _progress(turn: TurnSlice, model: str) -> str:
     if turn.phase == "asking" and turn.reading:
         so_far = f" · {turn.read:,} of {turn.read_of:,} tokens" if turn.read_of else ""
         doing = turn.read_waits or "reading the prompt"
-        return parts(("● ", "$running"), (f"{doing}, {turn.reading} s{so_far}", "$muted"))
+        return f"{doing}, {turn.reading} s{so_far}"
     words = next(iter(turn.calls.values()), "") or _PHASES.get(turn.phase, turn.phase)
     who = f" {model}" if turn.phase == "asking" and model else ""
-    return parts(("● ", "$running"), (words.replace(" the model", who or " the model"), "$muted"))
+    return one_line(words.replace(" the model", who or " the model"))
 
 
 def so_far(state: State) -> list[Content]:
