@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.app import App
 
@@ -16,16 +16,18 @@ from tui_agent.ui.widgets.command_output import outcome
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.host import Host
 
 
 async def show_commands(app: App[object], session: Session) -> None:
-    """Show them, the newest first; Enter opens what one printed."""
+    """Show them, the newest first; a chosen one shows what one printed."""
     if not session.state.commands.running and not session.state.commands.results:
         await session.notice("No command has run yet: type one in the chat, such as !pytest", "info")
         return
+    choose = cast("Host", app).keys.shown("chooser.choose")
     while chosen := await app.push_screen_wait(
         Chooser(
-            "Commands: Enter shows what one printed",
+            f"Commands: {choose} shows what one printed",
             lambda words: command_rows(session.state.commands, words),
             following=session.subscribe,
         )

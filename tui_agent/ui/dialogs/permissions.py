@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.app import App
 
@@ -14,6 +14,7 @@ from tui_agent.ui.sink import label, parts
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.host import Host
 
 ANSWERS = {
     "once": "Allow this once",
@@ -79,12 +80,13 @@ def question_rows(question: PermissionQuestion, typed: str) -> list[ChooserRow]:
 
 
 async def show_permissions(app: App[object], session: Session) -> None:
-    """What was decided about calls of tools in this session; Enter revokes an approval."""
+    """What was decided about calls of tools in this session, each to be revoked."""
+    choose = cast("Host", app).keys.shown("chooser.choose")
     while session.state.permissions:
         decisions = {one.digest: one for one in reversed(session.state.permissions)}
         chosen = await app.push_screen_wait(
             Chooser(
-                "Permissions: Enter revokes",
+                f"Permissions: {choose} revokes",
                 lambda words, found=decisions: [
                     ChooserRow(digest, label(text))
                     for digest, one in found.items()
