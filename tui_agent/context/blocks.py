@@ -27,7 +27,6 @@ TAGS = (
     "manually_added_selection",
     "user_query",
 )
-#: Section titles without their heading marks.
 HEADINGS = (
     "KNOWN FILES",
     "DIRECTORY LISTING RESULTS",
@@ -65,7 +64,6 @@ def inert(text: str) -> str:
 
 
 def restored(text: str) -> str:
-    """Reverses `inert`."""
     if MARK not in text:
         return text
     return _MARKED_TITLE.sub(r"\1", _MARKED_TAG.sub("<", text))
@@ -87,7 +85,6 @@ def json_inert(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A name in a Markdown table."""
     return name(text.replace("\\", "\\\\").replace("|", "\\|"))
 
 

@@ -35,7 +35,6 @@ class OpenFile(Struct, frozen=True):
     active: bool = False
     mtime: int = 0
     brief: bool = False
-    #: Whether `text` contains masks for secrets.
     masked: bool = False
 
 
@@ -114,7 +113,6 @@ def gone_blocks(found: Mapping[str, str], sent: Mapping[str, str], opened: Colle
 
 
 def additional_data(new: Mapping[str, str]) -> str:
-    """Wraps new blocks."""
     if not new:
         return ""
     parts = [text for name, text in new.items() if name == "current_file"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-#: Minimum characters kept of a long line.
 _NARROWEST = 60
 _SEQUENCE = re.compile(r"\x1b\[[0-9;:]*m")
 _LONGEST_SEQUENCE = 40

@@ -97,9 +97,7 @@ def following(touch: Touch, before: Touch | None) -> Touch:
             read_at = touch.at
         case "edited":
             edited_at = touch.at
-            read_at = (
-                touch.at if read_at or not before else 0.0
-            )  # a write updates the knowledge of a file already read
+            read_at = touch.at if read_at or not before else 0.0  # writes update known files
         case "changed outside":
             outside_at = touch.at
     return replace(touch, read_at=read_at, edited_at=edited_at, outside_at=outside_at)
@@ -143,7 +141,6 @@ def freshness_mark(entry: KnownFile, again: bool = False) -> str:
 
 
 def table_row(entry: KnownFile, turn: int, again: bool = False) -> str:
-    """One table row without a line break."""
     seen = f"turn {entry.seen_turn}" if entry.seen_turn else "never"
     seen += " (this turn)" if entry.seen_turn == turn and turn else ""
     part = "" if entry.whole or not entry.seen_turn else " (in part)"
@@ -160,7 +157,6 @@ def table(rows: Iterable[str], left_out: str = "") -> str:
 
 
 def left_out_line(count: int) -> str:
-    """The note about files removed from the registry, or ""."""
     if not count:
         return ""
     return f"{count} more seen earlier {'is' if count == 1 else 'are'} left out of this table: request them again."

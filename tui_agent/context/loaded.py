@@ -66,7 +66,6 @@ class LoadedFile(Struct, frozen=True):
 
 
 def cost(size: int, lines: int) -> int:
-    """Estimated tokens of a file, including line numbers."""
     return (size + NUMBER_BYTES * lines) // BYTES_A_TOKEN
 
 
@@ -84,7 +83,6 @@ def numbered(text: str, ranges: Sequence[Range] = ()) -> str:
 
 
 def _cut(line: str) -> str:
-    """Truncates overlong lines of a part."""
     if len(line) <= LONGEST:
         return line
     return f"{line[:LONGEST]} [… {len(line) - LONGEST:,} characters left out]"

@@ -10,7 +10,6 @@ from tui_agent.context.blocks import inert, item, name
 
 #: Whole messages that mean "continue", in any case, with or without a full stop.
 GO_ON = ("continue", "go on", "proceed", "next", "keep going", "go ahead", "resume")
-#: Beginnings of such messages.
 GO_ON_WITH = ("continue ", "go ahead ")
 #: Number of turns for which a file counts as active.
 ACTIVE_TURNS = 3
@@ -38,7 +37,6 @@ class Memory(Struct, frozen=True):
     stale: Mapping[str, str] = {}
     modified: Mapping[int, tuple[str, ...]] = {}
     active: tuple[str, ...] = ()
-    #: Progress of unfinished batches.
     batches: tuple[str, ...] = ()
 
 
@@ -82,12 +80,10 @@ def section(memory: Memory, most: int = MOST) -> str:
 
 
 def untitled(text: str) -> str:
-    """The section's text as shown to the user and edited."""
     return text.removeprefix(TITLE).strip()
 
 
 def titled(text: str) -> str:
-    """The edited text as a section."""
     return f"{TITLE}\n{text.strip()}"
 
 

@@ -16,7 +16,6 @@ from tui_agent.files.text import PIECE, pieces
 _REACH = (2, 4, 8, 15, 30, 60, 120, 250, 500, 1_000, 2_000, 5_000, 20_000, 100_000)
 #: Maximum lines per word, and places in total; a more frequent word is ignored.
 _MOST_LINES, _MOST_PLACES = 40, 60
-#: Number of leading lines shown with any part.
 _HEAD = 12
 #: Maximum names to search for, and occurrences of each.
 _MOST_NAMES, _MOST_OCCURRENCES = 100, 5_000
@@ -69,7 +68,6 @@ class Portions:
 
 
 def _first(sizes: Sequence[int], ranges: Sequence[Range], room: int) -> tuple[Range, ...]:
-    """The first lines of the ranges that fit."""
     found = []
     for first, last in ranges:
         at = first
@@ -123,7 +121,6 @@ def _places(text: str, ends: Sequence[int], words: str) -> list[int]:
 
 
 def _occurrences(text: str, name: str) -> Iterator[int]:
-    """Offsets of whole-word matches."""
     for begin in range(0, len(text), PIECE):
         after = begin
         while (at := text.find(name, after, begin + PIECE + len(name) - 1)) >= 0:

@@ -16,7 +16,6 @@ from tui_agent.context.blocks import inert, item, name
 
 Message = dict[str, Any]
 Dialect = Literal["tools", "structured"]
-#: Headings of messages that replace older messages.
 SUMMARY = "# Summary of the conversation so far\nIt replaces the older messages, which are no longer shown."
 LEFT_OUT = "# The older messages of this conversation are no longer shown"
 
@@ -52,9 +51,7 @@ def system_message(
             sections.append(section["text"])
             sections += tools if section.get("id") == "replies" else ()
     if schema is not None:
-        shape = json.dumps(
-            schema, ensure_ascii=False, separators=(",", ":")
-        )  # spaces would be a fifth of its tokens
+        shape = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))  # saves a fifth of the tokens
         sections.append(f"Answer with one JSON object of this schema:\n{shape}")
     sections.append(
         f"Workspace root: {name(place.root)}\nStart folder: {name(place.start_folder)}\n"
@@ -94,7 +91,6 @@ class MessageParts(Struct, frozen=True):
 
 
 def user_text(news: MessageParts, in_view: loaded.InView) -> str:
-    """The newest message with its parts in a fixed order."""
     parts = [
         known.table(news.rows, news.left_out),
         folders.listing_section(news.listings),
@@ -114,5 +110,4 @@ def user_text(news: MessageParts, in_view: loaded.InView) -> str:
 
 
 def as_sent(message: Message) -> str:
-    """A message as deterministic JSON."""
     return json.dumps(message, ensure_ascii=False)

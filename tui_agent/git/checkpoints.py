@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from tui_agent.git.repository import Repository, find_repository, git, ignored
 from tui_agent.git.trees import commit_of, tree_on_disk
 
-#: Ref prefix of the sessions' checkpoints.
 REFS = "refs/tui-agent"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 

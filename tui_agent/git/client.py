@@ -62,8 +62,6 @@ class Gone(Struct, frozen=True):
 
 
 class GitClient:
-    """Queries the child about a folder's repository, if any."""
-
     def __init__(self, child: ChildProcess, root: Path) -> None:
         self._child = child
         self._root = root

@@ -24,7 +24,6 @@ from tui_agent.git.repository import (
     withheld_filters,
 )
 
-#: Maximum bytes of a diff.
 MOST_BYTES: Final = 40_000
 #: Maximum files offered; the rest is only counted.
 MOST_FILES: Final = 1000
@@ -57,13 +56,11 @@ def commit_plan(root: str, first: Sequence[str]) -> dict[str, Any]:
 
 
 def commit_diff(root: str, paths: Sequence[str]) -> dict[str, Any]:
-    """{diff, cut}: the truncated diff of these files; new files are only named."""
     told = _diff(root, paths) if paths else b""
     return {"diff": told[:MOST_BYTES].decode(errors="replace"), "cut": len(told) > MOST_BYTES}
 
 
 def seen_of(root: str, paths: Sequence[str]) -> dict[str, str]:
-    """The hash (MD5) of each file's content; "" if missing."""
     return {path: _seen(os.path.join(root, path)) for path in paths}
 
 
@@ -91,7 +88,7 @@ def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str
         seconds=LONG_SECONDS,
     )
     if not done.ok:
-        if new:  # removes them from the index again
+        if new:
             gone = b"".join(os.fsencode(path) + b"\0" for path in new)
             git(root, "update-index", "--force-remove", "-z", "--stdin", feed=gone)
         return {"commit": "", "error": _why(done)}
@@ -139,7 +136,6 @@ def _hash(data: bytes) -> str:
 
 
 def _filtered(root: str, paths: Sequence[str]) -> dict[str, str]:
-    """Filters assigned by attributes, each with one of its paths."""
     feed = b"".join(os.fsencode(path) + b"\0" for path in paths)
     words = git(root, "check-attr", "-z", "--stdin", "filter", feed=feed).out.split(b"\0")
     return {
@@ -173,7 +169,6 @@ def _untracked(root: str, paths: Sequence[str]) -> list[str]:
 
 
 def _diff(root: str, paths: Sequence[str]) -> bytes:
-    """The diff against the last commit; untracked files are only named."""
     told = git(root, "diff", *_PLAIN, "--relative", "HEAD", "--", *_literal(paths))
     new = _untracked(root, paths)
     return told.out + "".join(f"new file: {path}\n" for path in new).encode(errors="replace")
@@ -184,7 +179,6 @@ def _names(told: Result) -> list[str]:
 
 
 def _literal(paths: Sequence[str]) -> list[str]:
-    """Literal pathspecs."""
     return [f":(literal){path}" for path in paths]
 
 

@@ -29,7 +29,6 @@ def hooks_folder(root: str) -> str:
 
 
 def find_hooks(root: str) -> dict[str, str]:
-    """The hooks of a commit by name, with their content hashes (MD5)."""
     folder = hooks_folder(root)
     places = {name: os.path.join(folder, name) for name in _AROUND_A_COMMIT} if folder else {}
     return {

@@ -17,11 +17,9 @@ from tui_agent.processes.environment import for_any, for_workspace
 
 #: Command of the search process, which answers one request on standard input.
 SEARCH: Final = (sys.executable, "-P", "-m", "tui_agent.git.without_secrets")
-#: Folder for results, below the state folder.
 KEPT: Final = "git"
 #: Time limit of the search, which takes some seconds for 50,000 commits.
 SECONDS: Final = 600.0
-#: Maximum folders searched for submodules.
 _MODULES: Final = 200
 
 
@@ -191,7 +189,6 @@ def in_progress(folder: GitFolder) -> list[str]:
 
 
 def _of_submodule(folder: str) -> GitFolder | None:
-    """The submodule's repository for a git folder, if its work tree exists and refers to it."""
     try:
         settings = dict(
             parse_config(read_regular(os.path.join(folder, "config"), 1 << 20).decode(errors="replace"))

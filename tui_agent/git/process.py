@@ -52,8 +52,6 @@ _PATIENCE: Final = 1.0
 
 
 class Result(Struct, frozen=True):
-    """Exit status and output of a command."""
-
     status: int
     out: bytes
     err: bytes
@@ -75,7 +73,6 @@ Start = Callable[[list[str], str, dict[str, str], IO[bytes]], "subprocess.Popen[
 def started(
     command: list[str], folder: str, environment: dict[str, str], stdin: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    """Starts a command through the standard library."""
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -116,13 +113,11 @@ def run_git(
 
 
 def find_git() -> str:
-    """The path of git, or "" if not installed."""
     return shutil.which("git", path=search_path()) or ""
 
 
 @contextmanager
 def temporary_folder() -> Generator[str]:
-    """A temporary folder. Raises OSError."""
     folder = make_temporary()
     try:
         yield folder

@@ -34,13 +34,11 @@ from tui_agent.processes.environment import avoid_programs_in
 
 #: Time limits in seconds for reading and for writing a whole work tree.
 SECONDS, LONG_SECONDS = 60.0, 600.0
-#: Maximum nesting of repositories.
 MAX_DEPTH: Final = 4
 #: For more paths, tracked ones are determined first.
 FEW: Final = 100
 #: Compare only commits of submodules: checking for changes would use their configuration.
 UNOPENED: Final = "--ignore-submodules=dirty"
-#: Author of private commits.
 AUTHOR: Final = ("-c", "user.name=tui-agent", "-c", "user.email=tui-agent@localhost")
 _FIXED: Final[Entries] = (
     ("core.bare", "false"),
@@ -55,7 +53,6 @@ _FIXED: Final[Entries] = (
 )
 _ENV: Final = "/usr/bin/env"
 _TRUTH: Final = "true|false|yes|no|on|off|1|0|"
-#: Allowed settings and patterns for their values.
 _ALLOWED: Final = {
     **dict.fromkeys(
         (
@@ -340,7 +337,6 @@ def _is_trusted(found: GitFolder) -> bool:
 
 @contextmanager
 def _shared_folder(found: GitFolder, hooks: str) -> Generator[str]:
-    """A temporary replacement for the repository's common folder."""
     with temporary_folder() as folder:
         os.mkdir(os.path.join(folder, "info"))
         settings = _settings(found)
@@ -357,7 +353,6 @@ def _shared_folder(found: GitFolder, hooks: str) -> Generator[str]:
 
 
 def _settings(found: GitFolder) -> Entries:
-    """The settings for git; the last value of a key counts."""
     persons = persons_settings(found)
     files = tuple((key, value) for key, value in persons if key in _PERSONS_FILES)
     chosen = tuple((key, value) for key, value in (*persons, *found.entries) if _is_allowed(key, value))

@@ -28,7 +28,6 @@ from tui_agent.git.repository import LONG_SECONDS, git
 
 #: Maximum objects of a searchable store.
 MOST_OBJECTS: Final = 6_000_000
-#: Batch sizes: commits per comparison and paths per query.
 _COMMITS: Final = 20_000
 _PATHS: Final = 500
 #: A new pack with more objects causes a complete search.
@@ -92,7 +91,6 @@ def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[byt
 
 
 def run(folder: GitFolder, *words: str, feed: bytes | None = None, index: str = "") -> Result:
-    """Runs git. Raises `GitUnreadable` if it fails."""
     done = git(folder.work_tree, *words, feed=feed, index=index, seconds=LONG_SECONDS, start=started)
     if not done.ok:
         said = done.err.decode(errors="replace").strip().splitlines()
@@ -101,13 +99,11 @@ def run(folder: GitFolder, *words: str, feed: bytes | None = None, index: str = 
 
 
 def packs_of(store: str) -> list[bytes]:
-    """Index files of a store's packs."""
     folder = os.path.join(store, "pack")
     return [os.fsencode(os.path.join(folder, name)) for name in names_in_git(folder) if name.endswith(".idx")]
 
 
 def ids_of(folder: GitFolder, pack: bytes) -> list[str]:
-    """Object ids in a pack, from its index."""
     try:
         data = read_regular(os.fsdecode(pack), 1 << 31)
     except OSError as error:
@@ -125,12 +121,10 @@ def ids_of(folder: GitFolder, pack: bytes) -> list[str]:
 
 
 def id_size(folder: GitFolder) -> int:
-    """Size of an object id in bytes."""
     return 32 if dict(folder.entries).get("extensions.objectformat", "").lower() == "sha256" else 20
 
 
 def blob_id(folder: GitFolder, content: bytes) -> str:
-    """The id of a blob with this content."""
     made = hashlib.sha256() if id_size(folder) == 32 else hashlib.sha1(usedforsecurity=False)
     made.update(b"blob %d\0" % len(content) + content)
     return made.hexdigest()
@@ -248,7 +242,6 @@ def _judge(known: SecretNames, path: bytes, each: str, judged: dict[bytes, bool]
 
 
 def _ask(folder: GitFolder, known: SecretNames, asked: Sequence[bytes]) -> None:
-    """Adds the blobs that paths had in any reachable commit or reflog."""
     new = [path for path in asked if path not in known.asked and path not in known.secret]
     if not new:
         return
@@ -277,7 +270,6 @@ def _brought(told: bytes) -> Iterator[tuple[bytes, str]]:
 
 
 def _rules() -> str:
-    """A fingerprint of the rules for secret names."""
     return hashlib.sha256(
         Path(str(sensitive.__file__)).read_bytes() + Path(__file__).read_bytes()
     ).hexdigest()

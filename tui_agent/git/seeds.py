@@ -97,7 +97,6 @@ def drop(parent: str) -> None:
 
 
 def names_in(folder: str) -> list[str]:
-    """The entries of a folder; empty if it does not exist."""
     try:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -116,7 +115,6 @@ def _checkout(commit: str) -> tuple[str, ...]:
 
 
 def _link(source: str, target: str) -> None:
-    """Replicates a tree's folders and hard-links its files."""
     with os.scandir(source) as entries:
         for entry in entries:
             path = os.path.join(target, entry.name)

@@ -18,7 +18,6 @@ _NO_REPOSITORY: dict[str, Any] = {"is_repository": False, "branch": "", "ahead":
 
 
 def read_status(root: str) -> dict[str, Any]:
-    """The first result of `status_and_deleted`."""
     return status_and_deleted(root)[0]
 
 
@@ -72,7 +71,7 @@ def _marks(records: list[str], prefix: str) -> dict[str, str]:
                 mark, path = record[2:4], record.split(" ", 8)[8]
             case "2 ":
                 mark, path = record[2:4], record.split(" ", 9)[9]
-                next(rest, "")  # the old name
+                next(rest, "")
             case "u ":
                 mark, path = record[2:4], record.split(" ", 10)[10]
             case "? ":

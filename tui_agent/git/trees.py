@@ -80,7 +80,6 @@ def _others(repository: Repository, index: str) -> list[str]:
 
 
 def _add(repository: Repository, index: str, *pathspecs: str, update: bool = False) -> None:
-    """Adds paths; unreadable files are skipped."""
     if pathspecs:
         options = ("--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
         feed = b"\0".join(map(os.fsencode, pathspecs))
@@ -91,7 +90,7 @@ def _size(path: str) -> int:
     try:
         return os.lstat(path).st_size
     except OSError:
-        return 0  # just removed; git will skip it as well
+        return 0
 
 
 def _with(repository: Repository, index: str, *arguments: str, feed: bytes | None = None) -> Result:

@@ -43,7 +43,6 @@ def persons_settings(found: GitFolder) -> Entries:
 
 
 def _ask(found: GitFolder, where: dict[str, str]) -> tuple[list[str], Entries]:
-    """The files read and their settings."""
     addresses = tuple((k, v) for k, v in found.entries if k.startswith("remote.") and k.endswith(".url"))
     with temporary_folder() as shared:
         for name in ("objects", "refs"):
@@ -75,7 +74,6 @@ def _named_files(settings: dict[str, str], where: dict[str, str]) -> Entries:
 
 
 def _places(where: dict[str, str]) -> tuple[str, ...]:
-    """Possible locations of settings files."""
     own = (os.path.expanduser("~/.gitconfig"), os.path.join(_folder(where), "git", "config"))
     named = (where.get("GIT_CONFIG_GLOBAL", ""), where.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
     return (*own, *filter(None, named))

@@ -44,7 +44,6 @@ from tui_agent.git.process import run_git, temporary_folder
 from tui_agent.git.repository import LONG_SECONDS
 from tui_agent.git.secret_blobs import GitUnreadable, SecretNames
 
-#: Replacement content of secret blobs.
 SENTENCE: Final = b"(this is a secret, which is not shown in a trial view)\n"
 #: Maximum number of replacement refs; git reports further replaced blobs as corrupt when they are read.
 MOST_REPLACED: Final = 5_000
@@ -59,7 +58,6 @@ _STORED_ELSEWHERE: Final = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTIL
 
 
 def answer(asked: HistoryAsked) -> HistoryAnswer:
-    """Processes all repositories of a work tree, including submodules."""
     folders, others = all_repositories(asked.top, asked.nested)
     told = HistoryAnswer(gone=[os.fsencode(path) for path in others])
     for folder in folders:
@@ -210,7 +208,7 @@ def _refs(folder: GitFolder, ids: Iterable[str], by: str) -> bytes | None:
     for line in before.splitlines(keepends=True):
         if line.startswith(b"#"):
             head += line
-        elif line.startswith(b"^"):  # the target of the preceding tag
+        elif line.startswith(b"^"):
             told[name] += line
         else:
             name = line.rstrip(b"\n").partition(b" ")[2]
@@ -290,14 +288,12 @@ def sweep(cache: Path) -> None:
 
 
 def _beside(pack: bytes) -> list[bytes]:
-    """All files of a pack, given its index."""
     folder, _, name = pack.rpartition(b"/")
     stem = name.removesuffix(b"idx")
     return [folder + b"/" + each for each in os.listdir(folder) if each.startswith(stem)]
 
 
 def _index(folder: GitFolder, paths: Iterable[bytes]) -> bytes:
-    """The index with these paths marked skip-worktree."""
     with temporary_folder() as own:
         place = os.path.join(own, "index")
         shutil.copyfile(os.path.join(folder.git_dir, "index"), place)

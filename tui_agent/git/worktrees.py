@@ -24,7 +24,6 @@ from tui_agent.git.seeds import names_in
 from tui_agent.git.trees import commit_of, tree_on_disk
 
 _MARK: Final = ".repository"
-#: Name prefix of folders being removed.
 _ASIDE: Final = ".gone-"
 
 
@@ -109,7 +108,7 @@ def tidy(root: str, parent: str) -> None:
         raise _stays(parent, error) from error
     common = _common_dir(root)
     if common:
-        _remove_empty(os.path.join(common, "worktrees"))  # as git does after the last one
+        _remove_empty(os.path.join(common, "worktrees"))
 
 
 def remove_worktrees(parent: str) -> None:

@@ -82,7 +82,6 @@ async def discover(
 
 
 def with_logins(environment: Mapping[str, str]) -> list[Suggestion]:
-    """One model per logged-in service."""
     found = []
     for name, login in LoginStore().names().items():
         service = next((one for one in SERVICES if one.name == name and not login.ended), None)

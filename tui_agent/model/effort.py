@@ -8,7 +8,6 @@ from tui_agent.model.rules import LEVELS, Effort, Rules
 
 #: Anthropic's minimum thinking budget, in tokens.
 LEAST_BUDGET = 1_024
-#: OpenRouter's name for the highest level.
 _OPENROUTER_HIGHEST = "xhigh"
 
 
@@ -78,7 +77,7 @@ def parameters(rules: Rules, effort: Effort, most: int = 0) -> dict[str, Any]:
             return {"thinkingLevel": level, "includeThoughts": True}
         case "thinking_budget":
             budget = rules.budgets.get(level, -1)
-            budget = min(budget, most // 2) if most else budget  # reserves the rest for the answer
+            budget = min(budget, most // 2) if most else budget
             return {"thinkingBudget": budget, "includeThoughts": budget != 0}
         case "thinking_switch":
             levels = [one for one in rules.levels if one != "none"]

@@ -25,11 +25,8 @@ from tui_agent.model.server_error import ServerError, is_error, lowered, retry_a
 
 #: Maximum size of an incomplete event.
 MOST_EVENT_BYTES = 8_000_000
-#: Maximum size of a non-streamed body.
 MOST_BODY_BYTES = 32_000_000
-#: Maximum number of bytes read from an error body.
 MOST_ERROR_BYTES = 65_536
-#: Maximum output of one decompression step.
 MOST_PIECE_BYTES = 262_144
 SLICE_BYTES = 8
 
@@ -37,7 +34,6 @@ _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LINE = re.compile(r"\r\n|\n|\r")
 _ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
 _DONE = "[DONE]"
-#: Types of final events.
 _LAST_EVENTS = frozenset(("message_stop", "response.completed", "response.incomplete"))
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 #: Beginnings of a non-streamed body: a JSON object or a web page.
@@ -63,9 +59,7 @@ class Wire:
     on_keep_alive: Callable[[], None] = lambda: None
     sent: bool = False
     accepted: bool = False
-    #: Whether the response is validated here.
     checked: bool = False
-    #: Whether the server reported token counts.
     usage: bool = False
     error: ServerError | None = None
     #: Reason of an unreadable stream, a predicate with the server as its subject.
@@ -145,7 +139,6 @@ async def _sent_on(request: httpx.Request, response: httpx.Response, wire: Wire)
 
 
 async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
-    """Reads the body, records the error and returns an equivalent response."""
     body = b""
     try:
         async for piece in _unpacked(response):
@@ -205,7 +198,6 @@ def _has_events(request: httpx.Request, response: httpx.Response) -> bool:
 
 
 def _plain(headers: httpx.Headers) -> dict[str, str]:
-    """Headers of a decompressed body."""
     packed = ("content-encoding", "content-length", "transfer-encoding", "content-type")
     return {name: value for name, value in headers.items() if name.lower() not in packed}
 
@@ -319,12 +311,11 @@ class _Checked(httpx.AsyncByteStream):
             self._wire.usage = _holds_usage(value)
         groq = value.get("x_groq")
         if isinstance(groq, dict) and groq.get("usage") and not value.get("usage"):
-            value = {**value, "usage": groq["usage"]}  # the field that all readers use
+            value = {**value, "usage": groq["usage"]}
             data = json.dumps(value)
         return [(kind, data.replace("\n", " "), value)]  # JSON strings contain no raw newlines
 
     def _body(self, body: bytes) -> dict[str, Any]:
-        """Parses a non-streamed JSON body."""
         value = _as_json(body.strip(_BLANK))
         if isinstance(value, str) and body.lstrip(_BLANK)[:1] == b"<":
             status, headers = self._response.status_code, lowered(self._response.headers)
@@ -337,7 +328,6 @@ class _Checked(httpx.AsyncByteStream):
         return value
 
     def _told(self, body: Any) -> BrokenStream:
-        """Records an error sent within the response."""
         headers = self._response.headers
         self._wire.error = ServerError(status_of(body), body, retry_after(headers), lowered(headers))
         return BrokenStream("ended the answer with an error")
@@ -378,7 +368,6 @@ class _Split:
         self._is_body: bool | None = None
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """Returns the events completed by `piece`."""
         self._rest += piece
         if self._is_body is None:
             begun = self._rest.lstrip(_BLANK)

@@ -45,5 +45,4 @@ class FailureKind:
 
 
 def any_of(*signs: str) -> str:
-    """Joins expressions as alternatives."""
     return "|".join(signs)

@@ -17,7 +17,6 @@ from tui_agent.files.late_expressions import late
 from tui_agent.model.server_error import ServerError, limits_reset, lowered, retry_after, seconds_in
 
 SAID_CHARACTERS = 240
-#: Module of litellm's wrapper exceptions.
 _LITELLM = "litellm.exceptions"
 _TAGS = late(r"(?is)<(?:script|style|head).*?</(?:script|style|head)>|<[^>]{0,400}>")
 _TITLE = late(r"(?is)<(title|h1)\b[^>]{0,200}>\s*(.{1,300}?)\s*</\1>")
@@ -29,7 +28,6 @@ _EMPTY_WORDS = late(
 _CREDENTIALS = late(r"(\w{2,12}://)[^/\s@]{1,300}@")
 #: A page with more characters is represented by its title.
 _SHORT_PAGE = 80
-#: Maximum nesting of errors.
 _DEEPEST = 4
 
 
@@ -50,7 +48,6 @@ class Failure:
 
     @cached_property
     def raised(self) -> str:
-        """The exception messages."""
         return "\n".join(str(error) for error in self.chain)
 
     @cached_property
@@ -159,7 +156,6 @@ def words_in(body: object, deep: int = 0) -> str:
 
 
 def codes_in(body: object, deep: int = 0) -> Iterator[str]:
-    """Error codes in a body, without the message."""
     if isinstance(body, str):
         body = _as_json(body)
     if isinstance(body, list) and len(body) == 1:
@@ -204,7 +200,6 @@ def _status(error: BaseException) -> int:
 
 
 def _repeated(body: object) -> Mapping[str, str]:
-    """Rate limit headers that OpenRouter repeats in the body."""
     match body:
         case {"error": {"metadata": {"headers": dict() as headers}}}:
             return lowered(headers)

@@ -118,7 +118,6 @@ _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 
 
 def asked(messages: Sequence[Message]) -> str:
-    """The newest user prompt in `messages`, or the text of the last message."""
     for message in reversed(messages):
         if message.get("role") == "user" and (found := _QUERY.findall(text_of(message))):
             return found[-1]
@@ -126,7 +125,6 @@ def asked(messages: Sequence[Message]) -> str:
 
 
 def folded(words: str) -> str:
-    """Collapses white space."""
     return " ".join(words.split())
 
 
@@ -136,7 +134,6 @@ def shortened(words: str, characters: int = 120) -> str:
 
 
 Timed = tuple[float, Chunk]
-#: Text fields of chunks.
 _TEXTS: dict[type[Chunk], str] = {TextChunk: "text", ReasoningChunk: "text", CallChunk: "arguments"}
 
 

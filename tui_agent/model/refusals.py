@@ -378,5 +378,4 @@ KINDS = (
 
 
 def refusal_of(failure: Failure) -> FailureKind | None:
-    """The kind of a failure, or None."""
     return next((kind for kind in KINDS if kind.fits(failure)), None)

@@ -58,9 +58,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     variables: dict[str, str] = {}
     #: Headers that depend on the request: `session`, `initiator` (user or model), `vision`, or an `id`.
     per_request: dict[str, Literal["session", "initiator", "vision", "id"]] = {}
-    #: Default instructions, if the provider requires some.
     instructions: str = ""
-    #: Fields added to every request.
     body: dict[str, Any] = {}
     #: Whether to query the provider's listing for models and prices.
     lists_models: bool = False
@@ -92,7 +90,6 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     #: Assistant text required between a tool result and a user message.
     after_tool: str = ""
 
-    #: The output limit's field.
     output_limit: str = "max_tokens"
     #: Whether a temperature is accepted: always, only without thinking, or never.
     temperature: Literal["always", "without_thinking", "never"] = "always"
@@ -122,7 +119,6 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
 
     #: Whether output token counts exclude thinking.
     thinking_uncounted: bool = False
-    #: The source of the entry.
     source: str = ""
 
 
@@ -151,7 +147,6 @@ def _entry(raw: dict[str, Any]) -> _Entry:
 
 
 def providers() -> tuple[str, ...]:
-    """Directly supported providers."""
     return tuple(_table().providers)
 
 

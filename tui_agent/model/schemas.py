@@ -9,7 +9,6 @@ SchemaForm = Literal["", "json_schema", "json_object", "guided_json", "none"]
 
 
 def response_format(schema: dict[str, Any], form: SchemaForm, strict: bool = True) -> dict[str, Any]:
-    """The `response_format` parameter."""
     if form == "json_object":
         return {"type": "json_object", "schema": schema}
     return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": strict}}

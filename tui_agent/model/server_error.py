@@ -85,7 +85,6 @@ class ServerError:
 
 
 def is_error(body: Mapping[str, Any]) -> bool:
-    """Whether a JSON response or event is an error."""
     named = "error" in (body.get("type"), body.get("object"))
     return bool(body.get("error")) or named or bool(_minimax(body))
 
@@ -138,7 +137,6 @@ def seconds_in(words: str) -> float | None:
 
 
 def lowered(headers: Any) -> dict[str, str]:
-    """Headers with lower-case names; empty for an invalid object."""
     try:
         return {str(name).lower(): str(value) for name, value in headers.items()}
     except (AttributeError, TypeError, ValueError):
@@ -159,7 +157,6 @@ def _minimax(body: Mapping[str, Any]) -> int:
 
 
 def _now(headers: Mapping[str, str]) -> float:
-    """The server's time, otherwise the local time."""
     date = seconds_of(headers.get("date"))
     return time.time() if date is None else date
 

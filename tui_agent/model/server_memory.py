@@ -21,7 +21,6 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.files.private import make_private, open_private, replace_private
 from tui_agent.model.servers import ServerModel, root_of
 
-#: Polling interval for a free slot.
 LOOK_SECONDS = 0.1
 
 
@@ -51,7 +50,7 @@ class ServerMemory:
                 if self._path is not None:
                     self._kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
             except (OSError, msgspec.MsgspecError):
-                pass  # missing or invalid
+                pass
         return self._kept
 
     def learned(self, address: str, name: str) -> ServerModel:
@@ -63,7 +62,6 @@ class ServerMemory:
         self._write()
 
     def variables(self, model: str) -> dict[str, str]:
-        """The variables for a model discovered earlier."""
         return self._read().found.get(model, {})
 
     def found(self, model: str, variables: Mapping[str, str]) -> None:

@@ -30,7 +30,6 @@ _TRIED: dict[Kind, tuple[SchemaForm, ...]] = {
 }
 #: Placeholder for a key that a local server does not require.
 NO_KEY = "none"
-#: Common placeholder keys.
 _NO_KEYS = late(
     r"(?:sk-)?(?:none|null|nil|n/?a|empty|dummy|fake|placeholder|local(?:host)?|unused|ignored?|anything|whatever|changeme|"
     r"x+|0+|no[-_ ]?(?:api[-_ ]?)?key(?:[-_ ]?(?:required|needed))?|not[-_ ]?(?:needed|required|used|set|real)|"
@@ -91,7 +90,6 @@ def _is_of_openai(model: str) -> bool:
 
 
 def is_local(address: str) -> bool:
-    """Whether an address is on this machine or in a private network."""
     host = urlsplit(address).hostname or ""
     try:
         return ipaddress.ip_address(host).is_private
@@ -164,7 +162,6 @@ async def _up_to(reader: asyncio.StreamReader, most: int) -> bytes:
 
 
 def _unchunked(raw: bytes) -> bytes:
-    """Decodes a chunked body."""
     body = b""
     while match := re.match(rb"([0-9a-fA-F]+)[^\r\n]*\r\n", raw):
         length = based_number(match[1].decode(), 16)
@@ -291,7 +288,6 @@ async def try_out(address: str, name: str, server: ServerModel, key: str = "") -
 
 
 async def _say(address: str, name: str, server: ServerModel, key: str, form: SchemaForm) -> str:
-    """Sends the trial request."""
     body: dict[str, Any] = {"model": name, "messages": _TRIAL_WORDS, "stream": False}
     if server.kind == "Ollama":
         body["options"] = {"num_predict": _TRIAL_TOKENS, "num_ctx": FIRST_WINDOW}
@@ -331,7 +327,7 @@ async def why_silent(address: str, name: str, messages: Sequence[Message], key: 
     except ServerRefusal as error:
         return str(error)
     except (OSError, TimeoutError, ValueError):
-        pass  # no explanation available
+        pass
     return ""
 
 

@@ -101,6 +101,5 @@ def _kind_of(model: str) -> tuple[str, ...]:
 
 
 def _size_of(name: str) -> int:
-    """Billions of parameters according to the name, or 0."""
     found = re.search(r"\b(\d+)b\b", name)
     return whole_number(found[1]) if found else 0

@@ -50,7 +50,6 @@ class OffPeak(Struct, frozen=True, array_like=True):
     price: Price
 
     def holds(self, now: float) -> bool:
-        """Whether the price applies at a Unix time."""
         at = time.gmtime(now)
         minute = at.tm_hour * 60 + at.tm_min
         return any(at.tm_wday + 1 in days and begin <= minute < end for days, begin, end in self.spans)
@@ -62,7 +61,6 @@ class KnownModel(Struct, frozen=True, array_like=True):
     window: int
     output: int
     can: str
-    #: In ascending order.
     prices: tuple[Price, ...] = ()
     #: The announced retirement date, as `2026-12-01`, or "".
     ends: str = ""
@@ -98,7 +96,6 @@ class _End(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def of_litellm() -> ModelTable:
-    """The table generated from litellm."""
     return msgspec.json.decode(PATH.read_bytes(), type=ModelTable)
 
 
@@ -139,7 +136,6 @@ class Route(Struct, frozen=True):
         return self.rules.wire_elsewhere
 
     def origin(self, wire: str) -> Origin:
-        """The origin of the model's replies."""
         return Origin(wire, self.provider, family_of(self.provider, self.model))
 
 
@@ -190,7 +186,6 @@ def rules_for(name: str) -> Rules:
 
 
 def family(name: str) -> tuple[str, str]:
-    """The provider and family for a full model name."""
     provider, model = split(name) or ("", name)
     return provider, family_of(provider, model)
 

@@ -38,7 +38,6 @@ _ACCOUNT = late(r"(?is)\((TP[MD])\):? limit:? (\d+).*?requested:? (\d+)")
 
 
 def is_too_long(failure: Failure) -> bool:
-    """Whether a shorter request would be accepted."""
     status, text = failure.status, failure.text
     if status in (401, 402, 403, 404):
         return False

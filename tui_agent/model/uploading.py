@@ -16,7 +16,6 @@ TIMEOUT_SECONDS = 60.0
 
 
 async def upload(model: str, name: str, text: str) -> str:
-    """The provider's id for a file. Raises a `ModelError`."""
     provider = _provider(model)
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):

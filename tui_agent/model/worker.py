@@ -67,8 +67,6 @@ class Politely:
 
 
 class _Without:
-    """A finder that hides optional dependencies."""
-
     def __init__(self, *names: str) -> None:
         self._names = names
 

@@ -14,7 +14,6 @@ from tui_agent.answers.plans import MAX_PATTERNS
 from tui_agent.workspace.index import Index, Matches
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern, escape
 
-#: Entry files of folders that are modules.
 _ENTRY_FILES: Final = "{__init__,index,mod,main}"
 _SHORTEST_PART: Final = 3
 #: A pattern with more matches is too broad.
@@ -63,7 +62,6 @@ def chain_for_identifier(word: str) -> tuple[str, ...]:
 
 
 def chain_for_tests(name: str) -> tuple[str, ...]:
-    """The chain for the tests of a file or an identifier."""
     stem = name.rpartition("/")[2]
     stem = stem.rpartition(".")[0] or stem
     names = one_of([escape(spelling) for spelling in spellings(stem)])
@@ -133,7 +131,6 @@ def _part_of_name(stem: str, ending: str, index: Index) -> str:
 
 
 def _nearest_folder(folder: str, index: Index) -> str:
-    """The deepest existing parent folder."""
     while folder and not index.has_folder(folder):
         folder = folder.rpartition("/")[0]
     return folder
@@ -189,7 +186,6 @@ def looks_like_identifier(word: str) -> bool:
 
 
 def parts_of(word: str) -> list[str]:
-    """The words of an identifier in lower case."""
     return [hump.lower() for hump in _HUMPS.findall(word)]
 
 
@@ -211,5 +207,4 @@ def spellings(word: str) -> list[str]:
 
 
 def one_of(choices: list[str]) -> str:
-    """A pattern that matches one of several names."""
     return choices[0] if len(choices) == 1 else "{" + ",".join(choices) + "}"

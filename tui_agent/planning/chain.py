@@ -15,9 +15,7 @@ from tui_agent.workspace.index import Index, Matches
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
 
 Outcome = Literal["looking", "hit", "miss", "too_broad", "invalid", "timeout"]
-#: Maximum displayed matches of a broad pattern.
 SHOWN = 5
-#: Note on a case-insensitive match.
 OTHER_CASE: Final = "found with different letter case"
 #: Time limit for all chains of a plan.
 PLAN_SECONDS = 20.0
@@ -44,7 +42,6 @@ class Attempt(Struct, frozen=True):
 
     @property
     def step(self) -> tuple[Author, int]:
-        """Identifies an attempt within its action."""
         return self.by, self.index
 
 

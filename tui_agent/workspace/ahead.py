@@ -28,7 +28,6 @@ class ChildAhead(Struct, frozen=True):
     process: ChildProcess
 
     def fits(self, workspace: Path, filters: str) -> bool:
-        """Whether a session in this folder may use it."""
         return (self.workspace, self.filters) == (workspace, filters)
 
 

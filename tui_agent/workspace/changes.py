@@ -68,7 +68,7 @@ def _is_control(root: str, absolute: str, plan: WatchPlan, seen: Seen) -> bool:
     parts = os.path.relpath(absolute, root).split("/")
     if CONTROL_FOLDERS.isdisjoint(parts):
         return False
-    if name == ".git":  # a repository was created or removed
+    if name == ".git":
         seen.git = seen.relist = seen.replan = True
     return True
 

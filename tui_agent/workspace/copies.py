@@ -60,8 +60,6 @@ def copy_paths(root: Path, folder: Path, paths: Sequence[str], stop: threading.E
 
 
 class _Copying:
-    """State of one copy: created folders, and folders to skip."""
-
     def __init__(self, root: str, target: str) -> None:
         self._root = root
         self._target = target
@@ -78,7 +76,7 @@ class _Copying:
             elif stat.S_ISREG(status.st_mode):
                 _copy(source, target)
         except FileNotFoundError:
-            return  # removed during the copy
+            return
 
     def _stands(self, folder: str) -> bool:
         """Creates a folder if its source is a real folder. Returns whether it exists."""
@@ -96,7 +94,6 @@ class _Copying:
         return own
 
     def _link(self, source: str, target: str) -> None:
-        """Copies a link if its target is inside the root."""
         end = os.path.realpath(source)
         if os.path.commonpath([end, self._root]) != self._root:
             return
@@ -107,7 +104,6 @@ class _Copying:
 
 
 def _copy(source: str, target: str) -> None:
-    """Copies content and permission bits. Raises OSError."""
     descriptor = os.open(source, _READ)
     with os.fdopen(descriptor, "rb") as given, open(target, "xb") as taken:
         status = os.fstat(descriptor)
@@ -142,8 +138,6 @@ class WorkCopy(Struct, frozen=True):
 
 
 class WorkCopies:
-    """Creates and removes copies of a gate's folder."""
-
     def __init__(self, child: ChildProcess, gate: Gate, index: Index) -> None:
         self._child = child
         self._gate = gate
@@ -176,9 +170,7 @@ class WorkCopies:
         self._keep(folder.parent)
         try:
             if snapshot:
-                with suppress(
-                    FileError
-                ):  # falls back to a plain copy, for a read-only repository for example
+                with suppress(FileError):  # fallback: a plain copy
                     return await self._worktree(folder, snapshot)
             return await self._plain(folder)
         except (asyncio.CancelledError, ChildFailed):
@@ -266,7 +258,6 @@ def _bring(gate: Gate, root: Path, paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _brought(gate: Gate, target: Gate, path: str) -> bool:
-    """Copies a file if missing. Returns whether it exists in the copy."""
     try:
         if not target.place(path, "write").exists:
             replace(target, path, read(gate, path, LARGEST_BROUGHT), "", mode=mode_on_disk(gate, path))

@@ -24,11 +24,9 @@ from tui_agent.git.repository import (
 )
 from tui_agent.workspace.walk import CONTROL_FOLDERS, MAX_FILES, FileListing, as_texts, walk
 
-#: Excludes version control folders.
 WITHOUT_CONTROL: Final = tuple(f"--exclude={name}/" for name in sorted(CONTROL_FOLDERS))
 #: Output of `ls-files -t --stage`: excluded by a sparse checkout (`S`), link (120000), submodule (160000).
 _SPECIAL: Final = re.compile(rb"\0(?:(S) \d{6}|. (1[26]0000)) [0-9a-f]+ \d\t([^\0]+)")
-#: Filter entry of an attributes file.
 _FILTER: Final = re.compile(rb"[ \t]filter=(\S+)")
 _MOST_ATTRIBUTES: Final = 100
 _MOST_BYTES: Final = 1 << 20
@@ -72,7 +70,7 @@ def list_without_repository(root: str, depth: int = 0) -> FileListing:
     """Lists a folder without a usable repository by its ignore files."""
     told = git_without_repository(root, "ls-files", "-z", "--others", "--exclude-standard", *WITHOUT_CONTROL)
     if not told.ok:
-        return walk(root)  # git is missing
+        return walk(root)
     names = told.out.split(b"\0")
     if len(names) > MAX_FILES + 1:
         return replace(as_texts(b"\0".join(names[:MAX_FILES])), cut=True)
@@ -134,6 +132,5 @@ def _is_folder(root: str, name: bytes) -> bool:
 
 
 def _is_file(root: bytes, name: bytes) -> bool:
-    """Whether it is a file or a link to a file."""
     path = os.path.join(root, name)
     return not os.path.islink(path) or os.path.isfile(path)

@@ -121,8 +121,6 @@ def _rust_use(node: Node) -> Iterator[Import]:
 
 
 def _rust_paths(node: Node, before: str = "") -> Iterator[str]:
-    """Expands the braces of a `use` to paths."""
-
     def join(more: str) -> str:
         return f"{before}::{more}" if before and more else before or more
 

@@ -19,7 +19,6 @@ from tui_agent.workspace.picker import Picker
 NEAREST_SLICE: Final = 4096
 #: Minimum similarity, of 100.
 LEAST: Final = 55.0
-#: Weight of the folders relative to the name.
 FOLDER_SHARE: Final = 0.25
 #: Paths processed at once, for a few milliseconds, so that a thread does not block the event loop.
 SLICE = 8192
@@ -77,7 +76,6 @@ class Index:
         self.revision = 0
         self._paths = sorted(set(paths))
         self._picker = Picker()
-        #: Cached overview and the list it was computed from.
         self._overview: tuple[list[str], Overview] | None = None
 
     def __len__(self) -> int:
@@ -125,7 +123,6 @@ class Index:
         return sorted(folders), files
 
     def overview(self) -> Overview:
-        """The overview, cached until the paths change."""
         paths = self._paths
         if self._overview is None or self._overview[0] is not paths:
             self._overview = paths, _overview(paths)
@@ -137,7 +134,6 @@ class Index:
         return at < len(self._paths) and self._paths[at].startswith(prefix)
 
     def below(self, path: str) -> list[str]:
-        """All paths below a folder."""
         start, end = self._range(path.rstrip("/") + "/")
         return self._paths[start:end]
 

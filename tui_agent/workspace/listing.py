@@ -83,7 +83,6 @@ class _Gathered:
 
 
 async def list_here(root: Path) -> Listed:
-    """Lists files by a walk on a thread, without ignore rules."""
     listing = await asyncio.to_thread(walk, str(root))
     return Listed(listing.paths, _note({"unnamed": listing.unnamed, "cut": listing.cut}))
 

@@ -59,7 +59,6 @@ _MARKS: Final = {
 
 
 def read_signs(text: str) -> list[Sign]:
-    """Tokenizes a pattern; invalid parts become `refused` tokens."""
     if text.startswith("!"):
         return [
             Sign("refused", "a pattern that begins with '!' is not offered; write what is wanted instead")
@@ -74,7 +73,6 @@ def read_signs(text: str) -> list[Sign]:
 
 
 def invalid_sign(signs: Sequence[Sign]) -> str:
-    """The error message of the first invalid token, or ""."""
     return next((sign.text for sign in signs if sign.kind == "refused"), "")
 
 
@@ -167,8 +165,6 @@ def _choices(signs: Sequence[Sign], at: int) -> tuple[list[list[Sign]] | None, i
 
 
 class InvalidPattern(Struct, frozen=True):
-    """A rejected pattern and the reason."""
-
     text: str
     why: str
 
@@ -189,13 +185,10 @@ class Alternative(Struct, frozen=True):
 
 
 class Pattern(Struct, frozen=True):
-    """A compiled pattern: the original `text`, and its alternatives."""
-
     text: str
     alternatives: tuple[Alternative, ...]
 
     def fits(self, path: str) -> bool:
-        """Whether a path (relative to the root, separated by `/`) matches."""
         return any(alternative.matches(path) for alternative in self.alternatives)
 
 
@@ -225,7 +218,6 @@ def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern | Invali
 
 
 def escape(path: str) -> str:
-    """Escapes a path for literal use in a pattern."""
     return re.sub(r"([*?\[\]{}\\,])", r"\\\1", path) if re.search(r"[*?\[\]{}\\]", path) else path
 
 

@@ -43,17 +43,14 @@ class Picker:
         return [path for _, path in found[:limit]]
 
     def fill(self, paths: Sequence[str]) -> None:
-        """Copies the paths, unless already copied."""
         with self._lock:
             self._filled(paths)
 
     def empty(self) -> None:
-        """Discards the copy."""
         with self._lock:
             self._haystacks, self._paths, self._gone = None, [], set()
 
     def change(self, added: Sequence[str], removed: Iterable[str]) -> None:
-        """Updates the copy, if it exists."""
         with self._lock:
             if self._haystacks is None:
                 return

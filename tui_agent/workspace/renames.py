@@ -89,7 +89,6 @@ def _by_content(
 
 
 def _distance(one: Gone, path: str, status: os.stat_result) -> tuple[bool, bool, str]:
-    """Sort key of a candidate: inode and name differences, path."""
     return status.st_ino != one.inode, os.path.basename(path) != os.path.basename(one.path), path
 
 
@@ -99,7 +98,7 @@ def _hash(path: str) -> str:
         with open(descriptor, "rb") as file:
             return md5(file.read(MOST_BYTES + 1))
     except OSError:
-        return ""  # unreadable, so not a match
+        return ""
 
 
 def _was_beside(repository: Repository | None, old: str, new: str) -> bool:

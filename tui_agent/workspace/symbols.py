@@ -44,11 +44,9 @@ _QUERIES: Final = {
     "markdown": "(atx_heading) @heading (setext_heading) @heading",
 }
 _QUERIES["tsx"] = _QUERIES["typescript"]
-#: Fields with the name of a definition, in order of preference.
 _NAMES: Final = ("name", "property", "type", "heading_content")
 #: Lines queried at once, because other threads are blocked during a query.
 _ROWS: Final = 1_000
-#: Limit of processor time for finding symbols.
 SECONDS: Final = 5.0
 
 
@@ -64,7 +62,6 @@ class Symbol(NamedTuple):
 
 
 def has_symbols(path: str) -> bool:
-    """Whether the language of a file is supported."""
     return _language(path) in _QUERIES
 
 

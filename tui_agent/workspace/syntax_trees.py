@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from tree_sitter import Language, Parser, Query, Tree
 
-#: Bytes passed to a parser at once.
 _PIECE: Final = 4096
 
 
@@ -52,7 +51,7 @@ def parse(
     before = (old,) if old is not None else ()
     try:
         tree = parser.parse(source, *before, progress_callback=source.over)
-    except ValueError:  # cancelled by the callback
+    except ValueError:
         if not source.given_up:
             raise
         tree = None

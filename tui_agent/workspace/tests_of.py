@@ -20,7 +20,6 @@ _CRATES: Final = ("lib.rs", "main.rs")
 
 
 def is_test(path: str) -> bool:
-    """Whether a file is a test, by its name or folder."""
     folder, _, name = path.rpartition("/")
     stem, _, ending = name.rpartition(".")
     in_tests = not _TEST_FOLDERS.isdisjoint(folder.split("/"))
@@ -70,7 +69,6 @@ def find_tests(paths: Iterable[str], index: Index) -> dict[str, list[str]]:
 
 
 def _names(path: str) -> list[str]:
-    """Test file names valid in any folder."""
     stem, ending = _parted(path)
     match ending:
         case "py":
@@ -87,7 +85,6 @@ def _names(path: str) -> list[str]:
 
 
 def _plain_names(path: str) -> list[str]:
-    """Test file names valid in a test folder, where no mark is required."""
     stem, ending = _parted(path)
     if ending == "rs":
         return [f"{stem}.rs"]
@@ -135,7 +132,6 @@ def _beside(path: str, index: Index) -> list[str]:
 
 
 def _nearest_to(path: str) -> Callable[[str], tuple[int, str]]:
-    """Sort key by the number of folders shared with the source's path."""
     folders = path.split("/")[:-1]
 
     def rank(test: str) -> tuple[int, str]:

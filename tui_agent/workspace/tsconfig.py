@@ -15,7 +15,6 @@ MOST_EXTENDS = 5
 _STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'"(?:\\.|[^"\\])*"|,(?=\s*[}\]])')
 
-#: Reads a file in the workspace; returns None if missing.
 ReadText = Callable[[str], str | None]
 
 
@@ -81,8 +80,6 @@ def _pair(pattern: str, places: Any, start: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """Parses JSON with comments and trailing commas; {} if invalid."""
-
     def plain(found: re.Match[str]) -> str:
         return found[0] if found[0].startswith('"') else " "
 

@@ -13,9 +13,7 @@ from tui_agent.files.names import is_text
 
 #: Maximum files of a workspace; bounds memory if a home folder is opened by mistake.
 MAX_FILES: Final = 500_000
-#: Version control folders; their files are excluded.
 CONTROL_FOLDERS: Final = frozenset({".git", ".hg", ".svn", ".jj"})
-#: Folders excluded from a walk without ignore rules.
 _BULKY_FOLDERS: Final = frozenset({"node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache"})
 
 
@@ -45,7 +43,6 @@ def walk(root: str, limit: int = MAX_FILES) -> FileListing:
 
 
 def holds_more(root: str, most: int, within: float) -> bool:
-    """Whether a walk of at most `within` seconds finds more than `most` files."""
     end = time.monotonic() + within
     for count, _ in enumerate(_files(root), 1):
         if count > most:
@@ -56,7 +53,6 @@ def holds_more(root: str, most: int, within: float) -> bool:
 
 
 def as_texts(names: bytes) -> FileListing:
-    """Splits NUL-separated names."""
     try:
         paths = names.decode().split("\0")
     except UnicodeDecodeError:

@@ -128,5 +128,5 @@ def _entries(folder: str) -> tuple[list[str], bool, list[str]]:
                 else:
                     files.append(entry.name)
     except OSError:
-        pass  # removed or unreadable
+        pass
     return folders, links, files

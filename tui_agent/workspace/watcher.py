@@ -61,11 +61,7 @@ class Watcher:
                     newest = await asyncio.to_thread(plan.newest)
                     yield {"state": "polling" if self._polling else "watching", "why": why, "newest": newest}
                 if announced:
-                    yield {
-                        "changes": [],
-                        "git": False,
-                        "relist": True,
-                    }  # includes changes made before the watch was restarted
+                    yield {"changes": [], "git": False, "relist": True}  # changes during the restart
                 announced = True
                 if seen.replan:  # limits the rate of new plans in a busy tree
                     await asyncio.sleep(DEBOUNCE / 1000)
@@ -173,7 +169,6 @@ class _Ears:
         return heard
 
     def close(self) -> None:
-        """Each thread stops within `STEP`."""
         self._stop.set()
 
     def _listen(
@@ -194,7 +189,7 @@ class _Ears:
     def _tell(self, heard: Raw | Exception) -> None:
         try:
             self._loop.call_soon_threadsafe(self._queue.put_nowait, heard)
-        except RuntimeError:  # the event loop is closed
+        except RuntimeError:
             self._stop.set()
 
 

@@ -58,11 +58,8 @@ def missing(model: str, environment: Mapping[str, str], store: LoginStore) -> Ba
 
 
 class Logins:
-    """The logins used by one process's requests."""
-
     def __init__(self, store: LoginStore | None = None) -> None:
         self._store = store or LoginStore()
-        #: Refreshed logins that could not be stored.
         self._held: dict[str, Login] = {}
 
     async def variables(
@@ -93,7 +90,7 @@ class Logins:
                 return await self._refresh(service, login)
             except LoginBusy:
                 if login.access and login.access != refused and time.time() < login.expires:
-                    return login  # valid for a few more seconds
+                    return login
                 raise
 
     async def _read(self, service: LoginService) -> Login | None:
@@ -132,7 +129,6 @@ async def _refreshed(service: LoginService, login: Login) -> Login:
 
 
 def _serves(login: Login, refused: str) -> bool:
-    """Whether the token is usable for a request."""
     fresh = not login.expires or time.time() < login.expires - _SOON
     return bool(login.access) and login.access != refused and fresh
 

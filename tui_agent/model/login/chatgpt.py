@@ -22,7 +22,6 @@ from tui_agent.model.login.web import LoginWeb, WebAnswer
 
 _CLIENT = "app_EMoamEEZ73f0CkXaXp7hrann"
 _SCOPE = "openid profile email"
-#: The token's claim with the account.
 _CLAIM = "https://api.openai.com/auth"
 
 
@@ -78,7 +77,7 @@ def _decision(answer: WebAnswer) -> WebAnswer | SlowDown | None:
             raise flow.denied(CHATGPT.title)
         case "slow_down":
             return SlowDown(answer.number("interval"))
-    if answer.status in (403, 404):  # not approved yet
+    if answer.status in (403, 404):
         return None
     if answer.status == 410:
         raise flow.expired(CHATGPT.title)

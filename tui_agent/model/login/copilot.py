@@ -26,7 +26,6 @@ _HEADERS = {
     "User-Agent": "GithubCopilot/1.155.0",
 }
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-#: Trusted hosts for tokens.
 _HOSTS = (".githubcopilot.com", ".ghe.com")
 
 

@@ -20,7 +20,6 @@ from tui_agent.model.login.services import OPENROUTER, base
 from tui_agent.model.login.store import Login
 from tui_agent.model.login.web import LoginWeb
 
-#: Time limit for the approval.
 SECONDS = 600.0
 _HEAD_SECONDS = 10.0
 _PAGE = "<!doctype html><meta charset=utf-8><title>tui-agent</title><p>{}</p>"
