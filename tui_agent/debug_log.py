@@ -172,7 +172,6 @@ class _Lazy(logging.Handler):
         return False
 
     def flush_within(self, seconds: float) -> bool:
-        """Whether everything was written in time."""
         if self._listener is None:
             return True
         queue: Any = self._listener.queue
@@ -180,9 +179,7 @@ class _Lazy(logging.Handler):
             return queue.all_tasks_done.wait_for(lambda: not queue.unfinished_tasks, seconds)
 
     def close(self) -> None:
-        if self._listener is not None and self.flush_within(
-            LAST_SECONDS
-        ):  # otherwise the disk hangs, and the thread is abandoned
+        if self._listener is not None and self.flush_within(LAST_SECONDS):  # otherwise the disk hangs
             self._listener.stop()
             for file in self._listener.handlers:
                 file.close()

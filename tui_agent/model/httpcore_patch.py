@@ -51,7 +51,6 @@ def _is_known(connection: type) -> bool:
 
 
 async def _body_in_blocks(connection: Any, request: Any) -> AsyncIterator[bytes]:
-    """httpcore's response body in larger pieces."""
     timeout = request.extensions.get("timeout", {}).get("read", None)
     while isinstance(event := await connection._receive_event(timeout=timeout), h11.Data):
         block, failed = bytearray(), None

@@ -40,7 +40,6 @@ class JoinedChunks:
         self._timer = loop.call_later(wait, self._in_time)
 
     async def flush(self) -> None:
-        """Sends the pending chunk."""
         if self._timer is not None:
             self._timer.cancel()
         held, self._held = self._held, None
@@ -65,7 +64,6 @@ def joined(held: Chunk, chunk: Chunk) -> Chunk | None:
 
 
 def merged(chunks: Iterable[Chunk]) -> list[Chunk]:
-    """Merges each chunk with its predecessor if possible."""
     made: list[Chunk] = []
     for chunk in chunks:
         one = joined(made[-1], chunk) if made else None

@@ -19,7 +19,6 @@ SERVICE = "tui-agent"
 
 
 def available() -> bool:
-    """Whether the package is installed, without importing it."""
     return find_spec("keyring") is not None
 
 

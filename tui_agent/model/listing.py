@@ -66,15 +66,12 @@ class ListAnswer(Struct, frozen=True):
 
 @runtime_checkable
 class ListsModels(Protocol):
-    """A model that can list its providers' models."""
-
     async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
         """A provider's listing, cached for a day; `again` forces an update."""
         ...
 
 
 def is_chat(name: str) -> bool:
-    """Whether a model is for text chat, by its name."""
     return _NO_CHAT.search(name) is None
 
 

@@ -114,8 +114,6 @@ def refuse_login(model: str) -> None:
 
 
 class LitellmTransport:
-    """Sends requests to providers supported by litellm."""
-
     async def abilities(self, model: str) -> Abilities:
         refuse_login(model)
         return await asyncio.to_thread(abilities, model)
@@ -248,8 +246,6 @@ def _cost(model: str, usage: UsageChunk) -> float:
 
 
 class LitellmStream:
-    """The chunks of a reply through litellm."""
-
     def __init__(self, pieces: Any, origin: Origin) -> None:
         self.reader: ReplyReader = LitellmReader(pieces)
         self.origin = origin
@@ -303,7 +299,6 @@ class LitellmReader(ReplyReader):
         return chunks
 
     def end(self, word: str) -> None:
-        """Records the provider's end reason."""
         self.failure = word if word in chat.FAILURES else ""
         self.reason = None if self.failure else chat.REASONS.get(word, "stop")
 

@@ -61,9 +61,7 @@ READ_SHARE = 0.6
 #: exclude cached tokens.
 LEAST_COUNTED, LEAST_WINDOW = 500, 1_000
 MOST_RATIO = 6.0
-#: Reason of a delay.
 WAITS = "waiting until the server has answered another request"
-#: Minimum output limit, in tokens.
 LEAST_REPLY = 64
 #: Servers that generate until the window is full without an output limit. vLLM rejects limits that exceed the
 #: window.
@@ -71,8 +69,6 @@ _NEEDS_LIMIT = ("llama.cpp", "llama-cpp-python", "Ollama", "LM Studio")
 
 
 class _Place(Struct, frozen=True):
-    """A model at a server."""
-
     address: str
     name: str
     key: str = ""
@@ -149,7 +145,7 @@ class LocalModels:
         place = await self._reached(model)
         if place is None:
             return await self.inner.abilities(model)
-        async with self._examining.setdefault(place, asyncio.Lock()):  # one trial for concurrent callers
+        async with self._examining.setdefault(place, asyncio.Lock()):
             return await self._abilities(model, place)
 
     async def _abilities(self, model: str, place: _Place) -> Abilities:
@@ -349,7 +345,6 @@ class LocalModels:
         return sum((await self.inner.count(request.model, texts)).counts)
 
     async def _try_out(self, place: _Place, server: ServerModel) -> ServerModel:
-        """Raises a `ModelError` if the trial request fails."""
         try:
             async with self.memory.place(place.address, server.slots, last=True):
                 tried = await servers.try_out(place.address, place.name, server, place.key)

@@ -40,7 +40,7 @@ _NO_KEYS = late(
 TIMEOUT_SECONDS = 0.5
 #: Includes the time to load the model.
 TRIAL_SECONDS = 600.0
-#: Minimum window requested from Ollama, in tokens; each other size reloads the model.
+#: Minimum window requested from Ollama, in tokens; a different size reloads the model.
 FIRST_WINDOW = 8_192
 _MOST_BYTES = 1 << 20
 _LOCAL_NAMES = (".local", ".lan", ".internal", ".home.arpa")

@@ -25,10 +25,8 @@ def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
     folder, _, name = path.rpartition("/")
     stem, dot, extension = name.rpartition(".")
     stem = stem or name
-    patterns = [
-        path,
-        f"**/{escape(name)}",
-    ]  # an existing path is looked up before its text is read as a pattern
+    # an existing path is looked up before its text is read as a pattern
+    patterns = [path, f"**/{escape(name)}"]
     if len(stem) < _SHORTEST_PART:
         return _first(patterns)
     ending = f".{escape(extension)}" if dot and stem != name else ""

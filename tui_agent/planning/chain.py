@@ -123,5 +123,5 @@ def _judged(started: Attempt, found: Matches, action: FileAction, limits: ChainL
     if found.count > limits.max_per_action:
         why = f"{found.count:,} files match; narrow the pattern"
         return replace(ended, outcome="too_broad", paths=found.paths[:SHOWN], why=why)
-    nearest = sorted(found.paths, key=lambda path: (path.count("/"), path))  # to the root
+    nearest = sorted(found.paths, key=lambda path: (path.count("/"), path))
     return replace(ended, outcome="hit", paths=tuple(nearest))

@@ -93,7 +93,6 @@ def _wanted(patterns: Sequence[str]) -> Iterator[_Wanted]:
 
 
 def _called(keys: Collection[str], index: Index) -> dict[str, list[str]]:
-    """Files by normalized name."""
     found: dict[str, list[str]] = {key: [] for key in keys}
     beginnings, paths = {key[:2] for key in keys}, index.paths
     for at in range(0, len(paths) if found else 0, SLICE):
@@ -115,7 +114,7 @@ def _best(wanted: Sequence[_Wanted], found: Mapping[str, Sequence[str]]) -> list
 def _collect(paths: Sequence[str], found: dict[str, list[str]], beginnings: Collection[str]) -> None:
     for path in paths:
         folder, _, name = path.rpartition("/")
-        if name.startswith(_ENTRY_FILES):  # also found by its folder's name
+        if name.startswith(_ENTRY_FILES):
             _put(path, folder.rpartition("/")[2], found, beginnings)
         _put(path, name, found, beginnings, cut=True)
 

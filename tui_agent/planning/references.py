@@ -94,7 +94,6 @@ def _is_glob(match: re.Match[str]) -> bool:
 
 
 def _trimmed(text: str) -> str:
-    """Strips surrounding punctuation."""
     text = text.rstrip(".,;:!?")
     for opening, closing in ("()", "[]", "{}"):
         while text.endswith(closing) and text.count(closing) > text.count(opening):
@@ -182,16 +181,12 @@ class BatchPhrase(Struct, frozen=True):
 
 
 class TestsFor(Struct, frozen=True):
-    """A reference to the tests of a name."""
-
     text: str
     name: str
     at: int
 
 
 class FolderPhrase(Struct, frozen=True):
-    """A request for a folder's listing."""
-
     path: str
     recursive: bool
     at: int

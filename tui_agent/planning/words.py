@@ -84,8 +84,6 @@ def read_words(request: str, index: Index, active: str = "") -> Words:
 
 
 def _phrases(masked: Masked, index: Index) -> Iterator[FoundAction]:
-    """Batches, tests of a name, and folder listings."""
-
     def is_folder(name: str) -> bool:
         return "/" in name or bool(candidates.folder_called(name, index))
 
@@ -222,7 +220,6 @@ def _mention(reference: Reference, request: str, index: Index, namesakes: list[s
 
 
 def _is_package(text: str) -> bool:
-    """Whether it is an npm package name, `scope/name`."""
     return bool(re.fullmatch(r"[a-z0-9-]+/[a-z0-9._-]+", text))
 
 
@@ -332,7 +329,6 @@ def _may_be_namesake(reference: Reference) -> bool:
 
 
 def _is_identifier(reference: Reference) -> bool:
-    """Whether the word is spelled like an identifier."""
     if reference.kind not in ("word", "quoted"):
         return False
     text = _called(reference)

@@ -58,7 +58,6 @@ OnBatch = Callable[[Sequence[FileChange]], object]
 OnStatus = Callable[[GitStatus], None]
 #: (state, reason for polling or failure)
 OnWatch = Callable[[Watching, str], None]
-#: (level, message)
 OnNotice = Callable[[Level, str], None]
 
 
@@ -115,7 +114,6 @@ class Workspace:
         on_watch: OnWatch | None = None,
         on_notice: OnNotice | None = None,
     ) -> None:
-        """Replaces all callbacks."""
         self._on_index = on_index or _nobody
         self._on_batch = on_batch or _nobody
         self._on_status = on_status or _nobody
@@ -133,7 +131,6 @@ class Workspace:
         self._take(Listed(paths))
 
     def launch(self) -> None:
-        """Starts the child early; returns immediately."""
         self._spawn(self._launch())
 
     async def _launch(self) -> None:
@@ -141,17 +138,14 @@ class Workspace:
             await self._child.start()
 
     async def ready(self) -> None:
-        """Waits for the first listing."""
         await self._indexed.wait()
 
     @property
     def child(self) -> ChildProcess:
-        """The child process, to share with another workspace."""
         return self._child
 
     @property
     def child_pid(self) -> int | None:
-        """The child's process id, None if not running."""
         return self._child.pid
 
     @property
@@ -264,7 +258,7 @@ class Workspace:
             self._tell(listed.status)
 
     async def _watch(self) -> None:
-        """Processes watcher events; restarts a failed watcher, which then reports a relisting."""
+        """Processes watcher events. Restarts a failed watcher; missed changes are listed again."""
         for _ in range(MOST_WATCHES):
             try:
                 async for item in self._child.stream("watch", {"root": str(self.root)}):

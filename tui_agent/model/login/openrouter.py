@@ -99,7 +99,7 @@ async def _listener(path: str, found: asyncio.Future[str]) -> AsyncGenerator[int
                 )
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # not a browser, or a closed connection
+            pass
         finally:
             writer.close()
 

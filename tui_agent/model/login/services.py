@@ -28,7 +28,6 @@ class LoginService(Struct, frozen=True):
 
     @property
     def suggestion(self) -> str:
-        """The model suggested after the login."""
         return suggestion(self.provider)
 
     @property
@@ -97,5 +96,4 @@ def base(name: str, otherwise: str) -> str:
 
 
 def is_replaced(name: str) -> bool:
-    """Whether a test replaces the service's servers."""
     return bool(os.environ.get(BASES[name]))

@@ -23,7 +23,6 @@ from tui_agent.model import keyring
 from tui_agent.settings.folders import user_folders
 
 _log = logging.getLogger(__name__)
-#: The file, and the lock for refreshing and writing.
 FILE, LOCK = "logins.json", "logins.lock"
 #: After this time a lock is ignored, because its process must have stopped.
 LOCK_SECONDS = 60.0
@@ -39,7 +38,6 @@ class Login(Struct, frozen=True, omit_defaults=True):
     expires: float = 0.0
     address: str = ""
     account: str = ""
-    #: Whether the service rejected a refresh.
     ended: bool = False
     in_keyring: bool = False
 
@@ -61,7 +59,6 @@ class LoginStore:
             return {}
 
     def get(self, name: str) -> Login | None:
-        """A login with its tokens, or None."""
         listed = self.names().get(name)
         if listed is None or not listed.in_keyring:
             return listed
@@ -147,7 +144,7 @@ def _read(path: Path) -> bytes:
         descriptor = open_private(path, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         raise
-    except OSError:  # a read-only file system
+    except OSError:
         return path.read_bytes()
     with os.fdopen(descriptor, "rb") as file:
         return file.read()

@@ -41,7 +41,6 @@ class WebAnswer(Struct, frozen=True):
         return found if found.isascii() and found.isprintable() and " " not in found else ""
 
     def number(self, name: str) -> float:
-        """A field's positive number, or 0."""
         value = self.body.get(name)
         number = real_number(value) if isinstance(value, str) else amount(value, 0.0)
         return number if 0 < number < 1e12 else 0.0
@@ -70,7 +69,6 @@ class WebAnswer(Struct, frozen=True):
         return f"status {self.status}, {words}" if words else f"status {self.status}"
 
     def garbage(self) -> LoginFailed:
-        """The error for an invalid response."""
         return LoginFailed(
             f"{self.host} sent an answer that cannot be used ({self.said})",
             "try again later, or check the proxy and the network",
@@ -78,8 +76,6 @@ class WebAnswer(Struct, frozen=True):
 
 
 class LoginWeb:
-    """An HTTP client for one login; an async context manager."""
-
     async def __aenter__(self) -> Self:
         httpx, verify = await asyncio.to_thread(_imported)
         self._httpx = httpx

@@ -55,7 +55,6 @@ def render(
 
 
 def schema_format(shape: dict[str, Any], request: ModelRequest) -> dict[str, Any]:
-    """The `response_format` in the server's form."""
     form: SchemaForm = "json_object" if request.schema_form == "json_object" else "json_schema"
     return response_format(shape, form, is_strict(shape))
 
@@ -239,7 +238,7 @@ class ChatReader(ReplyReader):
             total = count(usage.get("total_tokens"))
             output = total - given if total >= given + output else output + thinking
         cost = dollars(usage.get("cost"))
-        if cost is None and (ticks := dollars(usage.get("cost_in_usd_ticks"))) is not None:  # from xAI
+        if cost is None and (ticks := dollars(usage.get("cost_in_usd_ticks"))) is not None:
             cost = ticks / 1e10
         if cost is not None and usage.get("is_byok"):  # the user pays the provider separately
             cost += dollars(mapping(usage.get("cost_details")).get("upstream_inference_cost")) or 0.0
@@ -267,7 +266,6 @@ def _is_one(entry: dict[str, Any], detail: dict[str, Any]) -> bool:
 
 
 def _progress(event: dict[str, Any]) -> tuple[int, int] | None:
-    """llama.cpp's progress in processing the prompt."""
     match event.get("prompt_progress"):
         case {"processed": int(read), "total": int(total)}:
             return read, total

@@ -27,7 +27,6 @@ from tui_agent.model.parts import (
 )
 from tui_agent.model.rules import Rules
 
-#: The result of an unanswered call.
 NO_RESULT = "Error: there is no result of this call. Call again if you still need it."
 #: Characters to replace in call names, so that every provider accepts them.
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
@@ -42,8 +41,6 @@ class Asked(Struct, frozen=True):
 
 
 class CallAnswer(Struct, frozen=True):
-    """The result of the call `id` of the function `name`."""
-
     id: str
     name: str
     content: str
@@ -134,7 +131,6 @@ def conversation(
 
 
 def _told(message: Message) -> Said:
-    """A reply with its calls converted to text."""
     calls = (f"[called {call.name}]\n{call.arguments}" for call in calls_of(message))
     return Said((TextPart("\n\n".join(filter(None, (text_of(message), *calls)))),))
 
@@ -170,7 +166,7 @@ def _spaced(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[As
 
 
 class _Ids:
-    """Maps call ids to valid ones, deterministically and without collisions."""
+    """Maps call ids deterministically to valid ones."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -184,7 +180,6 @@ class _Ids:
 
 
 def whole_text(turn: Asked) -> str:
-    """The text of a user message."""
     if isinstance(turn.content, str):
         return turn.content
     return "".join(part.get("text", "") for part in turn.content if isinstance(part, dict))

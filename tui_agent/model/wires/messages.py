@@ -160,7 +160,6 @@ class _Prefix:
         self._taken = 0
 
     def after(self, messages: Sequence[dict[str, Any]]) -> str:
-        """The digest of the head and of all messages."""
         # the last message may still grow, so it is not part of the running digest
         while self._taken < len(messages) - 1:
             self._digest.update(_plain(messages[self._taken]))
@@ -199,7 +198,6 @@ def _block(part: Part, bound: bool) -> dict[str, Any] | None:
 
 
 def arguments(call: CallPart) -> dict[str, Any]:
-    """The arguments as an object; {} if invalid."""
     try:
         given = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):

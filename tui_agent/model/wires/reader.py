@@ -14,15 +14,12 @@ from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart, is_emp
 _HALF = re.compile("[\ud800-\udfff]")
 #: Limit on characters of signed or encrypted items; exceeding it ends the reply.
 MOST_NATIVE = 8_000_000
-#: Limit on parts of a reply.
 MOST_PARTS = 10_000
 #: Sort key of a part within the reply.
 Place = tuple[int, int]
 
 
 class _Growing:
-    """An incomplete part."""
-
     def __init__(self, kind: type[Part], index: int = 0) -> None:
         self.kind = kind
         self.index = index
@@ -98,7 +95,6 @@ class ReplyReader:
         self._at(place, kind).native = native
 
     def native(self, place: Place) -> Any:
-        """The native data of a part, or None."""
         growing = self._parts.get(place)
         return growing.native if growing else None
 
@@ -106,7 +102,6 @@ class ReplyReader:
         return place in self._parts
 
     def words(self, place: Place) -> str:
-        """The text of a part so far."""
         growing = self._parts.get(place)
         return "".join(growing.pieces) if growing else ""
 
