@@ -7,12 +7,15 @@ from pathlib import Path
 
 from support.repositories import repository
 from support.screens import Driven, on_screen
-from support.sessions import reply
+from support.sessions import open_session, reply
+from textual import events
 
 import tui_agent.ui
 from tui_agent.log.log import load
+from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
+from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.editor.kept_text import KeptArea, KeptInput
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.todos import TodosPane
@@ -118,4 +121,26 @@ async def test_a_todo_a_comment_and_a_commit_message_are_kept_and_opened_again(t
 
 async def opened_again(driven: Driven, place: str, text: str) -> None:
     driven.session.chat.set_typed(place, text)
-    await reopen(driven.screen, driven.session)
+    await reopen(driven.screen, driven.session, [place], at_work=False)
+
+
+async def test_no_dialog_opens_over_what_is_written_already(tmp_path: Path) -> None:
+    """Neither while keys come, nor for a place that was not written in before the session was opened."""
+    (tmp_path / "work").mkdir()
+    async with open_session(tmp_path / "work", services=False) as session:
+        session.chat.set_typed("memory", "kept")
+
+        async def opened() -> Session:
+            app.keyboard.put(events.Key("x", "x"))
+            return session
+
+        app = WorkspaceApp(opened)
+        async with app.run_test(size=(120, 30), notifications=True) as pilot:
+            driven = Driven(app, session, pilot)
+            notices = lambda: [one.text for one in session.state.notices.items]  # noqa: E731
+            await driven.until(lambda: any("is kept" in text for text in notices()), "it is named")
+            assert app.screen is app.workspace_screen
+            await driven.until(lambda: session.state.input.draft == "x", "the letter in the prompt")
+            session.chat.set_typed("subtask::goal", "new")
+            await reopen(app.workspace_screen, session, [], at_work=False)
+            assert app.screen is app.workspace_screen

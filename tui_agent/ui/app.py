@@ -266,20 +266,17 @@ class WorkspaceApp(
             return
         self.session = session
         session.subscribe(self._happened)
+        typed, handled = session.state.input.typed, self.keyboard.handled
         await self.workspace_screen.fill(session)
         # The folder is listed on another core while the other panes are made on this one.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
         self.garbage.begin()
-        await self._go_on_writing(session)
-        for fault in (*self.keys.faults, *self.palette.faults):
-            await session.notice(fault, "warning")
-
-    async def _go_on_writing(self, session: Session) -> None:
-        """Open what was being written when the session ended."""
-        if session.state.input.typed and not session.state.session.read_only:
+        if typed and not session.state.session.read_only:
             from tui_agent.ui.reopening import reopen
 
-            await reopen(self.workspace_screen, session)
+            await reopen(self.workspace_screen, session, typed, self.keyboard.handled > handled)
+        for fault in (*self.keys.faults, *self.palette.faults):
+            await session.notice(fault, "warning")
 
     def _happened(self, event: Event, state: State) -> None:
         from tui_agent.store.turn_events import TurnEnded

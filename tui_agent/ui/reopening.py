@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from tui_agent.files.numbers import whole_number
@@ -9,6 +10,7 @@ from tui_agent.ui.dialogs import subtask_forms
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.review_place import ReviewPosition
 from tui_agent.ui.panes.todos import TodosPane
+from tui_agent.ui.screen import keys_wait
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -30,12 +32,17 @@ _CALLED = {
 }
 
 
-async def reopen(screen: WorkspaceScreen, session: Session) -> None:
-    """Open the place that was written in last, and say what else is kept: it is there when its place is opened."""
-    typed = list(session.state.input.typed)
-    last, others = typed[-1], typed[:-1]
-    if not await _open(screen, session, last):
-        others.append(last)
+async def reopen(screen: WorkspaceScreen, session: Session, kept: Collection[str], at_work: bool) -> None:
+    """Open the newest of the `kept` places and name the others in a notice.
+
+    Only names them if the person is `at_work` already: a dialog that opens under a text that is being written takes
+    the keys meant for it. What was typed since the session was opened is not in `kept`.
+    """
+    others = [place for place in kept if place in session.state.input.typed]
+    if others and not at_work:
+        with keys_wait(screen):
+            if await _open(screen, session, others[-1]):
+                others.pop()
     kinds = (place.replace(" ", ":").partition(":")[0] for place in others)
     names = dict.fromkeys(_CALLED.get(kind, "a text") for kind in kinds)
     if names:

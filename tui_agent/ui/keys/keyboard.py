@@ -61,6 +61,8 @@ class Keyboard:
         self._came = asyncio.Event()
         self._waited_for: asyncio.Future[None] | None = None
         self._handling = False
+        #: Count of the keys, pastes and clicks that were handled.
+        self.handled = 0
         self._rested = asyncio.Event()
         self._rested.set()
         self._read_at = time.monotonic()
@@ -112,6 +114,7 @@ class Keyboard:
         while True:
             event = await self._next()
             self._handling = True
+            self.handled += isinstance(event, events.Key | events.Paste | events.MouseDown)
             if _by_place(event) and self._is_to_be_drawn(event):
                 await self.drawn()
             await self._effects(self._dispatch(event))
