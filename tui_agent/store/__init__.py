@@ -1,1 +1,1 @@
-"""What happens, as events, and the state that they fold to."""
+"""Events, and the state they fold to."""

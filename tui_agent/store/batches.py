@@ -1,6 +1,6 @@
-"""Batches that are carried on: which of many files are done, go with this turn, or wait.
+"""Batches of files processed over several turns: done, in the current turn, or waiting.
 
-Each function takes a state in which the plan, the registry and the review are those after the event already.
+Each function expects plan, registry and review as they are after the event.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tui_agent.store.state import ActionSlice, Batch, State, Todo
 
 
 def left_out(state: State, paths: tuple[str, ...], *, for_room: bool) -> State:
-    """What has no room waits in its batch; what cannot be read at all is in none."""
+    """Files without room wait in their batch; unreadable files leave it."""
     gone = set(paths)
     if not for_room:
         for batch in state.batches:
@@ -31,7 +31,7 @@ def left_out(state: State, paths: tuple[str, ...], *, for_room: bool) -> State:
 
 
 def _waiting(state: State, slot: ActionSlice, paths: tuple[str, ...]) -> Batch:
-    """The batch of an action, with these paths among those that wait."""
+    """The action's batch, with `paths` added to the waiting files."""
     batch = next((one for one in state.batches if _is_of(one, slot, state.turn.number)), None)
     if batch is None:
         hit = next((one.pattern for one in reversed(slot.attempts) if one.outcome == "hit"), slot.action.name)
@@ -56,7 +56,7 @@ def _is_of(batch: Batch, slot: ActionSlice, turn: int) -> bool:
 
 
 def _request(state: State) -> str:
-    """What the person wants done, where the turn is more than a word to go on."""
+    """The user's request, unless the turn only continues earlier work."""
     turn = state.turn
     if not asks_to_go_on(turn.request, turn.number):
         return turn.request
@@ -65,7 +65,7 @@ def _request(state: State) -> str:
 
 
 def loaded(state: State, file: KnownFile, action: str) -> State:
-    """A file of a batch, loaded for the action of this name, goes with the turn that carries it on."""
+    """Assigns a file loaded for a batch action to the current turn."""
     if not action or file.loaded_by == "bundle":
         return state
     for batch in state.batches:
@@ -79,8 +79,8 @@ def loaded(state: State, file: KnownFile, action: str) -> State:
 
 
 def turn_ended(state: State, turn: int, *, whole: bool) -> State:
-    """What went with the turn is done if it ended well (`whole`); else, and if a change has no place, only what it
-    changed."""
+    """Marks the turn's files as done if it ended well (`whole`); otherwise, or with an unplaceable change,
+    only changed files."""
     changes = [change for change in state.review.changes if change.turn == turn]
     changed = {change.path for change in changes if change.state != "failed"}
     failed = {change.path for change in changes} - changed
@@ -102,7 +102,7 @@ def turn_ended(state: State, turn: int, *, whole: bool) -> State:
 
 
 def _with(state: State, batch: Batch) -> State:
-    """The state with this batch as it is now and its todo; one that is done has only the todo."""
+    """Updates a batch and its todo; a completed batch is removed."""
     known = any(one.id == batch.id for one in state.batches)
     batches = (batch if one.id == batch.id else one for one in (*state.batches, *(() if known else (batch,))))
     text = f"{batch.name}: {batch.done} of {batch.total:,} files"
@@ -116,7 +116,7 @@ def _with(state: State, batch: Batch) -> State:
 
 
 def let_go(state: State, name: str) -> State:
-    """The person wants no more of a batch whose todo goes, or is ticked."""
+    """Cancels a batch whose todo is removed or ticked."""
     if all(batch.id != name for batch in state.batches):
         return state
     return replace(state, batches=tuple(batch for batch in state.batches if batch.id != name))

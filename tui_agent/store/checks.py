@@ -1,4 +1,4 @@
-"""Checks of what is proposed: what they found, and on exactly which content."""
+"""Results of checks, with the exact content they ran on."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from tui_agent.store.commands import Where
 from tui_agent.store.files import Buffer
 
 CheckState = Literal["passed", "failed", "stopped"]
-#: How a check is shown; "stale" where the content is another than the one that it ran on.
+#: Display state of a check; "stale" if the content has changed since.
 CheckLook = Literal["passed", "failed", "stopped", "stale", "running"]
-#: What a check ran on: the version of each change and of each unsaved text, by the change's id or the file's path.
+#: Versions of changes and unsaved texts a check ran on, by change id or path.
 Content = dict[str, str]
 
 MARKS: Mapping[CheckLook, str] = {"passed": "✓", "failed": "✗", "stopped": "■", "stale": "≠", "running": "…"}
 
 
 class Place(NamedTuple):
-    """Where something failed: a relative path, and a line from 1."""
+    """Location of a failure: a relative path and a line from 1."""
 
     path: str
     line: int
 
 
 class CheckResult(Struct, frozen=True):
-    """A check that ended.
+    """The result of a finished check.
 
-    state: "failed" only if the change brought a failure. passed, failed: how many, None where the runner does not say.
-    new, old: failures that the change brought, and those that the folder has without it; None where that is not
-    known. new_names, old_names, flaky: names of these, and of failures that a second run did not have. repair: how
-    often the model had been asked again before. run: the id of its command, "" where it was not begun. where: in a
-    view of what is proposed, or in the folder itself.
+    state: "failed" only for failures introduced by the change. passed, failed: counts, None if not
+    reported. new, old: failures introduced by the change, and failures without it; None if unknown.
+    new_names, old_names, flaky: their names, and failures that a second run did not reproduce. repair:
+    earlier repair requests. run: id of the command, "" if not started. where: in a view of the proposal,
+    or in the folder itself.
     """
 
     name: str
@@ -58,7 +58,7 @@ class CheckResult(Struct, frozen=True):
 
     @property
     def amount(self) -> str:
-        """`12 passed 3.2 s`, or what failed: `2 new failures, 1 old`."""
+        """`12 passed 3.2 s`, or `2 new failures, 1 old`."""
         if self.state == "failed":
             if self.old and self.new:
                 return f"{self.new} new failure{'' if self.new == 1 else 's'}, {self.old} old"
@@ -72,10 +72,10 @@ class CheckResult(Struct, frozen=True):
 
 
 class ChecksSlice(Struct, frozen=True):
-    """The newest round: the names of those that are still to end, the first of which runs, and what the others found.
+    """The latest round: remaining checks, the running check first, and results.
 
-    outdated: why no result holds any more, of what the content of changes and buffers does not say. refused: why none
-    of them could be run. offered: checks that were found, and that the person has not decided about.
+    outdated: the reason all results are stale, if not expressed by the content. refused: the reason no
+    check could run. offered: detected checks the user has not decided about.
     """
 
     running: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class ChecksSlice(Struct, frozen=True):
 
 
 class CheckMark(NamedTuple):
-    """One check as it is shown: `✓ pytest 12 passed 3.2 s`."""
+    """A check as displayed: `✓ pytest 12 passed 3.2 s`."""
 
     look: CheckLook
     words: str
@@ -96,9 +96,9 @@ class CheckMark(NamedTuple):
 
 
 def content_of(changes: Iterable[Change], buffers: Iterable[Buffer], among: Collection[str] = ()) -> Content:
-    """What files would be with all that waits, unsaved text included.
+    """The content with all open changes and unsaved text.
 
-    Of changes that were applied meanwhile, those `among` these ids count as if they still waited.
+    Changes applied since count as open if their ids are in `among`.
     """
     content = {
         change.id: f"{change.path}>{change.rename_to}:{change.version}:{_taken(change)}"
@@ -109,7 +109,7 @@ def content_of(changes: Iterable[Change], buffers: Iterable[Buffer], among: Coll
 
 
 def _taken(change: Change) -> str:
-    """Which of its hunks are in place."""
+    """The applied hunks."""
     return "".join("-" if hunk == "skipped" else "+" for hunk in change.hunks)
 
 
@@ -119,12 +119,12 @@ def _hash(text: str) -> str:
 
 
 def applied_content(applies: int, undone: int) -> Content:
-    """What checks in the folder itself ran on: as many applies, so many of them undone."""
+    """The content of checks in the folder itself: numbers of applies and of undone applies."""
     return {"applied": f"{applies}-{undone}"}
 
 
 def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:
-    """Each check of the newest round as it is shown; `holding` says of each result whether it still holds."""
+    """Display marks of the latest round; `holding` says for each result whether it is current."""
     found = []
     for result, holds in zip(checks.results, holding, strict=True):
         if not holds and result.state != "stopped":
@@ -136,12 +136,12 @@ def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:
     return [*found, *(CheckMark("running", f"{MARKS['running']} {name}", name) for name in checks.running)]
 
 
-#: More checks than this are told together where they all passed.
+#: Number of passed checks above which they are shown as one.
 MOST_APART = 2
 
 
 def in_short(found: Sequence[CheckMark]) -> list[CheckMark]:
-    """The same for a line of its own: of many, those that passed are one."""
+    """The marks for a single line, with passed checks combined if numerous."""
     passed = [mark for mark in found if mark.look == "passed"]
     if len(found) <= MOST_APART or len(passed) < 2:
         return [*found]

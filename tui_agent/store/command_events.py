@@ -1,4 +1,4 @@
-"""Events of commands: started, printing, ended; and of checks, each of which is a command."""
+"""Events of commands and checks: started, output, ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tui_agent.store.event import Lasting, Passing
 from tui_agent.store.state import ChatMessage, State
 from tui_agent.store.tool_calls import ToolUse
 
-#: How many characters of a command and of its output are kept with the calls.
+#: Maximum characters of a command, and of its output, stored with calls.
 MOST_TOLD, MOST_SHOWN = 500, 4_000
 
 
@@ -42,7 +42,7 @@ class CommandStarted(Lasting, frozen=True):
 
 
 class CommandPrinted(Passing, frozen=True):
-    """A command has printed so many bytes by now; its last line."""
+    """A command's total output in bytes, and its last line."""
 
     id: str
     line: str
@@ -57,7 +57,7 @@ class CommandPrinted(Passing, frozen=True):
 
 
 class CommandEnded(Lasting, frozen=True):
-    """A command ended, or what ran at a crash is known not to run any more."""
+    """A command ended, or was found dead after a crash."""
 
     result: CommandResult
 
@@ -67,14 +67,14 @@ class CommandEnded(Lasting, frozen=True):
         results = (*commands.results, result)[-KEPT:]
         state = replace(state, commands=replace(commands, running=running, results=results))
         if result.by == "check":
-            return state  # it is told with what it found
+            return state  # Shown with the check's result.
         level = "info" if result.ok else "warning"
         message = ChatMessage(0, "command", state.turn.number, result.command, command=result, level=level)
         at = state.chat.answering(state.turn.number)
         if result.by != "model" or at != len(state.chat.messages) - 2:
             return state.said(message)
         *earlier, agent, before = state.chat.messages
-        ran = before.command or result  # others followed: it becomes a line among the calls of the model
+        ran = before.command or result  # A later command follows: show this one among the model's calls.
         call = ToolUse(
             ran.id,
             "run_command",
@@ -90,9 +90,9 @@ class CommandEnded(Lasting, frozen=True):
 
 
 class ChecksStarted(Lasting, frozen=True):
-    """A round of checks began, by their names in the order in which they run.
+    """A round of checks began, named in running order.
 
-    adds: what others found of the same content stays.
+    adds: other results for the same content remain valid.
     """
 
     names: tuple[str, ...]
@@ -132,7 +132,7 @@ class CheckEnded(Lasting, frozen=True):
 
 
 class ChecksRefused(Lasting, frozen=True):
-    """What is left of the round cannot be run."""
+    """The remaining checks of the round cannot run."""
 
     why: str
 
@@ -141,7 +141,7 @@ class ChecksRefused(Lasting, frozen=True):
 
 
 class ChecksOutdated(Passing, frozen=True):
-    """The folder is another than the one that the checks ran on."""
+    """The folder has changed since the checks ran."""
 
     why: str
 
@@ -150,7 +150,7 @@ class ChecksOutdated(Passing, frozen=True):
 
 
 class ChecksOffered(Passing, frozen=True):
-    """Checks were found that the person may accept; none: the person has decided."""
+    """Checks were detected for the user to accept; empty after the decision."""
 
     checks: tuple[CheckCommand, ...]
 

@@ -1,4 +1,4 @@
-"""Commands that ran or run, as the panes show them."""
+"""Running and finished commands, as displayed."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from typing import Literal
 
 from msgspec import Struct
 
-#: How many results stay in memory; the chat has them all.
+#: Maximum number of results in memory; the chat contains all.
 KEPT = 50
 
-#: Where a command ran: in a view whose writes were thrown away, or in the person's folder.
+#: In a view with discarded writes, or in the user's folder.
 Where = Literal["trial", "workspace"]
-#: What kept it apart from the machine.
+#: Isolation of a command from the machine.
 Isolated = Literal["overlay", "bubblewrap", "landlock", "sandbox-exec", "none"]
-#: Of these nothing outlives the run, so that nothing need be asked.
+#: Isolations that discard all effects and need no approval.
 FULL_VIEWS: frozenset[Isolated] = frozenset({"overlay", "bubblewrap"})
 By = Literal["person", "model", "check"]
 
 
 class RunningCommand(Struct, frozen=True):
-    """A command that runs. `line` is the last that it printed; `since` is in seconds since 1970.
+    """A running command. `line` is its last output line; `since` is in seconds since 1970.
 
-    background: it is a server, which others run beside.
+    background: a server that runs beside other commands.
     """
 
     id: str
@@ -36,13 +36,13 @@ class RunningCommand(Struct, frozen=True):
 
 
 class CommandResult(Struct, frozen=True):
-    """A command that ended.
+    """The result of a finished command.
 
-    status: its exit status; minus the number of a signal. how: what ended it, "exit" is its own end.
-    output: head and tail of what it printed, as text. cut: lines left out between them. blob: all that is kept.
-    changed: paths that it left in another state. pending: paths that were in place with what was proposed.
-    cause: what its failure comes from if not from what is proposed, "" if that is not known; excused: no change of the
-    files could put it right. report: what its view lacked, if it failed.
+    status: exit status, or minus the signal number. how: the cause of the end, "exit" for a normal exit.
+    output: head and tail of the output. cut: number of omitted lines between them. blob: the stored
+    output. changed: modified paths. pending: paths with proposed content. cause: the failure's cause if it
+    is not the proposal, "" if unknown; excused: no file change could fix it. report: contents missing from
+    the view, if it failed.
     """
 
     id: str
@@ -59,7 +59,7 @@ class CommandResult(Struct, frozen=True):
     changed: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
-    #: Of the output as it was coloured, "" where it was not.
+    #: The output with colours, "" if it had none.
     coloured: str = ""
     background: bool = False
     cause: str = ""
@@ -72,12 +72,12 @@ class CommandResult(Struct, frozen=True):
 
     @property
     def ending(self) -> str:
-        """`exit 1`, or what ended it: `stopped`."""
+        """`exit 1`, or another end such as `stopped`."""
         return f"exit {self.status}" if self.how == "exit" else self.how
 
 
 class CommandsSlice(Struct, frozen=True):
-    """Those that run, in the order in which they were started, and the newest results, the newest last."""
+    """Running commands in starting order, and the newest results, newest last."""
 
     running: tuple[RunningCommand, ...] = ()
     results: tuple[CommandResult, ...] = ()

@@ -1,4 +1,4 @@
-"""Events of the conversation with the model: what was sent, what came back, what it cost."""
+"""Events of the conversation with the model: requests, responses, usage."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tui_agent.store.event import Growing, Lasting, Passing
 from tui_agent.store.state import ChatMessage, InstructionFile, ReplySlice, State
 from tui_agent.store.usage import OpenRequest, Purpose, Usage
 
-#: A provider that counts more than so many times what we do counts something else.
+#: Maximum ratio of the provider's token count to the estimate; a larger ratio measures something different.
 MOST_SCALE = 4.0
 
 
 class UploadsEnded(Lasting, frozen=True):
-    """What was uploaded is deleted, or was another process's: the next request begins again with text."""
+    """Uploads were deleted, or belong to another process; the next request restarts with text."""
 
     def apply(self, state: State) -> State:
         return replace(state, conversation=replace(state.conversation, uploads_ended=True))
 
 
 class ConversationBegun(Lasting, frozen=True):
-    """The conversation as sent begins again with `messages`: what the next request appends to.
+    """The conversation restarted with `messages`, the base of the next request.
 
     `files`, `contexts` and `head` are as in `ConversationSlice`; `open_calls` are carried over.
     """
@@ -63,7 +63,7 @@ class ConversationBegun(Lasting, frozen=True):
 
 
 class SummaryMade(Lasting, frozen=True):
-    """Older messages were summarised into this text, or (`kept`) only the most recent were kept, so many of all."""
+    """Older messages were summarised; without text, only the newest `kept` of all messages remain."""
 
     turn: int
     text: str
@@ -80,7 +80,7 @@ class SummaryMade(Lasting, frozen=True):
 
 
 class MemoryEdited(Lasting, frozen=True):
-    """The person wrote what the next request to go on tells the model of the state of the work."""
+    """The user edited the memory for the next continuation request."""
 
     text: str
 
@@ -89,7 +89,7 @@ class MemoryEdited(Lasting, frozen=True):
 
 
 class MemoryBuilt(Lasting, frozen=True):
-    """The person asked to go on: this is what the model is told of the state of the work."""
+    """The memory sent with a continuation request."""
 
     turn: int
     text: str
@@ -100,7 +100,7 @@ class MemoryBuilt(Lasting, frozen=True):
 
 
 class InstructionsRead(Lasting, frozen=True):
-    """Which instruction files are in force, and which were left out, has changed."""
+    """The instruction files in force, or those rejected, have changed."""
 
     files: tuple[InstructionFile, ...]
 
@@ -109,11 +109,11 @@ class InstructionsRead(Lasting, frozen=True):
 
 
 class RequestSent(Lasting, frozen=True):
-    """A request went to a model: what it added to the conversation, and how much of it was there before.
+    """A request was sent, with its additions to the conversation.
 
-    `messages` are those that this request appended to the conversation; `reset` says that this had begun again.
-    `rows`, `blocks` and `contexts` are the table rows, the digests of editor blocks and the hashes of instruction
-    files as they are in it now. `prefix_share` is the share of the last request's bytes that begin this one.
+    `messages` were appended by this request; `reset`: the conversation had restarted. `rows`, `blocks` and
+    `contexts` are the new table rows, editor block digests and instruction hashes. `prefix_share` is the
+    share of the last request's bytes that is a prefix of this one.
     """
 
     turn: int
@@ -130,11 +130,11 @@ class RequestSent(Lasting, frozen=True):
     model: str = ""
     protocol: Literal["", "tools", "structured"] = ""
     contexts: dict[str, str] = field(default_factory=dict)
-    #: Ids of the provider's files that the new messages refer to.
+    #: Ids of the provider's files referenced by the new messages.
     uploads: tuple[str, ...] = ()
-    #: What was told of each sub-task, by its id.
+    #: The reported state of each sub-task, by id.
     tasks: dict[str, str] = field(default_factory=dict)
-    #: What it is counted as until the provider has counted it; None in logs of older versions.
+    #: Estimated usage until the provider's count arrives; None in logs of older versions.
     paid: OpenRequest | None = None
 
     def apply(self, state: State) -> State:
@@ -188,7 +188,7 @@ class RequestSent(Lasting, frozen=True):
 
 
 class RequestWithdrawn(Lasting, frozen=True):
-    """The provider refused the last request as too long: the conversation is as it was before it."""
+    """The provider refused the last request as too long; the conversation is restored."""
 
     turn: int
 
@@ -198,7 +198,7 @@ class RequestWithdrawn(Lasting, frozen=True):
 
 
 class RetryCounted(Passing, frozen=True):
-    """The provider asked us to wait; `seconds` are left before the next attempt."""
+    """The provider requested a delay; `seconds` remain until the next attempt."""
 
     seconds: int
     attempt: int
@@ -210,9 +210,9 @@ class RetryCounted(Passing, frozen=True):
 
 
 class PromptRead(Passing, frozen=True):
-    """A local server reads the request since so many seconds; `read` of `of` tokens, 0 where it says nothing.
+    """A local server has been reading the request for `seconds`; `read` of `of` tokens, 0 if unknown.
 
-    `waits` is why it does not read it yet: then the seconds are those of the wait.
+    `waits` is the reason reading has not begun; the seconds are then those of the wait.
     """
 
     seconds: int
@@ -228,8 +228,10 @@ class PromptRead(Passing, frozen=True):
 
 
 class ReplyStreamed(Passing, frozen=True):
-    """A piece of the answer came: `text` of the part that is shown, and `letters` in all; `part` is empty where
-    nothing of it is shown. `writing` is the file whose change began with it, `files` how many did so far."""
+    """A chunk of the response: `text` of the displayed `part` ("" if not displayed), and total `letters`.
+
+    `writing` is the file whose change begins, `files` the number of files so far.
+    """
 
     part: Literal["summary", "message", "reasoning", ""]
     text: str = ""
@@ -255,7 +257,7 @@ class ReplyStreamed(Passing, frozen=True):
 
 
 class ReplyGrew(Growing, frozen=True):
-    """The answer so far, as a crash would leave it."""
+    """The partial response, kept for a crash."""
 
     turn: int
     summary: str
@@ -274,7 +276,7 @@ class ReplyGrew(Growing, frozen=True):
 
 
 class ReplyRead(Lasting, frozen=True):
-    """An answer ended and was read. `sent` is the message as the next request will carry it."""
+    """A response was parsed. `sent` is the message for later requests."""
 
     turn: int
     summary: str
@@ -282,14 +284,14 @@ class ReplyRead(Lasting, frozen=True):
     reasoning: str = ""
     sent: SentMessage | None = None
     open_calls: tuple[str, ...] = ()
-    #: The ids that its changes get, in order; each is told by a `ChangeProposed` of its own.
+    #: Ids of its changes, in order; each has a `ChangeProposed` event.
     changes: tuple[str, ...] = ()
     todos: tuple[TodoItem, ...] = ()
     sub_tasks: tuple[SubTaskRequest, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     cut: bool = False
     faults: tuple[str, ...] = ()
-    #: What cut it, as a sentence without its full stop; "" where the answer does not say.
+    #: The reason for a cut, without a full stop; "" if unknown.
     why: str = ""
 
     def apply(self, state: State) -> State:
@@ -324,14 +326,14 @@ class ReplyRead(Lasting, frozen=True):
             todos=len(self.todos),
             cut=self.cut,
             why=self.why,
-            thinking=state.usage.last.thinking,  # it was counted just before
+            thinking=state.usage.last.thinking,  # Counted just before.
         )
         messages = state.chat.messages
         at = state.chat.answering(self.turn)
         says_something = message.text.strip() or message.summary or message.cut
         if at < 0 or says_something or messages[at].cut:
             return state.said(message)
-        # a reply of calls alone: they are shown with the message of the same turn before it
+        # A reply of calls only is shown with the preceding message of the turn.
         last = messages[at]
         whole = replace(
             last,
@@ -343,7 +345,7 @@ class ReplyRead(Lasting, frozen=True):
 
 
 class ReplyLeftOff(Lasting, frozen=True):
-    """An answer broke off (stopped, crashed): what had come of it stays in the transcript, as far as it came."""
+    """A response was interrupted; the transcript keeps the received part."""
 
     turn: int
     summary: str = ""
@@ -356,7 +358,7 @@ class ReplyLeftOff(Lasting, frozen=True):
 
 
 class UsageCounted(Lasting, frozen=True):
-    """A request was paid for."""
+    """The usage of a request was counted."""
 
     usage: Usage
     purpose: Purpose = "main"
@@ -365,21 +367,21 @@ class UsageCounted(Lasting, frozen=True):
         usage = replace(state.usage, session=state.usage.session.plus(self.usage))
         if usage.open is not None and usage.open.purpose == self.purpose:
             usage = replace(usage, open=None)
-        if self.purpose != "subtask":  # sub-tasks go on beside turns and have limits of their own
+        if self.purpose != "subtask":  # Sub-tasks run independently of turns, with separate limits.
             usage = replace(usage, turn=state.usage.turn.plus(self.usage))
         if self.purpose == "plan":
             usage = replace(usage, planning=state.usage.planning.plus(self.usage))
         if self.purpose == "main":
             usage = replace(usage, last=self.usage)
             if not self.usage.estimated and self.usage.input and usage.counted:
-                # the provider's own count is the exact one; what it is to ours says what ours is worth
+                # The provider's count is exact; its ratio to the estimate corrects later estimates.
                 scale = min(MOST_SCALE, max(1.0, self.usage.input / usage.counted))
                 usage = replace(usage, context=self.usage.input, context_estimated=False, scale=scale)
         return replace(state, usage=usage)
 
 
 class ModelOwesNews(Lasting, frozen=True):
-    """Something happened that the model is told with the next request, once."""
+    """A fact for the model's next request."""
 
     fact: str
 

@@ -1,11 +1,10 @@
-"""What an event is. Three kinds.
+"""Base classes of events.
 
-A `Lasting` event is in the log before it is applied. A `Growing` event describes something that is still being made (a
-half-typed message, an unsaved buffer, a reply as it streams): the newest one under each `key` is kept, about once a
-second, until a lasting event takes its place. A `Passing` event is applied and forgotten: progress, countdowns, what
-can be measured again.
+A `Lasting` event is logged before it is applied. A `Growing` event describes unfinished content (a draft,
+an unsaved buffer, a streaming reply): the newest per `key` is stored about once a second until a lasting
+event replaces it. A `Passing` event is never stored: progress, countdowns, repeatable measurements.
 
-A field that is added later has a default; an event that a newer version wrote is skipped by an older one.
+New fields need defaults; older versions skip unknown events.
 """
 
 from __future__ import annotations
@@ -19,20 +18,19 @@ if TYPE_CHECKING:
 
 
 class Event(Struct, frozen=True, tag_field="type", tag=lambda name: name):
-    """Base of all events; `type` on the wire is the class's name."""
+    """Base of all events; serialised with the class name as `type`."""
 
     def apply(self, state: State) -> State:
-        """The state after this event: the same events always give the same state, and slices that this one does not
-        touch stay the same objects."""
+        """Returns the next state. Deterministic; unaffected slices keep their identity."""
         raise NotImplementedError
 
 
 class Lasting(Event, frozen=True, tag_field="type", tag=lambda name: name):
-    """On disk before it is acknowledged."""
+    """Logged before it is acknowledged."""
 
 
 class Growing(Event, frozen=True, tag_field="type", tag=lambda name: name):
-    """The newest under its key is kept within a second."""
+    """Stored within a second, newest per key."""
 
     @property
     def key(self) -> str:
@@ -40,4 +38,4 @@ class Growing(Event, frozen=True, tag_field="type", tag=lambda name: name):
 
 
 class Passing(Event, frozen=True, tag_field="type", tag=lambda name: name):
-    """Applied, never kept."""
+    """Never stored."""

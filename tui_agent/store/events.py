@@ -1,6 +1,6 @@
-"""Everything that can happen, in the past tense: the only way in which the state changes.
+"""All events, named in the past tense. Only events change the state.
 
-The vocabulary in one place, as everybody uses it: each class of the modules named here is part of it.
+Contains each event class of the modules named here.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ from tui_agent.store.session_events import *  # noqa: F403
 from tui_agent.store.task_events import *  # noqa: F403
 from tui_agent.store.turn_events import *  # noqa: F403
 
-#: What the log keeps, by the name under which it does.
+#: Logged events by serialised name.
 LASTING: dict[str, type[Lasting]] = {kind.__name__: kind for kind in Lasting.__subclasses__()}
 GROWING: dict[str, type[Growing]] = {kind.__name__: kind for kind in Growing.__subclasses__()}

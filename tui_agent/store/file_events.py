@@ -1,4 +1,4 @@
-"""Events of files: what the model knows of them, and what is open in the editor."""
+"""Events of known files and of files open in the editor."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tui_agent.store.state import State
 
 
 class FreshnessChanged(Lasting, frozen=True):
-    """A known file no longer is (or is again) what the model saw; `by_agent` says that an applied change did it,
-    `undone` that taking one back did."""
+    """A known file changed, or is again as the model saw it. `by_agent`: by an applied change, `undone`: by
+    an undo."""
 
     path: str
     freshness: Freshness
@@ -33,10 +33,10 @@ class FreshnessChanged(Lasting, frozen=True):
 
 
 class KnownFileEdited(Lasting, frozen=True):
-    """A change that was applied gave a known file (or one that is new) the content `file.written`; one that was
-    `undone` gave it that or, where it is fresh then, `file.md5`.
+    """An apply gave a known or new file the content `file.written`; an `undone` one that content, or
+    `file.md5` if fresh.
 
-    `as_proposed` says that it is exactly what the model proposed, so that the model knows it.
+    `as_proposed`: exactly the proposed text, which the model knows.
     """
 
     file: KnownFile
@@ -58,7 +58,7 @@ class KnownFileEdited(Lasting, frozen=True):
 
 
 class FileTouched(Lasting, frozen=True):
-    """One line for the timeline of a file."""
+    """An entry of a file's timeline."""
 
     touch: Touch
 
@@ -67,7 +67,7 @@ class FileTouched(Lasting, frozen=True):
 
 
 class KnownFilesDropped(Lasting, frozen=True):
-    """The registry was full: these files left it, the least recently seen first."""
+    """Files left the full registry, least recently seen first."""
 
     paths: tuple[str, ...]
 
@@ -78,7 +78,7 @@ class KnownFilesDropped(Lasting, frozen=True):
 
 
 class BufferOpened(Lasting, frozen=True):
-    """A file was opened in the editor. Its text is read from disk, here and at every resume."""
+    """A file was opened. Its text is read from disk, also after a resume."""
 
     path: str
 
@@ -90,7 +90,7 @@ class BufferOpened(Lasting, frozen=True):
 
 
 class BufferLoaded(Passing, frozen=True):
-    """The text of an open file came from disk; unsaved edits, if any, are gone with it."""
+    """An open file was loaded from disk, replacing unsaved edits."""
 
     path: str
     text: str
@@ -119,16 +119,16 @@ class BufferLoaded(Passing, frozen=True):
 
 
 class BufferEdited(Growing, frozen=True):
-    """The person changed the text of an open file and has not saved it. `disk` is what it started from."""
+    """The user edited an open file. `disk` is the hash of the base file."""
 
     path: str
     text: str
     disk: str
     cursor: tuple[int, int] = (0, 0)
     anchor: tuple[int, int] = (0, 0)
-    #: False where the person came back, by undo say, to the text that is on disk.
+    #: False if the text equals the file on disk again, for example after an undo.
     unsaved: bool = True
-    #: True where the text did not come from the editor itself, which then loads it again.
+    #: True if the text did not originate in the editor, which must reload it.
     from_outside: bool = False
 
     @property
@@ -151,7 +151,7 @@ class BufferEdited(Growing, frozen=True):
 
 
 class CursorMoved(Growing, frozen=True):
-    """The cursor of an open file stands here; `anchor` differs from it while text is selected."""
+    """The cursor moved; `anchor` differs from it during a selection."""
 
     path: str
     cursor: tuple[int, int]
@@ -168,7 +168,7 @@ class CursorMoved(Growing, frozen=True):
 
 
 class BufferScrolled(Growing, frozen=True):
-    """The editor shows an open file from this line and column on; None: wherever its cursor is."""
+    """The first visible line and column of an open file; None follows the cursor."""
 
     path: str
     scroll: tuple[int, int] | None
@@ -182,8 +182,10 @@ class BufferScrolled(Growing, frozen=True):
 
 
 class BufferSaved(Lasting, frozen=True):
-    """An open file was written to disk. `text` is the hash of the text as the editor held it when it was written:
-    what was typed since is unsaved. It is empty in the logs of older versions."""
+    """An open file was saved.
+
+    `text` is the hash of the saved text, to detect later edits; "" in logs of older versions.
+    """
 
     path: str
     disk: str
@@ -204,7 +206,7 @@ class BufferSaved(Lasting, frozen=True):
 
 
 class BufferClashed(Passing, frozen=True):
-    """The disk moved away from under unsaved edits, or came back to where they started."""
+    """The disk diverged from the base of unsaved edits, or matches it again."""
 
     path: str
     clash: bool
@@ -214,7 +216,7 @@ class BufferClashed(Passing, frozen=True):
 
 
 class BufferActivated(Lasting, frozen=True):
-    """Another open file is in front."""
+    """Another open file was activated."""
 
     path: str
 
@@ -223,7 +225,7 @@ class BufferActivated(Lasting, frozen=True):
 
 
 class BufferClosed(Lasting, frozen=True):
-    """An open file was closed; what was not saved is gone, by the person's own word."""
+    """An open file was closed; unsaved edits were discarded by the user."""
 
     path: str
 

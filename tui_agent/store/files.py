@@ -1,4 +1,4 @@
-"""Files: those that the model knows, and those that the person has open."""
+"""Known files and open files."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from tui_agent.context.known import KnownFile, Touch, following
 from tui_agent.files.text import Encoding, md5
 
-#: The timeline that is kept in memory; the whole of it is in the log.
+#: Maximum number of timeline entries in memory; the log is complete.
 TOUCHES_KEPT = 2000
 
 
 class KnownSlice(Struct, frozen=True):
-    """The registry, by path, and the timeline, newest last. `dropped` are the paths that had to leave it."""
+    """The registry by path, and the timeline, newest last. `dropped` are evicted paths."""
 
     files: dict[str, KnownFile] = field(default_factory=dict)
     touches: tuple[Touch, ...] = ()
@@ -26,7 +26,7 @@ class KnownSlice(Struct, frozen=True):
         return tuple(entry for entry in self.files.values() if entry.stale)
 
     def moved(self, path: str) -> str:
-        """Where the file that was known under this path is now: that path itself unless it was renamed."""
+        """The current path of a known file, following renames."""
         passed = {path}
         while (entry := self.files.get(path)) and entry.freshness == "renamed":
             if entry.renamed_to in passed:
@@ -36,11 +36,11 @@ class KnownSlice(Struct, frozen=True):
         return path
 
     def names(self, path: str) -> tuple[str, ...]:
-        """The names under which the file at this path is known, its own first."""
+        """All known names of the file at `path`, its current name first."""
         return (path, *(old for old in self.files if old != path and self.moved(old) == path))
 
     def entry(self, path: str) -> KnownFile | None:
-        """What is known of the file at this path, under its own name or an older one."""
+        """The entry of a file under its current or an earlier name."""
         return next((self.files[name] for name in self.names(path) if name in self.files), None)
 
     def with_file(self, entry: KnownFile) -> KnownSlice:
@@ -55,10 +55,10 @@ class KnownSlice(Struct, frozen=True):
 
 
 class Buffer(Struct, frozen=True):
-    """An open file. `text` is what the editor shows; `disk` is the hash of the file it was read from.
+    """An open file. `text` is the editor's text; `disk` is the hash of the base file.
 
-    `cursor` and `anchor` are (line, column) from 0; they differ while something is selected. `clash` says that
-    the disk has moved away from under unsaved edits. `note` says why the file cannot be edited, if so.
+    `cursor` and `anchor` are (line, column) from 0 and differ during a selection. `clash`: the disk
+    diverged from the base of unsaved edits. `note` is the reason a file is not editable.
     """
 
     path: str
@@ -67,41 +67,41 @@ class Buffer(Struct, frozen=True):
     unsaved: bool = False
     cursor: tuple[int, int] = (0, 0)
     anchor: tuple[int, int] = (0, 0)
-    #: The first (line, column) in view, from 0; None: wherever the cursor is.
+    #: The first visible (line, column), from 0; None follows the cursor.
     scroll: tuple[int, int] | None = None
     clash: bool = False
     note: str = ""
-    #: When the file on disk last changed, in whole seconds; 0 where there is none.
+    #: Modification time on disk in whole seconds; 0 without a file.
     mtime: int = 0
-    #: How the file is stored on disk, and how the text would be: with this byte-order mark.
+    #: Encoding and byte-order mark of the file.
     encoding: Encoding = "utf-8"
     mark: bytes = b""
-    #: Counts every change of the text that did not come from the editor, so that it knows to load it again.
+    #: Incremented by every text change outside the editor, to trigger a reload.
     revision: int = 0
 
     def holds(self, text_hash: str) -> bool:
-        """Whether it still holds the text of this hash (see `hash_of_text`), and nothing was typed since it was saved.
+        """Whether the text still has this hash (see `hash_of_text`), without edits since the save.
 
-        True while a log is read, when buffers hold no text: what was kept of it comes last.
+        True while a log is read, because buffers have no text yet.
         """
         return not self.revision or not text_hash or hash_of_text(self.text) == text_hash
 
 
-@lru_cache(1)  # a save asks three times, and 10 MB take 20 ms
+@lru_cache(1)  # A save needs it three times; 10 MB take 20 ms.
 def hash_of_text(text: str) -> str:
-    """The hash of a text as an editor holds it, whatever the encoding of its file."""
+    """The hash of an editor's text, independent of the file's encoding."""
     return md5(text.encode("utf-8", "surrogatepass"))
 
 
 class BuffersSlice(Struct, frozen=True):
-    """The open files in tab order, and the active one's path."""
+    """Open files in tab order, and the active path."""
 
     open: tuple[Buffer, ...] = ()
     active: str = ""
 
     @property
     def tabs(self) -> tuple[object, ...]:
-        """Which files are open, and how each is: the same whatever is typed in them."""
+        """The properties of the tabs, independent of the edited text."""
         return self.active, *((it.path, it.unsaved, it.clash, it.note, it.revision) for it in self.open)
 
     def get(self, path: str) -> Buffer | None:
@@ -109,7 +109,7 @@ class BuffersSlice(Struct, frozen=True):
 
 
 def with_unsaved(known: KnownSlice, buffers: BuffersSlice) -> dict[str, KnownFile]:
-    """The known files by path, those marked of which an open buffer holds unsaved text."""
+    """Known files by path, marked if an open buffer has unsaved text."""
     files = known.files
     unsaved = {buffer.path for buffer in buffers.open if buffer.unsaved and buffer.path in files}
     return {**files, **{path: replace(files[path], unsaved=True) for path in unsaved}} if unsaved else files

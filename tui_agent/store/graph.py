@@ -1,4 +1,4 @@
-"""Sub-tasks and what they wait for: no circles, no strangers, which are ready, and what may become of each."""
+"""The graph of sub-tasks: validation, readiness and state transitions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from tui_agent.edits.change import FileStep
 
 SubTaskState = Literal["pending", "ready", "running", "completed", "failed", "skipped", "cancelled"]
-#: What a task failed for: a limit that it reached, or anything else.
+#: Category of a failure: a limit, or any other error.
 Cause = Literal["", "limit", "error"]
-#: States that let the tasks behind them begin.
+#: States that unblock dependents.
 DONE_STATES: frozenset[SubTaskState] = frozenset({"completed", "skipped"})
-#: States in which a task is still to be done: a graph that has none of them is at its end.
+#: States of unfinished tasks; a graph without them is complete.
 OPEN_STATES: frozenset[SubTaskState] = frozenset({"pending", "ready", "running"})
-#: What may become of a task in each state. `pending` and `ready` follow from what it waits for.
+#: Allowed transitions. `pending` and `ready` are derived from dependencies.
 MOVES: Mapping[SubTaskState, frozenset[SubTaskState]] = MappingProxyType(
     {
         "pending": frozenset({"ready", "skipped", "cancelled"}),
@@ -33,15 +33,13 @@ MOVES: Mapping[SubTaskState, frozenset[SubTaskState]] = MappingProxyType(
 
 
 class SubTask(Struct, frozen=True):
-    """One part of the work. `dependencies` are ids of tasks that must be done first, `files` its scope.
+    """A sub-task. `dependencies` are ids of prerequisites, `files` its scope.
 
-    `auto_execute` marks it for the next batch that is approved (or, with autonomy `auto`, to run by itself);
-    `wanted` that it was approved and begins as soon as it can. `runs` counts how often it was begun, `earlier` how
-    often others were that had its id before it, in a graph that is over. `changed` are
-    the files that its last run left otherwise than it found them, `tokens`, `cost` (in dollars, None where that is
-    not known) and `seconds` what all its runs took; `reason` is why it failed, and `cause` what kind of reason that is.
-    `on_top` are tasks that the next run
-    builds on beside its dependencies, `note` what that run is told of it.
+    `auto_execute` marks it for the next approved batch, or for an automatic start with autonomy `auto`.
+    `wanted`: approved, starts as soon as possible. `runs` counts its starts, `earlier` those of tasks with
+    the same id in earlier graphs. `changed` are files modified by the last run; `tokens`, `cost` (dollars,
+    None if unknown) and `seconds` are totals of all runs. `reason` is the failure's reason, `cause` its
+    category. `on_top` are additional prerequisites of the next run, `note` its extra instructions.
     """
 
     id: str
@@ -65,22 +63,22 @@ class SubTask(Struct, frozen=True):
 
     @property
     def run(self) -> int:
-        """The number of its newest run among all that the session has begun under its id."""
+        """Number of the newest run among all runs of the session with this id."""
         return self.earlier + self.runs
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """What it changed beside the files that were named for it; none where none were."""
+        """Changed files outside the named scope; empty without a scope."""
         return tuple(step.path for step in self.changed if self.files and step.path not in self.files)
 
 
 def may_become(task: SubTask, state: SubTaskState) -> bool:
-    """Whether a task may go to a state from the one it is in."""
+    """Whether the transition is allowed."""
     return state in MOVES[task.state]
 
 
 def faults(tasks: Sequence[SubTask]) -> list[str]:
-    """Why these tasks cannot be a graph: doubled ids, unknown dependencies, circles; every id is named."""
+    """Reasons the tasks are not a valid graph: duplicate ids, unknown dependencies, cycles; names all ids."""
     found = []
     ids = [task.id for task in tasks]
     doubled = sorted({name for name in ids if ids.count(name) > 1})
@@ -96,7 +94,7 @@ def faults(tasks: Sequence[SubTask]) -> list[str]:
 
 
 def with_ready(tasks: Iterable[SubTask]) -> tuple[SubTask, ...]:
-    """The tasks with `pending` and `ready` set by what they wait for; other states stay."""
+    """Derives `pending` and `ready` from dependencies; other states are unchanged."""
     tasks = tuple(tasks)
     done = {task.id for task in tasks if task.state in DONE_STATES}
     return tuple(
@@ -108,14 +106,14 @@ def with_ready(tasks: Iterable[SubTask]) -> tuple[SubTask, ...]:
 
 
 def together(before: Sequence[SubTask], added: Sequence[SubTask]) -> tuple[SubTask, ...]:
-    """The graph after a proposal: what is proposed joins work that is not done yet, else it begins a new graph."""
+    """Adds proposed tasks to an unfinished graph; replaces a finished one."""
     if not any(task.state in OPEN_STATES for task in before):
         return tuple(added)
     return (*before, *added)
 
 
 def priorities(tasks: Sequence[SubTask]) -> dict[str, int]:
-    """By id, how many tasks in a row, itself included, cannot end before it has: the longest path behind it."""
+    """By id, the length of the longest dependent path, including the task."""
     behind: dict[str, list[str]] = {task.id: [] for task in tasks}
     for task in tasks:
         for name in task.dependencies:
@@ -128,14 +126,14 @@ def priorities(tasks: Sequence[SubTask]) -> dict[str, int]:
 
 
 def startable(tasks: Sequence[SubTask]) -> list[SubTask]:
-    """The tasks that are ready and wanted, the one with the longest path behind it first."""
+    """Ready and requested tasks, highest priority first."""
     rank = priorities(tasks)
     waiting = [task for task in tasks if task.state == "ready" and task.wanted]
     return sorted(waiting, key=lambda task: -rank[task.id])
 
 
 def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
-    """All that a task builds on, directly or not, in an order in which each is behind what it needs."""
+    """Direct and indirect dependencies in topological order."""
     by_id = {other.id: other for other in tasks}
     wanted: set[str] = set()
     open_ids = [*task.dependencies, *task.on_top]
@@ -148,7 +146,7 @@ def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
 
 
 def layers(tasks: Sequence[SubTask]) -> list[list[SubTask]]:
-    """The tasks from left to right: each is one layer behind the furthest that it waits for."""
+    """Tasks by layer: one layer after the last dependency."""
     known = {task.id for task in tasks}
     behind: dict[str, list[str]] = {name: [] for name in known}
     waits = {task.id: known.intersection(task.dependencies) for task in tasks}
@@ -165,9 +163,7 @@ def layers(tasks: Sequence[SubTask]) -> list[list[SubTask]]:
         for later in reached:
             left[later] -= 1
         layer = [later for later in dict.fromkeys(reached) if not left[later]]
-    depth |= dict.fromkeys(
-        known - depth.keys(), number
-    )  # a circle, refused before it gets here: side by side
+    depth |= dict.fromkeys(known - depth.keys(), number)  # A cycle, which validation excludes: same layer.
     columns: list[list[SubTask]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for task in tasks:
         columns[depth[task.id]].append(task)

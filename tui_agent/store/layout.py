@@ -1,4 +1,4 @@
-"""The layout of the screen, which is there before the rest of the state."""
+"""The layout of the screen, loaded before the remaining state."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from msgspec import Struct, field
 
 
 class LayoutSlice(Struct, frozen=True):
-    """What the person made of the screen: kept, so that a session opens as it was left.
+    """The user's arrangement of the screen, restored with the session.
 
-    `place` holds a pane's own position, such as the review's change and hunk, as plain values. `sizes` maps a part
-    of the screen to what it was made of its usual share (1: that).
+    `place` is a pane's own position, such as the review's change and hunk. `sizes` maps parts of the
+    screen to a factor of their default share.
     """
 
     focus: str = "chat"

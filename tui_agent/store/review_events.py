@@ -1,4 +1,4 @@
-"""Events of changes: proposed, decided about, written, taken back."""
+"""Events of changes: proposed, decided, written, undone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tui_agent.edits.change import Change, ChangeState, Checkpoint, FileStep, Hu
 from tui_agent.store.event import Lasting
 from tui_agent.store.state import ChatMessage, State
 
-#: A todo whose changes are all in one of these, one of them applied, is done.
+#: A todo is done if all its changes have these states and one is applied.
 DECIDED: frozenset[ChangeState] = frozenset({"applied", "skipped"})
 
 
 class ChangeProposed(Lasting, frozen=True):
-    """The model would change a file; an open change to the same path gives way to this one."""
+    """The model proposed a change, which replaces an open change of the same path."""
 
     change: Change
 
@@ -29,7 +29,7 @@ class ChangeProposed(Lasting, frozen=True):
 
 
 class ChangeMoved(Lasting, frozen=True):
-    """A change came to a new state. `reason` is for the person."""
+    """A change entered a new state. `reason` is for the user."""
 
     id: str
     state: Literal["pending", "merged", "conflict", "applied", "skipped", "undone", "failed"]
@@ -56,7 +56,7 @@ class ChangeMoved(Lasting, frozen=True):
 
 
 class ChangeReworked(Lasting, frozen=True):
-    """A change that waits has other texts: edited by hand, settled where it conflicted, or given a comment."""
+    """An open change was edited, resolved or commented."""
 
     change: Change
 
@@ -67,7 +67,7 @@ class ChangeReworked(Lasting, frozen=True):
 
 
 class CheckpointMade(Lasting, frozen=True):
-    """Files were written, and this is how they were before and are now."""
+    """Files were written; contains their states before and after."""
 
     checkpoint: Checkpoint
 
@@ -77,7 +77,7 @@ class CheckpointMade(Lasting, frozen=True):
 
 
 class CheckpointCommitted(Lasting, frozen=True):
-    """git keeps the work tree as it was after an apply, as a private commit."""
+    """git stored the work tree after an apply as a private commit."""
 
     id: str
     commit: str
@@ -91,8 +91,8 @@ class CheckpointCommitted(Lasting, frozen=True):
 
 
 class CheckpointUndone(Lasting, frozen=True):
-    """A checkpoint was taken back, or (with `undone` false) done again. The hashes are those left on disk; `folders`
-    were made for its files; `modes` are the permission bits that they had until then."""
+    """A checkpoint was undone, or redone if `undone` is False. The hashes are those on disk afterwards;
+    `folders` were created for its files; `modes` are the earlier permission bits."""
 
     id: str
     undone: bool
@@ -115,14 +115,14 @@ class CheckpointUndone(Lasting, frozen=True):
         return replace(state, review=replace(state.review, checkpoints=checkpoints))
 
     def _with_mode(self, step: FileStep) -> FileStep:
-        """The step with the permission bits that its file had when this took it away, or put it back."""
+        """The step with its file's permission bits before removal, or after restoration."""
         if (mode := self.modes.get(step.path)) is None:
             return step
         return replace(step, mode_after=mode) if self.undone else replace(step, mode=mode)
 
 
 def _with_rival(change: Change, before: list[Change], new: Change) -> Change:
-    """Where the change that this one conflicts with gives way, it conflicts with the new one."""
+    """Redirects a conflict with a replaced change to the new one."""
     if not change.rival:
         return change
     rival = next((other for other in before if other.id == change.rival), None)
@@ -135,9 +135,9 @@ def _replaced_by(change: Change, new: Change) -> Change:
     if change.path != new.path or not waits or change.id == new.rival or change.rival == new.id:
         return change
     if change.is_open and new.state == "failed":
-        return change  # what has no place takes none: the person decides about the one that has
+        return change  # An unplaceable change replaces nothing.
     if not change.is_open and (change.tasks or not new.turn):
-        return change  # the new one does not hold it: both wait to be settled
+        return change  # The new change does not contain it; both remain open.
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     state = "applied" if "applied" in hunks else "skipped"
     return replace(change, state=state, hunks=hunks, reason=f"replaced by {new.id}")
@@ -156,7 +156,7 @@ def _tie_todo(state: State, change: Change) -> State:
 
 
 def _note_change(state: State, change: Change) -> State:
-    """The agent's newest message names the changes that came with it."""
+    """Adds the change's id to the newest agent message."""
     messages = state.chat.messages
     for place in range(len(messages) - 1, -1, -1):
         message: ChatMessage = messages[place]
@@ -169,7 +169,7 @@ def _note_change(state: State, change: Change) -> State:
 
 
 def _freed(changes: tuple[Change, ...], gone: str) -> tuple[Change, ...]:
-    """Nothing is left to conflict with: the first of those that did waits again, and the others conflict with it."""
+    """After a rival is gone, reopens the first conflicting change; the others conflict with it."""
     against = [change for change in changes if change.rival == gone and change.state == "conflict"]
     if not against:
         return changes
@@ -180,7 +180,7 @@ def _freed(changes: tuple[Change, ...], gone: str) -> tuple[Change, ...]:
 
 
 def _tick(state: State, change_id: str) -> State:
-    """Each todo of the change is done if its changes are decided and one is applied."""
+    """Completes the change's todos if all their changes are decided and one is applied."""
     todos = []
     for todo in state.todos:
         if change_id in todo.changes:

@@ -1,4 +1,4 @@
-"""Events of the session itself: what it is, the folder it is in, and what the person types."""
+"""Events of the session: identity, workspace and user input."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NOTICES_KEPT = 50
 
 
 class SessionStarted(Lasting, frozen=True):
-    """A session began in a workspace, maybe with a recording to answer from; so many of the events after this one
-    were copied from another session."""
+    """A session began in a workspace, optionally with a recording; `copied` events follow from another
+    session."""
 
     id: str
     workspace: str
@@ -33,7 +33,7 @@ class SessionStarted(Lasting, frozen=True):
 
 
 class SessionOpened(Passing, frozen=True):
-    """A session was opened by this process; `not_kept` says why nothing can be written, if so."""
+    """This process opened a session; `not_kept` is the reason it cannot be stored, or ""."""
 
     trusted: bool = False
     read_only: bool = False
@@ -43,13 +43,13 @@ class SessionOpened(Passing, frozen=True):
         session = replace(
             state.session, trusted=self.trusted, read_only=self.read_only, not_kept=self.not_kept
         )
-        # nobody saw what became of the folder meanwhile
+        # Changes of the folder were not observed.
         checks = replace(state.checks, running=(), outdated="the session was opened again")
         return replace(state, session=session, checks=checks if state.checks.results else state.checks)
 
 
 class KeepingChanged(Passing, frozen=True):
-    """The log refuses to be written, for this reason; or (with none) it is written again, with all that waited."""
+    """The log became unwritable for this reason; "" if it is writable again, with all pending events."""
 
     not_kept: str = ""
 
@@ -58,7 +58,7 @@ class KeepingChanged(Passing, frozen=True):
 
 
 class WaitingChanged(Passing, frozen=True):
-    """Something takes long that the person waits for, the disk say; empty where nothing does any more."""
+    """A slow operation, such as disk access, that blocks the user; "" when it ends."""
 
     waits_for: str = ""
 
@@ -67,7 +67,7 @@ class WaitingChanged(Passing, frozen=True):
 
 
 class SessionRenamed(Lasting, frozen=True):
-    """The person (or the first request) gave the session a name."""
+    """The user, or the first request, named the session."""
 
     name: str
 
@@ -76,7 +76,7 @@ class SessionRenamed(Lasting, frozen=True):
 
 
 class SessionForked(Lasting, frozen=True):
-    """The session goes on where the session `source` stood after a turn; `text` says how files differ, if they do."""
+    """The session continues session `source` after a turn; `text` describes file differences."""
 
     source: str
     text: str
@@ -88,7 +88,7 @@ class SessionForked(Lasting, frozen=True):
 
 
 class ModelChosen(Lasting, frozen=True):
-    """A model was chosen, with the dialect it is spoken to in and the size of its window in tokens."""
+    """A model was chosen, with its dialect and window in tokens."""
 
     name: str
     planner: str = ""
@@ -97,7 +97,7 @@ class ModelChosen(Lasting, frozen=True):
     window_known: bool = False
     takes_schema: bool = False
     priced: bool = True
-    #: The kind of a local server, and how many requests it works on at once (0 where nobody knows).
+    #: Kind of a local server, and its number of parallel requests (0: unknown).
     server: str = ""
     slots: int = 0
 
@@ -118,7 +118,7 @@ class ModelChosen(Lasting, frozen=True):
 
 
 class EffortChosen(Lasting, frozen=True):
-    """The person chose how much a model thinks, from the next request on."""
+    """The user chose a model's effort for later requests."""
 
     model: str
     effort: Effort
@@ -129,7 +129,7 @@ class EffortChosen(Lasting, frozen=True):
 
 
 class ModelStatusChanged(Passing, frozen=True):
-    """The process that reaches the model is starting, ready, or has failed."""
+    """The model process is starting, ready, or has failed."""
 
     status: Literal["idle", "starting", "ready", "failed"]
 
@@ -138,8 +138,7 @@ class ModelStatusChanged(Passing, frozen=True):
 
 
 class NoticeGiven(Lasting, frozen=True):
-    """The program has something to say that does not belong to the conversation. `in_chat`: it stays there as a note,
-    since it is told nowhere else."""
+    """A message outside the conversation. `in_chat` keeps it in the chat as a note."""
 
     level: Literal["info", "warning", "error"]
     text: str
@@ -155,7 +154,7 @@ class NoticeGiven(Lasting, frozen=True):
 
 
 class LayoutChanged(Growing, frozen=True):
-    """The person moved between panes, zoomed, hid or resized one."""
+    """The user focused, zoomed, hid or resized a pane."""
 
     layout: LayoutSlice
 
@@ -168,7 +167,7 @@ class LayoutChanged(Growing, frozen=True):
 
 
 class IndexChanged(Passing, frozen=True):
-    """The list of files was made or has changed; `complete` once the first listing is through."""
+    """The file index changed; `complete` after the first full listing."""
 
     files: int
     complete: bool = True
@@ -184,7 +183,7 @@ class IndexChanged(Passing, frozen=True):
 
 
 class WatchChanged(Passing, frozen=True):
-    """Changes on disk are seen by events, by polling, or not at all."""
+    """Disk changes are watched by events, by polling, or not at all."""
 
     watching: Literal["starting", "watching", "polling", "failed"]
 
@@ -193,7 +192,7 @@ class WatchChanged(Passing, frozen=True):
 
 
 class GitStatusRead(Passing, frozen=True):
-    """git told the branch, its distance from upstream, and a two-letter mark for each changed path."""
+    """git reported the branch, its distance from upstream, and a two-letter mark per changed path."""
 
     is_repository: bool
     branch: str = ""
@@ -214,7 +213,7 @@ class GitStatusRead(Passing, frozen=True):
 
 
 class DraftChanged(Growing, frozen=True):
-    """The text in the chat's input is now this."""
+    """The chat input changed."""
 
     text: str
 
@@ -227,8 +226,7 @@ class DraftChanged(Growing, frozen=True):
 
 
 class TypingChanged(Growing, frozen=True):
-    """The text at a place other than the chat's input and the editor is now this: a comment on a hunk, say. Empty
-    where it is given up, or was put to its use."""
+    """The text of another input changed, such as a comment on a hunk. "" after it was cancelled or used."""
 
     place: str
     text: str
@@ -245,7 +243,7 @@ class TypingChanged(Growing, frozen=True):
 
 
 class PasteKept(Lasting, frozen=True):
-    """A long text was pasted into the chat's input: it is a blob, and `line` is written in its place."""
+    """A long text was pasted: stored as a blob, with `line` as its placeholder."""
 
     line: str
     blob: str
@@ -256,7 +254,7 @@ class PasteKept(Lasting, frozen=True):
 
 
 class MessageQueued(Lasting, frozen=True):
-    """A message was sent while a turn was running: it waits for that turn to end."""
+    """A message was queued during a turn."""
 
     text: str
 
@@ -265,7 +263,7 @@ class MessageQueued(Lasting, frozen=True):
 
 
 class QueueChanged(Lasting, frozen=True):
-    """The person edited, reordered or emptied the messages that wait."""
+    """The user edited, reordered or cleared the queue."""
 
     queue: tuple[str, ...]
 

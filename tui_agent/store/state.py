@@ -1,6 +1,6 @@
-"""All that the panes show and the next turn builds on: one frozen value, one slice a pane.
+"""The complete state: one immutable value with one slice per pane.
 
-Slices are replaced, never changed, so that `is` tells whether one moved. A list in a slice is a tuple.
+Slices are replaced, never modified, so `is` detects changes. Lists are tuples.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tui_agent.store.layout import LayoutSlice
 from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ToolUse
 from tui_agent.store.usage import UsageSlice
 
-#: How many messages of the transcript stay in memory; older ones are paged from the log.
+#: Maximum number of messages in memory; older messages are read from the log.
 TRANSCRIPT_WINDOW = 200
-#: A local model whose window has fewer tokens gets few tools, and no outline.
+#: A local model with a smaller window (tokens) gets few tools and no outline.
 SMALL_WINDOW = 6_144
 
 
 class SessionSlice(Struct, frozen=True):
-    """Which session this is. `replay` is the recording it answers from, `rehearsal` that it is the bundled one."""
+    """Identity of the session. `replay` is its recording; `rehearsal`: it is the bundled one."""
 
     id: str = ""
     name: str = ""
@@ -43,16 +43,16 @@ class SessionSlice(Struct, frozen=True):
     rehearsal: bool = False
     read_only: bool = False
     trusted: bool = False
-    #: Why nothing can be kept, where that is so; empty where the log works.
+    #: The reason the session cannot be stored, or "".
     not_kept: str = ""
-    #: What takes long, where something does that the person waits for: the disk.
+    #: The slow operation the user is waiting for, such as the disk, or "".
     waits_for: str = ""
 
 
 class WorkspaceSlice(Struct, frozen=True):
-    """The folder: how many files the index knows, how they are watched, and what git says.
+    """The folder: number of indexed files, watch mode and git status.
 
-    `revision` counts changes of the index, `marks` is git's two-letter status by path.
+    `revision` counts changes of the index; `marks` is git's two-letter status by path.
     """
 
     indexing: bool = True
@@ -67,28 +67,28 @@ class WorkspaceSlice(Struct, frozen=True):
 
 
 class ModelSlice(Struct, frozen=True):
-    """The model in use. `window` is in tokens; `status` is that of the process that reaches it."""
+    """The model in use. `window` is in tokens; `status` is the state of its process."""
 
     name: str = ""
     planner: str = ""
     protocol: Literal["", "tools", "structured"] = ""
     window: int = 0
     window_known: bool = False
-    #: Whether the provider can hold the model to a JSON schema.
+    #: Whether the provider enforces a JSON schema.
     takes_schema: bool = False
-    #: Whether what it costs is known.
+    #: Whether the price is known.
     priced: bool = True
-    #: The kind of a local server ("local" where that is not known), and how many requests it works on at once (0 where
-    #: nobody knows).
+    #: Kind of a local server ("local" if unknown), and its number of parallel requests (0: unknown).
     server: str = ""
     slots: int = 0
     status: Literal["idle", "starting", "ready", "failed"] = "idle"
-    #: The effort that the person chose in this session, by the model's name.
+    #: Efforts chosen in this session, by model.
     efforts: dict[str, Effort] = field(default_factory=dict)
 
     @property
     def small(self) -> bool:
-        """Whether its window holds little more than a file and an answer: then only what is needed is sent."""
+        """Whether the window holds little more than one file and a reply, which restricts requests to
+        essentials."""
         return bool(self.server) and self.window_known and self.window < SMALL_WINDOW
 
 
@@ -98,10 +98,10 @@ Phase = Literal[
 
 
 class TurnSlice(Struct, frozen=True):
-    """The turn that runs, or the last one. `number` counts from 1; `step` counts requests within the turn.
+    """The running or last turn. `number` counts from 1; `step` counts its requests.
 
-    `waiting_for` names the action whose question is open; `retry_seconds` and `retry_why` are the countdown.
-    `proposes` says that a reply of this turn holds changes, whether all of them are in the review yet or not.
+    `waiting_for` is the action with an open question; `retry_seconds` and `retry_why` are the countdown.
+    `proposes`: a reply contains changes, even if not yet in the review.
     """
 
     number: int = 0
@@ -110,26 +110,26 @@ class TurnSlice(Struct, frozen=True):
     step: int = 0
     ok: bool = True
     error: str = ""
-    #: The name of the error's class (see `errors`), or what else ended the turn.
+    #: Class name of the error (see `errors`), or another cause of the end.
     kind: str = ""
-    #: The limit that ended it, by the name of its setting.
+    #: Setting of the limit that ended the turn.
     limit: str = ""
     waiting_for: str = ""
     retry_seconds: int = 0
     retry_why: str = ""
-    #: How long a local server has been reading the request, in seconds, and how many tokens of how many it has read.
+    #: Seconds a local server has been reading the request, tokens read, and total tokens.
     reading: int = 0
     read: int = 0
     read_of: int = 0
-    #: Why it does not read it yet.
+    #: The reason reading has not begun.
     read_waits: str = ""
     seconds: float = 0.0
     proposes: bool = False
-    #: The calls of tools that are being done: what each is about, by its id.
+    #: Descriptions of running tool calls, by id.
     calls: dict[str, str] = field(default_factory=dict)
-    #: The effort of this turn alone; None for that of the model.
+    #: Effort for this turn; None for the model's.
     effort: Effort | None = None
-    #: The turn that the person asked for, where this one goes on with a batch by itself; else this one.
+    #: The user's turn that an automatic batch turn continues; otherwise this turn.
     first: int = 0
 
     @property
@@ -138,11 +138,10 @@ class TurnSlice(Struct, frozen=True):
 
 
 class ActionSlice(Struct, frozen=True):
-    """One file action as it is: its attempts so far, what was loaded, how it ended.
+    """A file action: attempts, loaded files and outcome.
 
-    `nearest` are what the open question offers: the names most like the ones that were tried or, where `several`,
-    the files that the name fits equally. `others` are matches that were not taken. `earlier` are attempts with
-    patterns that the person has since replaced.
+    `nearest` are the choices of the open question: similar names, or with `several` equally matching
+    files. `others` are unused matches. `earlier` are attempts with patterns the user has replaced.
     """
 
     action: FileAction
@@ -154,12 +153,12 @@ class ActionSlice(Struct, frozen=True):
     several: bool = False
     others: tuple[str, ...] = ()
     earlier: tuple[Attempt, ...] = ()
-    #: What the open question asks, where it is about a secret: then it offers `SecretChoice`s.
+    #: Text of an open question about a secret, whose choices are `SecretChoice`s.
     question: str = ""
 
 
 class ListedFolder(Struct, frozen=True):
-    """A folder that was listed for the model: how many entries it has, or why there is no listing."""
+    """A folder listed for the model: its number of entries, or the error."""
 
     directory: DirectoryAction
     entries: int = 0
@@ -167,7 +166,7 @@ class ListedFolder(Struct, frozen=True):
 
 
 class PlanSlice(Struct, frozen=True):
-    """The plan of the turn: who made it and how far it has come. `directories` are those still to be listed."""
+    """The turn's plan, its source and progress. `directories` remain to be listed."""
 
     turn: int = 0
     source: Literal["model", "words"] = "words"
@@ -178,7 +177,7 @@ class PlanSlice(Struct, frozen=True):
 
 
 class ChatMessage(Struct, frozen=True):
-    """One entry of the transcript. `kind` `note` is the program's own voice; `number` counts from 1."""
+    """An entry of the transcript. Kind `note` is from the program; `number` counts from 1."""
 
     number: int
     kind: Literal["person", "agent", "note", "command"]
@@ -190,37 +189,37 @@ class ChatMessage(Struct, frozen=True):
     todos: int = 0
     level: Literal["info", "warning", "error"] = "info"
     cut: bool = False
-    #: What cut it, as a sentence without its full stop.
+    #: The reason for a cut, without a full stop.
     why: str = ""
-    #: Of a command: what came of it.
+    #: The result of a command.
     command: CommandResult | None = None
-    #: Of a command that was a check.
+    #: The result of a check.
     check: CheckResult | None = None
     calls: tuple[ToolUse, ...] = ()
-    #: The tokens of its thinking by the provider's count; 0 if the provider gives none.
+    #: Thinking tokens by the provider's count; 0 if not reported.
     thinking: int = 0
 
     @property
     def headline(self) -> str:
-        """What is shown above the text: the summary, empty where the text says it."""
+        """The summary, or "" if it repeats the text."""
         return "" if holds(self.text, self.summary) else self.summary
 
     @property
     def gist(self) -> str:
-        """Its summary, else what its text says last or first, in a line; empty where it says nothing."""
+        """One-line summary, or the last or first line of the text; "" if empty."""
         return self.summary or gist_of(self.text)
 
 
 class ChatSlice(Struct, frozen=True):
-    """The newest messages (at most `TRANSCRIPT_WINDOW`), how many there are in all, and what is offered next."""
+    """The newest messages (at most `TRANSCRIPT_WINDOW`), their total number, and suggested next steps."""
 
     messages: tuple[ChatMessage, ...] = ()
     total: int = 0
     next_steps: tuple[NextStep, ...] = ()
 
     def answering(self, turn: int) -> int:
-        """The place of the message that the model is saying in this turn: the newest, or before the newest command of
-        the model; -1 if there is none."""
+        """Index of the model's message in this turn: the newest, or the one before its newest command; -1 if
+        none."""
         for at in range(len(self.messages) - 1, max(-1, len(self.messages) - 3), -1):
             one = self.messages[at]
             if one.kind == "agent":
@@ -236,9 +235,9 @@ class ChatSlice(Struct, frozen=True):
 
 
 class ReplySlice(Struct, frozen=True):
-    """The answer that is being streamed, as far as it came; empty when none is.
+    """The partial response; empty if none is streaming.
 
-    `letters` counts all that came, shown or not; `writing` is the file whose change comes, the last of so many `files`.
+    `letters` counts all received characters; `writing` is the file being written, the last of `files`.
     """
 
     turn: int = 0
@@ -251,8 +250,8 @@ class ReplySlice(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """What the person says about an action of the plan: load `path`, or look for `patterns`, or (`everything`) take
-    all the files that its name fits; without any of them it is let go."""
+    """The user's decision about an action: load `path`, search for `patterns`, or load all matches
+    (`everything`); skip without any of them."""
 
     action: str
     path: str = ""
@@ -261,11 +260,10 @@ class Decision(Struct, frozen=True):
 
 
 class InputSlice(Struct, frozen=True):
-    """What the person has typed and not sent, and the messages that wait for the turn to end.
+    """Unsent input, and messages queued for the end of the turn.
 
-    `memory` is what the person wrote for the next request to go on, in place of what state would say;
-    `decisions` are those on the plan that go with the next request; `pastes` are the blobs of long texts that were
-    pasted, by the lines that are written in their place.
+    `memory` replaces the generated memory in the next continuation request; `decisions` are executed with
+    the next request; `pastes` maps placeholder lines to blobs.
     """
 
     draft: str = ""
@@ -274,12 +272,12 @@ class InputSlice(Struct, frozen=True):
     memory: str = ""
     decisions: tuple[Decision, ...] = ()
     pastes: dict[str, str] = {}
-    #: What is typed at other places and was not put to its use yet, by place.
+    #: Unused text of other inputs, by place.
     typed: dict[str, str] = {}
 
 
 class Todo(Struct, frozen=True):
-    """`id` is the program's own. `changes` are the ids of the changes it is tied to."""
+    """A todo. `id` is generated; `changes` are the ids of linked changes."""
 
     id: str
     text: str
@@ -290,11 +288,10 @@ class Todo(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """Many files that a request is about, more than a turn has room for; `id` is that of its todo, too.
+    """Files of a request that exceed one turn's room; `id` is also its todo's id.
 
-    `name` and `pattern` are those of the action that asked for them, `turn` the one that began it. Of `total` files
-    those in `left` wait, in this order, and those in `now` go with the turn that runs. `last` says how many the turn
-    before has done.
+    `name` and `pattern` are those of its action, `turn` the first turn. Of `total` files, `left` wait in
+    order and `now` are in the current turn. `last` is the number completed in the previous turn.
     """
 
     id: str
@@ -313,7 +310,7 @@ class Batch(Struct, frozen=True):
 
 
 class ReviewSlice(Struct, frozen=True):
-    """Every change that was proposed this session, oldest first, and every apply that can be undone."""
+    """All proposed changes, oldest first, and all undoable applies."""
 
     changes: tuple[Change, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
@@ -327,8 +324,11 @@ class ReviewSlice(Struct, frozen=True):
 
 
 class SubTaskProgress(Struct, frozen=True):
-    """A sub-task that runs. `line` is the last that it said; `started` and `heard` (when it last said anything) are
-    in seconds since 1970, `tokens` and `cost` (in dollars, None where not known) are of this run so far."""
+    """Progress of a running sub-task.
+
+    `line` is its last output; `started` and `heard` (last output) are in seconds since 1970; `tokens` and
+    `cost` (dollars, None if unknown) are those of this run.
+    """
 
     phase: Phase = "starting"
     line: str = ""
@@ -340,9 +340,9 @@ class SubTaskProgress(Struct, frozen=True):
 
 
 class SubTasksSlice(Struct, frozen=True):
-    """The graph, in the order in which the tasks were proposed, and those that run, by id.
+    """The graph in order of proposal, and running tasks by id.
 
-    `begun` counts by id all runs of the session, those of earlier graphs too.
+    `begun` counts all runs of the session by id, including earlier graphs.
     """
 
     tasks: tuple[SubTask, ...] = ()
@@ -354,7 +354,7 @@ class SubTasksSlice(Struct, frozen=True):
 
 
 class InstructionFile(Struct, frozen=True):
-    """An instruction file in force: in which folder, and why it is looked at there; or why it is left out."""
+    """An instruction file: its folder, the reason that folder is searched, and the reason for a rejection."""
 
     path: str
     folder: str
@@ -365,7 +365,7 @@ class InstructionFile(Struct, frozen=True):
 
 
 class Notice(Struct, frozen=True):
-    """One sentence for the person; `number` counts from 1."""
+    """A one-sentence message for the user; `number` counts from 1."""
 
     number: int
     level: Literal["info", "warning", "error"]
@@ -389,7 +389,7 @@ class State(Struct, frozen=True):
     reply: ReplySlice = ReplySlice()
     input: InputSlice = InputSlice()
     todos: tuple[Todo, ...] = ()
-    #: Batches of which files are left.
+    #: Unfinished batches.
     batches: tuple[Batch, ...] = ()
     review: ReviewSlice = ReviewSlice()
     known: KnownSlice = KnownSlice()
@@ -402,20 +402,20 @@ class State(Struct, frozen=True):
     instructions: tuple[InstructionFile, ...] = ()
     notices: NoticesSlice = NoticesSlice()
     layout: LayoutSlice = LayoutSlice()
-    #: What the person decided about files with secrets, by the SHA-256 of their bytes.
+    #: Decisions about files with secrets, by SHA-256 of their bytes.
     secrets: dict[str, SecretChoice] = field(default_factory=dict)
-    #: What was decided about calls of tools, and not revoked, oldest first; and what is being asked.
+    #: Unrevoked decisions about tool calls, oldest first, and the open question.
     permissions: tuple[PermissionDecision, ...] = ()
     asked: PermissionQuestion | None = None
 
     def said(self, message: ChatMessage) -> State:
-        """The state with one more message in the transcript; its number is given here."""
+        """Appends a message to the transcript and numbers it."""
         total = self.chat.total + 1
         messages = (*self.chat.messages, replace(message, number=total))[-TRANSCRIPT_WINDOW:]
         return replace(self, chat=replace(self.chat, messages=messages, total=total))
 
     def with_partial_reply(self) -> State:
-        """The state with what has come of an answer as a message, cut off."""
+        """Appends a partial response as a cut message."""
         reply = self.reply
         if not (reply.summary or reply.message or reply.reasoning):
             return self
@@ -425,18 +425,16 @@ class State(Struct, frozen=True):
         return replace(self, reply=ReplySlice(turn=reply.turn)).said(message)
 
     def on_action(self, name: str, change: Callable[[ActionSlice], ActionSlice]) -> State:
-        """The state with this action of the plan changed."""
         actions = tuple(change(slot) if slot.action.name == name else slot for slot in self.plan.actions)
         return replace(self, plan=replace(self.plan, actions=actions))
 
     def on_buffer(self, path: str, change: Callable[[Buffer], Buffer]) -> State:
-        """The state with this open file changed."""
         opened = tuple(change(buffer) if buffer.path == path else buffer for buffer in self.buffers.open)
         return replace(self, buffers=replace(self.buffers, open=opened))
 
     @property
     def next_turn(self) -> int:
-        """The number of the next turn: that of the last once more, if the model never answered it."""
+        """Number of the next turn; reuses the last number if the model never responded."""
         last = self.turn
         answered = any(
             message.turn == last.number and message.kind == "agent" for message in self.chat.messages
@@ -445,7 +443,7 @@ class State(Struct, frozen=True):
         return last.number if failed and not answered else last.number + 1
 
     def holds(self, result: CheckResult) -> bool:
-        """Whether what a check found is said of exactly the content that there is now."""
+        """Whether a check's result applies to the current content."""
         if self.checks.outdated:
             return False
         if result.where == "workspace":
@@ -454,31 +452,31 @@ class State(Struct, frozen=True):
 
     @property
     def checked_buffers(self) -> BuffersSlice | None:
-        """The open files, where something was checked that their text may have made another by now."""
+        """The open files, if their text can affect a check result."""
         return self.buffers if self.checks.results else None
 
     @property
     def applied(self) -> dict[str, str]:
-        """What checks in the folder itself run on."""
+        """The content of checks in the folder itself."""
         checkpoints = self.review.checkpoints
         return applied_content(len(checkpoints), sum(point.undone for point in checkpoints))
 
     @property
     def check_marks(self) -> list[CheckMark]:
-        """The checks of the newest round as they are shown; none where they were of what is decided by now."""
+        """Marks of the latest round; empty if all its changes are decided."""
         if self.checks.where == "trial" and not self.review.open and not self.checks.running:
             return []
         return marks(self.checks, [self.holds(result) for result in self.checks.results])
 
     @property
     def turn_expected(self) -> bool:
-        """Whether a turn runs, or may soon: more than one letter of a message is written, or one waits."""
+        """Whether a turn runs or is likely: a message is queued, or has more than one character."""
         return len(self.input.draft) > 1 or bool(self.input.queue) or self.turn.running
 
     @property
     def check_doubt(self) -> str:
-        """Why what waits is not known to pass its checks, as a sentence without its full stop; "" where it is, or
-        where it has none."""
+        """The reason the open changes are not known to pass their checks, without a full stop; "" if they
+        pass or have no checks."""
         looks = self.check_marks if self.checks.where == "trial" else []
         for look, words in (
             ("failed", "failed"),

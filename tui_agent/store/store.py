@@ -1,4 +1,4 @@
-"""The store: one state, one way in, and everyone who wants to know is told."""
+"""The state container: applies events and notifies listeners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ Listener = Callable[[Event, State], None]
 
 
 def fold(events: Iterable[Event], state: State | None = None) -> State:
-    """The state that a sequence of events leads to."""
     state = state or State()
     for event in events:
         state = event.apply(state)
@@ -20,7 +19,7 @@ def fold(events: Iterable[Event], state: State | None = None) -> State:
 
 
 class Store:
-    """Holds the state. Only the session emits, and only on the thread that made the store."""
+    """Holds the state. Only the session emits events, on the thread that created the store."""
 
     def __init__(self, state: State | None = None) -> None:
         self.state = state or State()
@@ -28,14 +27,14 @@ class Store:
         self._thread = threading.get_ident()
 
     def emit(self, event: Event) -> None:
-        """Apply one event and tell every listener; the order of calls is the order of events."""
+        """Applies one event and notifies all listeners, in call order."""
         assert threading.get_ident() == self._thread, "the store belongs to one thread"
         self.state = event.apply(self.state)
         for listener in tuple(self._listeners):
             listener(event, self.state)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(event, state)` after every event; calling what comes back ends it."""
+        """Calls `listener(event, state)` after every event. Returns a function that unsubscribes it."""
         self._listeners.append(listener)
 
         def unsubscribe() -> None:

@@ -1,4 +1,4 @@
-"""Events of what is to be done: todos and sub-tasks."""
+"""Events of todos and sub-tasks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tui_agent.store.event import Lasting, Passing
 from tui_agent.store.graph import Cause, SubTask, SubTaskState, together, with_ready
 from tui_agent.store.state import ChatMessage, State, SubTaskProgress, Todo
 
-#: More of what a sub-task says of itself is in its own chat; in characters.
+#: Maximum length of a sub-task's line in characters; its own chat is complete.
 LONGEST_LINE = 300
 
 
 class TodosChanged(Lasting, frozen=True):
-    """The todos are now these, in this order; only logs of the first version say it so."""
+    """The todos were replaced; only in logs of the first version."""
 
     todos: tuple[Todo, ...]
 
@@ -27,7 +27,7 @@ class TodosChanged(Lasting, frozen=True):
 
 
 class TodosAdded(Lasting, frozen=True):
-    """Todos came to the end of the list: from a reply, or by hand."""
+    """Todos were appended by a reply or by the user."""
 
     todos: tuple[Todo, ...]
 
@@ -36,7 +36,7 @@ class TodosAdded(Lasting, frozen=True):
 
 
 class TodoChanged(Lasting, frozen=True):
-    """The person reworded a todo, or ticked it, or took the tick away."""
+    """The user edited or toggled a todo."""
 
     id: str
     text: str
@@ -52,7 +52,7 @@ class TodoChanged(Lasting, frozen=True):
 
 
 class TodoRemoved(Lasting, frozen=True):
-    """The person removed a todo."""
+    """The user removed a todo."""
 
     id: str
 
@@ -62,7 +62,7 @@ class TodoRemoved(Lasting, frozen=True):
 
 
 class TodoMoved(Lasting, frozen=True):
-    """The person moved a todo to another place, counted from 0."""
+    """The user moved a todo to an index from 0."""
 
     id: str
     place: int
@@ -74,7 +74,7 @@ class TodoMoved(Lasting, frozen=True):
 
 
 class SubTasksProposed(Lasting, frozen=True):
-    """The model split the work: these join what is not done yet, or begin a new graph."""
+    """The model proposed sub-tasks, which extend an unfinished graph or begin a new one."""
 
     tasks: tuple[SubTask, ...]
 
@@ -85,7 +85,7 @@ class SubTasksProposed(Lasting, frozen=True):
 
 
 class SubTaskMoved(Lasting, frozen=True):
-    """A sub-task went from one state to another; to `pending` it is as if it had never run."""
+    """A sub-task changed state; `pending` resets it."""
 
     id: str
     state: SubTaskState
@@ -115,7 +115,7 @@ class SubTaskMoved(Lasting, frozen=True):
 
 
 class SubTaskChanged(Lasting, frozen=True):
-    """The person added a sub-task or reworded one: goal, files, dependencies, its mark for the batch."""
+    """The user added or edited a sub-task: goal, files, dependencies, batch mark."""
 
     task: SubTask
 
@@ -128,7 +128,7 @@ class SubTaskChanged(Lasting, frozen=True):
 
 
 class SubTaskRemoved(Lasting, frozen=True):
-    """The person took a sub-task out of the graph; nothing waits for it any more."""
+    """The user removed a sub-task and all dependencies on it."""
 
     id: str
 
@@ -144,7 +144,7 @@ class SubTaskRemoved(Lasting, frozen=True):
 
 
 class SubTasksWanted(Lasting, frozen=True):
-    """These sub-tasks were approved and begin as soon as they can, or (`wanted` false) wait for a key again."""
+    """Sub-tasks were approved to start as soon as possible, or with `wanted` False withdrawn."""
 
     ids: tuple[str, ...]
     wanted: bool = True
@@ -157,7 +157,7 @@ class SubTasksWanted(Lasting, frozen=True):
 
 
 class SubTaskGivenBack(Lasting, frozen=True):
-    """A sub-task is to be done again on top of others that it conflicted with; `note` tells it so."""
+    """A sub-task is to be repeated on top of conflicting ones; `note` is its instruction."""
 
     id: str
     on_top: tuple[str, ...]
@@ -174,7 +174,7 @@ class SubTaskGivenBack(Lasting, frozen=True):
 
 
 class SubTaskProgressed(Passing, frozen=True):
-    """What a running sub-task is doing."""
+    """The progress of a running sub-task."""
 
     id: str
     progress: SubTaskProgress
@@ -185,7 +185,7 @@ class SubTaskProgressed(Passing, frozen=True):
 
 
 class SubTaskEnded(Lasting, frozen=True):
-    """A run of a sub-task is over, and this is what came of it and what it took."""
+    """A run of a sub-task ended, with its outcome and usage."""
 
     id: str
     state: Literal["completed", "failed", "cancelled"]
@@ -215,7 +215,7 @@ class SubTaskEnded(Lasting, frozen=True):
 
         state = _without_progress(_each(state, self.id, ended), self.id)
         if self.state == "cancelled":
-            return state  # what the person stopped needs no line in the chat
+            return state  # A task stopped by the user needs no line in the chat.
         words = " ".join((self.summary if self.state == "completed" else self.reason).split())
         words = words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 1]}…"
         level = "info" if self.state == "completed" else "warning"
@@ -224,7 +224,7 @@ class SubTaskEnded(Lasting, frozen=True):
 
 
 def _new(state: State, task: SubTask) -> SubTask:
-    """A task that comes into the graph; others may have had its id before."""
+    """A new task, numbered after earlier tasks with the same id."""
     return replace(task, earlier=state.subtasks.begun.get(task.id, 0))
 
 

@@ -1,4 +1,4 @@
-"""Calls of tools as they are shown, and what was decided about them."""
+"""Displayed tool calls, and decisions about them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ PermissionAnswer = Literal["once", "session", "always", "no"]
 
 
 class ToolUse(Struct, frozen=True):
-    """A call of a tool as it is shown: what it was about, how long it took (in seconds), and how much it was.
+    """A tool call as displayed: subject, duration in seconds, amount.
 
-    `details` is what the person reads who opens it.
+    `details` is shown when the user expands the call.
     """
 
     id: str
@@ -25,9 +25,9 @@ class ToolUse(Struct, frozen=True):
 
 
 class PermissionDecision(Struct, frozen=True):
-    """Whether a call was allowed: by a rule, by the person, or not, since nobody could be asked.
+    """A decision about a call, by a rule or the user, or a denial in headless mode.
 
-    `digest` names exactly what was decided about, `what` is as much of that as is kept. `reason` is for the model.
+    `digest` identifies the exact call, `what` is its stored part. `reason` is for the model.
     """
 
     digest: str
@@ -37,13 +37,13 @@ class PermissionDecision(Struct, frozen=True):
     answer: PermissionAnswer = "no"
     by: Literal["rule", "person", "nobody"] = "person"
     reason: str = ""
-    #: Whether it would have written or run something.
+    #: Whether it would have written or executed something.
     acts: bool = False
 
 
 class PermissionQuestion(Struct, frozen=True):
-    """The question that is open: a call of a tool, and exactly what it would do. Without a tool it is if the turn may
-    go on, since what `shown` says."""
+    """The open question about a tool call and its exact effect. Without a tool: whether the turn may
+    continue, because of `shown`."""
 
     call: str
     tool: str
@@ -52,7 +52,7 @@ class PermissionQuestion(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What is asked, without its full stop."""
+        """The question, without punctuation."""
         if not self.tool:
             return f"{self.shown}: may it go on?"
         return f"{self.tool} {self.shown} asks for permission"

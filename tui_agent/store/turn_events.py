@@ -1,4 +1,4 @@
-"""Events of a turn: the plan, the chains of patterns as they are tried, and how it ended."""
+"""Events of a turn: plan, attempts of patterns, calls, end."""
 
 from __future__ import annotations
 
@@ -30,26 +30,25 @@ from tui_agent.store.usage import Usage
 
 HISTORY_KEPT = 200
 DECISIONS_KEPT = 500
-#: Why a file does not go with a request.
+#: The reason a file is omitted from a request.
 OutReason = Literal["room", "limit", "unreadable", "secret", "denied"]
 
 
 class TurnStarted(Lasting, frozen=True):
-    """The person asked for something; `queued` says that it was the first in the queue, and `effort` is for this turn
-    alone (None: that of the model)."""
+    """The user began a turn; `queued`: from the queue. `effort` is for this turn only (None: the model's)."""
 
     turn: int
     request: str
     queued: bool = False
     attachments: tuple[str, ...] = ()
     effort: Effort | None = None
-    #: Nobody asked for it: it goes on with a batch, on the allowance of the turn before.
+    #: An automatic turn that continues a batch, within the previous turn's allowance.
     unasked: bool = False
 
     def apply(self, state: State) -> State:
         history = tuple(text for text in state.input.history if text != self.request)
         queue = state.input.queue[1:] if self.queued else state.input.queue
-        # what was written of the state of the work does not outlive a turn about something else
+        # An edited memory expires with a turn about something different.
         memory = state.input.memory if asks_to_go_on(self.request, self.turn) else ""
         state = replace(
             state,
@@ -72,7 +71,7 @@ class TurnStarted(Lasting, frozen=True):
 
 
 class PhaseChanged(Passing, frozen=True):
-    """The turn went from one kind of work to another."""
+    """The turn entered another phase."""
 
     phase: Phase
 
@@ -82,7 +81,7 @@ class PhaseChanged(Passing, frozen=True):
 
 
 class PlanMade(Lasting, frozen=True):
-    """It is known which files the request needs and how they will be looked for."""
+    """The plan was made: files and their search patterns."""
 
     turn: int
     source: Literal["model", "words"]
@@ -102,7 +101,7 @@ class PlanMade(Lasting, frozen=True):
 
 
 class ActionsAdded(Lasting, frozen=True):
-    """The model asked for more files in the middle of the turn."""
+    """The model requested more files during the turn."""
 
     actions: tuple[FileAction, ...]
 
@@ -113,7 +112,7 @@ class ActionsAdded(Lasting, frozen=True):
 
 
 class AttemptStarted(Passing, frozen=True):
-    """A pattern is being looked for."""
+    """The search for a pattern began."""
 
     attempt: Attempt
 
@@ -129,7 +128,7 @@ class AttemptStarted(Passing, frozen=True):
 
 
 class AttemptEnded(Lasting, frozen=True):
-    """A pattern was looked for, and this is what came of it."""
+    """The search for a pattern ended, with its result."""
 
     attempt: Attempt
 
@@ -145,7 +144,7 @@ class AttemptEnded(Lasting, frozen=True):
 
 
 class FallbackTaken(Lasting, frozen=True):
-    """No pattern of an action matched: the person is asked, it is skipped, or the file is to be made."""
+    """No pattern of an action matched: ask the user, skip, or create the file."""
 
     action: str
     kind: Literal["ask_user", "skip", "create_new"]
@@ -158,14 +157,14 @@ class FallbackTaken(Lasting, frozen=True):
 
 
 class QuestionAsked(Passing, frozen=True):
-    """The turn waits for the person to say which file an action means.
+    """The turn waits for the user to choose an action's file.
 
-    `choices` are files that its name fits equally well; without them nothing was found.
+    `choices` are equally matching files; empty if none was found.
     """
 
     action: str
     choices: tuple[str, ...] = ()
-    #: Words of its own, where the question is not which file is meant.
+    #: Text of a different question.
     question: str = ""
 
     def apply(self, state: State) -> State:
@@ -180,9 +179,9 @@ class QuestionAsked(Passing, frozen=True):
 
 
 class SecretDecided(Lasting, frozen=True):
-    """The person said what becomes of a file that holds a secret, or looks as if it did, with exactly these bytes.
+    """The user decided about a file with a suspected secret, for these exact bytes.
 
-    `digest` is their SHA-256, hexadecimal; `action` is the one under which it was asked.
+    `digest` is their SHA-256 in hexadecimal; `action` asked the question.
     """
 
     path: str
@@ -203,7 +202,7 @@ class SecretDecided(Lasting, frozen=True):
 
 
 class QuestionAnswered(Lasting, frozen=True):
-    """The person chose a path for an action, or (with none) let it go."""
+    """The user chose a path for an action, or with "" skipped it."""
 
     action: str
     path: str = ""
@@ -217,7 +216,7 @@ class QuestionAnswered(Lasting, frozen=True):
 
 
 class DecisionsKept(Lasting, frozen=True):
-    """These decisions of the person on the plan, made after its request had gone out, go with the next one."""
+    """The user's decisions made during the request are kept for the next one."""
 
     decisions: tuple[Decision, ...]
 
@@ -226,8 +225,8 @@ class DecisionsKept(Lasting, frozen=True):
 
 
 class MatchChosen(Lasting, frozen=True):
-    """A name fitted the files `among` equally well: `paths` are taken, as the nearest, by the person's choice, or
-    (`all`) because nobody could be asked or the person wants them all."""
+    """A name matched the files `among` equally: `paths` are used, by proximity or by choice. `all`: in
+    headless mode, or as the user's choice."""
 
     action: str
     paths: tuple[str, ...]
@@ -240,9 +239,9 @@ class MatchChosen(Lasting, frozen=True):
 
 
 class ActionReopened(Lasting, frozen=True):
-    """The person took an action up again, with these patterns or for another file.
+    """The user reopened an action with these patterns or for another file.
 
-    What it had loaded does not go out: `dropped` paths leave the registry, those known before are `restored`.
+    Its loaded files are withdrawn: `dropped` paths leave the registry, earlier entries are `restored`.
     """
 
     action: str
@@ -259,7 +258,7 @@ class ActionReopened(Lasting, frozen=True):
             action, earlier, attempts = slot.action, slot.earlier, slot.attempts
             if self.patterns:
                 known = {attempt.pattern for attempt in (*earlier, *attempts)}
-                # looking for the same once more replaces what was tried
+                # A repeated search with the same patterns replaces the earlier attempts.
                 if not known.issubset(self.patterns):
                     earlier = (*earlier, *attempts)
                 action, attempts = replace(action, patterns=self.patterns, extra=()), ()
@@ -270,7 +269,7 @@ class ActionReopened(Lasting, frozen=True):
 
 
 class FileLoaded(Lasting, frozen=True):
-    """A file's text goes into the next request; `action` is the one that wanted it."""
+    """A file was loaded for the next request, on behalf of `action`."""
 
     file: KnownFile
     action: str = ""
@@ -290,10 +289,9 @@ class FileLoaded(Lasting, frozen=True):
 
 
 class FilesLeftOut(Lasting, frozen=True):
-    """Files that do not go with a request, and why; `action` is empty where none asked for them.
+    """Files were omitted from a request; `action` is "" if none requested them.
 
-    `loaded` says that they were loaded already and had to make room; `before` are their entries in the registry
-    as they were until then.
+    `loaded`: they were withdrawn after loading; `before` are their earlier registry entries.
     """
 
     action: str
@@ -324,7 +322,7 @@ class FilesLeftOut(Lasting, frozen=True):
 
 
 class DirectoryListed(Lasting, frozen=True):
-    """A folder was listed for the model; `entries` are (name, type, size in bytes), the first of so many in `total`."""
+    """A folder was listed; `entries` are the first (name, type, size in bytes) of `total`."""
 
     path: str
     entries: tuple[tuple[str, str, int], ...] = ()
@@ -341,7 +339,7 @@ class DirectoryListed(Lasting, frozen=True):
 
 
 class PermissionAsked(Passing, frozen=True):
-    """The turn waits for the person to allow a call of a tool; `preview` is exactly what would happen."""
+    """The turn waits for the user to permit a call; `preview` is its exact effect."""
 
     call: str
     tool: str
@@ -357,12 +355,12 @@ class PermissionAsked(Passing, frozen=True):
 
 
 class PermissionDecided(Lasting, frozen=True):
-    """It was decided whether a call of a tool is done."""
+    """The permission of a call was decided."""
 
     decision: PermissionDecision
 
     def apply(self, state: State) -> State:
-        """Of decisions about the same thing the newest counts; only so many are kept."""
+        """Keeps the newest decision per digest, and a limited number in total."""
         others = tuple(one for one in state.permissions if one.digest != self.decision.digest)
         turn = state.turn
         if state.asked is not None:
@@ -372,7 +370,7 @@ class PermissionDecided(Lasting, frozen=True):
 
 
 class PermissionRevoked(Lasting, frozen=True):
-    """The person took an approval back: the same call is asked about again."""
+    """The user revoked an approval; the same call asks again."""
 
     digest: str
 
@@ -382,7 +380,7 @@ class PermissionRevoked(Lasting, frozen=True):
 
 
 class CallStarted(Passing, frozen=True):
-    """A call of a tool is being done; `shown` says what it is about."""
+    """A tool call started; `shown` is its description."""
 
     id: str
     name: str
@@ -394,8 +392,8 @@ class CallStarted(Passing, frozen=True):
 
 
 class CallEnded(Lasting, frozen=True):
-    """A call of a tool was answered. `arguments` are as much of them as is told, `text` is what the model reads of it
-    beside files, and `details` what the person reads who opens it, where that is something else."""
+    """A tool call ended. `arguments` are shortened, `text` is for the model beside files, `details` are for
+    the user if different."""
 
     id: str
     name: str
@@ -408,7 +406,7 @@ class CallEnded(Lasting, frozen=True):
     details: str = ""
 
     def apply(self, state: State) -> State:
-        """The call is shown with the answer that made it, and its result waits for the next request."""
+        """Displays the call with its reply and keeps the result for the next request."""
         conversation = state.conversation
         if self.id in conversation.open_calls:
             answered = {**conversation.answered, self.id: self.text}
@@ -418,19 +416,19 @@ class CallEnded(Lasting, frozen=True):
         messages = state.chat.messages
         at = state.chat.answering(state.turn.number)
         if at < 0 or (at < len(messages) - 1 and self.name == "run_command"):
-            return state  # a command has a message of its own
+            return state  # A command has its own message.
         last = messages[at]
         details = self.details or self.text
         use = ToolUse(self.id, self.name, self.shown, self.ok, self.seconds, self.amount, details)
         made = {call: at for at, call in enumerate(conversation.open_calls)}
-        # those of earlier steps first
+        # Calls of earlier steps first.
         uses = sorted((*last.calls, use), key=lambda one: made.get(one.id, -1))
         messages = (*messages[:at], replace(last, calls=tuple(uses)), *messages[at + 1 :])
         return replace(state, chat=replace(state.chat, messages=messages))
 
 
 class TurnEnded(Lasting, frozen=True):
-    """The turn is over. `error` is the sentence why it failed; `stopped` that the person ended it."""
+    """The turn ended. `error` is the failure as a sentence; `stopped`: by the user."""
 
     turn: int
     ok: bool
@@ -438,7 +436,7 @@ class TurnEnded(Lasting, frozen=True):
     kind: str = ""
     stopped: bool = False
     seconds: float = 0.0
-    #: The limit that ended it; empty where none did.
+    #: The limit that ended it, or "".
     limit: str = ""
 
     def apply(self, state: State) -> State:
@@ -463,10 +461,10 @@ class TurnEnded(Lasting, frozen=True):
 
 
 def _failed(slot: ActionSlice) -> ActionSlice:
-    """An action of which nothing goes with the request has failed."""
+    """Fails an action without files in the request."""
     return slot if slot.loaded or slot.state != "loaded" else replace(slot, state="failed")
 
 
 def _plainly(directory: DirectoryAction) -> DirectoryAction:
-    """The same folder in the same words, however its path was written."""
+    """The folder with a normalised path."""
     return replace(directory, path=directory.path.strip().removeprefix("./").strip("/") or ".")

@@ -1,4 +1,4 @@
-"""What requests cost, in tokens and dollars, and how large they are."""
+"""Tokens and cost of requests, and their size."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from msgspec import Struct, field
 
 
 class Usage(Struct, frozen=True):
-    """Tokens and dollars. `cost` is None when any part of it is unknown; `estimated` marks counts of our own.
+    """Tokens and dollars. `cost` is None if any part is unknown; `estimated` marks local counts.
 
-    Of `output`, `thinking` were not shown as text.
+    `thinking` is the part of `output` not shown as text.
     """
 
     input: int = 0
@@ -33,7 +33,7 @@ class Usage(Struct, frozen=True):
 
 
 def used_since(before: Usage, now: Usage) -> Usage:
-    """What was used between two counts of the same thing."""
+    """The difference of two counts."""
     known = before.cost is not None and now.cost is not None
     return Usage(
         input=now.input - before.input,
@@ -45,29 +45,28 @@ def used_since(before: Usage, now: Usage) -> Usage:
     )
 
 
-#: A token of most texts has about so many letters.
+#: Average characters per token.
 LETTERS_A_TOKEN = 4
 
 
 def estimated_tokens(letters: int) -> int:
-    """The tokens of a text of so many letters."""
     return -(-letters // LETTERS_A_TOKEN)
 
 
-#: What a request to a model is for.
+#: Purpose of a request to a model.
 Purpose = Literal["plan", "main", "condense", "subtask", "draft"]
 
 
 class OpenRequest(Struct, frozen=True):
-    """A request that has gone out and is not paid for yet: its own tokens, and what a token of input and one of
-    output cost in dollars, where that is known."""
+    """A request without final usage: its own tokens, and prices per input and output token in dollars, if
+    known."""
 
     purpose: Purpose
     tokens: int
     prices: tuple[float, float] | None = None
 
     def estimate(self, letters: int) -> Usage:
-        """What it has cost by our own count, when so many letters of its answer have come."""
+        """Estimated usage after `letters` characters of the response."""
         output = estimated_tokens(letters)
         cost = None
         if self.prices is not None:
@@ -78,8 +77,8 @@ class OpenRequest(Struct, frozen=True):
 class UsageSlice(Struct, frozen=True):
     """`context` is the size of the last request in tokens, `parts` the same by part.
 
-    `counted` is that size by our own count; `scale` what the provider's count is to ours (1 until it told one).
-    `last` is what the last request to the main model cost.
+    `counted` is the estimated size; `scale` is the ratio of the provider's count to it (initially 1).
+    `last` is the usage of the last request to the main model.
     """
 
     turn: Usage = Usage()
@@ -90,9 +89,9 @@ class UsageSlice(Struct, frozen=True):
     counted: int = 0
     scale: float = 1.0
     last: Usage = Usage()
-    #: What asking a planner has cost in this turn, which is a part of `turn`.
+    #: Usage of the planner in this turn, included in `turn`.
     planning: Usage = Usage()
-    #: The request that is out now, None where none is.
+    #: The current request, or None.
     open: OpenRequest | None = None
     prefix_share: float = 0.0
     resets: int = 0
