@@ -1,1 +1,1 @@
-"""Pending changes decided: applied, skipped, undone, conflicts settled, versions compared and committed."""
+"""Decisions about pending changes: apply, skip, undo, conflict resolution, comparison and commits."""

@@ -1,4 +1,4 @@
-"""Applying: each change merged with what its file is now, all of them written, or none."""
+"""Apply: merges each change with its current file and writes all files or none."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from tui_agent.workspace.workspace import Workspace
 
 
 class Resolved(Struct, frozen=True):
-    """A decision worked out: what it writes, and the hunks (from 0) that it carries out."""
+    """A resolved decision: its targets and the applied hunks (from 0)."""
 
     change: Change
     hunks: frozenset[int]
     write: Write
     targets: tuple[Target, ...]
-    #: What it changes in a file of which the model was shown some lines; empty for others.
+    #: Hunks in a file the model saw only in part; otherwise empty.
     in_part: tuple[Hunk, ...] = ()
 
     def as_written(self, done: WriteOutcome) -> Resolved:
-        """The same with what came of its targets when they were written."""
+        """Replaces the targets with those actually written."""
         final = {target.now.path: target for target in done.targets}
         targets = tuple(final[target.now.path] for target in self.targets)
         merged = self.write.merged or any(target.merged for target in targets)
@@ -47,7 +47,7 @@ class Resolved(Struct, frozen=True):
 
     @property
     def as_proposed(self) -> bool:
-        """Whether the file is then exactly what the model proposed itself, so that it knows it."""
+        """Whether the result is exactly the proposed text, which the model knows."""
         change = self.change
         whole = all(state == "applied" for state in self.write.hunks)
         return (
@@ -60,7 +60,7 @@ class Resolved(Struct, frozen=True):
 
 
 def _was_merged(change: Change) -> bool:
-    """Whether it was brought together with what somebody else wrote, also if its reason says by now what failed."""
+    """Whether it was merged with other edits, even if its reason has been replaced by an error."""
     return change.reason == MERGED or (change.state == "merged" and not change.by_hand)
 
 
@@ -72,9 +72,9 @@ class Applier:
         self._writer = writer
 
     async def apply(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
-        """Write what is picked of these changes. What must be asked about is left out unless it was picked.
+        """Writes the picked changes. Changes that need confirmation are skipped unless picked.
 
-        Raises `EditFailed` naming every change that conflicts; nothing is written then.
+        Raises `EditFailed` naming all conflicts; nothing is written then.
         """
         if not picks:
             changes = await self._without_guarded(changes)
@@ -98,8 +98,7 @@ class Applier:
                 raise
 
     async def _say_why(self, changes: Sequence[Change], error: TuiAgentError) -> None:
-        """Give changes that wait on, since a file cannot be written, that as their reason. What moved meanwhile is
-        looked at again instead."""
+        """Records a write error as the reason of open changes; checks outdated changes again."""
         why = str(error)
         said = [
             change for change in changes if change.state in ("pending", "merged") and change.reason != why
@@ -108,10 +107,8 @@ class Applier:
             await self._journal.record(*(e.ChangeMoved(one.id, one.state, reason=why) for one in said))
 
     async def would_write(self, changes: Sequence[Change]) -> tuple[list[Target], list[str]]:
-        """What the files would be with these changes, and a sentence on each change that has no place now.
-
-        Nothing is written; what is asked about before it is applied is in place like the rest.
-        """
+        """Files as they would be with these changes, including guarded ones, and a sentence per unplaceable
+        change. Writes nothing."""
         targets: dict[str, Target] = {}
         missing: list[str] = []
         for change in changes:
@@ -124,8 +121,8 @@ class Applier:
         return list(targets.values()), missing
 
     async def _without_guarded(self, changes: Sequence[Change]) -> list[Change]:
-        """What looks like a secret, governs what programs do, is ignored by git, or was written unseen is applied
-        by name only."""
+        """Excludes guarded changes, which must be applied by name: suspected secrets, rule files, files
+        ignored by git, unseen files."""
         free, left = [], []
         ignored = await self._ignored(changes)
         guarded = await asyncio.to_thread(lambda: [self._why_guarded(change) for change in changes])
@@ -142,7 +139,8 @@ class Applier:
         return free
 
     def _why_guarded(self, change: Change) -> str:
-        """Always asked about: secrets, rule files, editor and CI configuration, and files that have other names."""
+        """The reason a file always needs confirmation: secrets, rule files, editor and CI configuration, hard
+        links."""
         for path in _paths(change):
             place = self._workspace.gate.place(path, "write")
             if place.secret:
@@ -154,7 +152,7 @@ class Applier:
         return ""
 
     async def _ignored(self, changes: Sequence[Change]) -> set[str]:
-        """Paths that git ignores; what the index holds is none of them and need not be asked about."""
+        """Paths ignored by git; indexed paths are never ignored."""
         paths = [path for change in changes for path in _paths(change)]
         unknown = [path for path in paths if not self._workspace.index.contains(path)]
         return await self._workspace.ignored(unknown) if unknown else set()
@@ -229,7 +227,7 @@ class Applier:
         return [*told, e.ModelOwesNews(_fact(item))]
 
     def _known(self, target: Target, written: str, item: Resolved) -> list[e.Lasting]:
-        from tui_agent.edits.in_part import after, was_shown  # no start needs the forms of edits
+        from tui_agent.edits.in_part import after, was_shown  # Not needed at startup.
 
         state, change = self._journal.store.state, item.change
         path, turn = target.now.path, state.turn.number
@@ -249,8 +247,7 @@ class Applier:
         return [*told, e.KnownFileEdited(entry, knows, time.time())]
 
     def _base_seen(self, item: Resolved) -> bool:
-        """Whether the model was shown the text that a change was made of, or proposed it. Of a file that it has never
-        seen it knows what it wrote."""
+        """Whether the model saw or proposed the base text."""
         change, state = item.change, self._journal.store.state
         before = state.known.files.get(change.path)
         if before is None or not before.seen_turn or change.kind == "create":
@@ -259,7 +256,7 @@ class Applier:
         return change.base in {before.md5, before.hash, *proposed}
 
     def _entry(self, path: str, written: str, item: Resolved) -> KnownFile:
-        """What is known of a file before this was written. What was edited unseen has not been seen by that."""
+        """The registry entry before this write; an unseen edit does not count as seen."""
         known, change = self._journal.store.state.known.files, item.change
         entry = known.get(path) or KnownFile(path, "", 0, 0, language=language(path))
         if change.kind == "create" and item.as_proposed:
@@ -269,7 +266,7 @@ class Applier:
         return entry
 
     def _seen_whole(self, path: str, item: Resolved) -> bool:
-        """Whether the model knows all of a file that was written: of one that it edited unseen only its own part."""
+        """Whether the model knows the whole written file; of an unseen file only its own part."""
         change = item.change
         if change.kind == "create":
             return item.as_proposed
@@ -283,7 +280,6 @@ def _paths(change: Change) -> list[str]:
 
 
 def next_name(review: ReviewSlice) -> str:
-    """The id of the next checkpoint."""
     return f"k{len(review.checkpoints) + 1}"
 
 

@@ -1,4 +1,4 @@
-"""Changes worked on before they are decided: conflicts settled, also those of two sub-tasks, hunks edited, comments."""
+"""Work on undecided changes: conflict resolution, edited hunks, comments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ConflictResolver:
         self._writer = writer
 
     async def conflict(self, change: Change) -> ConflictView:
-        """What the change and the file as it is now disagree about. Raises `FileError` where it cannot be read."""
+        """The conflict of a change with its current file. Raises `FileError`."""
         rival = self._rival(change)
         if rival is not None:
             return await asyncio.to_thread(view_of_two, change, rival, self._blobs)
@@ -40,9 +40,9 @@ class ConflictResolver:
     async def settle(
         self, change: Change, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str
     ) -> None:
-        """Decide each place of a conflict; what comes out waits for review, on the file as it is now.
+        """Resolves each conflicting place; the result waits for review, based on the current file.
 
-        Raises `EditFailed` where the file has moved on since it was `seen`, or there is no such number of places.
+        Raises `EditFailed` if the file has changed since `seen`, or the number of sides is wrong.
         """
         now = await self._writer.current(place(change))
         rival = self._rival(change)
@@ -70,12 +70,12 @@ class ConflictResolver:
         )
 
     async def edit_hunk(self, change: Change, hunk: int, text: str) -> None:
-        """Let a hunk that waits add `text` instead of what was proposed."""
+        """Replaces the added text of a pending hunk."""
         edited = await asyncio.to_thread(self._edited, change, hunk, text)
         await self._journal.record(e.ChangeReworked(edited))
 
     async def comment(self, change: Change, pick: Pick, text: str) -> None:
-        """Keep the person's words about a change, for the model's next request."""
+        """Stores a comment for the model's next request."""
         noted = replace(change, comments=(*change.comments, Comment(text, pick.hunk)))
         called = change.called[0].lower() + change.called[1:]
         about = f"hunk {pick.hunk + 1} of {called}" if pick.hunk is not None else called
@@ -84,8 +84,7 @@ class ConflictResolver:
         await self._journal.record(e.ChangeReworked(noted), e.ModelOwesNews(fact))
 
     def _rival(self, change: Change) -> Change | None:
-        """The change of another sub-task that this one conflicts with, while it waits to be decided; or what waits
-        in its place."""
+        """The undecided change of another sub-task that conflicts with this one, or its replacement."""
         if not change.rival:
             return None
         waiting = [other for other in self._journal.store.state.review.open if other.path == change.path]
@@ -93,7 +92,7 @@ class ConflictResolver:
         return next(named, None) or next(iter(waiting), None)
 
     def _against(self, change: Change, rival: Change, told: Sequence[e.Event]) -> list[e.Event]:
-        """Where the rival gives way to the change, others that conflict with it conflict with the change."""
+        """Redirects conflicts with the withdrawn rival to the change."""
         if not any(isinstance(event, e.ChangeMoved) and event.id == rival.id for event in told):
             return []
         others = self._journal.store.state.review.changes
@@ -176,7 +175,7 @@ def _numbers(change: Change, wanted: HunkState) -> set[int]:
 
 
 def _whole_lines(text: str, base: str, proposed: Sequence[str]) -> str:
-    """What was typed, ended as the lines were that it takes the place of."""
+    """The typed text with the line ending of the replaced lines."""
     ending = "\r\n" if any(line.endswith("\r\n") for line in proposed) or "\r\n" in base else "\n"
     typed = text.replace("\r\n", "\n")
     if typed and not typed.endswith("\n") and not (proposed and not proposed[-1].endswith("\n")):
@@ -185,7 +184,7 @@ def _whole_lines(text: str, base: str, proposed: Sequence[str]) -> str:
 
 
 def view_of_two(change: Change, rival: Change, blobs: Blobs) -> ConflictView:
-    """What the two disagree about, the rival's work as `yours`. Blocking."""
+    """The conflict of two changes, with the rival as `yours`. Blocking."""
     read = partial(text_under, blobs)
     ours, theirs = remaining(rival, read), remaining(change, read)
     return ConflictView(
@@ -209,9 +208,9 @@ def settled_of_two(
     now: Current,
     blobs: Blobs,
 ) -> list[e.Event]:
-    """What settles the conflict: both are one change then, on the file as it is `now`. Blocking.
+    """Events that merge both changes, based on the current file. Blocking.
 
-    Raises `EditFailed` where the rival is another one by now than was `seen`, or the number of sides is wrong.
+    Raises `EditFailed` if the rival has changed since `seen`, or the number of sides is wrong.
     """
     shown = view_of_two(change, rival, blobs)
     if len(shown.conflicts) != len(sides) or (seen and seen != shown.now):
@@ -248,6 +247,6 @@ def _one_of_both(change: Change, rival: Change, text: str, now: Current, blobs: 
 
 
 def given_up(change: Change, why: str) -> e.ChangeMoved:
-    """A change that gives way, because of `why`: what of it was applied stays so, the rest is skipped."""
+    """Withdraws a change because of `why`: applied parts stay, the remainder is skipped."""
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     return e.ChangeMoved(change.id, "applied" if "applied" in hunks else "skipped", hunks, why)

@@ -1,4 +1,4 @@
-"""What a command wrote in its view, as changes that wait in the review like any other."""
+"""Files written by a command in its view, as pending changes."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _LEFT = {
 async def changes_of(
     written: Sequence[Written], run: str, command: str, turn: int, writer: Writer, blobs: Blobs
 ) -> tuple[list[Change], list[str]]:
-    """A change for each text file, based on the file as it is now, and a sentence on each path that is left out.
+    """A change for each text file, based on the current file, and a sentence per omitted path.
 
-    What was pending and is in place in the view is part of the change, which takes the place of what was pending.
+    Pending content in the view is included; the new change replaces the pending one.
     """
     changes: list[Change] = []
     left: list[str] = []
@@ -57,7 +57,7 @@ async def changes_of(
             )
             continue
         kind = "create" if now.text is None else _KINDS[one.kind]
-        ran = bool((now.mode or 0) & 0o100)  # was executable for its owner
+        ran = bool((now.mode or 0) & 0o100)  # Executable for its owner.
         runs = one.executable if kind != "delete" and one.executable != ran else None
         change = Change(f"r{run}.{number}", turn, one.path, kind, reason=f"from `{command}`", executable=runs)
         changes.append(await asyncio.to_thread(_based, change, now, new, blobs))

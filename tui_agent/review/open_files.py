@@ -1,4 +1,4 @@
-"""Open files: their text and unsaved edits, saved only when the person says so, never over a newer disk."""
+"""Open files: texts and unsaved edits. Saved only on request, never over a newer version on disk."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tui_agent.store import events as e
 from tui_agent.store.files import Buffer, hash_of_text
 from tui_agent.store.state import State
 
-#: A larger file is shown by name only: an editor that holds it would make the keyboard wait.
+#: Maximum size of an editable file, in bytes; larger files would block the keyboard.
 MAX_BYTES = 8 * 1024 * 1024
 NEW_FILE = ""
 
 
 class _Version(NamedTuple):
-    """A text of an open file, and the file that it was made from."""
+    """A buffer's text and the file it is based on."""
 
     text: str
     stored: TextFile | None
@@ -34,20 +34,18 @@ class _Version(NamedTuple):
 
 
 class OpenFiles:
-    """The open files of a session."""
-
     def __init__(self, core: Core) -> None:
         self._journal = core.journal
         self._workspace = core.workspace
-        #: Says which temporary file a kill during a save would leave.
+        #: Names the temporary file that a killed save would leave.
         self._note_of_save = core.storage.folder / SAVE
         self._one_save = asyncio.Lock()
-        #: Held while files are written and that is recorded, and while they are hashed and that is recorded: who looks
-        #: at files never sees a change that is half told.
+        #: Held while files are written or hashed until the result is recorded, so that readers never see
+        #: partial updates.
         self.files_at_rest = asyncio.Lock()
-        #: How each open file is stored on disk: encoding, byte-order mark, and the text that was read.
+        #: Encoding, byte-order mark and last read text of each open file.
         self._stored: dict[str, TextFile] = {}
-        #: Of each file that was merged with a newer disk: as it was before, and after.
+        #: Versions before and after the last merge with the disk, by path.
         self._merges: dict[str, tuple[_Version, _Version]] = {}
 
     @property
@@ -55,7 +53,7 @@ class OpenFiles:
         return self._journal.store.state
 
     async def open(self, path: str, line: int = 0, last_line: int = 0) -> None:
-        """Open a file and bring it to the front; `line` counts from 1, `last_line` ends a selection of lines."""
+        """Opens and activates a file; `line` counts from 1, `last_line` ends a selection."""
         place = self._workspace.gate.place(path, "read")
         known = self.state.buffers.get(place.path)
         if known is None:
@@ -70,20 +68,20 @@ class OpenFiles:
             self.scroll(place.path, None)
 
     def _end_of(self, path: str, line: int) -> tuple[int, int]:
-        """The end of a line, which counts from 1, or of the text where that is shorter."""
+        """The end of a line (from 1), or of a shorter text."""
         buffer = self.state.buffers.get(path)
         lines = buffer.text.splitlines()[:line] if buffer else []
         return (len(lines) - 1, len(lines[-1])) if lines else (0, 0)
 
     async def load(self, path: str) -> None:
-        """Read the text from disk into the buffer, unsaved text is given up; a file that is not text shows a note."""
+        """Reloads the buffer from disk, discarding unsaved text; a non-text file shows a note."""
         if await self._take_from_disk(path):
             self._journal.forget([f"buffer:{path}"])
 
     async def _take_from_disk(self, path: str, over_unsaved: bool = True) -> bool:
-        """Whether there was text to read; else a note says why not.
+        """Whether text was read; otherwise a note states the reason.
 
-        Without `over_unsaved` text that was typed while the file was read stays, and clashes with the disk.
+        Without `over_unsaved`, text typed during the read is kept and clashes with the disk.
         """
         try:
             stored, disk, mtime = await asyncio.to_thread(self._read, path)
@@ -105,7 +103,7 @@ class OpenFiles:
         return False
 
     async def restore(self) -> None:
-        """After a resume: read every open file, and lay kept unsaved text over it."""
+        """Reads all open files after a resume and restores unsaved text."""
         active = self.state.buffers.active
         for buffer in self.state.buffers.open:
             await self._take_from_disk(buffer.path)
@@ -116,10 +114,10 @@ class OpenFiles:
             await self._journal.record(e.BufferActivated(active))
 
     def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
-        """The editor's text is now this; it is kept within a second."""
+        """Updates the editor's text; stored within a second."""
         buffer = self._buffer(path)
         for version in self._merges.get(path, ()):
-            if version.text == text and version.disk != buffer.disk:  # by undo or redo
+            if version.text == text and version.disk != buffer.disk:  # By undo or redo.
                 return self._go_to(path, version, cursor, anchor)
         stored = self._stored.get(path)
         unsaved = stored is None or stored.text != text
@@ -138,16 +136,16 @@ class OpenFiles:
             self._journal.grow(e.BufferScrolled(path, scroll))
 
     def hash_of(self, buffer: Buffer) -> str:
-        """The hash that the file would have if the buffer were saved."""
+        """The hash of the file if the buffer were saved."""
         return md5(encode(self._stored.get(buffer.path) or TextFile(buffer.text), buffer.text))
 
     def with_text(self, path: str, text: str) -> e.BufferEdited:
-        """What gives an open buffer a text that did not come from its editor, and leaves it unsaved."""
+        """The event that replaces an open buffer's text from outside its editor, unsaved."""
         buffer = self._buffer(path)
         return e.BufferEdited(path, text, buffer.disk, buffer.cursor, buffer.anchor, True, from_outside=True)
 
     async def save(self, path: str, overwrite: bool = False) -> None:
-        """Write the buffer to disk. Raises `Outdated` where the disk has moved on, unless `overwrite`."""
+        """Saves the buffer. Raises `Outdated` if the disk has changed, unless `overwrite`."""
         buffer = self._buffer(path)
         if buffer.note:
             raise SessionError(f"{path} is not open as text", "it cannot be saved from here")
@@ -166,16 +164,14 @@ class OpenFiles:
         self._stored[path] = decode(data)
         self._merges.pop(path, None)
         mtime = await asyncio.to_thread(self._mtime, path)
-        text_hash = await asyncio.to_thread(hash_of_text, buffer.text)  # the fold asks for it again
+        text_hash = await asyncio.to_thread(hash_of_text, buffer.text)  # Cached for the fold.
         await self._journal.record(e.BufferSaved(path, written, mtime, text_hash))
         now = self.state.buffers.get(path)
-        if (
-            now is not None and now.unsaved
-        ):  # typed while it was being written: kept against what is on disk now
+        if now is not None and now.unsaved:  # Typed during the write; compared with the new version on disk.
             self.edit(path, now.text, now.cursor, now.anchor)
 
     async def close(self, path: str, discard: bool = False) -> None:
-        """Close a file. Raises `SessionError` while it has unsaved text, unless `discard`."""
+        """Closes a file. Raises `SessionError` if it has unsaved text, unless `discard`."""
         buffer = self._buffer(path)
         if buffer.unsaved and not discard:
             raise SessionError(f"{path} has unsaved text", "save it, or close it and give the text up")
@@ -184,15 +180,15 @@ class OpenFiles:
         await self._journal.record(e.BufferClosed(path))
 
     async def clash(self, path: str) -> ConflictView:
-        """Unsaved text, as `yours`, and the newer disk, as `theirs`, three ways. Raises `SessionError` where the file
-        is gone, `FileError` where it cannot be read."""
+        """A three-way view of unsaved text (`yours`) and the newer disk (`theirs`). Raises `SessionError` if
+        the file is gone, and `FileError` if it is unreadable."""
         view, _ = await self._clash(path)
         return view
 
     async def settle(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
-        """Merge unsaved text with the newer disk, with a side for each place where both differ; it stays unsaved.
+        """Merges unsaved text with the newer disk, one side per clash; the result is unsaved.
 
-        Raises `SessionError` where either has moved on since the clash was `seen`.
+        Raises `SessionError` if either has changed since `seen`.
         """
         buffer = self._buffer(path)
         view, disk = await self._clash(path)
@@ -213,7 +209,7 @@ class OpenFiles:
         except FileError as error:
             raise SessionError(f"{path} is no longer on disk", "save it again, or close it") from error
         base = self._stored.get(path)
-        known = base is not None and md5(encode(base, base.text)) == buffer.disk  # not after a resume
+        known = base is not None and md5(encode(base, base.text)) == buffer.disk  # Unknown after a resume.
         began = base.text if base is not None and known else None
         parts = await asyncio.to_thread(_merge, began, buffer.text, disk.text)
         seen = f"{found} {hash_of_text(buffer.text)}"
@@ -228,7 +224,7 @@ class OpenFiles:
         anchor: tuple[int, int],
         from_outside: bool = False,
     ) -> None:
-        """Give the buffer the text of a merge or that before it, and the file that it was made from."""
+        """Sets the buffer to the text before or after a merge, with its base file."""
         before, _ = self._merges[path]
         if version.stored is None:
             self._stored.pop(path, None)
@@ -243,7 +239,7 @@ class OpenFiles:
         self._journal.flush()
 
     async def look_again(self, path: str) -> None:
-        """The file of an open buffer may have changed on disk: take it over, or say that they clash."""
+        """Reloads a file changed on disk, or reports a clash with unsaved text."""
         try:
             disk = await asyncio.to_thread(self._hash, path)
         except TuiAgentError:
@@ -260,17 +256,13 @@ class OpenFiles:
             self._journal.forget([f"buffer:{path}"])
 
     async def _lay_over(self, kept: Buffer) -> None:
-        """Put text that was not saved over what the disk has; where the disk has moved on, they clash."""
+        """Restores unsaved text over the disk; they clash if the disk has changed."""
         stored = self._stored.get(kept.path)
         if stored is not None and stored.text == kept.text:
-            self._journal.forget(
-                [f"buffer:{kept.path}"]
-            )  # it was written, and the crash came before the record
+            self._journal.forget([f"buffer:{kept.path}"])  # Written, but not recorded before the crash.
             return
         if stored is None:
-            self._journal.tell(
-                e.BufferLoaded(kept.path, "", kept.disk)
-            )  # a file that is gone can be saved again
+            self._journal.tell(e.BufferLoaded(kept.path, "", kept.disk))  # A deleted file can be saved again.
         moved = (self.state.buffers.get(kept.path) or kept).disk != kept.disk or stored is None
         self._journal.tell(
             e.BufferEdited(kept.path, kept.text, kept.disk, kept.cursor, kept.anchor, True, from_outside=True)
@@ -288,7 +280,7 @@ class OpenFiles:
         self._journal.tell(e.BufferLoaded(path, "", "", note))
 
     def _read(self, path: str) -> tuple[TextFile, str, int]:
-        """A file as it is on disk: text, hash and time. Raises Undecodable or FileError."""
+        """The text, hash and time of a file on disk. Raises `Undecodable` or `FileError`."""
         data = read_for_person(self._workspace.gate, path, MAX_BYTES)
         return decode(data, path), md5(data), self._mtime(path)
 
@@ -303,7 +295,7 @@ class OpenFiles:
 
 
 def _merge(base: str | None, yours: str, theirs: str) -> tuple[Region, ...]:
-    """Three ways; where the base is not known any more it is what both have in common. Blocking."""
+    """A three-way merge; without a known base, the common parts. Blocking."""
     if base is None:
         lines = split(yours)
         common = matches(lines, split(theirs))

@@ -1,4 +1,4 @@
-"""The review of a session: changes shown, worked on, applied, skipped, undone and redone, compared and committed."""
+"""The review of a session: display, edit, apply, skip, undo, redo, compare and commit changes."""
 
 from __future__ import annotations
 
@@ -32,11 +32,10 @@ if TYPE_CHECKING:
 
 
 class Review:
-    """What a front end asks about changes. One decision at a time: each waits for the one before it.
+    """Front-end operations on changes, one decision at a time.
 
-    `look` finds files that are no longer where they were; `complete` waits for the reply that is being proposed, and is
-    false where somebody waits for it already; `ask_again` sends what conflicts back to the model; `draft` lets the
-    model write a commit message.
+    `look` finds moved files; `complete` waits for the streaming reply and returns False if another call
+    already waits; `ask_again` sends conflicts back to the model; `draft` requests a commit message.
     """
 
     def __init__(
@@ -71,7 +70,8 @@ class Review:
     async def propose_written(
         self, written: Sequence[Written], run: str, command: str
     ) -> tuple[int, list[str]]:
-        """Let what a command wrote wait here: how many changes there are now, and why the rest is left out."""
+        """Proposes a command's written files. Returns the number of changes, and reasons for omitted
+        files."""
         async with self._one_at_a_time:
             turn = self.state.turn.number
             changes, left = await changes_of(written, run, command, turn, self._writer, self._blobs)
@@ -80,16 +80,16 @@ class Review:
 
     @call(changes=False)
     async def diff(self, change_id: str) -> Diff:
-        """A change as it can be shown; a file that goes shows every line as removed. Raises `SessionError` for an id
-        that is not there."""
+        """The diff of a change; a deletion shows all lines as removed. Raises `SessionError` for an unknown
+        id."""
         return await asyncio.to_thread(self._diff, self._named(change_id))
 
     @call(changes=True)
     async def apply(self, picks: Sequence[Pick] = ()) -> None:
-        """Write what was picked (nothing picked: all that is pending), all or nothing.
+        """Applies the picks, by default all pending changes, all or nothing.
 
-        All that is pending waits for a reply that is still being proposed, and says so. Raises `EditFailed` where
-        something conflicts; the model is then asked again for it, as if in the turn that proposed it.
+        Waits for a streaming reply before applying all. Raises `EditFailed` on a conflict; the model is
+        then asked again, as part of the proposing turn.
         """
         if picks or await self._complete():
             await self._look()
@@ -105,7 +105,7 @@ class Review:
             picks = await self._as_seen(picks)
             changes = self._open_changes(picks)
             if not picks:
-                # a batch is all the changes of one turn: one that failed or conflicts blocks it
+                # A batch contains all changes of a turn; a failed or conflicting one blocks it.
                 turns = {change.turn for change in changes}
                 broken = [
                     change
@@ -117,13 +117,13 @@ class Review:
 
     @call(changes=False)
     async def would_write(self) -> tuple[list[Target], list[str]]:
-        """What the files would be with every open change, and what has no place now."""
+        """Files with all open changes, and unplaceable changes."""
         async with self._one_at_a_time:
             return await self._applier.would_write(self._journal.store.state.review.open)
 
     @call(changes=True)
     async def skip(self, picks: Sequence[Pick] = ()) -> None:
-        """Decide against what was picked (nothing picked: all that is pending or in conflict)."""
+        """Skips the picks, by default all pending and conflicting changes."""
         async with self._one_at_a_time:
             picks = await self._as_seen(picks)
             waiting = [change for change in self.state.review.changes if change.waits]
@@ -135,10 +135,10 @@ class Review:
 
     @call(changes=True)
     async def take_back(self, picks: Sequence[Pick]) -> None:
-        """Take decisions back: what was applied leaves its file again (what was
-        written since stays), what was skipped waits again.
+        """Reverts decisions: applied changes leave their files (later edits stay), skipped changes are
+        pending again.
 
-        Raises `EditFailed` where nothing of it is decided.
+        Raises `EditFailed` if none is decided.
         """
         await self._look()
         async with self._alone():
@@ -153,21 +153,20 @@ class Review:
 
     @call(changes=False)
     async def preview(self, checkpoint: str) -> list[Preview]:
-        """What undoing that apply (or redoing it, where it is undone) would do to each file as it is now."""
+        """The effect of undoing the apply (or redoing an undone one) on each current file."""
         return await self._history.preview(checkpoint)
 
     @call(changes=False)
     async def conflict(self, change_id: str) -> ConflictView:
-        """The places where a change and the file as it is now disagree."""
         return await self._conflicts.conflict(self._named(change_id))
 
     @call(changes=True)
     async def settle(
         self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None, seen: str = ""
     ) -> None:
-        """Settle a conflict, a side for each place in order; `by_hand` are texts instead, by place from 0.
+        """Resolves a conflict with a side per place, in order; `by_hand` contains texts by place from 0.
 
-        `seen` is the hash of the file that was shown (`ConflictView.now`): refused where it is another by now.
+        `seen` is the hash of the displayed file (`ConflictView.now`); raises an error if it has changed.
         """
         async with self._alone():
             change = self._named(change_id)
@@ -177,14 +176,14 @@ class Review:
 
     @call(changes=True)
     async def edit_hunk(self, pick: Pick, text: str) -> None:
-        """Let a hunk that waits add this text instead of the one that was proposed."""
+        """Replaces the added text of a pending hunk."""
         async with self._one_at_a_time:
             (pick,) = await self._as_seen([pick])
             await self._conflicts.edit_hunk(self._named(pick.change), pick.hunk or 0, text)
 
     @call(changes=True)
     async def comment(self, pick: Pick, text: str) -> None:
-        """Say something about a hunk to the model: it is a fact in the next request."""
+        """Adds a comment on a hunk to the next request."""
         if text.strip():
             async with self._one_at_a_time:
                 (pick,) = await self._as_seen([pick])
@@ -192,14 +191,14 @@ class Review:
 
     @call(changes=True)
     async def undo(self, checkpoint: str = "") -> None:
-        """Take back an apply: the one named, or the last that was not undone."""
+        """Undoes the named apply, or the last one not undone."""
         await self._look()
         async with self._alone():
             await self._looked_at_again(lambda: self._history.undo(checkpoint))
 
     @call(changes=True)
     async def redo(self, checkpoint: str = "") -> None:
-        """Do again what was undone: the apply named, or the last that was undone."""
+        """Redoes the named apply, or the last undone one."""
         await self._look()
         async with self._alone():
             await self._looked_at_again(lambda: self._history.redo(checkpoint))
@@ -208,54 +207,53 @@ class Review:
 
     @call(changes=False)
     def versions(self) -> list[Version]:
-        """What a file can be compared with: the last commit, and every apply that git keeps."""
+        """Versions for comparison: the last commit, and applies stored in git."""
         return self._versions.all()
 
     @call(changes=False)
     async def version_diff(self, path: str, version: str) -> Diff:
-        """A file as it is now, unsaved text included, against a version."""
+        """A diff of the current file, including unsaved text, against a version."""
         return await self._versions.diff(path, version)
 
     @call(changes=False)
     async def commit_plan(self) -> CommitPlan:
-        """What a commit can hold. Raises `SessionError` where there is nothing to commit."""
+        """The possible contents of a commit. Raises `SessionError` if there are none."""
         return await self._versions.commit_plan()
 
     @call(changes=False)
     async def commit_file(self, path: str) -> Diff:
-        """What a commit would change in a file."""
         return await self._versions.commit_file(path)
 
     @call(changes=True)
     async def draft_commit(self, plan: CommitPlan) -> str:
-        """The message that the model would give it; a small request of its own. Raises a `ModelError`."""
+        """A commit message drafted by the model in a separate request. Raises a `ModelError`."""
         return await self._draft(await self._versions.for_model(plan))
 
     @call(changes=True)
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Commit the files of the plan, and nothing else; the commit's name. The hooks that it has are run."""
+        """Commits exactly the plan's files, with hooks. Returns the commit's name."""
         return await self._versions.commit(message, plan)
 
     # ── for the session ──────────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
     def keep_no_versions(self) -> None:
-        """Let git keep nothing of what is applied from now on."""
+        """Stops storing applies in git."""
         self._versions.keep_none()
 
     @call(changes=False)
     async def close(self) -> None:
-        """Wait until every apply so far has its commit."""
+        """Waits for the commits of all applies."""
         await self._versions.settled()
 
     @call(changes=False)
     async def heal(self) -> list[str]:
-        """Settle what a crash, or a disk that failed, left half done; sentences on what was done."""
+        """Repairs writes interrupted by a crash or disk error. Returns sentences about the repairs."""
         return await self._writer.heal(recorded_names(self.state.review))
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
-        """Nobody else decides meanwhile, and what an earlier batch could not finish is settled first."""
+        """Serialises decisions and first repairs an interrupted batch."""
         async with self._one_at_a_time:
             if self._writer.unfinished:
                 said = await self.heal()
@@ -263,8 +261,8 @@ class Review:
             yield
 
     async def _looked_at_again(self, write: Callable[[], Awaitable[None]]) -> None:
-        """Write; where a file, or the text of an open buffer, had moved in a way that the write itself could not
-        merge, look at it once more: it may be a conflict by now. Raises Outdated where it moved again."""
+        """Retries a write once after checking outdated files, which may now conflict. Raises `Outdated` if
+        they changed again."""
         try:
             await write()
         except StillWritten:
@@ -273,7 +271,7 @@ class Review:
             await write()
 
     def _refuse_broken(self, broken: Sequence[Change]) -> None:
-        """Raises `EditFailed` that names them, where there are any."""
+        """Raises `EditFailed` naming the broken changes, if any."""
         if broken:
             why = [f": {change.reason}" if change.reason else "" for change in broken]
             names = ", ".join(
@@ -285,7 +283,7 @@ class Review:
             )
 
     def _open_changes(self, picks: Sequence[Pick]) -> list[Change]:
-        """The changes that a decision is about, oldest first. Raises `SessionError` for what cannot be decided."""
+        """The affected changes, oldest first. Raises `SessionError` for undecidable picks."""
         review = self.state.review
         if not picks:
             if not review.open:
@@ -303,7 +301,7 @@ class Review:
         return changes
 
     async def _as_seen(self, picks: Sequence[Pick]) -> Sequence[Pick]:
-        """The same picks, by the numbers that their hunks have now. Raises `SessionError` for what is gone."""
+        """The picks with current hunk numbers. Raises `SessionError` for missing hunks."""
         if all(not pick.seen or pick.seen == self._named(pick.change).version for pick in picks):
             return picks
         return await asyncio.to_thread(lambda: [self._found_again(pick) for pick in picks])

@@ -1,4 +1,4 @@
-"""Undoing and redoing an apply, in any order: what came since is merged, never overwritten."""
+"""Undo and redo of applies, in any order; later edits are merged, never overwritten."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tui_agent.store.state import ReviewSlice
 
 
 class Preview(Struct, frozen=True):
-    """What going back would do to one file as it is now: the diff, or why it conflicts; `goes` is a removal."""
+    """The effect of an undo on one file: a diff or a conflict; `goes` marks a removal."""
 
     diff: Diff
     conflict: str = ""
@@ -51,15 +51,15 @@ class UndoHistory:
         self._writer = writer
 
     async def undo(self, name: str) -> None:
-        """Take an apply back: the one named, or the last that stands. Raises `EditFailed` on a conflict.
+        """Undoes the named or last apply. Raises `EditFailed` on a conflict.
 
-        What conflicts is then in the review, to be settled like any conflict.
+        Conflicts are added to the review.
         """
         point = _named(self._review, name, undone=False)
         await self._move(point, undone=not point.undone)
 
     async def redo(self, name: str) -> None:
-        """Do an apply again: the one named, or the last that was undone."""
+        """Redoes the named apply, or the last undone one."""
         point = _named(self._review, name, undone=True)
         await self._move(point, undone=not point.undone)
 
@@ -72,14 +72,14 @@ class UndoHistory:
         return self._journal.store.state.known
 
     async def preview(self, name: str) -> list[Preview]:
-        """What undoing an apply (or, where it is undone, doing it again) would make of each file now."""
+        """The effect of undoing (or redoing) an apply on each current file."""
         point = next((point for point in self._review.checkpoints if point.id == name), None)
         if point is None:
             raise SessionError(f"There is no apply {name}", "choose one from the list")
         return [await self._preview(step) for step in _steps(point, undone=not point.undone)]
 
     async def take_back(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
-        """Take applied hunks or whole changes out of their files again, all or nothing; what came since stays."""
+        """Removes applied hunks or changes from their files, all or nothing; later edits stay."""
         targets: list[Target] = []
         moves: list[e.Lasting] = []
         taken: list[Pick] = []
@@ -127,7 +127,7 @@ class UndoHistory:
         return decided, [Target(now, None), Target(back, decided.text, mode=mode, like=now.path)]
 
     def _mode_before(self, change: Change, path: str) -> int | None:
-        """The permission bits that a file had before the last apply of a change removed it, or changed them."""
+        """Permission bits before the change's last apply removed the file or modified them."""
         for point in reversed(self._review.checkpoints):
             if not point.takes_back and any(pick.change == change.id for pick in point.picks):
                 for step in point.files:
@@ -162,7 +162,7 @@ class UndoHistory:
         await self._writer.write(batch_name(point, undone), targets, events, self._emptied(targets))
 
     def _news(self, done: WriteOutcome, undone: bool) -> list[e.Lasting]:
-        """What is known of the files now: none of it is anybody else's doing."""
+        """Updates of known files after the write."""
         known, now = self._known, time.time()
         turn = self._journal.store.state.turn.number
         told: list[e.Lasting] = []
@@ -184,13 +184,13 @@ class UndoHistory:
         return told
 
     def _emptied(self, targets: Sequence[Target]) -> set[str]:
-        """The folders of files that go which an apply made for them: they go too, if nothing else is in them."""
+        """Folders created by the apply; removed if empty."""
         made = {folder for point in self._review.checkpoints for folder in point.folders}
         gone = [target.now.path for target in targets if target.text is None]
         return {folder for folder in made if any(path.startswith(f"{folder}/") for path in gone)}
 
     async def _refuse(self, point: Checkpoint, conflicts: Sequence[tuple[FileStep, Conflict]]) -> None:
-        """Nothing is written; each file that conflicts becomes a change of its own that can be settled."""
+        """Adds a resolvable change for each conflict; nothing is written."""
         waiting = {change.id: change for change in self._review.changes}
         for step, conflict in conflicts:
             name = f"{point.id}.{step.path}"
@@ -206,7 +206,7 @@ class UndoHistory:
         )
 
     async def _target(self, step: FileStep) -> tuple[Write | Conflict, Target | None]:
-        """What a file is to become for `step.after` to be `step.before` again; no target where it is so already."""
+        """The target that restores `step.before`; None if it already matches."""
         now = await self._now(step)
         before, after_text = await asyncio.to_thread(self._texts, step)
         decided = await asyncio.to_thread(undo, step, before, after_text, OnDisk(now.text, now.md5))
@@ -219,7 +219,7 @@ class UndoHistory:
         return decided, Target(now, decided.text, mode=mode)
 
     async def _now(self, step: FileStep) -> Current:
-        """The file of a step as it is now; one that was edited may have been renamed since."""
+        """The current file of a step, following later renames."""
         edited = step.before and step.after
         return await self._writer.current(self._known.moved(step.path) if edited else step.path)
 
@@ -251,14 +251,14 @@ class UndoHistory:
 
 
 def _steps(point: Checkpoint, undone: bool) -> tuple[FileStep, ...]:
-    """The steps to go back over; doing it again goes over them the other way."""
+    """The steps to undo; reversed for a redo."""
     if undone:
         return point.files
     return tuple(step.reversed for step in point.files)
 
 
 def _conflicting(name: str, turn: int, step: FileStep, reason: str, parts: tuple[Hunk, ...]) -> Change:
-    """Going back, as a change whose other side is the file as it is."""
+    """The undo as a change that conflicts with the current file."""
     kind = "edit" if step.before and step.after else "delete" if step.after else "create"
     added, removed = counts(parts)
     return Change(
@@ -277,7 +277,7 @@ def _conflicting(name: str, turn: int, step: FileStep, reason: str, parts: tuple
 
 
 def _picks_of(change: Change, states: Sequence[HunkState]) -> list[Pick]:
-    """The decisions that were taken back."""
+    """The reverted decisions."""
     numbers = [
         number for number, (was, now) in enumerate(zip(change.hunks, states, strict=True)) if was != now
     ]

@@ -1,4 +1,4 @@
-"""What a killed process left half done in a workspace: settled at the next start there, whichever session opens."""
+"""Repairs writes left incomplete by a killed process; run when any session of the workspace opens."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from tui_agent.store.files import BuffersSlice
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.store.store import fold
 
-#: The journal of a batch, and the note of a save that is on its way, in the folder of their session.
+#: File names of a batch's journal and of a save's note, in the session folder.
 BATCH, SAVE = "batch.json", "save.json"
 
 
 def recorded_names(review: ReviewSlice) -> list[str]:
-    """The names of all batches that were finished: each apply, and the last move of each."""
+    """Names of all finished batches: each apply, and its last undo or redo."""
     moves = [batch_name(point, point.undone) for point in review.checkpoints]
     return [*(point.id for point in review.checkpoints), *moves]
 
 
 def batch_name(point: Checkpoint, undone: bool) -> str:
-    """What the batch is called that undoes an apply, or does it again."""
+    """The batch name of an undo or redo."""
     return f"{point.id}-{'undone' if undone else 'redone'}"
 
 
 def settle_others(data: Path, root: Path, own: Path) -> list[str]:
-    """Settle what other sessions left in the workspace `root`, and say what was done, a sentence each. Blocking.
+    """Repairs the batches of other sessions in the workspace `root`. Returns one sentence each. Blocking.
 
-    A session that is open somewhere is left alone: what it does there is not half done, it is on its way.
+    Open sessions are skipped; their writes are in progress.
     """
     said: list[str] = []
     for folder in directory.folders(data):
@@ -50,13 +50,12 @@ def settle_others(data: Path, root: Path, own: Path) -> list[str]:
                 done = _settle(folder, data, root)
                 said += [f"{line.rstrip('.')} (session {folder.name})" for line in done]
         except SessionError:
-            continue  # it runs
+            continue  # Open in another process.
     return said
 
 
 def clear_save(gate: Gate, folder: Path, buffers: BuffersSlice) -> list[str]:
-    """Remove the temporary file of a save that was cut off, of one of the open files; a sentence if there was one.
-    Blocking."""
+    """Removes the temporary file of an interrupted save. Returns a sentence if there was one. Blocking."""
     among = [buffer.path for buffer in buffers.open]
     try:
         return clear(gate, folder / SAVE, among) if (folder / SAVE).exists() else []
@@ -83,7 +82,7 @@ def _settle(folder: Path, data: Path, root: Path) -> list[str]:
 
 
 def _state(log: Path) -> State:
-    """What was recorded of changes and open files; of a damaged log what its pages still hold."""
+    """The recorded changes and open files, as far as the log is readable."""
     try:
         return read_state(log).state
     except Damaged:
@@ -91,7 +90,7 @@ def _state(log: Path) -> State:
 
 
 def _root_of(folder: Path, name: str) -> Path | None:
-    """The workspace that a journal is about; None where there is no journal, or its workspace is gone."""
+    """The journal's workspace; None if either is missing."""
     try:
         journal = BatchJournal.decode((folder / name).read_bytes())
     except OSError:
@@ -104,6 +103,6 @@ def _root_of(folder: Path, name: str) -> Path | None:
 
 
 def _overlap(one: Path, other: Path) -> bool:
-    """Whether they are one folder, or one lies in the other."""
+    """Whether the folders are equal or nested."""
     one, other = Path(os.path.realpath(one)), Path(os.path.realpath(other))
     return one.is_relative_to(other) or other.is_relative_to(one)

@@ -1,4 +1,4 @@
-"""Versions of files in git: a private commit for every apply, diffs against any, commits on request."""
+"""Versions of files in git: a private commit per apply, diffs, and commits on request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAST_COMMIT = "HEAD"
 
 
 class Version(Struct, frozen=True):
-    """Something that a file can be compared with: `name` is `HEAD` or a checkpoint's id, `words` say which it is."""
+    """A version for comparison: `name` is `HEAD` or a checkpoint's id, `words` its description."""
 
     name: str
     words: str
@@ -44,22 +44,23 @@ class Versions:
         return self._journal.store.state
 
     def keep_none(self) -> None:
-        """Let git keep nothing of what is applied from now on."""
+        """Stops storing applies in git."""
         self._listen_no_more()
 
     async def settled(self) -> None:
-        """Wait until every apply so far has its commit."""
+        """Waits for the commits of all applies."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     def all(self) -> list[Version]:
-        """What a file can be compared with, the last commit first, then the newest apply."""
+        """All versions: the last commit, then applies, newest first."""
         points = [point for point in self.state.review.checkpoints if point.commit]
         found = [Version(LAST_COMMIT, "the last commit")]
         return [*found, *(Version(point.id, f"after apply {point.id}") for point in reversed(points))]
 
     async def diff(self, path: str, version: str) -> Diff:
-        """What a file is now (unsaved text included) against a version. Raises `SessionError`, `FileError`."""
+        """A diff of the current file, including unsaved text, against a version. Raises `SessionError` and
+        `FileError`."""
         if version == LAST_COMMIT and not self._is_repository():
             raise _no_repository()
         now = await self._writer.current(path)
@@ -71,8 +72,8 @@ class Versions:
         return await asyncio.to_thread(diff_of, path, before, now.text or "")
 
     async def commit_plan(self) -> CommitPlan:
-        """What a commit can hold now, what this session applied first. Raises `SessionError`."""
-        # of what was not undone: the hash before the first apply, and after the last
+        """The possible contents of a commit, files applied in this session first. Raises `SessionError`."""
+        # Hashes before the first and after the last apply, without undone applies.
         before, after = dict[str, str](), dict[str, str]()
         for point in self.state.review.checkpoints:
             for step in () if point.undone else point.files:
@@ -96,13 +97,13 @@ class Versions:
         return structs.replace(plan, files=tuple(sorted(files, key=lambda file: not file.applied)))
 
     async def commit_file(self, path: str) -> Diff:
-        """What a commit would change in a file: the disk against the last commit. Raises `FileError`."""
+        """A diff of the disk against the last commit. Raises `FileError`."""
         data = await self._workspace.repository.file_at(LAST_COMMIT, path)
         before = "" if data is None else decode(data, path).text
         return await asyncio.to_thread(diff_of, path, before, await self._writer.on_disk(path))
 
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Commit the files of the plan, with its hooks. Raises `FileError` with git's reason."""
+        """Commits the plan's files, with hooks. Raises `FileError` with git's reason."""
         if not message.strip():
             raise FileError("A commit needs a message", "write one")
         if not plan.files:
@@ -114,7 +115,6 @@ class Versions:
         return made
 
     async def for_model(self, plan: CommitPlan) -> str:
-        """What a model is shown of a commit, to write its message."""
         diff, cut = await self._workspace.repository.commit_diff(plan.paths)
         return await asyncio.to_thread(for_model, plan.paths, diff, cut, self._workspace.gate)
 
@@ -131,7 +131,7 @@ class Versions:
             task.add_done_callback(self._tasks.discard)
 
     async def _keep(self, point: Checkpoint) -> None:
-        """Nothing waits for this: the texts are kept already, git is one more place to find them."""
+        """Runs in the background: the texts are already stored, git is an additional copy."""
         paths = [step.path for step in point.files if not is_secret(step.path)]
         try:
             made = await self._workspace.repository.checkpoint(self.state.session.id, point.id, paths)
@@ -143,7 +143,7 @@ class Versions:
             await self._journal.record(e.CheckpointCommitted(point.id, made))
 
     def _is_repository(self) -> bool:
-        """Whether it is worth asking git, which a child has to be started for."""
+        """Avoids starting a child process for git without a repository."""
         root = self._workspace.root
         return any((folder / ".git").exists() for folder in (root, *root.parents))
 
@@ -153,7 +153,7 @@ def _no_repository() -> SessionError:
 
 
 def for_model(paths: Sequence[str], diff: str, cut: bool, gate: Gate) -> str:
-    """What a model is shown of a commit: its diff without files that look like secrets, or hold any. Blocking."""
+    """A commit's diff for the model, without files that look like or contain secrets. Blocking."""
     shown = gate.without_secrets(paths)
     hidden = set(paths) - set(shown)
     head, *parts = diff.split("diff --git ")
@@ -171,6 +171,6 @@ def for_model(paths: Sequence[str], diff: str, cut: bool, gate: Gate) -> str:
 
 
 def _quoted(path: str) -> str:
-    """A name as git writes it in a diff where it has other letters than ASCII."""
+    """A path as quoted by git if it contains non-ASCII characters."""
     letters = os.fsencode(path)
     return "".join(chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in letters)

@@ -1,4 +1,4 @@
-"""Writing what was decided: to disk all or nothing, or into the text of a buffer that is not saved."""
+"""Writes decisions to disk, all or nothing, or to unsaved buffers."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from tui_agent.store.files import KnownSlice
 
 
 class Current(Struct, frozen=True):
-    """A file as it is now: its newest text (None: there is no such file), its hash, and how it is stored.
+    """A current file: newest text (None if missing), hash and encoding.
 
-    `unsaved` says that the text is that of an open buffer, which the disk does not have; `disk` is the hash there.
-    `mode` are its permission bits.
+    `unsaved`: the text is from an unsaved buffer, and `disk` is the hash on disk. `mode` are the
+    permission bits.
     """
 
     path: str
@@ -47,9 +47,12 @@ class Current(Struct, frozen=True):
 
 
 class Target(Struct, frozen=True):
-    """What a file is to become: a text, or None where it goes. `merged` says that another program wrote the file
-    meanwhile, and that `now` and `text` have what it wrote. `mode` are the permission bits that it gets, None where it
-    keeps its own or is new; `executable` changes them. `like` is the file that moves there."""
+    """The intended state of a file: a text, or None for a removal.
+
+    `merged`: another program wrote the file concurrently, and `now` and `text` include its edits. `mode`
+    are new permission bits, None to keep them; `executable` changes them. `like` is the file that is moved
+    here.
+    """
 
     now: Current
     text: str | None
@@ -57,12 +60,12 @@ class Target(Struct, frozen=True):
     mode: int | None = None
     executable: bool | None = None
     like: str = ""
-    #: The hash that it will have, where that is worked out.
+    #: The resulting hash, if computed.
     hashed: str = ""
 
     @property
     def after(self) -> str:
-        """The hash that it will have; empty where it goes."""
+        """The resulting hash; "" for a removal."""
         return "" if self.text is None else self.hashed or md5(encode(self.now.stored, self.text))
 
     @property
@@ -80,12 +83,12 @@ class Target(Struct, frozen=True):
 
     @property
     def in_buffer(self) -> bool:
-        """Whether it becomes so in an open buffer that has unsaved text, and not on disk."""
+        """Whether it changes an unsaved buffer instead of the disk."""
         return self.now.unsaved and self.text is not None
 
 
 class WriteOutcome(Struct, frozen=True):
-    """What was written, and the folders that were made for it, the innermost first."""
+    """The written targets, and folders created for them, innermost first."""
 
     targets: tuple[Target, ...]
     folders: tuple[str, ...] = ()
@@ -96,12 +99,12 @@ class WriteOutcome(Struct, frozen=True):
 
     @property
     def merged(self) -> frozenset[str]:
-        """The paths of files that another program wrote meanwhile."""
+        """Paths with concurrent writes by another program."""
         return frozenset(target.now.path for target in self.targets if target.merged)
 
 
 def as_written(entry: KnownFile, target: Target, root: Path) -> KnownFile:
-    """The entry of a file that has just become what it was to become."""
+    """The entry of a file after its target was written."""
     text, after = target.text or "", target.after
     return replace(
         entry,
@@ -115,9 +118,9 @@ def as_written(entry: KnownFile, target: Target, root: Path) -> KnownFile:
 
 
 def outside(known: KnownSlice, target: Target, turn: int, base: str = "") -> list[Lasting]:
-    """What another program had made of the file that was written, where nobody has said so yet.
+    """Events for concurrent edits by another program, unless already reported.
 
-    `base` is the hash that is expected of a file that is not known.
+    `base` is the expected hash of an unknown file.
     """
     entry, now = known.files.get(target.now.path), time.time()
     seen = (entry.md5, entry.written) if entry else (base, "")
@@ -129,12 +132,12 @@ def outside(known: KnownSlice, target: Target, turn: int, base: str = "") -> lis
     return [FreshnessChanged(entry.path, "buffer" if target.now.unsaved else "disk", at=now)]
 
 
-#: From what was written to what happened.
+#: Maps the outcome of a write to its events.
 Events = Callable[[WriteOutcome], Sequence[Lasting]]
 
 
 class Writer:
-    """Reads what files are now, and writes what they are to become."""
+    """Reads current files and writes targets."""
 
     def __init__(self, core: Core, open_files: OpenFiles) -> None:
         self._journal = core.journal
@@ -145,7 +148,7 @@ class Writer:
         self._batch = self._folder / BATCH
 
     async def current(self, path: str) -> Current:
-        """A file as it is now. Raises `FileError` for one that cannot be read, `PathRefused` for one that may not."""
+        """The current file. Raises `FileError` if unreadable, `PathRefused` if not permitted."""
         place = self._workspace.gate.place(path, "write")
         if not place.exists:
             return Current(path, None, "", TextFile(""))
@@ -157,14 +160,13 @@ class Writer:
         return replace(now, text=buffer.text, md5=newer, unsaved=True)
 
     def _read(self, path: str) -> Current:
-        """A file as it is on disk. Blocking."""
         gate = self._workspace.gate
         data = read_for_person(gate, path, MAX_BYTES)
         stored, hashed = decode(data, path), md5(data)
         return Current(path, stored.text, hashed, stored, disk=hashed, mode=mode_on_disk(gate, path))
 
     async def on_disk(self, path: str) -> str:
-        """The text of a file on disk, "" where it is not there. Raises as `current` does."""
+        """The text on disk, "" if missing. Raises as `current` does."""
         if not self._workspace.gate.place(path, "read").exists:
             return ""
         return decode(
@@ -174,10 +176,10 @@ class Writer:
     async def write(
         self, name: str, targets: Sequence[Target], events: Events, leaves: Iterable[str] = ()
     ) -> None:
-        """Make every file what it is to become, or none, and record `events` before anybody is told.
+        """Writes all targets or none, and records `events` before listeners are notified.
 
-        `leaves` are folders that go too, where they are empty then. Raises `Outdated` where a file, or the text of
-        an open buffer, moved since it was looked at, `FileError` where it cannot be written.
+        `leaves` are folders to remove if empty. Raises `Outdated` if a file or buffer has changed since it
+        was read, and `FileError` if it is not writable.
         """
         with self._journal.waits.on("waiting for the disk to write files") as wait:
             await self._write_and_say(wait, name, targets, events, leaves)
@@ -206,13 +208,13 @@ class Writer:
             await asyncio.to_thread(self._write, name, targets, written, record, leaves, waits)
 
     def _kept(self, target: Target) -> Target:
-        """The target with its hash, its text kept. Blocking."""
+        """Stores the target's text and adds its hash. Blocking."""
         if target.text is None:
             return target
         return replace(target, hashed=self._blobs.put_soon(encode(target.now.stored, target.text)))
 
     def _outcome(self, targets: Sequence[Target], batch: BatchResult) -> WriteOutcome:
-        """What came of the targets: what another program wrote meanwhile was merged in. Blocking."""
+        """The targets with concurrent edits merged in. Blocking."""
         written = {step.path: step for step in batch.steps}
         done = []
         for target in targets:
@@ -235,8 +237,7 @@ class Writer:
         return WriteOutcome(tuple(done), batch.folders)
 
     async def _record(self, done: WriteOutcome, events: Events) -> None:
-        """Give the open buffers their texts, if they are as they were looked at, and record what was done, in one
-        transaction: after a kill there is all of it or nothing."""
+        """Updates unchanged buffers and records the events in one transaction, for atomicity after a kill."""
         targets = done.targets
         for target in targets:
             self._check_buffer(target)
@@ -250,7 +251,7 @@ class Writer:
             raise
 
     def _check_buffer(self, target: Target) -> None:
-        """Raise Outdated where somebody typed since the file was looked at: that text is the newest."""
+        """Raises `Outdated` if the buffer was edited since the file was read."""
         buffer = self._journal.store.state.buffers.get(target.now.path)
         if buffer is None:
             return
@@ -263,11 +264,11 @@ class Writer:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a batch broke off, or left its journal behind."""
+        """Whether a batch was interrupted or left its journal."""
         return self._batch.exists()
 
     async def heal(self, recorded: Sequence[str]) -> list[str]:
-        """Settle a batch and a save that broke off; sentences on what was done."""
+        """Repairs an interrupted batch and save. Returns sentences about the repairs."""
         gate, buffers = self._workspace.gate, self._journal.store.state.buffers
         said = await asyncio.to_thread(clear_save, gate, self._folder, buffers)
         try:
@@ -319,7 +320,7 @@ def _step(target: Target) -> Step:
 
 
 def _both(base: str, one: str, other: str) -> str | None:
-    """What both made of the base, None where they conflict. Where they do not touch no process is needed for it."""
+    """A merge of both texts, or None on conflict. Separate edits need no merge process."""
     parts = sorted((*hunks(base, one), *hunks(base, other)), key=lambda part: part.start)
     if all(part.start + len(part.removed) < later.start for part, later in pairwise(parts)):
         return compose(base, parts, range(len(parts)))
