@@ -64,8 +64,9 @@ class Circumstances(Struct, frozen=True):
     """Permission-relevant environment of a call.
 
     verdict: default without a matching rule; None for the tool's own. words: shown above the preview.
-    covers: scope of an approval besides the call. remembered: an approval applies "exactly" to this call,
-    to the "session" under the same circumstances, or "never" again; only the first may come from a rule.
+    covers: scope of an approval besides the call. remembered: scope of an approval: "exactly" this call,
+    any call of the "session" under the same circumstances, or only once ("never"). Rules can only grant the
+    first.
     """
 
     verdict: Verdict | None = None
