@@ -1,11 +1,9 @@
 """Escapes text inside prompt blocks, so that it cannot close its block, open another, or imitate a section
 heading.
 
-Inserts a `~` into each such tag or heading: `<~/user_query>`, `~## KNOWN FILES`. All other text is
-unchanged, so code is shown verbatim, and output is deterministic. An existing `~` is doubled, which makes
-`restored` exact: the model copies escaped text into its edits, and they are restored before matching.
-Backslashes and entities are avoided, because models that write JSON or HTML would have to escape them
-again and do so unreliably.
+Inserts a `~` into each such tag or heading (`<~/user_query>`, `~## KNOWN FILES`) and leaves all other text
+unchanged. An existing `~` is doubled, so `restored` is exact: the model copies escaped text into its
+edits. Models that write JSON or HTML do not reliably escape backslashes and entities again.
 """
 
 from __future__ import annotations

@@ -100,7 +100,6 @@ def shortened(text: str, most: int) -> str:
 
 
 def _list(title: str, items: Sequence[str], most: int, *, newest: bool = False) -> str:
-    """The first items that fit, or the last with `newest`."""
     if not items:
         return ""
     lines: list[str] = []

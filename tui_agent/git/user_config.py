@@ -65,7 +65,6 @@ def _ask(found: GitFolder, where: dict[str, str]) -> tuple[list[str], Entries]:
 
 
 def _named_files(settings: dict[str, str], where: dict[str, str]) -> Entries:
-    """The user's ignore and attributes files, configured or in the default location."""
     named = (
         (key, os.path.expanduser(settings.get(key) or os.path.join(_folder(where), "git", name)))
         for key, name in _FILES.items()

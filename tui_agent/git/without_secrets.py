@@ -3,10 +3,9 @@ secrets.
 
     python -P -m tui_agent.git.without_secrets
 
-A low-priority process that reads a `HistoryAsked` and writes a `HistoryAnswer` (msgpack); a long history
-takes seconds. A pack with a secret blob is rewritten once without it into a cache folder and shown
-instead. All other objects remain available. A secret blob is replaced by a sentence under the same id,
-because git cannot commit a tree with a missing object.
+A low-priority process that reads a `HistoryAsked` and writes a `HistoryAnswer` (msgpack). A pack with a
+secret blob is rewritten once without it into a cache folder. A secret blob is replaced by a sentence under
+the same id, because git cannot commit a tree with a missing object.
 """
 
 from __future__ import annotations
@@ -217,7 +216,6 @@ def _refs(folder: GitFolder, ids: Iterable[str], by: str) -> bytes | None:
 
 
 def _rewritten(folder: GitFolder, pack: bytes, rest: Iterable[str], secret: set[str], cache: Path) -> str:
-    """A store with a pack's other objects, cached."""
     key = hashlib.sha256(b"\0".join([os.path.basename(pack), *map(str.encode, sorted(secret))])).hexdigest()[
         :32
     ]
@@ -258,7 +256,6 @@ def _format(folder: GitFolder) -> Entries:
 
 
 def _stand_ins(ids: set[str], cache: Path) -> str:
-    """A store in which these ids contain the replacement sentence, cached."""
     data = zlib.compress(b"blob %d\0" % len(SENTENCE) + SENTENCE)
     key = hashlib.sha256(b"\0".join([data, *map(str.encode, sorted(ids))])).hexdigest()[:32]
     place, making = cache / "packs" / key, cache / "packs" / f"{key}.{os.getpid()}"

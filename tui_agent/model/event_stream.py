@@ -275,7 +275,6 @@ class _Checked(httpx.AsyncByteStream):
             raise BrokenStream("broke the connection") from error
 
     def _check(self, event: bytes) -> Iterable[_Event]:
-        """Validates an event; returns nothing for a comment."""
         if event.lstrip(_BLANK).startswith(_WHOLE_BODY):
             self._wire.on_sign_of_life()
             return _as_events(self._body(event), self._wire)

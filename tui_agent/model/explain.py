@@ -113,7 +113,6 @@ def _unreachable(model: str) -> Unreachable:
 
 
 def _where(model: str) -> str:
-    """Names the variable for the provider's address, as the end of a sentence."""
     provider = provider_of(model)
     return f", and {provider.address} if it is set" if provider and provider.address else ""
 

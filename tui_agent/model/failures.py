@@ -207,7 +207,6 @@ def _repeated(body: object) -> Mapping[str, str]:
 
 
 def _as_json(words: str) -> Any:
-    """Parses an object or a list of objects; returns None for other text."""
     if not words.lstrip().startswith(("{", "[{")):
         return None
     try:

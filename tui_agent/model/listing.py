@@ -153,7 +153,6 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _first(entry: dict[str, Any], *names: str) -> int:
-    """The first field with a valid token count, or 0."""
     found = (entry.get(name) for name in names)
     return next(
         (it for it in found if isinstance(it, int) and not isinstance(it, bool) and 0 < it < 10**10), 0
@@ -161,7 +160,6 @@ def _first(entry: dict[str, Any], *names: str) -> int:
 
 
 def _able(supports: dict[str, Any], *names: str) -> bool:
-    """Whether one of the fields is true or has `supported: true`."""
     values = (supports.get(name) for name in names)
     return any(it is True or _dict(it).get("supported") is True for it in values)
 
@@ -177,7 +175,6 @@ def _created(entry: dict[str, Any]) -> int:
 
 
 def _day(value: Any) -> str:
-    """The date as `2026-12-01`; "" if invalid."""
     try:
         return datetime.fromisoformat(value).date().isoformat() if isinstance(value, str) else ""
     except ValueError:

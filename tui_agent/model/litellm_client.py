@@ -179,7 +179,6 @@ def _served(model: str) -> tuple[str, Rules, Origin]:
 
 
 def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[str, Any]]:
-    """The messages in OpenAI chat format, with litellm's fields for thinking."""
     known = abilities(request.model)
     marked = known.cache_marks or rules.cache == "marks"
     marks = cache_marks(request.messages) if marked else frozenset()
@@ -206,7 +205,6 @@ def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[
 
 
 def _without_module(model: str, error: Exception) -> ModelError | None:
-    """An error naming the package required by a litellm route; None if none is missing."""
     found = _MODULE.search(str(error))
     if found is None:
         return None
@@ -382,7 +380,6 @@ def _prices(given: float | None, made: float | None) -> tuple[float, float] | No
 
 
 def _unknown(model: str, what: str, error: Exception) -> None:
-    """Logs missing information about a model, once."""
     if (model, what) not in _logged:
         _logged.add((model, what))
         _log.info("litellm does not know the %s of %s", what, model, exc_info=error)

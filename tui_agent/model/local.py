@@ -258,7 +258,6 @@ class LocalModels:
     def _prepared(
         self, request: ModelRequest, place: _Place, server: ServerModel, slot: int, size: int
     ) -> ModelRequest:
-        """The request with the parameters for its server."""
         options: dict[str, Any] = {}
         if server.kind == "llama.cpp":
             options = {"cache_prompt": True, "return_progress": True}
@@ -339,7 +338,6 @@ class LocalModels:
         return self.memory.learned(place.address, place.name).ratio
 
     async def _size(self, request: ModelRequest) -> int:
-        """The estimated number of tokens of a request."""
         texts = [_text(message) for message in request.messages]
         texts += [str(request.tools)] if request.tools else []
         return sum((await self.inner.count(request.model, texts)).counts)
@@ -361,7 +359,6 @@ class LocalModels:
         return tried
 
     async def _server(self, place: _Place) -> ServerModel | None:
-        """The server's cached properties; None if it does not respond."""
         if place in self._known:
             return self._known[place]
         learned = self.memory.learned(place.address, place.name)

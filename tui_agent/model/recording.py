@@ -288,7 +288,6 @@ class RecordedModel:
             raise exchange.error.as_error()
 
     def _take(self, purpose: Pass, words: str) -> RecordedExchange | None:
-        """Consumes the matching exchange; None if a rehearsal has none."""
         rehearsal = self.recording.header.rehearsal
         for exchange in self._left:
             if exchange.purpose != purpose:

@@ -83,7 +83,6 @@ def _given_up(retry: int, retries: int, seconds: float, error: ModelError) -> Mo
 
 
 def _span(seconds: float) -> str:
-    """Formats a duration in its two largest units."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     parts = (hours, "h"), (minutes, "min"), (rest, "s")

@@ -25,8 +25,6 @@ LOOK_SECONDS = 0.1
 
 
 class _Kept(Struct):
-    """The file: properties by address and model name, and variables of discovered models."""
-
     models: dict[str, ServerModel] = {}
     found: dict[str, dict[str, str]] = {}
 

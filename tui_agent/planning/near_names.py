@@ -79,7 +79,6 @@ def _readings(action: FileAction, index: Index) -> list[_Wanted]:
 
 
 def _wanted(patterns: Sequence[str]) -> Iterator[_Wanted]:
-    """Interprets names as a path, a module, or a member of a module."""
     for pattern in patterns:
         folder, _, name = re.sub(r"\\(.)", r"\1", pattern.removeprefix("./")).rpartition("/")
         folders = tuple(_key(part) for part in folder.split("/") if part not in ("", "**", "."))
@@ -101,7 +100,6 @@ def _called(keys: Collection[str], index: Index) -> dict[str, list[str]]:
 
 
 def _best(wanted: Sequence[_Wanted], found: Mapping[str, Sequence[str]]) -> list[str]:
-    """The nearest files of the first interpretation with matches."""
     for one in wanted:
         candidates = found.get(one.key, [])
         if candidates:

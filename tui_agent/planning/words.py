@@ -255,7 +255,6 @@ def _path(reference: Reference, request: str, index: Index) -> FoundAction | Non
 
 
 def _fallback(reference: Reference, request: str) -> FallbackKind:
-    """A file to be created may be missing."""
     made = _MADE.search(request[: reference.at][-80:]) or _is_target(reference, request)
     return "create_new" if made else "ask_user"
 
@@ -285,7 +284,6 @@ def _file_name(reference: Reference, request: str, index: Index) -> FoundAction 
 
 
 def _module(reference: Reference, index: Index) -> FoundAction | None:
-    """`a.b.c`, if the index has such a module."""
     parts = re.split(r"\.|::", reference.text)
     patterns = candidates.chain_for_module(parts)
     if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
@@ -336,7 +334,6 @@ def _is_identifier(reference: Reference) -> bool:
 
 
 def _action_for_identifier(reference: Reference, index: Index) -> FoundAction | None:
-    """An identifier, if files are named after it."""
     text = _called(reference)
     patterns = candidates.chain_for_identifier(text)
     if not candidates.fits_something(patterns, index, MOST_NAMESAKES):

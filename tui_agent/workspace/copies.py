@@ -79,7 +79,6 @@ class _Copying:
             return
 
     def _stands(self, folder: str) -> bool:
-        """Creates a folder if its source is a real folder. Returns whether it exists."""
         if folder in self._folders:
             return self._folders[folder]
         own = self._stands(os.path.dirname(folder))

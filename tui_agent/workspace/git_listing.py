@@ -110,7 +110,6 @@ def _special_names(root: str) -> _Special:
 
 
 def _with_inner(root: str, listing: FileListing, inner: set[bytes], depth: int) -> FileListing:
-    """Adds the files of nested repositories; those not checked out have none."""
     paths, unreadable = list(listing.paths), listing.unnamed
     for name in sorted(inner) if depth < MAX_DEPTH else ():
         folder = os.fsdecode(name)

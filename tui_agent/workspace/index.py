@@ -228,7 +228,6 @@ def _overview(paths: list[str]) -> Overview:
 
 
 def _places(text: str, wanted: str) -> Iterator[int]:
-    """Numbers of the NUL-terminated parts that contain `wanted`."""
     place = start = 0
     while (found := text.find(wanted, start)) >= 0:
         place += text.count("\0", start, found)

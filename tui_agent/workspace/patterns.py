@@ -1,16 +1,13 @@
 """Path patterns: compiled once, matched in bounded time, without disk access.
 
 Syntax: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any folders, `{a,b}`, a leading `./`, a
-trailing `/` for everything below, and a backslash to escape these characters. Names with a leading dot are
-not special.
+trailing `/` for everything below, and backslash escapes. Names with a leading dot are not special.
 
-Bounded time: the text between two wildcards is matched at its first position without backtracking (atomic
-groups), which is correct if every piece has a fixed length. Brace alternatives would violate that, so they
-are expanded first.
+Text between two wildcards is matched at its first position without backtracking (atomic groups), which is
+correct if every piece has a fixed length; brace alternatives are therefore expanded first.
 
-Reason for an own implementation: pathspec and wcmatch backtrack. For one name, pathspec takes over 20 s
-for twelve times `*a`, and wcmatch 3 s for eight times `**/a/`, instead of 0.3 ms; they also provide no
-prefixes to narrow a search.
+pathspec and wcmatch backtrack: pathspec takes over 20 s for twelve times `*a`, wcmatch 3 s for eight times
+`**/a/`, instead of 0.3 ms. They also provide no prefixes to narrow a search.
 """
 
 from __future__ import annotations

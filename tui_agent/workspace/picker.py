@@ -83,6 +83,5 @@ def _matcher(query: str) -> Matcher:
 
 
 def _with_name(score: int, path: str, words: Sequence[str]) -> int:
-    """Adds a bonus for each word in the file's name, the highest at its beginning."""
     name = path.rpartition("/")[2].lower()
     return score + sum(NAME_BONUS * (1 + name.startswith(word)) for word in words if word in name)

@@ -76,7 +76,6 @@ def _files(root: str) -> Iterator[str]:
 
 
 def _entries(folder: str) -> tuple[list[str], list[str]]:
-    """Names of the folders and of the files, including links to files; pipes and devices are excluded."""
     folders: list[str] = []
     files: list[str] = []
     try:

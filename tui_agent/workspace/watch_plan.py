@@ -114,7 +114,6 @@ def _git_folders(repository: Repository) -> set[str]:
 
 
 def _entries(folder: str) -> tuple[list[str], bool, list[str]]:
-    """Folder names, whether there is a link to a folder, and file names."""
     folders: list[str] = []
     files: list[str] = []
     links = False

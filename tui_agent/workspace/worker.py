@@ -202,7 +202,6 @@ async def git_worktrees_remove(params: dict[str, Any], send: Send) -> None:
 
 
 async def _let_go(folder: str) -> None:
-    """Removes the rest of a copy; the next start retries failures."""
     async with _one_leaves:
         with suppress(OSError):
             await asyncio.to_thread(remove_folder, folder)

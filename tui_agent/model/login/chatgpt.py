@@ -113,7 +113,6 @@ def _openai() -> str:
 
 
 def _login(answer: WebAnswer, before: Login) -> Login:
-    """The tokens of a response; missing values are copied from `before`."""
     access, identity = answer.token("access_token"), answer.text("id_token")
     if not access:
         return Login()

@@ -102,7 +102,6 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
 
 
 def _own_address(api: object) -> str:
-    """The account's API address, if it belongs to Copilot."""
     if not isinstance(api, str):
         return ""
     parts = urlsplit(api)

@@ -63,7 +63,6 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
 
 
 async def _first(found: asyncio.Future[str], pasted: asyncio.Queue[str]) -> str:
-    """The code from the browser or the user; "" if the login was denied."""
     reading = asyncio.ensure_future(pasted.get())
     try:
         done, _ = await asyncio.wait((found, reading), timeout=SECONDS, return_when=asyncio.FIRST_COMPLETED)

@@ -259,7 +259,6 @@ def dollars(value: Any) -> float | None:
 
 
 def _is_one(entry: dict[str, Any], detail: dict[str, Any]) -> bool:
-    """Whether a fragment continues an entry of the same type and index."""
     if entry.get("id") and detail.get("id") and entry["id"] != detail["id"]:
         return False
     return "index" in detail or not (entry.get("signature") or detail.get("type") == "reasoning.encrypted")

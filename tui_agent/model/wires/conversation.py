@@ -166,8 +166,6 @@ def _spaced(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[As
 
 
 class _Ids:
-    """Maps call ids deterministically to valid ones."""
-
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._accepted = re.compile(rules.call_id)

@@ -186,7 +186,6 @@ def _is_signed(part: Part) -> bool:
 
 
 def _block(part: Part, bound: bool) -> dict[str, Any] | None:
-    """A part as a block; None for thinking that cannot be returned."""
     match part:
         case ThinkingPart():
             return part.native if _is_signed(part) and not bound else None
