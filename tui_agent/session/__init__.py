@@ -1,1 +1,1 @@
-"""The life of a session, which holds its chat, files, review, todos and sub-tasks."""
+"""The lifecycle of a session: chat, files, review, todos and sub-tasks."""

@@ -1,4 +1,4 @@
-"""What is kept of a folder for later sessions, such as an answer of the person: JSON, an entry by each path."""
+"""Values stored per folder for later sessions, such as the user's answers: one JSON entry per path."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from tui_agent.files.private import write_private
 
 
 class FolderAnswers:
-    """The answers to one question, of which this folder's is read and written."""
+    """Reads and writes this folder's answer to one question."""
 
     def __init__(self, store: Path, folder: Path) -> None:
         self._store = store
         self._folder = str(folder)
 
     def get(self) -> object:
-        """None where nothing was said, or the file cannot be read. Blocking."""
+        """None if unanswered or unreadable. Blocking."""
         return self._all().get(self._folder)
 
     def keep(self, answer: object) -> None:
-        """Blocking. Raises OSError."""
+        """Blocking. Raises `OSError`."""
         write_private(self._store, json.dumps({**self._all(), self._folder: answer}).encode())
 
     def _all(self) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What each check finds in the folder as it is: the result of a proposal is the difference."""
+"""Baselines of checks on the unmodified folder; the result of a proposal is the difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_agent.session.answers import FolderAnswers
 from tui_agent.settings.schema import CheckCommand
 
 STORE = "baselines.json"
-#: Commands of which a baseline is kept for a folder.
+#: Maximum number of commands with a baseline per folder.
 MOST_KEPT = 20
 
 
@@ -26,7 +26,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class Baselines:
-    """Findings by command, each with the state of the folder that it was made on; kept for later sessions."""
+    """Findings by command with the state of the folder, stored for later sessions."""
 
     def __init__(self, data: Path, root: Path, paths: Callable[[], list[str]]) -> None:
         """`data` is the folder of sessions, `paths` returns the files of the workspace."""
@@ -34,28 +34,24 @@ class Baselines:
         self._paths = paths
         self._store = FolderAnswers(data / STORE, root)
         self._kept: dict[str, _Kept] | None = None
-        #: How long each command took last in this session.
+        #: Last duration of each command in this session.
         self._seconds: dict[str, float] = {}
 
     def took(self, command: str, seconds: float) -> None:
-        """Say how long a command took."""
         self._seconds[command] = seconds
 
     async def seconds(self, command: str) -> float:
-        """How long a command took when it ran last, 0 if that is not known."""
+        """Last duration of a command, 0 if unknown."""
         kept = (await self._load()).get(command)
         return self._seconds.get(command, kept.seconds if kept is not None else 0.0)
 
     async def known(self, check: CheckCommand) -> bool:
-        """Whether it is known what the check finds in the folder as it is now."""
+        """Whether the check's baseline is current."""
         kept = (await self._load()).get(check.command)
         return kept is not None and kept.tree == await asyncio.to_thread(self._tree)
 
     async def of(self, check: CheckCommand, run: Callable[[], Awaitable[Finding | None]]) -> Finding | None:
-        """What the check finds in the folder as it is; `run` finds it out, unless it is known for this very state.
-
-        None where `run` cannot say.
-        """
+        """The check's baseline; calls `run` if it is not current. None if `run` returns none."""
         kept = await self._load()
         tree = await asyncio.to_thread(self._tree)
         known = kept.get(check.command)
@@ -67,7 +63,7 @@ class Baselines:
         return found
 
     async def adopt(self, findings: Iterable[tuple[CheckCommand, Finding]]) -> None:
-        """Take what was found for what the folder has as it is now, as when all that was checked has been applied."""
+        """Stores findings as the current baseline, for example after all checked changes were applied."""
         tree = await asyncio.to_thread(self._tree)
         for check, found in findings:
             await self._keep(check.command, tree, found)
@@ -81,7 +77,7 @@ class Baselines:
         try:
             await asyncio.to_thread(self._store.keep, msgspec.to_builtins(kept))
         except OSError:
-            return  # it is known for this session, and found out again in the next
+            return  # Kept in memory; later sessions repeat the run.
 
     async def _load(self) -> dict[str, _Kept]:
         if self._kept is None:
@@ -93,7 +89,7 @@ class Baselines:
         return self._kept
 
     def _tree(self) -> str:
-        """The state of the folder: size, time and mode of every file that git does not ignore. Blocking."""
+        """A digest of size, time and mode of every file not ignored by git. Blocking."""
         digest = hashlib.blake2b(digest_size=20)
         root = str(self._root)
         for path in self._paths():

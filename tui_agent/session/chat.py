@@ -1,4 +1,4 @@
-"""The conversation of a session: sent, stopped, answered, looked back at, continued."""
+"""The conversation of a session: send, stop, answer, read back, continue."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
 
 class Chat:
-    """What a front end asks about what is said; `Turns` runs the turns.
+    """Front-end operations on the chat; `Turns` runs the turns.
 
-    `log` is where what happened can be read, None where it is in memory alone; `look` finds out what became of the
-    files that the model knows.
+    `log` is None if the session is in memory only; `look` updates the known files.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class Chat:
         self._context = context
         self._look = look
         self._lost = set(core.storage.lost)
-        #: Pastes on their way to the disk, and the lines that are taken.
+        #: Unfinished writes of pastes, and used placeholder lines.
         self._keeping: set[asyncio.Task[None]] = set()
         self._lines: set[str] = set()
 
@@ -58,10 +57,10 @@ class Chat:
 
     @call(changes=True)
     async def submit(self, text: str, attachments: Sequence[str] = (), effort: Effort | None = None) -> None:
-        """Begin a turn, or queue the message while one runs. Returns when it is on disk, not when it is done.
+        """Begins or queues a turn. Returns once the message is on disk.
 
-        `effort` is for this turn alone.
-        Raises `PasteTooLong` where what was pasted into it is more than the model takes.
+        `effort` is for this turn only. Raises `PasteTooLong` if the pasted text exceeds the model's
+        window.
         """
         if PASTED.search(text):
             await asyncio.gather(*self._keeping, self._turns.get_ready())
@@ -70,7 +69,7 @@ class Chat:
 
     @call(changes=True)
     def keep_paste(self, text: str) -> str:
-        """The line that takes the place of a long text that was pasted; the text itself is kept, and sent with it."""
+        """Stores a long pasted text and returns its placeholder line."""
         line = pasted_line(text, self.state.input.pastes.keys() | self._lines)
         self._lines.add(line)
         task = asyncio.create_task(self._keep(line, text), name="keep what was pasted")
@@ -80,15 +79,15 @@ class Chat:
 
     @call(changes=True)
     async def save_paste(self, line: str) -> str:
-        """Write a text that was pasted to a new file of the workspace, and return its path. Raises `FileError` or
-        `PathRefused` where that cannot be done."""
+        """Writes a pasted text to a new workspace file and returns its path. Raises `FileError` or
+        `PathRefused`."""
         from tui_agent.files.replace import replace
 
         gate = self._context().workspace.gate
         text = await asyncio.to_thread(self._storage.blobs.get_text, self.state.input.pastes[line])
         for number in count(1):
             path = "pasted.txt" if number == 1 else f"pasted-{number}.txt"
-            with suppress(Outdated):  # there is one already
+            with suppress(Outdated):  # The name exists.
                 await asyncio.to_thread(replace, gate, path, text.encode("utf-8", "replace"), "")
                 return path
         raise AssertionError("some number is free")
@@ -99,9 +98,9 @@ class Chat:
 
     @call(changes=False)
     async def memory(self) -> str:
-        """What the next request to go on tells the model of the state of the work, to be read and edited.
+        """The memory of the next continuation request, for editing.
 
-        Empty where there is nothing to go on with. Raises `SessionError` while a turn runs.
+        "" if there is nothing to continue. Raises `SessionError` while a turn runs.
         """
         if self.state.turn.running:
             raise SessionError(
@@ -117,60 +116,56 @@ class Chat:
 
     @call(changes=True)
     async def go_on(self, text: str, remembered: str) -> None:
-        """Send a message that asks to go on, with these words in place of the memory that would be built."""
+        """Sends a continuation request with edited memory."""
         await self._journal.record(e.MemoryEdited(remembered))
         await self.submit(text)
 
     @call(changes=False)
     async def finished(self) -> None:
-        """Wait until no turn runs and none is queued."""
+        """Waits until no turn runs or is queued."""
         await self._turns.finished()
 
     @call(changes=False)
     async def stop(self) -> None:
-        """Stop the running turn; what came so far is kept. Nothing happens when none runs."""
+        """Stops the running turn, if any, and keeps its partial output."""
         await self._turns.stop()
 
     @call(changes=True)
     def set_draft(self, text: str) -> None:
-        """What is in the chat's input; kept within a second."""
+        """Updates the chat input; stored within a second."""
         if text != self.state.input.draft:
             self._journal.grow(e.DraftChanged(text))
 
     @call(changes=False)
     def set_typed(self, place: str, text: str) -> None:
-        """What is typed at a place other than the chat's input, empty where it was given up; kept within a second.
-
-        Nothing happens where the session is only read.
-        """
+        """Updates another input, "" after it was cancelled; stored within a second. Ignored in read-only
+        sessions."""
         if not self.state.session.read_only and text != self.state.input.typed.get(place, ""):
             self._journal.grow(e.TypingChanged(place, text))
 
     @call(changes=True)
     async def set_queue(self, queue: Sequence[str]) -> None:
-        """The messages that wait for the turn to end, as the person left them."""
+        """Replaces the queued messages."""
         await self._turns.set_queue(queue)
 
     @call(changes=True)
     async def send_queue(self) -> None:
-        """Begin with the messages that a stopped turn left waiting."""
+        """Sends the messages queued when a turn was stopped."""
         self._turns.send_queue()
 
     @call(changes=True)
     async def compact(self) -> None:
-        """Let the model summarise all older messages, which give way to the summary.
-
-        Raises `SessionError` where there are none, or a turn runs.
-        """
+        """Summarises all older messages. Raises `SessionError` if there are none, or while a turn runs."""
         if len(self.state.conversation.messages) < 2:
             raise SessionError("There is nothing to summarise yet", "send a message first")
         self._turns.compact()
 
     @call(changes=False)
     async def export(self, target: Path) -> None:
-        """Write what was said to a Markdown file with the rights 0600, secrets masked.
+        """Exports the chat as Markdown with mode 0600 and masked secrets.
 
-        Raises `SessionError` where nothing is kept, and `FileError` where the file is there or cannot be written.
+        Raises `SessionError` for a session without a log, and `FileError` if the file exists or is not
+        writable.
         """
         if self._log is None:
             raise SessionError("This session is only in memory", "copy what you need")
@@ -197,17 +192,17 @@ class Chat:
 
     @call(changes=True)
     async def answer(self, action: str, path: str = "") -> None:
-        """Answer the plan's open question: the path that `action` means, or nothing to let it go."""
+        """Answers the plan's open question with a path, or skips the action."""
         await self._turns.answer(action, path)
 
     @call(changes=True)
     async def permit(self, asked: str, answer: str, reason: str = "") -> None:
-        """Answer the call of a tool that asks: `once`, `session`, `always` or `no`, with a reason for the model."""
+        """Answers a permission question: `once`, `session`, `always` or `no`, with a reason for the model."""
         await self._turns.answer(asked, answer, reason)
 
     @call(changes=True)
     async def revoke(self, digest: str) -> None:
-        """Take an approval back: the same call is asked about again, in this session and in every other."""
+        """Revokes an approval in this and all other sessions."""
         from tui_agent.tools.permission import forget_approval
 
         await self._journal.record(e.PermissionRevoked(digest))
@@ -219,13 +214,13 @@ class Chat:
     async def decide(
         self, action: str, path: str = "", patterns: Sequence[str] = (), everything: bool = False
     ) -> None:
-        """The person's word on an action of the plan, asked or not: another file, other patterns, all the files
-        that its name fits, or nothing to let it go. With the plan's own patterns it is looked for again."""
+        """Decides about an action: another file, other patterns, all matches, or skip. Its own patterns
+        repeat the search."""
         await self._turns.decide(Decision(action, path, tuple(patterns), everything))
 
     @call(changes=False)
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
-        """Up to `count` messages of the transcript from before message number `before`, oldest first."""
+        """Up to `count` messages before number `before`, oldest first."""
         if self._log is None or before <= 1:
             return ()
         from tui_agent.log.transcript import messages_before
@@ -238,7 +233,7 @@ class Chat:
 
     @call(changes=False)
     async def summary(self) -> str:
-        """The summary that stands for older messages, as the model gets it; empty where there is none."""
+        """The summary of older messages, or ""."""
         sent = next((it for it in self.state.conversation.messages if it.kind == "summary"), None)
         if sent is None:
             return ""
@@ -249,14 +244,14 @@ class Chat:
 
     @call(changes=True)
     async def edit_summary(self, text: str) -> bool:
-        """Put the person's words in place of the summary of older messages; False where there is none."""
+        """Replaces the summary; False if there is none."""
         from tui_agent.turn.conversation import edit_summary
 
         return await edit_summary(self._context(), text, self._journal.record)
 
     @call(changes=False)
     async def sent(self) -> list[Exchange]:
-        """What the model was sent and what it answered, in order. Empty where nothing is kept."""
+        """All requests and responses in order; empty without a log."""
         from tui_agent.log.exchanges import exchanges
         from tui_agent.log.log import events_of
 
@@ -269,7 +264,7 @@ class Chat:
         return found
 
     async def _say_lost(self, lost: Sequence[str]) -> None:
-        """Say once that a record cannot be read: opening does not look at those that a snapshot stands for."""
+        """Reports unreadable records once; opening skips records covered by a snapshot."""
         fresh = [sentence for sentence in lost if sentence not in self._lost]
         self._lost.update(fresh)
         await self._journal.record(*(e.NoticeGiven("warning", sentence) for sentence in fresh))

@@ -1,4 +1,4 @@
-"""Checks of what is proposed: run in a view of it, told with the content that they ran on, offered where found."""
+"""Checks of proposed changes: runs them in a view, records their content, offers detected checks."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ from tui_agent.store.state import State
 from tui_agent.workspace.workspace import FileChange
 
 STORE = "checks.json"
-#: How often a check is begun for content that moves while its view is made.
+#: Maximum number of starts if the content changes while the view is created.
 MOST_BEGUN = 3
-#: Seconds that part checks of different speeds, so that those of one speed keep their order.
+#: Boundaries between speed classes in seconds; checks keep their order within a class.
 SPEEDS = (2.0, 10.0, 60.0)
-#: How many failures a result names.
+#: Maximum number of failures listed in a result.
 MOST_NAMES = 50
-#: How many paths of an output are looked for by their ends, and folders whose files are not the project's own.
+#: Maximum number of output paths matched by suffix, and folders with third-party files.
 MOST_BY_SUFFIX = 200
 _NOT_OURS = frozenset({"..", "node_modules", "site-packages", ".venv", "venv", ".tox", ".nox"})
-#: Seconds from a proposal that no turn makes to its checks: more of them may come.
+#: Delay in seconds between a proposal outside a turn and its checks, because more may follow.
 AFTER_THE_LAST = 0.2
-#: Which checks of a round run: those that do so by themselves, slow ones, or both.
+#: Checks of a round: automatic, slow, or both.
 Which = Literal["fast", "slow", "all"]
 
 
 class ListedCheck(NamedTuple):
-    """A check that the person may accept, and whether it is accepted."""
+    """A detected check, and whether the user accepted it."""
 
     check: CheckCommand
     accepted: bool
 
 
 class Checks:
-    """Runs the checks that are configured or accepted, one round at a time.
+    """Runs the configured or accepted checks, one round at a time.
 
-    In a turn they are run by the turn (`run`); for what is proposed otherwise a round begins by itself.
+    Turns call `run`; proposals outside a turn start a round automatically.
     """
 
     def __init__(
@@ -66,17 +66,17 @@ class Checks:
         *,
         unasked: bool,
     ) -> None:
-        """unasked: whether rounds begin by themselves for what no turn proposes."""
+        """unasked: whether proposals outside a turn start rounds."""
         self._journal = journal = core.journal
         self._workspace = workspace = core.workspace
         self._commands = commands
         self._settings = core.settings
         data = core.folders.data
-        #: The found checks that the person has accepted; none of them where they were declined.
+        #: Accepted checks of this folder; empty if declined.
         self._answers = FolderAnswers(data / STORE, workspace.root)
         self._baselines = Baselines(data, workspace.root, lambda: workspace.index.paths)
         self._first_runs = FirstRuns(journal.store, self._baselines, self._as_it_is)
-        #: What each command of the newest round found, before it is compared.
+        #: Findings of the latest round by command, before comparison.
         self._findings: dict[str, Finding] = {}
         self._one_at_a_time = asyncio.Lock()
         self._round: asyncio.Task[object] | None = None
@@ -84,7 +84,7 @@ class Checks:
         self._looking: set[asyncio.Task[None]] = set()
         self._adopting: set[asyncio.Task[None]] = set()
         self._since = 0.0
-        #: The checks of the newest round.
+        #: The checks of the latest round.
         self._checked: list[CheckCommand] = []
         if unasked:
             journal.store.subscribe(self._on_event)
@@ -95,7 +95,7 @@ class Checks:
 
     @call(changes=False)
     def chosen(self) -> list[CheckCommand]:
-        """Those that are configured, and those that were accepted for this folder. Blocking."""
+        """Configured and accepted checks. Blocking."""
         configured = [*self._settings.checks.commands]
         taken = {check.name for check in configured} | {check.command for check in configured}
         accepted = self._accepted() or []
@@ -105,14 +105,14 @@ class Checks:
 
     @call(changes=False)
     def names(self) -> list[str]:
-        """What they are called. Blocking."""
+        """Names of the chosen checks. Blocking."""
         return [check.name for check in self.chosen()]
 
     # ── found checks ─────────────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
     async def offer(self) -> None:
-        """Offer what the project's own files name, where nothing is configured and the person was not asked before."""
+        """Offers detected checks, unless checks are configured or the user has already decided."""
         if self._settings.checks.commands or self._settings.checks.run == "none":
             return
         if await asyncio.to_thread(self._accepted) is None:
@@ -122,8 +122,8 @@ class Checks:
 
     @call(changes=False)
     def listed(self) -> list[ListedCheck]:
-        """The checks that were accepted for this folder, and the others that its files name; where the person was not
-        asked before, all of them count as accepted. Blocking."""
+        """Accepted checks and other detected checks; all count as accepted before the user's decision.
+        Blocking."""
         accepted = self._accepted()
         chosen = accepted or []
         known = {check.name for check in chosen} | {check.command for check in chosen}
@@ -139,17 +139,15 @@ class Checks:
 
     @call(changes=False)
     async def attempt(self, check: CheckCommand) -> FirstResult:
-        """Run a check on the folder as it is, in a view; what it finds is its baseline.
-
-        Raises `SessionError` where there is no view.
-        """
+        """Runs a check on the unmodified folder in a view and stores its baseline. Raises `SessionError`
+        without a view."""
         async with self._one_at_a_time:
             return await self._first_runs.attempt(check)
 
     @call(changes=True)
     async def accept(self, checks: Sequence[CheckCommand] | None = None) -> None:
-        """Run these checks from now on in this folder, those that are offered if none are named; with an empty list
-        run none, and never offer them again."""
+        """Accepts these checks for the folder, by default those offered; an empty list declines all
+        permanently."""
         offered = self.state.checks.offered
         if checks is None and not offered:
             raise SessionError("No checks are offered", "name them in settings.toml, as [[checks.commands]]")
@@ -171,7 +169,7 @@ class Checks:
             )
 
     def _accepted(self) -> list[CheckCommand] | None:
-        """What was accepted for this folder; None where nothing was said yet."""
+        """The accepted checks; None before the user's decision."""
         try:
             return msgspec.convert(self._answers.get(), list[CheckCommand])
         except msgspec.ValidationError:
@@ -181,10 +179,10 @@ class Checks:
 
     @call(changes=True)
     async def run(self, repair: int = 0, *, slow: bool = False) -> tuple[CheckResult, ...]:
-        """Run the checks on what is proposed and wait for them; nothing where there are none, or nothing is proposed.
+        """Runs the checks on the open changes and waits; returns () if there are none.
 
-        `repair` counts how often the model was asked again before. slow: run those that are slow and have not run on
-        exactly this, in the same round.
+        `repair` is the number of earlier repair requests. slow: includes slow checks without a current
+        result.
         """
         if self._settings.checks.run == "none":
             return ()
@@ -193,7 +191,7 @@ class Checks:
 
     @call(changes=False)
     async def all_unconcerned(self) -> bool:
-        """Whether there are checks, and what is proposed has to do with none of them."""
+        """Whether checks exist, but none concerns the open changes."""
         if self._settings.checks.run == "none":
             return False
         from tui_agent.checks.found import concerns
@@ -203,7 +201,8 @@ class Checks:
 
     @call(changes=True)
     async def again(self) -> None:
-        """Begin the checks by key: on what is proposed, else on the folder as it is. Raises `SessionError`."""
+        """Starts the checks on user request: on the open changes, or on the unmodified folder. Raises
+        `SessionError`."""
         if not await asyncio.to_thread(self.chosen):
             offered = ", ".join(check.name for check in self.state.checks.offered)
             remedy = (
@@ -215,7 +214,7 @@ class Checks:
 
     @call(changes=False)
     async def settled(self) -> None:
-        """Wait until no round runs or is about to."""
+        """Waits until no round runs or is scheduled."""
         while self._due is not None or (self._round is not None and not self._round.done()):
             if self._round is not None and not self._round.done():
                 await asyncio.wait([self._round])
@@ -224,7 +223,7 @@ class Checks:
 
     @call(changes=True)
     async def stop(self) -> None:
-        """End the round that runs, and what is found out in the background."""
+        """Stops the running round and background runs."""
         await self._stop()
         await self._first_runs.stop()
 
@@ -274,7 +273,8 @@ class Checks:
             return tuple(results)
 
     async def _in_order(self, where: Where, which: Which) -> list[CheckCommand]:
-        """Those that have to do with what is proposed, fast ones first; in a workspace for its packages alone."""
+        """Checks that concern the open changes, fast checks first; in a monorepo only the affected
+        packages."""
         from tui_agent.checks.found import concerns
         from tui_agent.checks.projects.files import Project
         from tui_agent.checks.projects.workspaces import narrowed
@@ -297,11 +297,11 @@ class Checks:
         return sorted(chosen, key=lambda check: sum(seconds[check.command] >= speed for speed in SPEEDS))
 
     def _proposed(self) -> list[str]:
-        """The paths of the files that what waits is about."""
+        """Paths of the open changes."""
         return [path for change in self.state.review.open for path in (change.path, change.rename_to) if path]
 
     async def _one(self, check: CheckCommand, where: Where, repair: int) -> CheckResult:
-        """Run one check. What it found is kept with the content that was in place in its view."""
+        """Runs one check and records the content of its view."""
         for _ in range(MOST_BEGUN):
             before, seen = self._content(where), self.state.review
             sure = [where == "workspace"]
@@ -338,7 +338,7 @@ class Checks:
         pending: bool = True,
         low: bool = False,
     ) -> tuple[CommandResult, Finding]:
-        """Run a check's command, and what it found; `low` is the priority."""
+        """Runs a check's command and parses its findings. low: at low priority."""
         timeout = check.timeout or self._settings.commands.timeout
         ran, report = await self._commands.for_check(
             check.command, where, timeout, seeded, pending=pending, low=low
@@ -347,7 +347,7 @@ class Checks:
         return ran, await asyncio.to_thread(self._found, ran, report)
 
     def _found(self, ran: CommandResult, report: str) -> Finding:
-        """What a run found, by all that is kept of its output: what a result shows leaves out the middle. Blocking."""
+        """Parses the stored output, because the displayed result omits the middle. Blocking."""
         from tui_agent.checks.reports import outcome_of_report
 
         output = ran.output
@@ -357,13 +357,13 @@ class Checks:
         return finding(ran.ok, ran.status, output, outcome_of_report(report))
 
     async def _as_it_is(self, check: CheckCommand, low: bool) -> tuple[CommandResult, Finding]:
-        """Run a check without what is proposed."""
+        """Runs a check without the proposal."""
         return await self._ran(check, "trial", pending=False, low=low)
 
     async def _compared(
         self, check: CheckCommand, result: CheckResult, ran: CommandResult, found: Finding
     ) -> CheckResult:
-        """The result less what the folder has without the change; what is new is run a second time."""
+        """Removes baseline failures from the result and runs new failures a second time."""
         if result.where == "workspace" or ran.how != "exit" or ran.status in NOT_FOUND:
             return result
         before = await self._baselines.of(check, lambda: self._baseline(check))
@@ -375,12 +375,12 @@ class Checks:
             again, second = await self._ran(msgspec.structs.replace(check, command=command), "trial")
             if command != check.command and not has_run(
                 second, brought.new_names
-            ):  # they have other names there
+            ):  # Named differently there.
                 command = check.command
                 again, second = await self._ran(check, "trial")
             if again.how == "exit" and again.status not in NOT_FOUND:
                 brought, flaky = still_there(brought, second, before)
-                if command != check.command and brought.is_worse:  # its output is that of the new failures
+                if command != check.command and brought.is_worse:  # Its output covers the new failures.
                     ran = again
         return msgspec.structs.replace(
             result,
@@ -395,7 +395,7 @@ class Checks:
         )
 
     async def _baseline(self, check: CheckCommand) -> Finding | None:
-        """What the check finds without what is proposed; None if it did not end by itself."""
+        """The check's findings without the proposal; None if the run did not exit normally."""
         ran, found = await self._as_it_is(check, False)
         return found if ran.how == "exit" and ran.status not in NOT_FOUND else None
 
@@ -404,11 +404,11 @@ class Checks:
         return state.applied if where == "workspace" else content_of(state.review.changes, state.buffers.open)
 
     def _places(self, ran: CommandResult) -> tuple[Place, ...]:
-        """Where its output points to. Blocking."""
+        """Locations in its output. Blocking."""
         return tuple(places(ran.output, self._finder()))
 
     def _finder(self) -> Callable[[str], str]:
-        """Returns for a path in an output the path of the file that it means, "" if it means none of the project's."""
+        """A function that maps a path in an output to a project file, or to ""."""
         root, index = str(self._workspace.root), self._workspace.index
         proposed = {change.rename_to or change.path for change in self.state.review.open}
         suffixes = 0
@@ -416,7 +416,10 @@ class Checks:
         def find(path: str) -> str:
             nonlocal suffixes
             if path.startswith("/"):
-                for beginning in (f"{root}/", f"/{os.path.basename(root)}/"):  # the second is that of a copy
+                for beginning in (
+                    f"{root}/",
+                    f"/{os.path.basename(root)}/",
+                ):  # The second prefix is that of a copy.
                     _, found, rest = path.partition(beginning)
                     if found and rest:
                         return find(rest)
@@ -428,7 +431,7 @@ class Checks:
             suffixes += 1
             if suffixes > MOST_BY_SUFFIX:
                 return ""
-            name = path.rpartition("/")[2]  # a runner names files from the folder that it works in
+            name = path.rpartition("/")[2]  # Runners print paths relative to their working directory.
             fitting = [one for one in index.named([name]).get(name, ()) if one.endswith(f"/{path}")]
             return fitting[0] if len(fitting) == 1 else ""
 
@@ -438,7 +441,7 @@ class Checks:
 
     @call(changes=False)
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """Files changed on disk: what was found is of other content, unless it is what was applied from it."""
+        """Marks results as stale after changes on disk, except an apply of the checked content."""
         checks = self.state.checks
         if changes and (checks.results or checks.running) and not checks.outdated:
             task = asyncio.get_running_loop().create_task(self._look(list(changes)))
@@ -463,8 +466,8 @@ class Checks:
             self._journal.tell(e.ChecksOutdated(f"{moved[0]} has changed on disk"))
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        """What is proposed by a command or a sub-task is checked when no more of it comes; what was found of all that
-        is applied now is what the folder has."""
+        """Schedules checks for proposals of commands and sub-tasks; after a complete apply, adopts the
+        results as baseline."""
         if isinstance(event, e.CheckpointMade | e.ChangeMoved) and state.review.checkpoints:
             self._adopt(state)
         if isinstance(event, e.ChangeProposed) and event.change.is_open and not state.turn.running:
@@ -504,7 +507,7 @@ class Checks:
 
 
 def _later(path: Path, since: float) -> bool:
-    """Whether it has changed since then; what is gone tells it by its folder."""
+    """Whether the path was modified after `since`; a deletion changes the folder."""
     while True:
         try:
             return os.lstat(path).st_ctime >= since
@@ -515,17 +518,17 @@ def _later(path: Path, since: float) -> bool:
 
 
 def _found_in(root: Path) -> list[CheckCommand]:
-    """The checks that the files of a project name. Blocking."""
+    """Checks detected in the project's files. Blocking."""
     from tui_agent.checks.found import (
         found_in,
-    )  # readers of two dozen kinds of files, which a run has no use for
+    )  # Readers for two dozen file types, not needed by every run.
 
     return found_in(root)
 
 
 def _hash(path: Path) -> str:
-    """Of the content, "" where there is no file."""
+    """The hash of the content, "" without a file."""
     try:
-        return md5(path.read_bytes()) if stat.S_ISREG(path.stat().st_mode) else ""  # a pipe is not waited for
+        return md5(path.read_bytes()) if stat.S_ISREG(path.stat().st_mode) else ""  # Do not block on a pipe.
     except OSError:
         return ""

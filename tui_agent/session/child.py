@@ -1,4 +1,4 @@
-"""The session of a sub-task: one like any other, in a copy of the folder, that talks to the model of its parent."""
+"""A sub-task's session: a regular session in a copy of the folder, with its parent's model."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tui_agent.workspace.workspace import Workspace
 
 
 class ChildSession:
-    """The session of one run, as far as its parent uses it. It shares the model, the blobs and the workspace child of
-    its parent, and leaves them open."""
+    """The part of a run's session used by its parent. Shares the parent's model, blobs and workspace child
+    and leaves them open."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -64,7 +64,7 @@ class ChildSession:
 async def open_child(
     parent: Session, task: SubTask, copy: WorkCopy, part: str, capacity: Capacity
 ) -> ChildSession:
-    """A session for one run of a sub-task, in its copy, with the hand-over `part`. Raises SessionError."""
+    """Opens a session for one run in its copy, with the hand-over `part`. Raises `SessionError`."""
     folder = folder_of(parent.storage.folder, task)
     log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
     journal = Journal(Store(State()), log)
@@ -72,7 +72,7 @@ async def open_child(
     settings = settings_of(parent.loaded.settings, task)
     checks = tuple(
         await asyncio.to_thread(parent.checks.chosen)
-    )  # those of this folder are not kept for its copy
+    )  # Approvals of this folder do not apply to its copy.
     core = Core(
         journal,
         Workspace(Path(copy.root), child=parent.workspace.child, watched=False, aliases=aliases),
@@ -100,7 +100,7 @@ async def open_child(
 
 
 def settings_of(settings: Settings, task: SubTask) -> Settings:
-    """The parent's settings for a sub-task: nobody is asked, and its limits are those of sub-tasks."""
+    """The parent's settings with the limits of sub-tasks and without questions."""
     own = settings.subtasks
     return replace(
         settings,

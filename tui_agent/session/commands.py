@@ -1,4 +1,4 @@
-"""Commands of the person: in a view of the folder with all that is pending, or in the folder itself."""
+"""Commands in a view of the folder with all pending changes, or in the folder itself."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from tui_agent.store.state import State
 if TYPE_CHECKING:
     from tui_agent.trial.run import Run, RunResult
 
-#: Letters of an output that are looked at as a whole.
+#: Maximum characters of an output processed as a whole.
 WHOLE = 250_000
-#: Seconds in which a server says its first word, and in which it says the rest of it.
+#: Seconds to wait for a server's first output, and for the remaining startup output.
 BEGINNING, SETTLED = 5.0, 0.3
 STORE = "commands.json"
-#: Starts a program at a low priority.
+#: Runs a program at low priority.
 LOW = "/usr/bin/nice"
 
 
 class Commands:
-    """Starts commands, tells of them, and stops them. What they printed is in the blobs."""
+    """Starts, reports and stops commands. The blobs hold their output."""
 
     def __init__(
         self,
@@ -47,12 +47,12 @@ class Commands:
         secrets: KnownSecrets,
         copied: Path | None = None,
     ) -> None:
-        """`copied` is the folder that the workspace is a copy of, whose virtual environment commands use."""
+        """`copied` is the original of a copied workspace, which provides the virtual environment."""
         self._journal = core.journal
         self._workspace = core.workspace
         self._blobs = core.blobs
         self._review = review
-        #: Whether the person lets commands run in the folder for real.
+        #: Whether the user allows commands in the folder itself.
         self._here_too = FolderAnswers(core.folders.data / STORE, core.workspace.root)
         self.views = TrialViews(core, review, secrets, copied)
         self._running = RunningCommands(core, secrets)
@@ -77,12 +77,13 @@ class Commands:
         pending: bool = True,
         low: bool = False,
     ) -> str:
-        """Start a command in a view of its own or beside the servers of the same proposal. Returns its id when it runs.
+        """Starts a command in its own view or beside the servers of the same proposal. Returns its id once it
+        runs.
 
-        background: it is a server, and keeps its view. network: that of the machine. allowed: the person said yes.
-        pending: with what is proposed and unsaved. low: at a low priority. `seeded` is called when it is known what is
-        in place there. Raises `AnswerNeeded` if the person has to be asked first, and `SessionError` if the command is
-        empty or cannot be started.
+        background: a server that keeps its view. network: use the machine's network. allowed: confirmed by
+        the user. pending: with proposed and unsaved content. low: at low priority. `seeded` is called once
+        the view's content is fixed. Raises `AnswerNeeded` if the user must confirm, and `SessionError` if
+        the command is empty or cannot start.
         """
         _check(command)
         stops = self._stops
@@ -113,7 +114,7 @@ class Commands:
         async def alone(run: Run) -> RunResult:
             from tui_agent.trial.rungs import runner_for
 
-            if stops != self._stops:  # while the view was made ready
+            if stops != self._stops:  # Stopped while the view was prepared.
                 run.stop()
             keeping = None if network or background else await self.views.keeping(prepared, command, by)
             try:
@@ -126,7 +127,7 @@ class Commands:
         return await self._running.start(start, timeout, alone)
 
     async def _start_again(self) -> None:
-        """What a changed proposal has stopped is wanted again."""
+        """Restarts servers stopped by a changed proposal."""
         for server in self._servers.to_start_again():
             number = await self.run(server.command, by=server.by, background=True, allowed=True)
             if number in self._running.runs:
@@ -136,9 +137,9 @@ class Commands:
 
     @call(changes=True)
     async def for_model(self, command: str, timeout: float, background: bool = False) -> CommandResult:
-        """Run a command that the model asked for, which was permitted, and wait for it; it ends with the turn.
+        """Runs a permitted command of the model and waits for it; it ends with the turn.
 
-        A server in the `background` is waited for until it prints, and lives on. Raises `SessionError`.
+        A `background` server stays alive; the call returns after its first output. Raises `SessionError`.
         """
         number = await self.run(
             command, by="model", timeout=None if background else timeout, background=background, allowed=True
@@ -158,10 +159,11 @@ class Commands:
         pending: bool = True,
         low: bool = False,
     ) -> tuple[CommandResult, str]:
-        """Run a check as `for_model` does, in a view or in the folder itself; and the report that its runner wrote in
-        the view, if any. pending: the view has what is proposed; low: at a low priority.
+        """Runs a check like `for_model`, in a view or in the folder itself. Returns the result and the
+        runner's report, if any.
 
-        Raises `SessionError` where there is no view.
+        pending: the view contains the proposal; low: at low priority. Raises `SessionError` without a
+        view.
         """
         if where == "workspace":
             return await self._running.result_of(await self._here(command, "check", timeout)), ""
@@ -176,14 +178,14 @@ class Commands:
 
     @call(changes=False)
     async def isolation(self) -> tuple[Isolated, str]:
-        """What commands of the model run in here, and in words what that does not promise."""
+        """The isolation of the model's commands, and its limits as a sentence."""
         from tui_agent.trial.rungs import WORDS
 
         rung = await self.views.rung()
         return rung.isolated, WORDS[rung.isolated]
 
     async def _begun(self, number: str, run: Run, task: asyncio.Task[None]) -> CommandResult:
-        """How a server began: what it printed first, or that it ended."""
+        """A server's first output, or its early end."""
         from tui_agent.trial.output import printed
 
         loop = asyncio.get_running_loop()
@@ -200,9 +202,9 @@ class Commands:
 
     @call(changes=True)
     async def run_here(self, command: str) -> str:
-        """Start a command of the person in the real folder, where what it writes stays; its id.
+        """Starts a user's command in the real folder, where writes persist. Returns its id.
 
-        Raises `SessionError` where the command is empty or cannot be started.
+        Raises `SessionError` if the command is empty or cannot start.
         """
         _check(command)
         return await self._here(command, "person", None)
@@ -216,16 +218,16 @@ class Commands:
             from tui_agent.trial.folder import InFolder
 
             result = await run.alone(InFolder(root), shell(command), {**os.environ, **NO_KEYBOARD})
-            await self.views.known()  # what it printed may be a secret that only git has
+            await self.views.known()  # Its output may contain a secret known only from git.
             return result
 
         return await self._running.start(Start(command, by, "workspace", "none"), timeout, here)
 
     @call(changes=True)
     async def again(self, *, network: bool = False, allowed: bool = False) -> str:
-        """Run the last command again, where it ran, or with the network of the machine.
+        """Repeats the last command in the same place, optionally with network access.
 
-        Raises `AnswerNeeded` where that has to be asked first, and `SessionError` where there was none.
+        Raises `AnswerNeeded` if the user must confirm, and `SessionError` without a last command.
         """
         last = self._last()
         if last.where == "workspace":
@@ -234,7 +236,8 @@ class Commands:
 
     @call(changes=True)
     async def take(self) -> None:
-        """Put what the last command wrote in its view into the review. Raises `SessionError` where that is nothing."""
+        """Adds the files written by the last command to the review. Raises `SessionError` if there are
+        none."""
         last = self._last()
         written = self._running.written.get(last.id, ())
         if not written:
@@ -247,9 +250,9 @@ class Commands:
 
     @call(changes=True)
     async def show_test_files(self) -> None:
-        """Show commands in this folder the files of tests that look secret and were offered.
+        """Makes the offered secret-like test files visible to commands in this folder.
 
-        Raises `SessionError` where there is none, and OSError.
+        Raises `SessionError` if there are none, and `OSError`.
         """
         paths = await self.views.show_test_files()
         told = f"Commands in this folder may read {', '.join(map(shown, paths))} from now on"
@@ -257,8 +260,8 @@ class Commands:
 
     @call(changes=True)
     async def hide_test_files(self) -> None:
-        """Say no to showing commands in this folder files of tests that look secret: those that were shown are hidden
-        again, and none is offered any more. Raises OSError."""
+        """Hides secret-like test files from commands in this folder and stops offering them. Raises
+        `OSError`."""
         paths = await self.views.hide_test_files()
         told = "Files of tests that look secret stay hidden from commands in this folder, and are not offered"
         if paths:
@@ -267,7 +270,7 @@ class Commands:
 
     @call(changes=True)
     async def forget_builds(self) -> None:
-        """Throw away what builds keep for their next run in a view. Raises `SessionError` while a command uses it."""
+        """Deletes the build cache of views. Raises `SessionError` while a command uses it."""
         there = await self.views.forget_builds()
         told = (
             "What builds kept for commands is thrown away"
@@ -278,16 +281,17 @@ class Commands:
 
     @call(changes=False)
     def last_output(self) -> str:
-        """The last command and what it printed, in words for the model. Raises `SessionError` where there is none."""
+        """The last command and its output, as text for the model. Raises `SessionError` without a last
+        command."""
         last = self._last()
         state = "passed" if last.ok else f"ended with {last.status}" if last.how == "exit" else last.how
         return f"`{last.command}` {state}:\n\n{fenced(last.output.rstrip())}\n"
 
     @call(changes=False)
     def whole_output(self, number: str) -> str:
-        """All that is kept of what a command printed, as text, the middle of a long one left out. Blocking.
+        """The stored output of a command, without the middle if long. Blocking.
 
-        Raises `FileError` where it is gone, and `SessionError` where there is no such command.
+        Raises `FileError` if it is missing, and `SessionError` for an unknown command.
         """
         from tui_agent.trial.output import Output, printed
 
@@ -306,24 +310,24 @@ class Commands:
 
     @call(changes=False)
     def may_run_here(self) -> bool:
-        """Whether the person has said that commands may run in this folder itself."""
+        """Whether the user allows commands in this folder itself."""
         return self._here_too.get() is True
 
     @call(changes=True)
     def allow_here(self) -> None:
-        """Let commands run in this folder itself from now on, in later sessions too. Raises OSError."""
+        """Allows commands in this folder itself, including later sessions. Raises `OSError`."""
         self._here_too.keep(True)
 
     @call(changes=True)
     async def stop(self) -> None:
-        """Stop every command that runs, servers too; what they printed is kept."""
+        """Stops every command, including servers; output is kept."""
         self._stops += 1
-        self._servers.to_start_again()  # nobody wants them any more
+        self._servers.to_start_again()  # Discards servers waiting for a restart.
         await self._running.stop(list(self._running.runs))
 
     @call(changes=False)
     async def ended(self) -> None:
-        """Wait until no command runs but those in the background."""
+        """Waits until only background commands run."""
         while tasks := [
             task for number, (_, task) in self._running.runs.items() if number not in self._servers.running
         ]:
@@ -331,7 +335,7 @@ class Commands:
 
     @call(changes=False)
     async def close(self) -> None:
-        """Stop what runs, and what looks for secrets before it."""
+        """Stops all commands and the search for secrets."""
         await self.views.close()
         await self._servers.close()
         await self._running.stop(list(self._running.runs))
@@ -343,6 +347,6 @@ def _check(command: str) -> None:
 
 
 def shell(command: str, *, low: bool = False) -> list[str]:
-    """The person's shell, which gets the command as it was typed; at a low priority if told so."""
+    """The user's shell with the command as typed."""
     before = [LOW, "-n", "15"] if low and os.path.exists(LOW) else []
     return [*before, os.environ.get("SHELL") or "/bin/sh", "-c", command]

@@ -1,4 +1,4 @@
-"""The files of a session: the index, and what is open in the editor."""
+"""Files of a session: the index and the open files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tui_agent.session.freshness import FreshnessWatch
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 
-#: Of how many files that fit best the picker puts those that are worked on first.
+#: Number of best matches reordered by the picker.
 MOST_FITTING = 100
 
 
 class Files:
-    """What a front end asks about files; `OpenFiles` and the index carry it out."""
+    """Front-end operations on files."""
 
     def __init__(self, core: Core, open_files: OpenFiles, freshness: FreshnessWatch) -> None:
         self._journal = core.journal
@@ -31,28 +31,26 @@ class Files:
 
     @call(changes=False)
     async def ready(self) -> None:
-        """Wait until the index is complete."""
         await self._workspace.ready()
 
     @call(changes=False)
     def paths(self) -> Sequence[str]:
-        """Every path of the index, sorted, with `/` between folders."""
+        """All indexed paths, sorted, with `/` as separator."""
         return self._workspace.index.paths
 
     @call(changes=False)
     def folder(self, path: str = "") -> tuple[list[str], list[str]]:
-        """The names of the folders and of the files directly in a folder; `""` is the root."""
+        """Names of the folders and files directly in a folder; `""` is the root."""
         return self._workspace.index.folder(path)
 
     @call(changes=False)
     def find(self, query: str, limit: int = 20) -> list[str]:
-        """The paths most like `query`, best first: the `@` picker."""
+        """The paths most similar to `query`, best first."""
         return self._workspace.index.fuzzy(query, limit)
 
     @call(changes=False)
     def suggest(self, query: str, limit: int) -> list[str]:
-        """Like `find`, for the `@` picker: of what fits, files that are open come first, then those with changes, then
-        those that the model knows."""
+        """Like `find`, for the `@` picker: open files first, then changed files, then known files."""
         state = self.state
         open_first = [
             buffer.path
@@ -71,10 +69,8 @@ class Files:
 
     @call(changes=False)
     async def open(self, path: str, line: int = 0, last_line: int = 0) -> None:
-        """Open a file in the editor and bring it to the front; `line` counts from 1, 0 is where it was.
-
-        With a `last_line` the lines from one to the other are selected.
-        """
+        """Opens and activates a file. `line` counts from 1; 0 keeps the position. `last_line` ends a
+        selection."""
         await self._open_files.open(path, line, last_line)
 
     @call(changes=False)
@@ -84,7 +80,7 @@ class Files:
 
     @call(changes=True)
     def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
-        """The editor's text is now this; kept within a second. (line, column) count from 0."""
+        """Updates the editor's text; stored within a second. (line, column) count from 0."""
         self._open_files.edit(path, text, cursor, anchor)
         self._freshness.on_text(path)
 
@@ -94,32 +90,32 @@ class Files:
 
     @call(changes=False)
     def scroll(self, path: str, scroll: tuple[int, int]) -> None:
-        """The editor shows the file from this line and column on."""
+        """Updates the first visible line and column."""
         self._open_files.scroll(path, scroll)
 
     @call(changes=True)
     async def save(self, path: str, overwrite: bool = False) -> None:
-        """Write an open file; refused with `Outdated` where the disk has moved on, unless `overwrite`."""
+        """Saves a file. Raises `Outdated` if the disk has changed, unless `overwrite`."""
         await self._open_files.save(path, overwrite)
         await self._freshness.look_at([path])
 
     @call(changes=False)
     async def reload(self, path: str) -> None:
-        """Reload the file from disk; unsaved edits are given up."""
+        """Reloads the file and discards unsaved edits."""
         await self._open_files.load(path)
 
     @call(changes=False)
     async def clash(self, path: str) -> ConflictView:
-        """What unsaved text and the newer disk disagree about; see `OpenFiles.clash`."""
+        """See `OpenFiles.clash`."""
         return await self._open_files.clash(path)
 
     @call(changes=True)
     async def settle(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
-        """Merge unsaved text with the newer disk; see `OpenFiles.settle`."""
+        """See `OpenFiles.settle`."""
         await self._open_files.settle(path, sides, by_hand, seen)
         self._freshness.on_text(path)
 
     @call(changes=False)
     async def close(self, path: str, discard: bool = False) -> None:
-        """Close an open file; refused while it has unsaved text, unless `discard`."""
+        """Closes a file. Fails if it has unsaved text, unless `discard`."""
         await self._open_files.close(path, discard)

@@ -1,4 +1,4 @@
-"""Checks on the folder as it is, before anything is proposed: tried by key, or in the background when nothing runs."""
+"""Checks on the unmodified folder, on request or in the background while idle."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tui_agent.store.commands import CommandResult
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
 
-#: Exit statuses of a shell that cannot start the program.
+#: Exit statuses of a shell for a program that cannot be started.
 NOT_FOUND = (126, 127)
 
 
 class FirstResult(Struct, frozen=True):
-    """What a check found in the folder as it is.
+    """A check's result on the unmodified folder.
 
-    state: "missing" if its program is not there, "ended" if it did not end by itself. failures: None if its runner
-    does not count them. why: what else there is to say.
+    state: "missing" without its program, "ended" after an abnormal end. failures: None if not counted.
+    why: additional information.
     """
 
     state: Literal["passed", "failed", "missing", "ended"]
@@ -49,12 +49,12 @@ class FirstResult(Struct, frozen=True):
         return self.why
 
 
-#: Runs a check without what is proposed; at a low priority if told so.
+#: Runs a check without the proposal, optionally at low priority.
 RunAsItIs = Callable[[CheckCommand, bool], Awaitable[tuple[CommandResult, Finding]]]
 
 
 class FirstRuns:
-    """What is found is kept as the baseline of the check."""
+    """Stores results as baselines."""
 
     def __init__(self, store: Store, baselines: Baselines, run: RunAsItIs) -> None:
         self._store = store
@@ -63,7 +63,7 @@ class FirstRuns:
         self._task: asyncio.Task[None] | None = None
 
     async def attempt(self, check: CheckCommand) -> FirstResult:
-        """Run a check now. Raises `SessionError` where there is no view."""
+        """Runs a check immediately. Raises `SessionError` without a view."""
         ran, found = await self._run(check, False)
         if ran.how != "exit":
             took = f"not done in {ran.seconds:.0f} s" if ran.how == "time-out" else ran.how
@@ -78,7 +78,7 @@ class FirstRuns:
         return FirstResult("failed", ran.seconds, found.failed or len(found.failures) or None, ran.cause)
 
     def later(self, checks: Sequence[CheckCommand]) -> None:
-        """Find out in the background, at a low priority, what is not known of these."""
+        """Determines missing baselines in the background, at low priority."""
         self._task = asyncio.get_running_loop().create_task(self._all(list(checks)), name="first runs")
 
     async def _all(self, checks: Sequence[CheckCommand]) -> None:
@@ -89,7 +89,7 @@ class FirstRuns:
             try:
                 ran, found = await self._run(check, True)
             except SessionError:
-                return  # it is said when a proposal is to be checked
+                return  # Reported when a proposal is checked.
             if ran.how == "stopped":
                 return
             if ran.how == "exit" and ran.status not in NOT_FOUND:
@@ -106,7 +106,6 @@ class FirstRuns:
             done()
 
     async def stop(self) -> None:
-        """End what runs in the background."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])

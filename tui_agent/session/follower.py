@@ -1,4 +1,4 @@
-"""A session that another process writes, followed: what is added to its log is shown here."""
+"""Follows a session written by another process, by reading its log."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tui_agent.log.tail import LogNews, Tail
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.store import events as e
 
-#: What the person does here for themselves: where they look is theirs, whatever the writer looks at.
+#: Keys of local view state, independent of the writer.
 _OWN = ("layout", "cursor:", "scroll:")
-#: Seconds between two looks at the log.
+#: Seconds between reads of the log.
 EVERY = 1.0
 
 
 class Follower:
-    """Folds what another process adds to the log. It takes no lock, and writes nothing."""
+    """Folds events appended by another process. Takes no lock and writes nothing."""
 
     def __init__(self, core: Core, open_files: OpenFiles) -> None:
         self._journal = core.journal
@@ -29,12 +29,11 @@ class Follower:
         self._task: asyncio.Task[None] | None = None
 
     async def take_up(self) -> None:
-        """Read the open files; a turn that runs elsewhere is not ended here."""
+        """Reads the open files; leaves a turn of the other process running."""
         await self._rest_without_writer()
         await self._open_files.restore()
 
     def start(self) -> None:
-        """Begin to look, again and again."""
         if self._task is None:
             self._task = asyncio.create_task(self._follow(), name="following")
 
@@ -43,7 +42,7 @@ class Follower:
             self._task.cancel()
 
     async def _follow(self) -> None:
-        """Look again and again, until the log cannot be read any more."""
+        """Polls until the log becomes unreadable."""
         try:
             while True:
                 await asyncio.sleep(EVERY)
@@ -70,7 +69,7 @@ class Follower:
             case e.BufferEdited():
                 self._journal.tell(replace(event, from_outside=True))
             case e.FreshnessChanged() if self._is_known(event):
-                pass  # seen here too, and said
+                pass  # Already reported here.
             case e.BufferOpened(path) | e.BufferSaved(path):
                 self._journal.tell(event)
                 await self._open_files.load(path)
@@ -85,7 +84,7 @@ class Follower:
         return entry is None or (entry.freshness, entry.renamed_to) == (event.freshness, event.renamed_to)
 
     async def _rest_without_writer(self) -> None:
-        """A turn whose process is gone does not run."""
+        """Ends a turn whose process has exited."""
         if self._journal.store.state.turn.running and not await asyncio.to_thread(self._tail.is_written):
             self._journal.tell(e.PhaseChanged("idle"))
 

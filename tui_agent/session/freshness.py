@@ -1,4 +1,4 @@
-"""What moves outside: the index, git's marks, and the hashes that say what the model saw and what is there now."""
+"""External changes: the index, git status, and hashes of known and current files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tui_agent.workspace.workspace import Watching as WatchState
 
 
 class FreshnessWatch:
-    """Turns what the workspace reports into events. A batch is a hint to hash, nothing more."""
+    """Turns workspace notifications into events. A notification only triggers hashing."""
 
     def __init__(self, core: Core, open_files: OpenFiles) -> None:
         self._journal = core.journal
@@ -32,7 +32,7 @@ class FreshnessWatch:
         self._open_files = open_files
         self._waiting: set[str] = set()
         self._doubted: set[str] = set()
-        #: Whether files were added that may be copies, or new names, of known ones.
+        #: Whether added files may be copies or new names of known files.
         self._added = False
         self._hashes = Hashes(workspace.gate)
         self._renames = Renames(workspace)
@@ -40,7 +40,7 @@ class FreshnessWatch:
         self._notices: set[asyncio.Task[None]] = set()
 
     def listen(self, also: Callable[[Sequence[FileChange]], object]) -> None:
-        """Follow the workspace; `also` is called with each batch of changes."""
+        """Subscribes to the workspace; `also` receives each batch of changes."""
         self._workspace.listen(
             on_index=self.on_index,
             on_batch=lambda changes: (self.on_batch(changes), also(changes)),
@@ -70,20 +70,21 @@ class FreshnessWatch:
         task.add_done_callback(self._notices.discard)
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """Paths that changed wait in one set, so that a burst is looked at once; none means that any may have."""
+        """Collects changed paths, so that a burst is checked once; an empty batch means any file may have
+        changed."""
         if not changes:
             self._doubted.update(self._journal.store.state.known.files)
         self._added = self._added or any(change.kind == "added" for change in changes)
         self._wait_for(change.path for change in changes)
 
     def on_text(self, path: str) -> None:
-        """The text of an open file was changed in the editor."""
+        """Checks an open file after an edit."""
         if path in self._journal.store.state.known.files:
             self._doubted.add(path)
             self._wait_for(())
 
     async def close(self) -> None:
-        """Nothing is looked at any more."""
+        """Stops all checks."""
         for task in (self._looking, *self._notices):
             if task is not None:
                 task.cancel()
@@ -105,7 +106,7 @@ class FreshnessWatch:
             await self._check([files[path] for path in doubted if path in files])
 
     async def look_at(self, paths: Iterable[str]) -> None:
-        """Some of these paths may have changed: hash those that are known or open."""
+        """Hashes known and open files among the paths."""
         paths = set(paths)
         state = self._journal.store.state
         await self._check(
@@ -116,23 +117,23 @@ class FreshnessWatch:
                 await self._open_files.look_again(buffer.path)
 
     async def look_at_everything(self) -> None:
-        """After a resume, or when changes may have been missed."""
+        """Checks all files, after a resume or missed changes."""
         state = self._journal.store.state
         await self.look_at([*state.known.files, *(buffer.path for buffer in state.buffers.open)])
 
     async def look_at_known(self) -> None:
-        """Before a request: every known file is what its content says, whatever the watcher saw or missed."""
+        """Checks all known files before a request, independently of the watcher."""
         await self._check(list(self._journal.store.state.known.files.values()))
 
     async def look_for_gone(self) -> None:
-        """Before something is written: known files that are no longer where they were may have a new name."""
+        """Searches for new names of missing known files before a write."""
         known = self._journal.store.state.known
         entries = [entry for entry in known.files.values() if entry.freshness not in ("deleted", "renamed")]
         gone = await asyncio.to_thread(self._renames.missing, entries)
         await self._check(gone)
 
     async def _check(self, entries: Sequence[KnownFile]) -> None:
-        """Say which of these are no longer, or are again, what the model saw; nothing is said while they stay."""
+        """Emits changes of freshness."""
         if not entries:
             return
         missing = await asyncio.to_thread(self._renames.missing, entries)
@@ -140,7 +141,7 @@ class FreshnessWatch:
             await self._renames.find(missing, self._journal.store.state.known.touches) if missing else {}
         )
         buffers = {b.path: b for b in self._journal.store.state.buffers.open if b.unsaved}
-        # the record too: whoever looks next must see what was said, or the same news is told twice
+        # Includes the record: a concurrent check would report the same change twice.
         async with self._open_files.files_at_rest:
             found = await asyncio.to_thread(self._freshness_of, entries, buffers, renamed)
             await self._journal.record_then(lambda: self._news(entries, found))
@@ -148,7 +149,7 @@ class FreshnessWatch:
     def _news(
         self, entries: Sequence[KnownFile], found: Mapping[str, tuple[Freshness, str]]
     ) -> list[e.Lasting]:
-        """What has become of these files, and that the changes which wait for a renamed one follow it."""
+        """Events for changed files; changes of renamed files follow them."""
         news: list[e.Lasting] = []
         for entry in entries:
             freshness, renamed_to = found[entry.path]
@@ -161,7 +162,8 @@ class FreshnessWatch:
         return news
 
     def _is_news(self, entry: KnownFile, freshness: Freshness, renamed_to: str) -> bool:
-        """Whether that differs from what is said, of an entry that is still the one that was looked at."""
+        """Whether the result differs from the current entry, if that entry is unchanged since the check
+        began."""
         now = self._journal.store.state.known.files.get(entry.path)
         if now is None or _looked_at(now) != _looked_at(entry):
             return False
@@ -179,7 +181,7 @@ class FreshnessWatch:
         }
 
     def _of_buffer(self, entry: KnownFile, buffer: Buffer) -> Freshness:
-        """Text that is not saved is the newest version: it may be the very one that the model saw."""
+        """Unsaved text is the newest version and may equal the version the model saw."""
         now = self._open_files.hash_of(buffer)
         if entry.freshness == "undone" and now == entry.written:
             return "undone"
@@ -189,12 +191,12 @@ class FreshnessWatch:
 
 
 def _looked_at(entry: KnownFile) -> tuple[str, str, Freshness, str]:
-    """What an answer depends on: where that has changed since the look began, the next look answers."""
+    """The inputs of a check; if they change during it, a later check decides."""
     return entry.md5, entry.written, entry.freshness, entry.renamed_to
 
 
 def _lies_in(path: str, folders: set[str]) -> bool:
-    """Whether a folder above `path` is among what changed: a folder that is deleted takes its files along."""
+    """Whether a parent folder is among the changed paths; a deleted folder includes its files."""
     folder = path.rpartition("/")[0]
     while folder:
         if folder in folders:
@@ -204,7 +206,7 @@ def _lies_in(path: str, folders: set[str]) -> bool:
 
 
 class Hashes:
-    """Hashes of files by path, remembered with the stamp they had. One thread at a time uses it."""
+    """File hashes cached by path and file stamp. Not thread-safe."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -212,7 +214,7 @@ class Hashes:
         self._seen: dict[str, tuple[Stamp, str]] = {}
 
     def get(self, path: str) -> str:
-        """The hash of a file's content. Raises `FileError` or `PathRefused` where it cannot be read."""
+        """The hash of a file's content. Raises `FileError` or `PathRefused`."""
         stamp = stamp_of(f"{self._root}/{path}")
         seen = self._seen.get(path)
         if seen is not None and seen[0] == stamp:
@@ -224,13 +226,13 @@ class Hashes:
         return found
 
     def keep_only(self, paths: Iterable[str]) -> None:
-        """Forget all other files."""
+        """Evicts all other files."""
         kept = set(paths)
         for path in [path for path in self._seen if path not in kept]:
             del self._seen[path]
 
     def freshness(self, entry: KnownFile, renamed_to: str = "") -> tuple[Freshness, str]:
-        """What a known file is now, and for `renamed` its new path: that where it was found, if it is gone."""
+        """The freshness of a known file, and its new path if renamed."""
         try:
             found = self.get(entry.path)
         except TuiAgentError:
@@ -247,22 +249,23 @@ class Hashes:
         return ("edited", "") if found == entry.written else ("disk", "")
 
 
-#: For so many seconds what is gone may still come back under another name.
+#: Seconds during which a missing file is searched under other names.
 LOOKED_FOR = 60.0
 
 
 class Renames:
-    """Remembers when each known file was there last: what lay elsewhere by then is a copy, and no new name of it."""
+    """Tracks when each known file last existed: a file that existed elsewhere by then is a copy, not a new
+    name."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._there_at: dict[str, float] = {}
-        #: What was found of a file that is gone ("": nothing), at which revision of the index, and when it was missed.
+        #: Search result of a missing file ("": none), the index revision, and the time it was missed.
         self._found: dict[str, tuple[str, int, float]] = {}
         self._one_at_a_time = asyncio.Lock()
 
     def missing(self, entries: Sequence[KnownFile]) -> list[KnownFile]:
-        """Those of the files that are not where they were, nor where they were renamed to. Blocking."""
+        """Files missing at both their path and their new name. Blocking."""
         self.note(entry.path for entry in entries)
         return [
             entry
@@ -274,7 +277,7 @@ class Renames:
         ]
 
     def note(self, paths: Iterable[str]) -> None:
-        """Those of the paths that are there are there now. Blocking."""
+        """Records existing paths as present now. Blocking."""
         now = time.time()
         there = [path for path in paths if os.path.lexists(self._workspace.root / path)]
         self._there_at.update(dict.fromkeys(there, now))
@@ -282,9 +285,9 @@ class Renames:
             self._found.pop(path, None)
 
     async def find(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
-        """Where files that are gone are now, by their old paths; those that were deleted are left out.
+        """Current paths of moved files by old path, without deleted files.
 
-        For a while a file is looked for again whenever the index has changed: a check-out removes files first.
+        Repeats the search for a while after index changes, because a checkout removes files first.
         """
         async with self._one_at_a_time:
             revision, now = self._workspace.index.revision, time.time()
@@ -307,7 +310,7 @@ class Renames:
         try:
             return await self._workspace.repository.renamed(files)
         except ChildFailed:
-            return {}  # until the child is there again they count as deleted
+            return {}  # They count as deleted until the child has restarted.
 
     def _gone(self, entry: KnownFile, touched: float) -> Gone:
         hashes = tuple(filter(None, (entry.md5, entry.written)))

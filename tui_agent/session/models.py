@@ -1,4 +1,4 @@
-"""Which model answers, and how often it may be asked: the child that asks providers, a recording, either recorded."""
+"""Access to the model and the limit of requests: a provider process, a recording, or a recorder of either."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
     from tui_agent.processes.child import ChildProcess
 
-#: What a model is asked to see that it answers, and the tokens that takes at most, in and out.
+#: Test request, and its maximum tokens for input and output.
 TEST, TEST_TOKENS = "Answer with the one word OK.", (20, 10)
 
 
 class ModelAccess:
-    """The model of a session: its name, the pace and the number of requests that all keep who ask it.
+    """The model of a session with shared pacing and request limits.
 
-    With `shared` it is that of a sub-task: what it asks counts where its parent's model is asked, and only there.
+    With `shared` it belongs to a sub-task and counts toward its parent's limits only.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class ModelAccess:
         self._settings = core.settings
         self._pace = Pace()
         self._files: ProviderFiles | None = None
-        #: What the model is reached by beside the environment, and its price for a token in and out.
+        #: Provider variables besides the environment, and prices per input and output token.
         self._reached: dict[str, str] = {}
         self._prices: tuple[float, float] | None = None
-        #: What `find` found the last time.
+        #: The last result of `find`.
         self.found: tuple[Suggestion, ...] = ()
         self.offers = Offers(lambda: self.model, lambda: {**os.environ, **self._reached})
         core.journal.store.subscribe(self._on_event)
@@ -77,23 +77,23 @@ class ModelAccess:
 
     @call(changes=False)
     def paced(self) -> PacedModel:
-        """The model at the pace that all have to keep who ask it."""
+        """The model with shared pacing."""
         return PacedModel(self.model, self._pace, None if self._shared else self.requests)
 
     @call(changes=False)
     def apart(self) -> PacedModel:
-        """The same for what counts to no prompt."""
+        """The paced model without a prompt's request limit."""
         return PacedModel(self.model, self._pace)
 
     @call(changes=False)
     def renew(self) -> None:
-        """The person has asked for something: as many requests as a prompt may make, from now on."""
+        """Resets the request allowance after user input."""
         if not self._shared:
             self.requests.renew()
 
     @call(changes=False)
     async def find_key(self) -> None:
-        """Take the key that the system's keyring has, where a model is chosen that needs one."""
+        """Loads a required key from the system keyring."""
         if self.name and isinstance(self.model, Reaching):
             from tui_agent.model.keyring import stored
 
@@ -103,20 +103,19 @@ class ModelAccess:
 
     @call(changes=False)
     async def start(self) -> None:
-        """Start the model's child, where a model is chosen."""
+        """Starts the model process if a model is chosen."""
         if self.name:
             await self.model.start()
 
     @call(changes=False)
     async def warm(self) -> None:
-        """Somebody writes a message: have the model's server reached before it is sent. Never fails."""
+        """Connects to the server while the user types. Never fails."""
         if self.name and isinstance(self.model, Warming):
             await self.model.warm(self.name)
 
     @call(changes=False)
     def check(self) -> None:
-        """Raises `NoModel` where a message could not be answered: no model is chosen, or a key that it needs is
-        missing. Nobody is asked."""
+        """Raises `NoModel` if no model is chosen or a required key is missing. Makes no request."""
         if not self.name:
             raise NoModel("No model is chosen", "choose one, or rehearse without one")
         provider = provider_of(self.name)
@@ -144,14 +143,14 @@ class ModelAccess:
 
     @call(changes=False)
     def price_of_a_test(self) -> str:
-        """About what `test` costs, in words."""
+        """Approximate cost of `test`, as text."""
         if self._prices is None:
             return "its price is unknown"
         return f"about ${TEST_TOKENS[0] * self._prices[0] + TEST_TOKENS[1] * self._prices[1]:.6f}"
 
     @call(changes=True)
     async def test(self) -> str:
-        """Ask the model for one word; how long that took and what it cost. Raises a `ModelError`."""
+        """Sends a one-word request. Returns duration and cost. Raises a `ModelError`."""
         begun, usage = time.monotonic(), None
         request = ModelRequest(self.name, ({"role": "user", "content": TEST},), timeout=30.0, effort="none")
         async for chunk in self.model.stream(request):
@@ -165,15 +164,16 @@ class ModelAccess:
 
     @call(changes=False)
     def save_as_default(self, folder: Path) -> Path:
-        """Put the model's name into the person's settings, whose other lines stay; the file. Raises `FileError`."""
+        """Sets the model in the user's settings and keeps other lines. Returns the file. Raises
+        `FileError`."""
         return save(folder, "model", self.name)
 
     @call(changes=True)
     async def choose(self, name: str, environment: Mapping[str, str] | None = None) -> str:
-        """Answer with another model from the next request on, which is a reset. Raises a `ModelError`.
+        """Switches the model for later requests, which restarts the conversation. Raises a `ModelError`.
 
-        `environment` are the variables by which it is reached, where it needs any. What a local server is comes back,
-        once it has answered a tiny request; "" for others.
+        `environment` contains provider variables. Returns the result of a test request to a local server,
+        "" for others.
         """
         if self.state.session.rehearsal:
             raise SessionError(
@@ -194,8 +194,8 @@ class ModelAccess:
 
     @call(changes=True)
     async def set_effort(self, effort: Effort) -> str:
-        """Have the model think so much from now on; a sentence for the person, which names the model's own level if
-        that is another. Raises `NoModel`."""
+        """Sets the model's effort. Returns a sentence with the model's own level, if different. Raises
+        `NoModel`."""
         if not self.name:
             raise NoModel("No model is chosen", "choose one, then its effort")
         await self._journal.record(e.EffortChosen(self.name, effort))
@@ -204,18 +204,18 @@ class ModelAccess:
 
     @call(changes=False)
     def effort(self, name: str = "") -> Effort:
-        """How much the model thinks now, or another would by its name: in the running turn that of the turn."""
+        """The current effort of the model, or of model `name`; that of the running turn, if any."""
         state = self.state if self.state.turn.running else replace(self.state, turn=TurnSlice())
         return asking(self._settings, state, name or self.name).effort
 
     @call(changes=False)
     def level(self, effort: Effort, name: str = "") -> str:
-        """The level that the model, or another by its name, has for an effort; "" if the provider chooses it."""
+        """The model's level for an effort; "" if the provider chooses it."""
         return level_of(rules_for(name or self.name), effort)
 
     @call(changes=False)
     async def tell_level(self) -> None:
-        """Give a notice if the model takes the effort of the turn as another level; the same is not said twice."""
+        """Gives one notice if the model maps the turn's effort to another level."""
         name = self.state.model.name
         words = in_words(name, rules_for(name), asking(self._settings, self.state, name).effort)
         if words and all(words not in notice.text for notice in self.state.notices.items):
@@ -223,7 +223,7 @@ class ModelAccess:
 
     @call(changes=False)
     async def tell_end(self) -> None:
-        """Give a notice if the model is switched off, or will be soon; the same is not said twice in a session."""
+        """Gives one notice per session if the model is or will be retired."""
         way = route(self.name, {**os.environ, **self._reached}) if isinstance(self.model, Reaching) else None
         if way is None or not way.own or way.known is None or self._shared or self.state.session.read_only:
             return
@@ -233,14 +233,14 @@ class ModelAccess:
 
     @call(changes=False)
     async def reach(self, environment: Mapping[str, str]) -> None:
-        """Keep what a provider is reached by, for this run. Raises a `ModelError`."""
+        """Keeps a provider's variables for this run. Raises a `ModelError`."""
         self._reached.update(environment)
         if isinstance(self.model, Reaching):
             await self.model.reach(environment)
 
     @call(changes=False)
     async def find(self) -> tuple[Suggestion, ...]:
-        """The models that could be used here. A server that answers one of us is not asked."""
+        """Detects usable models. Does not query a server in use."""
         from tui_agent.model.discovery import discover
 
         memory = self.model.memory if isinstance(self.model, LocalModels) else None
@@ -249,7 +249,7 @@ class ModelAccess:
 
     @call(changes=False)
     async def get_ready(self) -> None:
-        """Know the model: its name, its dialect, its window. Raises `NoModel` or another `ModelError`."""
+        """Determines the model's name, dialect and window. Raises `NoModel` or another `ModelError`."""
         name = self.name
         if not name:
             raise NoModel(
@@ -264,7 +264,7 @@ class ModelAccess:
 
     @call(changes=False)
     def files(self) -> ProviderFiles | None:
-        """Where files are uploaded; None where that is off, or nothing there could take them."""
+        """The upload storage; None if disabled or unsupported."""
         wanted = self._settings.files_api == "on"
         if self._files is None and wanted and isinstance(self.model, TakesFiles):
             self._files = ProviderFiles(self.model)
@@ -272,7 +272,7 @@ class ModelAccess:
 
     @call(changes=False)
     async def forget_uploads(self) -> None:
-        """After a resume: what an earlier process uploaded means nothing any more, and is removed."""
+        """Removes uploads of an earlier process after a resume."""
         uploads = self.state.conversation
         if uploads.uploads and not uploads.uploads_ended:
             await self._journal.record(e.UploadsEnded())
@@ -290,12 +290,11 @@ class ModelAccess:
 
     @call(changes=False)
     async def close(self) -> None:
-        """End the child."""
         await self.model.close()
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.ModelChosen) and not state.session.read_only:
-            self.name = event.name  # a fallback that a turn took stays
+            self.name = event.name  # Keeps a turn's fallback.
 
 
 def make_model(
@@ -305,11 +304,13 @@ def make_model(
     store: Store,
     process: ChildProcess | None = None,
 ) -> tuple[Model, str]:
-    """The model as the options say, and its name ("" where none is configured).
+    """The configured model and its name ("" if none).
 
-    Nothing is started yet but for a `process` that was started ahead, and litellm is not imported here or later.
+    Starts nothing except for an already started `process`; never imports litellm.
     """
-    name = settings.model or store.state.model.name  # one that was chosen on the screen stays chosen
+    name = (
+        settings.model or store.state.model.name
+    )  # A model chosen on the screen takes precedence over the default.
     if replay is not None:
         from tui_agent.model.recording import RecordedModel
 

@@ -1,4 +1,4 @@
-"""The models to choose from: of providers whose key or login is there, by their own lists and by our table."""
+"""Selectable models of providers with a key or login, from their lists and the built-in table."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class Offer(Struct, frozen=True):
-    """A model of a provider. `created` is in seconds since 1970, 0 if it is not known; `ended` whether it is switched
-    off, and `follower` which model then follows it."""
+    """A provider's model. `created` is in seconds since 1970, 0 if unknown; `ended`: retired, with `follower`
+    as its successor."""
 
     provider: str
     model: str
@@ -40,34 +40,34 @@ class Offer(Struct, frozen=True):
 
 
 class Offers:
-    """What each provider offers, newest first. Nothing is asked for before `ask`."""
+    """Models of each provider, newest first. Makes no request before `ask`."""
 
     def __init__(self, model: Callable[[], Model], environment: Callable[[], Mapping[str, str]]) -> None:
         self._model = model
         self._environment = environment
-        #: Lists by provider; a provider without one has an empty one.
+        #: Lists by provider; empty if unavailable.
         self._lists: dict[str, Listing] = {}
         self._offers: dict[str, tuple[Offer, ...]] = {}
-        #: The providers that are asked now, and why others gave no list.
+        #: Providers with a pending request, and errors of failed requests.
         self.asking: set[str] = set()
         self.errors: dict[str, str] = {}
 
     def suggested(self) -> tuple[Suggestion, ...]:
-        """A model for each key that is set."""
+        """One model for each configured key."""
         from tui_agent.model.discovery import with_keys
 
         return tuple(with_keys(self._environment()))
 
     async def read(self) -> None:
-        """Find the providers whose key or login is there, and what is kept of their lists. Asks no provider."""
+        """Finds providers with a key or login and their cached lists. Makes no request."""
         ways = await asyncio.to_thread(self._ways)
         lists = await asyncio.to_thread(lambda: {provider: kept(way) for provider, way in ways.items()})
         self._lists = lists
         self._offers = {provider: await _made(provider, listing) for provider, listing in lists.items()}
 
     async def ask(self, changed: Callable[[], None], *, again: bool = False) -> None:
-        """Ask the providers for their lists, all at once: those of which none of today is kept, or all `again`.
-        `changed` is called after each answer."""
+        """Requests lists not cached today, or all with `again`, concurrently. Calls `changed` after each
+        response."""
         model = self._model()
         if not isinstance(model, ListsModels):
             return
@@ -95,21 +95,20 @@ class Offers:
         await asyncio.gather(*map(one, old))
 
     def all(self) -> list[Offer]:
-        """Every model, newest first across providers; of those without a date the newest of each provider come before
-        their older ones. Those that are switched off are last."""
+        """All models, newest first; undated models are interleaved by rank, retired models last."""
         ranked = [(rank, offer) for offers in self._offers.values() for rank, offer in enumerate(offers)]
         ranked.sort(key=lambda it: (it[1].ended, not it[1].created, -_day(it[1]), it[0]))
         return [offer for _, offer in ranked]
 
     def lacks(self, name: str) -> str:
-        """The provider of a model whose list does not have it; "" if it has it, or there is no list."""
+        """The model's provider if its list lacks the model; otherwise ""."""
         provider, _, model = name.partition("/")
         listing = self._lists.get(provider, Listing())
         names = {listed.name for listed in listing.models}
         return provider if names and not names & {model, model.partition(":")[0]} else ""
 
     def _ways(self) -> dict[str, Route]:
-        """The ways to providers as their lists are kept. For a thread."""
+        """Routes to providers. Blocking."""
         environment = self._environment()
         logins = {name for name, login in LoginStore().names().items() if not login.ended}
         found = {}
@@ -120,7 +119,7 @@ class Offers:
 
 
 def _way(provider: str, environment: Mapping[str, str], logins: set[str]) -> Route | None:
-    """The way to a provider whose key or login is there; None for local servers, which discovery asks."""
+    """The route to a provider with a key or login; None for local servers, which discovery queries."""
     rules = rules_of(provider)
     way = route(f"{provider}/-", environment)
     if way is None or rules.key or not rules.suggest or (provider == "openai" and is_local(way.address)):
@@ -136,8 +135,8 @@ async def _made(provider: str, listing: Listing) -> tuple[Offer, ...]:
 
 
 def offers_of(provider: str, listing: Listing, day: date) -> Iterator[Offer]:
-    """The models of a list with what our table has of them, newest first; without a list those of the table. Models
-    that are switched off come last, also if the list does not have them."""
+    """Models of a list with table data, newest first; without a list, those of the table. Retired models
+    last, even if unlisted."""
     known = {name: it for name, it in table().models.get(provider, {}).items() if is_chat(name)}
     listed = {one.name: one for one in listing.models}
     if not listed:
@@ -161,12 +160,12 @@ def _newest_first(offer: Offer) -> tuple[bool, int, tuple[float, float], str]:
 
 
 def _day(offer: Offer) -> int:
-    """The days from 1970 to the model's release; 0 if they are not known."""
+    """Days from 1970 to the release; 0 if unknown."""
     return offer.created // 86_400
 
 
 def _merged(ours: KnownModel | None, theirs: KnownModel) -> KnownModel:
-    """What our table has, and what the provider's list says besides."""
+    """The table's data, completed by the provider's list."""
     if ours is None:
         return theirs
     return replace(

@@ -1,4 +1,4 @@
-"""Opening a session: a new one, or one from the log as it was left."""
+"""Opens a new or stored session."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 class Opening(Struct, frozen=True):
-    """What to open. `session` is "" for a new one, `last` for the workspace's newest, or an id.
+    """Options for opening. `session` is "" for a new one, `last` for the newest of the workspace, or an id.
 
-    `started_from` is the folder in which the program was started. `interactive` says that a person can be asked.
-    With `read_only` the session is looked at only, whoever has it open.
+    `started_from` is the initial working directory. `interactive`: the user can be asked. `read_only`
+    opens the session even if another process has it open.
     """
 
     workspace: Path
@@ -61,10 +61,10 @@ async def open_session(
     ahead: ChildAhead | None = None,
     model_ahead: ChildProcess | None = None,
 ) -> Session:
-    """The session, its state as it was left. Raises `SessionError` where it is missing or open elsewhere.
+    """Opens the session in its last state. Raises `SessionError` if it is missing or open elsewhere.
 
-    The workspace child that was started `ahead` becomes the session's, or is ended where it is not the right one. So
-    does the model's, which a recording does not need.
+    A workspace child started `ahead` is adopted, or closed if unsuitable; likewise the model's child,
+    which a replay does not need.
     """
     folders = folders or user_folders()
     found = await asyncio.to_thread(_find, opening, folders)
@@ -89,7 +89,7 @@ async def open_session(
         open_child=_open_child,
     )
     if opening.interactive:
-        session.workspace.launch()  # it gets ready on another core while the panes are made on this one
+        session.workspace.launch()  # Starts in parallel with the creation of the panes.
     await _begin(session, opening, replay, found)
     return session
 
@@ -108,7 +108,8 @@ _NOT_IN_FORCE: dict[trust.Standing, str] = {
 
 
 class _Found(Struct, frozen=True):
-    """What an opening finds on disk. `not_kept` is why nothing can be kept, if so; `filters` see `Workspace`."""
+    """Results of the search on disk. `not_kept` is the reason the session cannot be stored; for `filters` see
+    `Workspace`."""
 
     storage: Storage
     state: State
@@ -122,7 +123,7 @@ class _Found(Struct, frozen=True):
 
 
 def _find(opening: Opening, folders: Folders) -> _Found:
-    """All that is read before there is a session, in one thread: each step by itself would wait for the screen."""
+    """Reads everything in one thread call; each separate call would wait for the screen."""
     kept, state, not_kept = _take(opening, folders)
     workspace = Path(state.session.workspace) if state.session.id else opening.workspace
     standing = trust.standing(workspace, folders)
@@ -140,7 +141,7 @@ def _find(opening: Opening, folders: Folders) -> _Found:
 
 
 def _take(opening: Opening, folders: Folders) -> tuple[Storage, State, str]:
-    """Where the session is kept, its state, and why nothing can be kept, if so."""
+    """The storage, the state, and the reason the session cannot be stored, or ""."""
     data = folders.data
     asked = (data, opening.session, opening.workspace)
     if opening.read_only:
@@ -191,7 +192,7 @@ def _start_folder(workspace: Path, started_from: Path | None) -> str:
 
 
 def _describe(session: Session, started_from: Path | None) -> None:
-    """Keep what the list of sessions shows of this one up to date."""
+    """Keeps the entry in the list of sessions up to date."""
     log = session.storage.log
     if log is None:
         return

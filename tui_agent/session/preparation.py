@@ -1,4 +1,4 @@
-"""What a turn needs, made ready before it begins: the model's child, half of our modules, tables of the paths."""
+"""Preparation of a turn: starts the model process, imports modules, compiles path tables."""
 
 from __future__ import annotations
 
@@ -26,20 +26,19 @@ from tui_agent.store.state import State
 if TYPE_CHECKING:
     from tui_agent.turn.context import TurnContext
 
-#: Imported in a thread: on the loop, at the first Enter, they would hold up the keys; and those that only some turns
-#: need, where keys are pressed.
+#: Imported in a thread, because importing on the loop at the first Enter would block the keyboard.
 MODULES: Final = ("tui_agent.turn.turn",)
 SOME_NEED: Final = ("tui_agent.subtasks.scheduler", "tui_agent.model.login.access")
 
-#: Where the expressions are by which a request is made and a reply is read.
+#: Packages with regular expressions for requests and replies.
 READING: Final = tuple(f"tui_agent.{name}." for name in ("context", "files", "planning", "answers", "edits"))
 
-#: While a message is written, the model's server may be reached every so many seconds.
+#: Minimum seconds between connection attempts while the user types.
 WARM_SECONDS = 10.0
 
 
 class Preparation:
-    """Done once, as soon as a message is being written: whoever only looks around does not pay for it."""
+    """Runs once when the user begins a message; passive viewing does not start it."""
 
     def __init__(self, core: Core, models: ModelAccess, context: Callable[[], TurnContext]) -> None:
         self._store = core.journal.store
@@ -55,7 +54,7 @@ class Preparation:
         self._interactive = True
 
     def start(self, *, interactive: bool) -> None:
-        """Wait for a message to be written, where somebody can; else begin at once."""
+        """Begins with the first message, or immediately in headless mode."""
         self._interactive = interactive
         if not interactive:
             self._begin()
@@ -65,7 +64,7 @@ class Preparation:
         self._look(None, self._store.state)
 
     async def end(self) -> None:
-        """Begin at the latest now, wait for the end, and know the model. Raises a `ModelError`."""
+        """Completes the preparation and determines the model. Raises a `ModelError`."""
         self._begin()
         assert self._work is not None
         await asyncio.shield(self._work)
@@ -82,13 +81,13 @@ class Preparation:
             self._begin()
             self._index = asyncio.create_task(self._warm_index(), name="preparation: index")
         if self._view is None and state.turn.phase == "streaming":
-            # the request is gone, and what the model proposes will be tried
+            # The request was sent; the model's proposal will run in a view.
             self._view = asyncio.create_task(self._look_at_tools(), name="preparation: view")
         if isinstance(event, DraftChanged) and len(event.text) > 1 and not state.session.read_only:
             self._warm()
 
     def _warm(self) -> None:
-        """Reach the model's server while the message is written: again if that was a while ago."""
+        """Connects to the model's server while the user types; repeats after a pause."""
         now = time.monotonic()
         if now - self._warmed > WARM_SECONDS and (self._warming is None or self._warming.done()):
             self._warmed = now
@@ -101,7 +100,7 @@ class Preparation:
     async def _prepare(self) -> None:
         await self._models.start()
         for module in MODULES:
-            # without a screen there are no keys that would have to come first
+            # Without a screen, no key presses need priority.
             await (in_background if self._interactive else asyncio.to_thread)(partial(import_module, module))
         if self._interactive:
             for module in SOME_NEED:
@@ -113,17 +112,17 @@ class Preparation:
     async def _warm_index(self) -> None:
         await self._workspace.ready()
         await in_background(self._workspace.index.warm)
-        await in_background(lambda: (is_secret("a"), governs("a")))  # makes their expressions
+        await in_background(lambda: (is_secret("a"), governs("a")))  # Compiles their expressions.
         assert self._work is not None, "it begins with this"
         await asyncio.wait([self._work])
         await in_background(partial(_look_ahead, self._context()), self._is_open)
 
     async def _look_at_tools(self) -> None:
-        """What a view hides of the person's tools takes a second to find, and is remembered."""
+        """Caches the list of tools hidden by a view, which takes a second."""
         await in_background(partial(_plan_view, self._workspace.root), self._is_open, can_wait=True)
 
     def _is_open(self) -> bool:
-        """A thread cannot be cancelled, and the program would end when it has."""
+        """Threads cannot be cancelled and would delay the exit."""
         return self._open
 
 
@@ -137,14 +136,14 @@ def _plan_view(root: Path) -> None:
 def _look_ahead(context: TurnContext) -> None:
     from tui_agent.turn.instructions import look_ahead
 
-    with suppress(TuiAgentError, OSError):  # the request says it
+    with suppress(TuiAgentError, OSError):  # Reported by the request.
         look_ahead(context)
         pause()
         context.secrets.look(context.state().secrets, pause)
 
 
 def _learn_events() -> None:
-    """Have msgspec look at each type, which takes it 0.15 ms at the first use."""
+    """Initialises msgspec for each event type, which takes 0.15 ms on first use."""
     for event in LASTING.values():
         pause()
         with suppress(msgspec.ValidationError):

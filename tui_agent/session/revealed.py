@@ -1,4 +1,4 @@
-"""Files of tests that look secret, which the person shows to commands in one folder."""
+"""Secret-like test files that the user makes visible to commands in one folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_agent.files.late_expressions import late
 from tui_agent.session.answers import FolderAnswers
 
 STORE: Final = "revealed.json"
-#: Paths as tests have them.
+#: Typical paths of tests.
 OF_TESTS = late(
     r"(?:^|/)(?:tests?|specs?|testdata|testing|fixtures?|__tests__|e2e|spec)/|(?:^|/)\.env\.(?:test|testing|ci)\b"
 )
@@ -26,7 +26,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class Revealed:
-    """What was offered in a folder, which is done once, and what of it the person shows."""
+    """Offered files, which are offered once per folder, and those the user shows."""
 
     def __init__(self, data: Path, root: str) -> None:
         """`data` is the folder of sessions."""
@@ -35,16 +35,16 @@ class Revealed:
 
     @property
     def globs(self) -> tuple[str, ...]:
-        """Patterns of the files that are shown. Blocking, once."""
+        """Patterns of shown files. Blocking on first use."""
         return tuple(map(glob.escape, self._kept.shown))
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """What was offered and is not shown."""
+        """Offered files that are not shown."""
         return tuple(path for path in self._kept.offered if path not in self._kept.shown)
 
     def unoffered(self, emptied: Sequence[str]) -> list[str]:
-        """Those of the files that belong to tests and were not offered before; none after a no. Blocking, once."""
+        """Test files that were not offered; empty if declined. Blocking on first use."""
         return (
             []
             if self._kept.declined
@@ -52,18 +52,18 @@ class Revealed:
         )
 
     def offer(self, paths: Sequence[str]) -> None:
-        """Remember that these were offered. Blocking."""
+        """Records the offer. Blocking."""
         self._keep(_Kept((*self._kept.offered, *paths), self._kept.shown))
 
     def show(self) -> tuple[str, ...]:
-        """Show from now on what was offered: the files. Blocking. Raises OSError."""
+        """Shows the offered files and returns them. Blocking. Raises `OSError`."""
         waiting = self.waiting
         self._found = _Kept(self._kept.offered, (*self._kept.shown, *waiting))
         self._answers.keep(msgspec.to_builtins(self._found))
         return waiting
 
     def hide(self) -> tuple[str, ...]:
-        """Show none from now on, and offer none: the files that are hidden again. Blocking. Raises OSError."""
+        """Hides all files, stops offers and returns the hidden files. Blocking. Raises `OSError`."""
         shown = self._kept.shown
         self._found = _Kept((*self._kept.offered,), (), declined=True)
         self._answers.keep(msgspec.to_builtins(self._found))
@@ -74,7 +74,7 @@ class Revealed:
         try:
             self._answers.keep(msgspec.to_builtins(kept))
         except OSError:
-            return  # it is offered again in the next session
+            return  # The next session repeats the offer.
 
     @property
     def _kept(self) -> _Kept:

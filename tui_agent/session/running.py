@@ -1,4 +1,4 @@
-"""Commands on their way: each is told when it starts and while it prints, and always ends with a result."""
+"""Running commands: each is reported at its start and during output, and always ends with a result."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Letters of head and tail together that a result keeps; the blob holds more.
+#: Maximum characters of head and tail in a result; the blob holds more.
 SHOWN = 16_000
-#: Of how many commands what they wrote stays in memory.
+#: Number of commands whose written files stay in memory.
 KEPT_WRITTEN = 3
 
 
 class Start(NamedTuple):
-    """What is started, and how. `pending` are the paths that are in place with what is proposed, `view` is what it
-    runs in."""
+    """Parameters of a command. `pending` are paths with proposed content; `view` is its view."""
 
     command: str
     by: By
@@ -44,23 +43,23 @@ class Start(NamedTuple):
 
 
 class RunningCommands:
-    """Those that run, by their ids, and what the newest of them wrote."""
+    """Running commands by id, and files written by the newest."""
 
     def __init__(self, core: Core, secrets: KnownSecrets) -> None:
-        """`secrets` are masked in what is printed for anybody but the person."""
+        """`secrets` are masked in output for everyone except the user."""
         self._secrets = secrets
         self._journal = core.journal
         self._ignored = core.workspace.ignored
         self._blobs = core.blobs
         self._number = 0
-        #: What the newest commands wrote, by their ids.
+        #: Files written by the newest commands, by id.
         self.written: dict[str, tuple[Written, ...]] = {}
         self.runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
 
     async def start(
         self, what: Start, timeout: float | None, start: Callable[[Run], Awaitable[RunResult]]
     ) -> str:
-        """Start it; its id. Returns when it runs. Raises `SessionError` where it cannot be started."""
+        """Starts a command and returns its id once it runs. Raises `SessionError`."""
         from tui_agent.trial.run import Run
 
         loop = asyncio.get_running_loop()
@@ -90,7 +89,7 @@ class RunningCommands:
                     begun.set_exception(error)
                     return
                 (ended,) = (told.result for told in interrupted([ran], f"its result was lost: {error}"))
-            await known.wait()  # a short command may end before its start is on disk
+            await known.wait()  # A short command may end before its start is recorded.
             if unwanted:
                 return
             await self._journal.record(e.CommandEnded(ended), *unread)
@@ -100,7 +99,7 @@ class RunningCommands:
         task.add_done_callback(lambda _: self.runs.pop(number, None))
         try:
             await begun
-        except asyncio.CancelledError:  # nobody waits for it any more, and nothing is known of it
+        except asyncio.CancelledError:  # Cancelled; the result is unknown.
             unwanted = True
             known.set()
             run.stop()
@@ -114,18 +113,18 @@ class RunningCommands:
             await self._journal.record(e.CommandStarted(number, *what[:4], time.time(), what.background))
         finally:
             known.set()
-        told(run.output)  # what came before it was known to run
+        told(run.output)  # Output before the start was recorded.
         return number
 
     async def _of_the_person(self, result: RunResult) -> RunResult:
-        """Without changes of files that git ignores, which are not proposed."""
+        """Removes changes of files ignored by git, which are not proposed."""
         paths = [change.path for change in result.changes if change.path != REPORT]
         ignored = await self._ignored(paths) if paths else set()
         left = tuple(change for change in result.changes if change.path not in ignored)
         return dataclasses.replace(result, changes=left)
 
     async def result_of(self, number: str) -> CommandResult:
-        """What comes of a command; one that nobody waits for any more is stopped."""
+        """Waits for a result; stops the command if cancelled."""
         if number in self.runs:
             run, task = self.runs[number]
             try:
@@ -139,7 +138,7 @@ class RunningCommands:
         )
 
     async def stop(self, numbers: Sequence[str], how: How = "stopped") -> None:
-        """Stop these, and wait until they have ended."""
+        """Stops commands and waits for their end."""
         runs = [self.runs[number] for number in numbers if number in self.runs]
         for run, _ in runs:
             run.stop(how)
@@ -168,7 +167,7 @@ class RunningCommands:
         return explained(ended, what.view, full=result.full)
 
     def _masked(self, output: Output) -> Output:
-        """The output without secret values, before any of it is cut."""
+        """Masks secrets before the output is cut."""
         from tui_agent.trial.output import Output
 
         self._secrets.look(self._journal.store.state.secrets)
@@ -183,12 +182,12 @@ class RunningCommands:
 
 
 def same(ran: RunningCommand) -> dict[str, Any]:
-    """What a result says of a command as it was said while it ran."""
+    """Result fields copied from the running command."""
     return {name: getattr(ran, name) for name in ("id", "command", "by", "where", "isolated", "background")}
 
 
 def interrupted(running: Sequence[RunningCommand], how: str = "interrupted") -> list[e.CommandEnded]:
-    """What ran when a session ended without saying so does not run any more."""
+    """Ends commands that ran when a session exited abnormally."""
     return [
         e.CommandEnded(
             CommandResult(**same(one), status=-9, how=how, seconds=max(0.0, time.time() - one.since))

@@ -1,4 +1,4 @@
-"""Views that live on with a server in them: later commands of the same proposal run beside it, on its loopback."""
+"""Persistent views with a server: later commands of the same proposal share its loopback network."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Server(NamedTuple):
-    """What was started in the background, so that it can be started again."""
+    """Parameters for restarting a background command."""
 
     command: str
     by: By
 
 
 class SharedView:
-    """One view for several commands; it ends with the last of them."""
+    """One view for several commands; closed after the last."""
 
     def __init__(self, prepared: Prepared) -> None:
         from tui_agent.trial.outside import View
@@ -42,7 +42,7 @@ class SharedView:
         return self._open and not self._users
 
     async def run(self, run: Run, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        """One command in it. Raises `NoView`."""
+        """Runs a command in the view. Raises `NoView`."""
         self._users += 1
         try:
             async with self._starting:
@@ -58,25 +58,25 @@ class SharedView:
 
 
 class Servers:
-    """The commands that run in the background, all in one view; they end where something else is proposed."""
+    """Background commands in one shared view; stopped when the proposal changes."""
 
     def __init__(
         self, store: Store, views: TrialViews, stop: Callable[[Sequence[str], How], Awaitable[None]]
     ) -> None:
-        """`stop` ends commands by their ids."""
+        """`stop` ends commands by id."""
         self._views = views
         self._stop = stop
-        #: Those that run, by their ids.
+        #: Running servers by id.
         self.running: dict[str, Server] = {}
         self._shared: SharedView | None = None
-        #: Those that were stopped because something else is proposed.
+        #: Servers stopped by a changed proposal.
         self._waiting: list[Server] = []
         self._looking: asyncio.Task[None] | None = None
         self._about: tuple[object, ...] = ()
         self._unsubscribe = store.subscribe(self._on_event)
 
     async def view_for(self, prepared: Prepared, *, background: bool) -> SharedView | None:
-        """The view of the servers of this proposal, None where there are none; those of another one are stopped."""
+        """The server view of this proposal, or None; stops servers of another proposal."""
         shared = self._shared
         if shared is not None and (shared.ended or shared.key != prepared.key):
             await self._stop_all()
@@ -92,18 +92,18 @@ class Servers:
         return shared
 
     def add(self, number: str, server: Server, task: asyncio.Task[None]) -> None:
-        """It runs, until the task is done."""
+        """Registers a server until its task is done."""
         self.running[number] = server
         task.add_done_callback(lambda _: self.running.pop(number, None))
         self._look_soon()
 
     def to_start_again(self) -> list[Server]:
-        """What a changed proposal has stopped, once."""
+        """Returns and clears the servers to restart."""
         waiting, self._waiting = self._waiting, []
         return waiting
 
     async def close(self) -> None:
-        """Look no more. What runs is for others to stop."""
+        """Unsubscribes. Does not stop running commands."""
         self._unsubscribe()
         if self._looking is not None:
             await asyncio.wait([self._looking])
@@ -113,7 +113,7 @@ class Servers:
         await self._stop(list(self.running), "proposal")
 
     def _on_event(self, event: Event, state: State) -> None:
-        """They run on exactly what was proposed when they were started."""
+        """Stops servers when the proposal changes."""
         about = (state.review, state.buffers)
         changed, self._about = about != self._about, about
         if changed:

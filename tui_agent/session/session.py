@@ -1,6 +1,6 @@
-"""A session: all that a front end can ask for, and the one place that says what happened.
+"""A session: the interface of front ends, and the only source of events.
 
-Front ends read `state`, `subscribe`, and call the methods below; a method that fails raises a `TuiAgentError`.
+Front ends read `state`, `subscribe`, and call the methods below, which raise a `TuiAgentError` on failure.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ from tui_agent.turn.texts import Texts
 if TYPE_CHECKING:
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
     from tui_agent.turn.context import TurnContext
-#: What is waited for at the end, before what is kept.
+#: Shown while running tasks end, before the session is stored.
 STILL_RUNS = "waiting for what still runs to end"
 
 
 class Session:
-    """One session of one workspace. Belongs to the loop that made it.
+    """A session of one workspace, bound to the event loop that created it.
 
-    With `part` it is that of a sub-task's run; `open_child` opens such a one, for a copy and a hand-over. With
-    `follows` another process writes it, and it is only looked at. `prompts` are the person's words and shapes for the
-    model, with what a trusted workspace adds; a sub-task has those of its parent.
+    `part` marks a sub-task's run; `open_child` opens such a session for a copy and a hand-over. With
+    `follows`, another process writes the session. `prompts` are the model's prompts and schemas, including
+    those of a trusted workspace; a sub-task uses its parent's.
     """
 
     def __init__(
@@ -94,13 +94,13 @@ class Session:
         self._cleaning: asyncio.Task[None] | None = None
         self.prompts = prompts
         self._texts, self._sent = Texts(), ConversationCache()
-        #: The values that no model is sent, of the folder and of the one that it is a copy of.
+        #: Values never sent to a model, from the folder and from the original of a copy.
         copied = part.folder if part else None
         self.secrets = KnownSecrets(str(workspace.root), str(copied or ""), judge=workspace.gate.secrets)
         self._open_files = OpenFiles(core)
         self._freshness = freshness = FreshnessWatch(core, self._open_files)
         own = storage.log.path if storage.log else None
-        #: The log; None if it is in memory alone.
+        #: The log, or None for a session in memory.
         self.log_path = storage.folder / LOG if follows else own
         self._follower = Follower(core, self._open_files) if follows else None
         self._shortcuts = SnapshotWriter(core.journal, own, storage.since) if own else None
@@ -120,7 +120,7 @@ class Session:
             draft=self._draft,
         )
         if part is not None:
-            self.review.keep_no_versions()  # the repository is the person's; its applies are not undone
+            self.review.keep_no_versions()  # The repository belongs to the user, and a sub-task's applies are not undone.
         self.todos = Todos(core.journal)
         self.subtasks = SubTasks(core, self._parent, self.models.renew)
         self.commands = Commands(core, self.review, self.secrets, copied)
@@ -134,14 +134,14 @@ class Session:
 
     @call(changes=False)
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(event, state)` after each event; what comes back ends that."""
+        """Calls `listener(event, state)` after each event. Returns a function that unsubscribes it."""
         return self.journal.store.subscribe(listener)
 
     @call(changes=False)
     async def start_services(self) -> None:
-        """Start the workspace child, and what a turn needs: on a screen, with the first message that somebody writes.
+        """Starts the workspace child and schedules the turn preparation. Gives the opening's notices.
 
-        Call it after the first frame; it returns at once. What there is to say about the opening itself is said now.
+        Call it after the first frame; it returns immediately.
         """
         await self.tell_opening()
         self.workspace.start()
@@ -163,7 +163,7 @@ class Session:
 
     @call(changes=False)
     async def tell_opening(self) -> None:
-        """Say what there is to say about the opening itself, once."""
+        """Gives the opening's notices, once."""
         sentences, self._opening_notices = self._opening_notices, []
         await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
 
@@ -171,17 +171,17 @@ class Session:
     async def close(
         self, within: float | None = None, say: Callable[[str], object] = lambda words: None
     ) -> None:
-        """Stop what runs, end the children, keep what grows, and release the session.
+        """Stops all work, closes the children, stores growing events and releases the session.
 
-        A fault in one of these keeps none from the others. What has not ended `within` so many seconds is left as
-        it is: the session is kept and released all the same. `say` is given the words for what takes longer than a
+        A failure in one step does not affect the others. Steps not finished `within` seconds are
+        abandoned; the session is still stored and released. `say` receives a message for steps over one
         second.
         """
         if self._follower is not None:
             self._follower.stop()
         if self.storage.log is not None:
             self.storage.log.sync_at_end()
-        async with AsyncExitStack() as last:  # what was pushed first ends last
+        async with AsyncExitStack() as last:  # Callbacks run in reverse order.
             last.callback(self.subscribe(partial(_say_what_is_waited_for, say)))
             say(self.state.session.waits_for)
             last.enter_context(self.journal.waits.on(SLOW))
@@ -213,7 +213,7 @@ class Session:
             last.push_async_callback(self.subtasks.close)
 
     async def _end_children(self) -> None:
-        """Both at once: each takes its time to end by itself."""
+        """Concurrently, because each takes time to exit."""
 
         async def end_model() -> None:
             async with AsyncExitStack() as last:
@@ -229,25 +229,24 @@ class Session:
 
     @call(changes=False)
     def set_layout(self, layout: LayoutSlice) -> None:
-        """What the person made of the screen; kept within a second."""
+        """Updates the layout; stored within a second."""
         if layout != self.state.layout:
             self.journal.grow(e.LayoutChanged(layout))
 
     @call(changes=True)
     async def rename(self, name: str) -> None:
-        """Give the session a name."""
         await self.journal.record(e.SessionRenamed(name))
 
     @call(changes=False)
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
-        """Say something that does not belong to the conversation."""
+        """Gives a notice outside the conversation."""
         await self.journal.record(e.NoticeGiven(level, text))
 
     # ── for whoever opens it ─────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
     async def take_up(self) -> None:
-        """After a resume: end the turn that a crash left open, read the open files, look at what changed."""
+        """After a resume: ends a crashed turn, reads the open files, checks for changes."""
         if self._follower is not None:
             await self._follower.take_up()
             return
@@ -261,11 +260,11 @@ class Session:
         self.say_at_start(await self.review.heal())
         await self.settle_others()
         await self._open_files.restore()
-        self._look_later = True  # when somebody listens, and after the first frame
+        self._look_later = True  # After the first frame, when listeners exist.
 
     @call(changes=False)
     def say_what_is_held(self) -> None:
-        """From now on say so when texts are in memory only, because the disk does not take them."""
+        """Reports texts held in memory because the disk rejects them."""
         loop = asyncio.get_running_loop()
 
         def tell(error: FileError) -> None:
@@ -278,14 +277,14 @@ class Session:
 
     @call(changes=False)
     async def settle_others(self) -> None:
-        """Settle what other sessions of this folder, killed in the middle, left half done."""
+        """Repairs writes left incomplete by killed sessions of this folder."""
         if self.storage.lock is not None:
             own, root = self.storage.folder, self.workspace.root
             self.say_at_start(await asyncio.to_thread(settle_others, self.folders.data, root, own))
 
     @call(changes=False)
     def say_at_start(self, sentences: Sequence[str]) -> None:
-        """Warnings that `start_services` gives, when a front end is there to show them."""
+        """Warnings given by `start_services`."""
         self._opening_notices += sentences
 
     def _on_event(self, event: e.Event, state: State) -> None:
@@ -293,7 +292,7 @@ class Session:
             self.models.renew()
 
     async def _apply_unattended(self) -> None:
-        """With autonomy `auto` and `auto_apply` write what is proposed; what must be asked about stays."""
+        """Applies changes with autonomy `auto` and `auto_apply`, except those that need confirmation."""
         settings = self.core.settings
         if settings.autonomy != "auto" or not settings.auto_apply or not self.state.review.open:
             return
@@ -308,7 +307,7 @@ class Session:
             await self.notice(str(error), "warning")
 
     def _parent(self) -> Parent:
-        """What sub-tasks use of this session."""
+        """The interface for sub-tasks."""
         from tui_agent.subtasks.parent import Capacity, Parent
         from tui_agent.tools.newest import on_newest
 
@@ -329,17 +328,17 @@ class Session:
 
     @call(changes=True)
     async def stop_everything(self) -> None:
-        """Stop the turn and all sub-tasks, both at once."""
+        """Stops the turn and all sub-tasks concurrently."""
         await asyncio.gather(self.chat.stop(), self.subtasks.stop_all(), self.stop_commands())
 
     @call(changes=True)
     async def stop_commands(self) -> None:
-        """Stop every command and the checks."""
+        """Stops all commands and checks."""
         await self.checks.stop()
         await self.commands.stop()
 
     def _ask_again(self, changes: Sequence[Change]) -> None:
-        """What conflicts goes back to the model at once, a few times only; a rehearsal has nothing else to say."""
+        """Sends conflicts back to the model, a limited number of times; not in a rehearsal."""
         from tui_agent.turn.retries import may_ask_again
 
         conflicts = [change for change in changes if may_ask_again(change)]

@@ -1,4 +1,4 @@
-"""The todos of a session, by hand: added, reworded, ticked, moved and removed."""
+"""Manual edits of todos: add, edit, toggle, move, remove."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tui_agent.store.state import State, Todo
 
 
 class Todos:
-    """The person's own hand on the todos; each method raises `SessionError` for an id that is not there."""
+    """The user's edits of todos; methods raise `SessionError` for an unknown id."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -43,7 +43,7 @@ class Todos:
 
     @call(changes=True)
     async def move(self, todo: str, step: int) -> None:
-        """Move one up (negative) or down, as far as the list goes."""
+        """Moves a todo up (negative) or down, within the list."""
         at = self.state.todos.index(self._named(todo))
         place = max(0, min(len(self.state.todos) - 1, at + step))
         if place != at:

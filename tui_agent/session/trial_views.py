@@ -1,4 +1,4 @@
-"""Which view commands of this workspace get here, what is in it, and what has to be asked before one runs."""
+"""Views for commands of this workspace: isolation, contents, and required confirmations."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from tui_agent.trial.plan import Seed, ViewPlan
     from tui_agent.trial.rungs import Rung
 
-#: Where it is kept how commands ran in each workspace, in the folder of sessions.
+#: File of the last isolation per workspace, in the folder of sessions.
 LAST = "rungs.json"
-#: Seconds after which it is said that commands wait, and again; and how many files a sentence names.
+#: Seconds between notices about waiting commands, and maximum number of files in a sentence.
 TOLD_AFTER, MOST_NAMED = 2.0, 5
-#: So many seconds after the search for secrets began nobody in the real folder waits for it any more.
+#: Maximum seconds a command in the real folder waits for the secret search, from its start.
 KNOWN_WITHIN = 20.0
-#: Programs of which a view should have the same as the machine.
+#: Programs compared between the view and the machine.
 _COMPARED = ("python", "python3", "node", "ruby", "java", "go", "cargo")
 
 
 class Prepared(NamedTuple):
-    """A view that can be made. `key` is the same for the same proposal, `pending` are the paths that are in it."""
+    """A view ready to be created. `key` identifies the proposal; `pending` are its paths."""
 
     plan: ViewPlan
     variables: dict[str, str]
@@ -57,13 +57,13 @@ class Prepared(NamedTuple):
     folder: RunFolder | None
 
     async def remove(self) -> None:
-        """Remove the folder of the run, if it has one."""
+        """Removes the run's folder, if any."""
         if self.folder is not None:
             await asyncio.to_thread(self.folder.remove)
 
 
 class TrialViews:
-    """Finds out once a session what there is here, and says so where it is less than before."""
+    """Determines the available isolation once per session and reports a downgrade."""
 
     def __init__(
         self,
@@ -72,8 +72,7 @@ class TrialViews:
         secrets: KnownSecrets,
         copied: Path | None = None,
     ) -> None:
-        """`copied` is the folder that the workspace is a copy of, if it is one; `secrets` are the values that no model
-        is sent."""
+        """`copied` is the original of a copied workspace; `secrets` are values never sent to a model."""
         self._journal = journal = core.journal
         self._workspace = workspace = core.workspace
         self._root = str(workspace.root)
@@ -94,12 +93,12 @@ class TrialViews:
         self._rung: Rung | None = None
         self._probing = asyncio.Lock()
         self._said: set[str] = set()
-        #: What the person has said yes to for this session: a copy.
+        #: Confirmations for this session.
         self._allowed: set[str] = set()
         journal.store.subscribe(self._on_event)
 
     async def rung(self) -> Rung:
-        """What commands of this workspace run in; why that is less than it could be is said once."""
+        """The isolation of commands; reports the reason for a weaker one once."""
         rung = await self._found()
         if rung.isolated not in FULL_VIEWS:
             await self.say_once(f"There is no full trial view here: {rung.why}", "warning")
@@ -120,7 +119,7 @@ class TrialViews:
             return self._rung
 
     async def _compare(self, rung: Rung) -> None:
-        """Say so where it is weaker than it was in this workspace, and keep what it is."""
+        """Reports a downgrade since the last session and stores the isolation."""
         from tui_agent.trial.rungs import WORDS, below
 
         found = self._before.get()
@@ -136,9 +135,9 @@ class TrialViews:
             self._before.keep(rung.isolated)
 
     async def check_allowed(self, command: str, by: By, *, network: bool, allowed: bool) -> Rung:
-        """What the command would run in. Raises `AnswerNeeded`, which says why, if the person has not said yes.
+        """The isolation for a command. Raises `AnswerNeeded` with the reason if the user must confirm.
 
-        A check was named by the person, so that nothing is asked; without a view it raises `SessionError`.
+        Checks were named by the user and need no confirmation; without a view they raise `SessionError`.
         """
         from tui_agent.trial.rungs import WORDS
 
@@ -172,9 +171,9 @@ class TrialViews:
         seeded: Callable[[], object] | None = None,
         pending: bool = True,
     ) -> Prepared:
-        """A view with everything that is pending and unsaved. Raises `SessionError` where there is none.
+        """Prepares a view with pending and unsaved content, unless `pending` is False. Raises `SessionError`.
 
-        pending: else with none of that. `seeded` is called when it is known what is in there.
+        `seeded` is called once the content is fixed.
         """
         from tui_agent.trial.on_copy import RunFolder
         from tui_agent.trial.plan import Limits, NoView, fitting, plan
@@ -217,7 +216,7 @@ class TrialViews:
         return Prepared(made, await self._variables(made, by, network), paths, key, folder)
 
     async def _variables(self, made: ViewPlan, by: By, network: bool) -> dict[str, str]:
-        """The variables of a command. What of the person's tools they do not reach is said once."""
+        """Environment variables of a command. Reports unreachable tools once."""
         from tui_agent.trial.environment import variables
 
         chosen, environment = variables(
@@ -241,17 +240,17 @@ class TrialViews:
 
     @property
     def _environments(self) -> Iterable[str]:
-        """Virtual environments of the folder that this one is a copy of."""
+        """Virtual environments of a copied workspace's original."""
         return [f"{self._copied}/{name}" for name in (".venv", "venv")] if self._copied else []
 
     async def key(self) -> str:
-        """The same as long as nothing else is pending or unsaved."""
+        """Identifies the pending and unsaved content."""
         seeds, _ = await self._seeds()
         return await asyncio.to_thread(_digest, seeds)
 
     async def keeping(self, prepared: Prepared, command: str, by: By) -> LentToRun | None:
-        """The layer of builds for a view with the machine's own overlay; None where there is none to be had. What the
-        model runs adds nothing to it, since checks go on from there."""
+        """The build cache layer for an overlay view, or None. Read-only for the model's commands, because
+        checks reuse it."""
         from tui_agent.trial.kept import MARKED, LentToRun, key_of
 
         if prepared.plan.isolated != "overlay" or self._copied or not self._settings.kept:
@@ -269,7 +268,8 @@ class TrialViews:
         return LentToRun(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
 
     async def forget_builds(self) -> bool:
-        """Throw away what builds keep: whether there was anything. Raises `SessionError` while a command uses it."""
+        """Deletes the build cache and returns whether there was any. Raises `SessionError` while a command
+        uses it."""
         try:
             return await asyncio.to_thread(self._kept.throw_away)
         except OSError as error:
@@ -283,11 +283,11 @@ class TrialViews:
 
     @property
     def _reveal(self) -> tuple[str, ...]:
-        """Patterns of files that look secret and are shown all the same."""
+        """Patterns of secret-like files that are shown."""
         return (*self._settings.reveal, *self._revealed.globs)
 
     async def offer_emptied(self) -> None:
-        """Offer to show commands the files of tests that are empty for them; each once in a folder."""
+        """Offers to show test files hidden from commands, once per file and folder."""
         found = await asyncio.to_thread(self._of(self._root).last, self._reveal)
         new = await asyncio.to_thread(self._revealed.unoffered, [one.path for one in found])
         if new and (new := await self._workspace.tracked(new)):
@@ -299,15 +299,15 @@ class TrialViews:
             )
 
     async def show_test_files(self) -> tuple[str, ...]:
-        """Show commands in this folder what was offered: the files. Raises `SessionError` where nothing was."""
+        """Shows the offered files to commands and returns them. Raises `SessionError` if there are none."""
         if not await asyncio.to_thread(lambda: self._revealed.waiting):
             raise SessionError("No file of tests is hidden that git tracks", "name others in trial.reveal")
         paths = await asyncio.to_thread(self._revealed.show)
-        self._git = None  # which has what the settings say
+        self._git = None  # Recomputed with the new settings.
         return paths
 
     async def hide_test_files(self) -> tuple[str, ...]:
-        """Show commands in this folder none of them, and offer none any more: the files that are hidden again."""
+        """Hides all test files from commands, stops offers and returns the hidden files."""
         paths = await asyncio.to_thread(self._revealed.hide)
         self._git = None
         return paths
@@ -322,19 +322,19 @@ class TrialViews:
         return self._git
 
     def start_scan(self) -> None:
-        """Look for secrets in the folder, a file at a time and at a low priority, before a command needs to know."""
+        """Starts the low-priority search for secrets before a command needs it."""
         if self._scan is None:
             self._since = time.monotonic()
             self._scan = asyncio.create_task(asyncio.to_thread(self._judge.scan), name="secrets")
             self._looking = asyncio.create_task(self._look_ahead(self._scan), name="secrets of git")
 
     def _on_event(self, event: e.Event, _: State) -> None:
-        """An apply put objects into the repository: the next command need not wait for the look at them."""
+        """Scans git objects after an apply, before the next command."""
         if isinstance(event, e.CheckpointCommitted) and self._scan and self._looking and self._looking.done():
             self._looking = asyncio.create_task(self._look_ahead(self._scan), name="secrets of git")
 
     async def _look_ahead(self, scan: asyncio.Task[None]) -> None:
-        """What git must not show in a view: the first search of a long history takes seconds."""
+        """Searches git for hidden contents; the first search of a long history takes seconds."""
         await asyncio.wait([scan])
         with suppress(OSError):
             await asyncio.to_thread(self._judge.found)
@@ -343,15 +343,15 @@ class TrialViews:
             await self._git_objects.look_ahead(*await self._secret(around))
 
     async def known(self) -> None:
-        """Wait, not for long, until it is known which secrets the folder and its repository hold."""
+        """Waits a limited time for the secret search of folder and repository."""
         self.start_scan()
         assert self._looking is not None
         left = self._since + KNOWN_WITHIN - time.monotonic()
         await asyncio.wait([self._looking], timeout=max(0.0, left))
 
     async def _secret(self, around: Sequence[Seed]) -> tuple[list[Seed], list[str], list[str]]:
-        """What of the folder is a secret, whatever is pending, and the same of what is around it; the folders in it
-        that have a repository of their own; which contents the person shows, by their SHA-256."""
+        """Secrets of the folder and of its surroundings, nested repositories, and SHA-256 hashes of contents
+        the user shows."""
         from tui_agent.trial.plan import Seed
 
         found = await asyncio.to_thread(self._of(self._root).last, self._reveal)
@@ -361,7 +361,7 @@ class TrialViews:
         return [*(Seed(one.path, "hidden") for one in found), *around], nested, sent
 
     async def close(self) -> None:
-        """End what looks for secrets."""
+        """Stops the secret search."""
         self._judge.close()
         if self._looking is not None:
             self._looking.cancel()
@@ -370,7 +370,7 @@ class TrialViews:
             await asyncio.wait(tasks)
 
     async def _scanned(self) -> None:
-        """Wait until the folder was looked through once; where that takes long, say how far it is."""
+        """Waits for the first scan of the folder and reports progress if slow."""
         self.start_scan()
         assert self._scan is not None
         while not (await asyncio.wait([self._scan], timeout=TOLD_AFTER))[0]:
@@ -389,7 +389,7 @@ class TrialViews:
         return self._hidden[root]
 
     def _around(self, repository: str, folders: Sequence[str]) -> list[Seed]:
-        """What is hidden of the repository around the workspace, and of what git keeps elsewhere. Blocking."""
+        """Hidden parts of the surrounding repository and of git's external folders. Blocking."""
         seeds: list[Seed] = []
         for folder in dict.fromkeys((*filter(None, [repository]), *folders)):
             hidden = self._of(folder, git=folder != repository)
@@ -397,7 +397,7 @@ class TrialViews:
         return seeds
 
     async def _seeds(self) -> tuple[list[Seed], tuple[str, ...]]:
-        """What is in the view instead of what is in the folder, and the paths of what is pending."""
+        """Replaced contents of the view, and pending paths."""
         targets, missing = await self._review.would_write()
         for sentence in missing:
             await self.say_once(f"Not part of the trial: {sentence}", "warning")
@@ -442,7 +442,7 @@ class TrialViews:
         )
 
     async def _say_what_is_shown(self) -> None:
-        """Which secrets a setting shows to commands, and in which files keys are masked for them; each once."""
+        """Reports secrets shown by a setting, and files with masked keys, once each."""
         from tui_agent.trial.hidden import is_revealed, sent_by_person
 
         found = self._judge.last
@@ -485,7 +485,7 @@ def _digest(seeds: Sequence[Seed]) -> str:
 
 
 def _git_folders(root: str) -> tuple[str, list[str]]:
-    """The repository that the workspace is a part of, as `repository_around` has it; what git needs of elsewhere."""
+    """The surrounding repository (see `repository_around`), and folders git needs elsewhere."""
     found = find_git_folder(root)
     if found is None:
         return "", []
@@ -498,7 +498,7 @@ def _git_folders(root: str) -> tuple[str, list[str]]:
 
 
 def _hidden_tools(plan: ViewPlan, path: str) -> list[str]:
-    """Programs of the person that a view does not show whole, so that a command finds another or none."""
+    """Tools that a view hides partly, so that a command finds another program or none."""
     from tui_agent.trial.tools import is_below
 
     shown = (*plan.binds, *plan.overlays, *plan.links)

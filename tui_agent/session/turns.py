@@ -1,4 +1,4 @@
-"""Turns one after the other: what is sent while one runs waits; one can be stopped; one can ask."""
+"""Runs turns sequentially: queues messages, stops turns, asks questions."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from tui_agent.store.state import Decision, State
 _log = logging.getLogger(__name__)
 STOPPED = "Stopped: what came so far is kept."
 ASK_FOR_THE_REST = "before it was complete: send “continue” to ask for the rest"
-#: Seconds for which the first request of a turn has the processor for itself, at the most.
+#: Maximum seconds of exclusive processor time for a turn's first request.
 REQUEST_FIRST = 0.1
-#: Seconds between two tellings of what streams: a frame or two of the screen.
+#: Seconds between updates of a stream: one or two frames.
 TOLD_EVERY = 0.03
 Part = Literal["summary", "message", "reasoning", ""]
 if TYPE_CHECKING:
     from tui_agent.tools.context import Emit
     from tui_agent.turn.context import TurnContext
 
-    #: What a turn does, told as events; the limit that ended it, "" for none.
+    #: The work of a turn, as events; returns the limit that ended it, or "".
     Steps = Callable[[TurnContext, Emit], Awaitable[str]]
 
 
 class Turns:
-    """Runs the turns of one session, one at a time; `after` is called when one has ended well."""
+    """Runs the turns of one session; calls `after` after each successful turn."""
 
     def __init__(
         self,
@@ -51,16 +51,16 @@ class Turns:
         self.get_ready = get_ready
         self._tell_level = tell_level
         self._after = after
-        #: A turn from its first record to its last; only `_work`, the part between them, is ever cancelled.
+        #: A whole turn, from first to last record. Only `_work`, the part between them, is cancelled.
         self._task: asyncio.Task[None] | None = None
         self._work: asyncio.Task[str] | None = None
         self._stopped = False
         self._batch_awaited = False
         self._question: tuple[str, asyncio.Future[Decision]] | None = None
         self._decisions: list[Decision] = []
-        #: What conflicted when it was applied, and the model is asked about when the turn that runs has ended.
+        #: Conflicts of an apply, sent to the model after the running turn.
         self._conflicts: list[Change] = []
-        #: How many turns in a row nobody asked for.
+        #: Number of consecutive automatic turns.
         self._unasked = 0
 
     @property
@@ -72,19 +72,19 @@ class Turns:
         return self._task is not None and not self._task.done()
 
     async def submit(self, text: str, attachments: Sequence[str] = (), effort: Effort | None = None) -> None:
-        """Begin a turn, or queue the message. It is on disk when this returns.
+        """Begins or queues a turn. Returns once the message is on disk.
 
-        Which of the two is decided before anything is waited for, so that no two messages begin a turn each.
+        The decision precedes any await, so that two messages cannot both begin a turn.
         """
         if not text.strip():
             return
         draft = self.state.input.draft
         if self.running and self._stopped and self._task is not None:
-            await asyncio.wait([self._task])  # it is ending: what is sent now is not meant for its queue
+            await asyncio.wait([self._task])  # The turn is ending; do not add to its queue.
         if self.running:
             await self._journal.record(e.MessageQueued(with_effort(effort, text)))
             if not self.running and not self._stopped:
-                self._begin_next()  # the turn ended while the message was written
+                self._begin_next()  # The turn ended during the write.
         else:
             await asyncio.shield(self._begin(text, attachments, effort))
         if draft and self.state.input.draft == draft:
@@ -92,7 +92,7 @@ class Turns:
             self._journal.forget(["draft"])
 
     def ask_again(self, conflicts: Sequence[Change]) -> None:
-        """Go on with the last turn for changes that conflicted when they were applied, at once or when it has ended."""
+        """Continues the last turn for conflicts of an apply, immediately or after its end."""
         self._conflicts += conflicts
         if not self.running:
             self._stopped = False
@@ -100,13 +100,13 @@ class Turns:
             self._begin_next()
 
     def send_queue(self) -> None:
-        """Begin with the messages that a stopped turn left waiting; nothing happens while a turn runs."""
+        """Sends messages queued when a turn was stopped; ignored while a turn runs."""
         if not self.running:
             self._stopped = False
             self._begin_next()
 
     def compact(self) -> None:
-        """Let older messages give way to a summary. Raises `SessionError` while a turn runs."""
+        """Summarises older messages. Raises `SessionError` while a turn runs."""
         if self.running:
             raise SessionError("A turn is running: messages are summarised between turns", "wait, or stop it")
         from tui_agent.turn.window import compact as steps
@@ -121,7 +121,7 @@ class Turns:
         await self._journal.record(e.QueueChanged(tuple(queue)))
 
     async def stop(self) -> None:
-        """End the running turn; what came so far stays. The queue is not begun."""
+        """Stops the running turn, keeps its partial output and does not send the queue."""
         if self._task is None or self._task.done():
             return
         self._stopped, self._conflicts = True, []
@@ -130,15 +130,15 @@ class Turns:
         await asyncio.wait([self._task])
 
     async def finished(self) -> None:
-        """Wait until nothing runs, queued messages included."""
+        """Waits until no turn runs or is queued."""
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
 
     async def batch_complete(self) -> bool:
-        """Wait while the running turn is still proposing changes: a batch is all that one turn proposes.
+        """Waits until the running turn has proposed its whole batch.
 
-        False where another call waits for the same already. Raises EditFailed where the turn did not end well, since
-        nobody knows then what else would have belonged to the batch.
+        False if another call already waits. Raises `EditFailed` if the turn failed, because its batch may
+        be incomplete.
         """
         if not _is_proposing(self.state):
             return True
@@ -167,7 +167,7 @@ class Turns:
         return True
 
     async def ask(self, action: str, offered: Sequence[str]) -> Decision:
-        """Put a question to the person and wait for a decision, on this action or another; called by the turn."""
+        """Asks the user and waits for a decision, about this or another action. Called by the turn."""
         if self._decisions:
             return self._decisions.pop(0)
         future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
@@ -178,7 +178,7 @@ class Turns:
             self._question = None
 
     async def answer(self, action: str, path: str = "", reason: str = "") -> None:
-        """The person's answer to the open question about `action`. Raises `SessionError` when none is open."""
+        """Answers the open question about `action`. Raises `SessionError` if there is none."""
         decision = Decision(action, path, (reason,) if reason else ())
         if self._question is None and self.state.turn.waiting_for == action:
             self._decisions.append(decision)
@@ -190,14 +190,14 @@ class Turns:
             future.set_result(decision)
 
     def decided(self) -> Sequence[Decision]:
-        """What was decided unasked since this was last called; called by the turn."""
+        """Unprompted decisions since the last call. Called by the turn."""
         decisions, self._decisions = self._decisions, []
         return decisions
 
     async def decide(self, decision: Decision) -> None:
-        """The person's word on an action of the plan: done at once, or with the next request.
+        """Executes a decision about an action immediately or with the next request.
 
-        Raises `SessionError` for an action that is not there, and for one that has gone out and is to be let go.
+        Raises `SessionError` for an unknown action, and for skipping an action already sent.
         """
         action = decision.action
         if all(slot.action.name != action for slot in self.state.plan.actions):
@@ -227,11 +227,11 @@ class Turns:
         queued: bool = False,
         unasked: bool = False,
     ) -> asyncio.Future[None]:
-        """Begin a turn, which runs from here on; what comes back is done when the message is on disk."""
+        """Begins a turn. The returned future is done once the message is on disk."""
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         begun.add_done_callback(
             lambda told: told.cancelled() or told.exception()
-        )  # of a queued one nobody asks
+        )  # No caller awaits a queued message.
         self._stopped = False
         self._unasked = self._unasked + 1 if unasked else 0
         started = e.TurnStarted(self.state.next_turn, text, queued, tuple(attachments), effort, unasked)
@@ -251,8 +251,7 @@ class Turns:
             self._begin(GO_ON[0], (), None, unasked=True)
 
     def _goes_on_by_itself(self) -> bool:
-        """Whether a batch is carried on without the person, after a turn that did some of it: not where what was to be
-        applied waits for the person."""
+        """Whether a batch continues automatically: after progress, and if no apply waits for the user."""
         settings, state = self._context().settings, self.state
         if settings.autonomy != "auto" or state.turn.limit or (settings.auto_apply and state.review.open):
             return False
@@ -284,8 +283,8 @@ class Turns:
         await self._to_its_end(turn, lambda context, emit: run_again(context, conflicts, emit), again=True)
 
     async def _to_its_end(self, turn: int, steps: Steps, *, again: bool = False) -> None:
-        """Run the turn, and say how it ended. One that goes on for conflicts had ended well before: where the model
-        cannot be asked again, the person is left to settle them."""
+        """Runs a turn and records its end. If the model is unavailable for conflicts, the turn stays
+        successful and the user resolves them."""
         started = time.monotonic()
         ended: dict[str, Any] = await self._ended(turn, steps)
         if again and not ended["ok"] and not self._stopped:
@@ -300,9 +299,9 @@ class Turns:
             self._begin_next(ended_well=ended["ok"])
 
     async def _ended(self, turn: int, steps: Steps) -> dict:
-        """Run the turn to its end; how it ended, as fields of `TurnEnded`."""
+        """Runs the turn and returns the fields of `TurnEnded`."""
         self._work = asyncio.create_task(self._drive(steps), name=f"turn {turn}")
-        if self._stopped:  # while its beginning was written
+        if self._stopped:  # Stopped during its first write.
             self._work.cancel()
         try:
             limit = await self._work
@@ -313,7 +312,7 @@ class Turns:
             _log.debug("the turn ended", exc_info=True)
             limit = error.limit if isinstance(error, LimitReached) else ""
             return {"ok": False, "error": str(error), "kind": type(error).__name__, "limit": limit}
-        except Exception as error:  # the turn's outer edge: a fault of ours must not take the session with it
+        except Exception as error:  # Outermost handler: an internal error must not end the session.
             found = fault("A fault in tui-agent ended the turn", error)
             return {"ok": False, "error": str(found), "kind": "Fault"}
         finally:
@@ -327,7 +326,7 @@ class Turns:
         return {"ok": True, "limit": limit}
 
     async def _drive(self, steps: Steps) -> str:
-        # a message that is sent before the model is known says so by its phase
+        # The phase informs the user if a message precedes the model's start.
         if self.state.model.status == "starting":
             self._journal.tell(e.PhaseChanged("starting"))
         await self.get_ready()
@@ -356,7 +355,7 @@ class Turns:
             pieces.tell()
 
     async def _let_go(self, event: e.Event) -> None:
-        """Decisions that went out with a request wait no more, and other work goes on."""
+        """Removes executed decisions and resumes other work."""
         if isinstance(event, e.RequestSent):
             standstill.end()
         left = tuple(self._decisions)
@@ -376,10 +375,10 @@ class Turns:
 
 
 class Pieces:
-    """Pieces of an answer that come faster than anybody looks, told together after `TOLD_EVERY` seconds at most.
+    """Combines chunks of a response and emits them at most every `TOLD_EVERY` seconds.
 
-    A reply of two million letters comes in half a million pieces. Told one by one, each costs a new state, a look of
-    every listener and a copy of all that was said before it.
+    A reply of two million characters has half a million chunks; each event costs a new state, a call of
+    every listener and a copy of the text so far.
     """
 
     def __init__(self, tell: Callable[[e.ReplyStreamed], None]) -> None:
@@ -391,7 +390,7 @@ class Pieces:
         self._due: asyncio.TimerHandle | None = None
 
     def add(self, piece: e.ReplyStreamed) -> None:
-        """Keep a piece; what is shown nowhere counts with what is."""
+        """Adds a chunk; undisplayed chunks are counted with displayed chunks."""
         if self._texts and piece.part not in ("", self._part):
             self.tell()
         if piece.part:
@@ -404,7 +403,7 @@ class Pieces:
             self._due = asyncio.get_running_loop().call_later(TOLD_EVERY, self.tell)
 
     def tell(self) -> None:
-        """Tell what is kept, if there is anything."""
+        """Emits the collected chunks, if any."""
         if self._due is None:
             return
         self._due.cancel()
@@ -415,7 +414,7 @@ class Pieces:
 
 
 def _is_proposing(state: State) -> bool:
-    """Whether the turn that runs has begun a batch: it has read a reply with changes, or proposed some."""
+    """Whether the running turn has a reply with changes or has proposed some."""
     if not state.turn.running:
         return False
     turn = state.turn.number
@@ -423,8 +422,7 @@ def _is_proposing(state: State) -> bool:
 
 
 def left_off(state: State) -> list[e.Event]:
-    """What keeps the part of an answer that has come and will not go on, and counts what it cost by our own count;
-    nothing where there is none."""
+    """Events that keep an interrupted response and its estimated usage; empty without a response."""
     reply, paid = state.reply, state.usage.open
     events: list[e.Event] = []
     if paid is not None and state.turn.phase not in ("starting", "retrying"):

@@ -1,4 +1,4 @@
-"""What of a failure lies with the view: what was emptied, missing, refused, offline, and what did not enter it."""
+"""Failure causes inside the view: emptied, missing or refused files, no network, excluded variables."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tui_agent.store.commands import CommandResult
 if TYPE_CHECKING:
     from tui_agent.session.trial_views import Prepared
 
-#: How many of a kind a sentence names, and how many paths of an output are looked for.
+#: Maximum number of names in a sentence, and of output paths examined.
 MOST_NAMED, MOST_PATHS = 8, 100
 _PATH = late(r"(?<![\w/.:-])(/[\w.@+,=-]{1,100}(?:/[\w.@+,=-]{1,100}){0,30})")
 _NOT_THERE = late(r"[Nn]o such file|ENOENT|not found|Not found|[Cc]annot find|[Dd]oes not exist")
-#: Folders of the view itself, empty at its start.
+#: The view's own folders, initially empty.
 _OF_ITS_OWN = ("/tmp", "/var/tmp", "/dev", "/proc")
 _WIDEST = 2_000
 _READ_ONLY = late(
@@ -33,10 +33,10 @@ _REFUSED = late(
 
 
 class ViewFacts(NamedTuple):
-    """What a view has, as far as it can be why a command fails.
+    """Properties of a view that may cause a failure.
 
-    emptied: files of the workspace without their content, or without keys. left_out: variables that did not enter.
-    offline: it has no network. visible: folders that are there.
+    emptied: workspace files with removed content or keys. left_out: excluded variables. offline: no
+    network. visible: existing folders.
     """
 
     emptied: tuple[str, ...]
@@ -68,7 +68,7 @@ def facts(prepared: Prepared, environ: Mapping[str, str]) -> ViewFacts:
 
 
 def explained(result: CommandResult, view: ViewFacts | None, *, full: bool = False) -> CommandResult:
-    """The result with what its failure comes from if the change is not at fault, and what its view lacked. Blocking."""
+    """Adds the failure's cause, if it is not the change, and contents missing from the view. Blocking."""
     if result.ok or result.how in ("stopped", "proposal", "interrupted", "background"):
         return result
     cause = cause_of(
@@ -79,7 +79,7 @@ def explained(result: CommandResult, view: ViewFacts | None, *, full: bool = Fal
         and cause.kind in ("network", "docker", "service")
         and (view is None or not view.offline)
     ):
-        cause = None  # it has what the machine has
+        cause = None  # The view equals the machine.
     if cause is not None:
         named = missing_programs(result.output)[:MOST_NAMED] if cause.kind == "program" else []
         words = f"{cause.words}: {_listed(named)}" if named else cause.words
@@ -97,7 +97,7 @@ def _report(result: CommandResult, view: ViewFacts) -> list[str]:
         told.append(
             f"missing: {name}" + (f", which is at {place} (add its folder to trial.tools)" if there else "")
         )
-    # whether they are there is nobody's business who runs a command
+    # A command must not reveal whether hidden paths exist.
     if hidden := [path for path in _absent(output) if not _is_below(path, view.visible)]:
         told.append(f"not shown, whether they exist or not: {_listed(hidden)}")
     read_only = [one[1] or one[2] for one in _READ_ONLY.finditer(output) if one[1] or one[2]]
@@ -116,7 +116,7 @@ def _report(result: CommandResult, view: ViewFacts) -> list[str]:
 
 
 def _absent(output: str) -> list[str]:
-    """Paths of the machine that the output says are not there."""
+    """Machine paths reported as missing by the output."""
     lines = (line for line in output.splitlines() if _NOT_THERE.search(line))
     found = dict.fromkeys(one[1] for line in lines for one in _PATH.finditer(line[:_WIDEST]))
     return [path for path in list(found)[-MOST_PATHS:] if not _is_below(path, _OF_ITS_OWN)]
