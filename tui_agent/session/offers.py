@@ -95,7 +95,7 @@ class Offers:
         await asyncio.gather(*map(one, old))
 
     def all(self) -> list[Offer]:
-        """All models, newest first; undated models are interleaved by rank, retired models last."""
+        """All models: dated models newest first, then undated models by rank; retired models last."""
         ranked = [(rank, offer) for offers in self._offers.values() for rank, offer in enumerate(offers)]
         ranked.sort(key=lambda it: (it[1].ended, not it[1].created, -_day(it[1]), it[0]))
         return [offer for _, offer in ranked]

@@ -120,7 +120,7 @@ class Session:
             draft=self._draft,
         )
         if part is not None:
-            self.review.keep_no_versions()  # The repository belongs to the user, and a sub-task's applies are not undone.
+            self.review.keep_no_versions()  # A sub-task's applies are not undone.
         self.todos = Todos(core.journal)
         self.subtasks = SubTasks(core, self._parent, self.models.renew)
         self.commands = Commands(core, self.review, self.secrets, copied)
