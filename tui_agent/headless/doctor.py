@@ -226,7 +226,6 @@ async def _works(name: str, model: LocalModels) -> str:
 
 
 def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], str]]:
-    """The report as text, one line per entry, problems last."""
     around, model = report.surroundings, report.model
     yield "ok", f"tui-agent {report.version}, Python {around.python}, {around.platform}"
     names = [name for name in around.packages if not name.startswith("tree-sitter-")]  # Too many to list.

@@ -218,7 +218,6 @@ def _response(event: e.ReplyRead) -> Line:
 
 
 def _change_and_whose(change: Change, state: State) -> Iterator[Line]:
-    """The change and, for a conflict, its sub-tasks."""
     yield change_line(change)
     if change.state == "conflict":
         both = {name for side in sides(change, state.review.changes) for name in side}

@@ -50,7 +50,6 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
 
 
 def _list() -> int:
-    """Prints trusted workspaces with their current state, one per line."""
     folders = user_folders()
     entries = trusts.trusted(folders)
     for entry in entries:

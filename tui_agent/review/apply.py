@@ -247,7 +247,6 @@ class Applier:
         return [*told, e.KnownFileEdited(entry, knows, time.time())]
 
     def _base_seen(self, item: Resolved) -> bool:
-        """Whether the model saw or proposed the base text."""
         change, state = item.change, self._journal.store.state
         before = state.known.files.get(change.path)
         if before is None or not before.seen_turn or change.kind == "create":

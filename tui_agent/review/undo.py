@@ -219,7 +219,6 @@ class UndoHistory:
         return decided, Target(now, decided.text, mode=mode)
 
     async def _now(self, step: FileStep) -> Current:
-        """The current file of a step, following later renames."""
         edited = step.before and step.after
         return await self._writer.current(self._known.moved(step.path) if edited else step.path)
 
@@ -277,7 +276,6 @@ def _conflicting(name: str, turn: int, step: FileStep, reason: str, parts: tuple
 
 
 def _picks_of(change: Change, states: Sequence[HunkState]) -> list[Pick]:
-    """The reverted decisions."""
     numbers = [
         number for number, (was, now) in enumerate(zip(change.hunks, states, strict=True)) if was != now
     ]

@@ -103,6 +103,5 @@ def _root_of(folder: Path, name: str) -> Path | None:
 
 
 def _overlap(one: Path, other: Path) -> bool:
-    """Whether the folders are equal or nested."""
     one, other = Path(os.path.realpath(one)), Path(os.path.realpath(other))
     return one.is_relative_to(other) or other.is_relative_to(one)

@@ -297,11 +297,9 @@ class Checks:
         return sorted(chosen, key=lambda check: sum(seconds[check.command] >= speed for speed in SPEEDS))
 
     def _proposed(self) -> list[str]:
-        """Paths of the open changes."""
         return [path for change in self.state.review.open for path in (change.path, change.rename_to) if path]
 
     async def _one(self, check: CheckCommand, where: Where, repair: int) -> CheckResult:
-        """Runs one check and records the content of its view."""
         for _ in range(MOST_BEGUN):
             before, seen = self._content(where), self.state.review
             sure = [where == "workspace"]
@@ -338,7 +336,6 @@ class Checks:
         pending: bool = True,
         low: bool = False,
     ) -> tuple[CommandResult, Finding]:
-        """Runs a check's command and parses its findings. low: at low priority."""
         timeout = check.timeout or self._settings.commands.timeout
         ran, report = await self._commands.for_check(
             check.command, where, timeout, seeded, pending=pending, low=low
@@ -357,7 +354,6 @@ class Checks:
         return finding(ran.ok, ran.status, output, outcome_of_report(report))
 
     async def _as_it_is(self, check: CheckCommand, low: bool) -> tuple[CommandResult, Finding]:
-        """Runs a check without the proposal."""
         return await self._ran(check, "trial", pending=False, low=low)
 
     async def _compared(

@@ -127,7 +127,6 @@ class Commands:
         return await self._running.start(start, timeout, alone)
 
     async def _start_again(self) -> None:
-        """Restarts servers stopped by a changed proposal."""
         for server in self._servers.to_start_again():
             number = await self.run(server.command, by=server.by, background=True, allowed=True)
             if number in self._running.runs:

@@ -42,7 +42,6 @@ class Follower:
             self._task.cancel()
 
     async def _follow(self) -> None:
-        """Polls until the log becomes unreadable."""
         try:
             while True:
                 await asyncio.sleep(EVERY)
@@ -84,7 +83,6 @@ class Follower:
         return entry is None or (entry.freshness, entry.renamed_to) == (event.freshness, event.renamed_to)
 
     async def _rest_without_writer(self) -> None:
-        """Ends a turn whose process has exited."""
         if self._journal.store.state.turn.running and not await asyncio.to_thread(self._tail.is_written):
             self._journal.tell(e.PhaseChanged("idle"))
 

@@ -133,7 +133,6 @@ class FreshnessWatch:
         await self._check(gone)
 
     async def _check(self, entries: Sequence[KnownFile]) -> None:
-        """Emits changes of freshness."""
         if not entries:
             return
         missing = await asyncio.to_thread(self._renames.missing, entries)

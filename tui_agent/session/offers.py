@@ -165,7 +165,6 @@ def _day(offer: Offer) -> int:
 
 
 def _merged(ours: KnownModel | None, theirs: KnownModel) -> KnownModel:
-    """The table's data, completed by the provider's list."""
     if ours is None:
         return theirs
     return replace(

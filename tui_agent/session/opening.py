@@ -192,7 +192,6 @@ def _start_folder(workspace: Path, started_from: Path | None) -> str:
 
 
 def _describe(session: Session, started_from: Path | None) -> None:
-    """Keeps the entry in the list of sessions up to date."""
     log = session.storage.log
     if log is None:
         return

@@ -113,7 +113,6 @@ class Servers:
         await self._stop(list(self.running), "proposal")
 
     def _on_event(self, event: Event, state: State) -> None:
-        """Stops servers when the proposal changes."""
         about = (state.review, state.buffers)
         changed, self._about = about != self._about, about
         if changed:

@@ -307,7 +307,6 @@ class Session:
             await self.notice(str(error), "warning")
 
     def _parent(self) -> Parent:
-        """The interface for sub-tasks."""
         from tui_agent.subtasks.parent import Capacity, Parent
         from tui_agent.tools.newest import on_newest
 

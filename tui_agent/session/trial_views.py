@@ -119,7 +119,6 @@ class TrialViews:
             return self._rung
 
     async def _compare(self, rung: Rung) -> None:
-        """Reports a downgrade since the last session and stores the isolation."""
         from tui_agent.trial.rungs import WORDS, below
 
         found = self._before.get()
@@ -240,7 +239,6 @@ class TrialViews:
 
     @property
     def _environments(self) -> Iterable[str]:
-        """Virtual environments of a copied workspace's original."""
         return [f"{self._copied}/{name}" for name in (".venv", "venv")] if self._copied else []
 
     async def key(self) -> str:
@@ -283,7 +281,6 @@ class TrialViews:
 
     @property
     def _reveal(self) -> tuple[str, ...]:
-        """Patterns of secret-like files that are shown."""
         return (*self._settings.reveal, *self._revealed.globs)
 
     async def offer_emptied(self) -> None:
@@ -329,7 +326,6 @@ class TrialViews:
             self._looking = asyncio.create_task(self._look_ahead(self._scan), name="secrets of git")
 
     def _on_event(self, event: e.Event, _: State) -> None:
-        """Scans git objects after an apply, before the next command."""
         if isinstance(event, e.CheckpointCommitted) and self._scan and self._looking and self._looking.done():
             self._looking = asyncio.create_task(self._look_ahead(self._scan), name="secrets of git")
 

@@ -355,7 +355,6 @@ class Turns:
             pieces.tell()
 
     async def _let_go(self, event: e.Event) -> None:
-        """Removes executed decisions and resumes other work."""
         if isinstance(event, e.RequestSent):
             standstill.end()
         left = tuple(self._decisions)

@@ -116,7 +116,6 @@ def _report(result: CommandResult, view: ViewFacts) -> list[str]:
 
 
 def _absent(output: str) -> list[str]:
-    """Machine paths reported as missing by the output."""
     lines = (line for line in output.splitlines() if _NOT_THERE.search(line))
     found = dict.fromkeys(one[1] for line in lines for one in _PATH.finditer(line[:_WIDEST]))
     return [path for path in list(found)[-MOST_PATHS:] if not _is_below(path, _OF_ITS_OWN)]

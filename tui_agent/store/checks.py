@@ -109,7 +109,6 @@ def content_of(changes: Iterable[Change], buffers: Iterable[Buffer], among: Coll
 
 
 def _taken(change: Change) -> str:
-    """The applied hunks."""
     return "".join("-" if hunk == "skipped" else "+" for hunk in change.hunks)
 
 

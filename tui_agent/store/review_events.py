@@ -156,7 +156,6 @@ def _tie_todo(state: State, change: Change) -> State:
 
 
 def _note_change(state: State, change: Change) -> State:
-    """Adds the change's id to the newest agent message."""
     messages = state.chat.messages
     for place in range(len(messages) - 1, -1, -1):
         message: ChatMessage = messages[place]

@@ -461,10 +461,8 @@ class TurnEnded(Lasting, frozen=True):
 
 
 def _failed(slot: ActionSlice) -> ActionSlice:
-    """Fails an action without files in the request."""
     return slot if slot.loaded or slot.state != "loaded" else replace(slot, state="failed")
 
 
 def _plainly(directory: DirectoryAction) -> DirectoryAction:
-    """The folder with a normalised path."""
     return replace(directory, path=directory.path.strip().removeprefix("./").strip("/") or ".")

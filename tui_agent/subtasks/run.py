@@ -171,7 +171,6 @@ class SubTaskRun:
         return f"It was not done after {most} turns: raise limits.turns, or make it smaller", "limit"
 
     async def _take_in(self, child: RunSession) -> None:
-        """Applies the proposals to the copy and waits for nested sub-tasks."""
         picks = [Pick(change.id) for change in child.state.review.open]
         if picks:
             await child.apply(picks)

@@ -192,7 +192,6 @@ class SubTasks:
         return self._running()[1]
 
     def _running(self) -> tuple[Scheduler, Redo]:
-        """The scheduler and the merger, created on first use."""
         if self._made is None:
             from tui_agent.subtasks.merge import ResultMerger
             from tui_agent.subtasks.redo import Redo

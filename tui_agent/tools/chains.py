@@ -360,7 +360,6 @@ def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
 
 
 def _in_words(action: FileAction, missed: Sequence[Attempt]) -> str:
-    """The reason no file was loaded, for the user and the model."""
     reasons = [f"{attempt.pattern}: {attempt.why}" for attempt in missed if attempt.outcome != "miss"]
     tried = f"(tried {', '.join(attempt.pattern for attempt in missed)})"
     if not reasons:

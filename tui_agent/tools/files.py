@@ -177,7 +177,6 @@ async def ask_about_secret(context: ToolContext, found: Undecided, emit: Emit) -
 
 
 def _question_name(context: ToolContext, path: str) -> str:
-    """A question name not used by any action."""
     taken = {slot.action.name for slot in context.state().plan.actions}
     name, number = f"Secret in {path}", 1
     while name in taken:

@@ -29,7 +29,6 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 
 async def _find(entry: dict[str, Any], context: ToolContext) -> tuple[str, int]:
-    """The section about one glob, and the number of matches."""
     glob = str(entry["glob"])
     title = f"## SEARCH RESULTS\nFiles that fit {name(glob)}"
     index = context.workspace.index

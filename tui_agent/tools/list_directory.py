@@ -66,7 +66,6 @@ async def list_directories(
 
 
 async def _listing(context: ToolContext, request: DirectoryAction) -> DirectoryListing:
-    """A folder's listing, including linked folders; marks folders excluded from the index."""
     gate, index = context.workspace.gate, context.workspace.index
     found = await asyncio.to_thread(_list, gate, index, request)
     if found.error:

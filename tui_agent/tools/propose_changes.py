@@ -108,7 +108,6 @@ def _refused(context: ToolContext, turn: int, number: int, refusal: Refusal) -> 
 
 
 async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
-    """Merges the change with sub-task proposals for the same file."""
     open_changes = context.state().review.open
     beside = next((other for other in open_changes if other.tasks and other.path == change.path), None)
     if beside is None or not change.is_open:

@@ -105,7 +105,6 @@ def _commands(call: Invocation) -> tuple[str, ...]:
 
 
 def _exactly(call: Invocation) -> str:
-    """The commands without their stated reasons."""
     return "\n".join(
         str(entry.get("command", ""))
         + (f"\n  at most {entry['timeout']} s" if entry.get("timeout") else "")

@@ -132,7 +132,6 @@ def search_files(
 
 
 def _found(text: str, request: SearchRequest, expression: Any) -> Iterator[tuple[int, str]]:
-    """Matching lines with their numbers, as displayed."""
     if request.regex:
         for number, line in enumerate(text.splitlines(), 1):
             if found := expression.search(line[: MAX_LINE * 10], timeout=MATCH_SECONDS, concurrent=True):

@@ -86,7 +86,6 @@ async def _imports_of(
 
 
 async def _is_wanted(context: TurnContext, file: LoadedFile, held: Sequence[LoadedFile]) -> bool:
-    """Whether the text is new to the model and fits."""
     entry = context.state().known.files.get(file.path)
     known = entry is not None and entry.written_known and entry.written == file.md5
     if known or context.state().conversation.files.get(file.path) == file.md5:
@@ -95,7 +94,6 @@ async def _is_wanted(context: TurnContext, file: LoadedFile, held: Sequence[Load
 
 
 def _source(context: TurnContext, path: str) -> str | None:
-    """The text of the unsaved buffer, or the file on disk."""
     buffer = context.state().buffers.get(path)
     if buffer is not None and buffer.unsaved:
         return buffer.text

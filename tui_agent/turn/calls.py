@@ -162,7 +162,6 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
 
 
 def _with_faults(call: Invocation, result: ToolResult) -> ToolResult:
-    """Adds the call's parse faults and bounds the length of the text."""
     faults = [call.fault] if call.fault else [f"Not read: {fault}" for fault in call.faults]
     text = "\n".join([*faults, *([result.text] if result.text else [])])
     return replace(result, text=bounded(text), ok=result.ok and not faults)
@@ -197,7 +196,6 @@ async def _told(
 
 
 async def _tell_faults(reply: Reply, emit: Emit) -> None:
-    """Notifies the user about unreadable parts of the reply."""
     if reply.cut:
         await emit(e.NoticeGiven("warning", _cut_notice(reply)))
     for call in reply.calls:

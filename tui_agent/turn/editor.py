@@ -47,7 +47,6 @@ async def see_open_files(context: TurnContext, taken: Collection[str], emit: Emi
 
 
 async def _open_files_decided(context: TurnContext, emit: Emit) -> list[OpenFile]:
-    """The open files, after asking the user about secrets in them."""
     while True:
         state = context.state()
         if not state.buffers.open:
@@ -133,7 +132,6 @@ def _hash(buffer: Buffer) -> str:
 
 
 def _selected(text: str, hits: Sequence[Hit], first: tuple[int, int], last: tuple[int, int]) -> str:
-    """The selected text between two (line, column) positions, with secrets masked."""
     lines = text.splitlines(keepends=True)
     start, end = (sum(map(len, lines[:line])) + column for line, column in (first, last))
     within = [

@@ -55,7 +55,6 @@ def look_ahead(context: TurnContext) -> None:
 
 
 def _touched(state: State, files: Sequence[LoadedFile]) -> list[str]:
-    """Sorted paths of all files read or changed in the session."""
     changed = {change.path for change in state.review.changes}
     return sorted({*state.known.files, *changed, *(file.path for file in files)})
 
@@ -149,7 +148,6 @@ def _base_paths(context: TurnContext) -> list[str]:
 
 
 def _own(context: TurnContext) -> Iterator[Path]:
-    """The user's own instruction files."""
     names = context.settings.instructions.names if context.user_folder else ()
     paths = (Path(context.user_folder or "") / name for name in names)
     return (path for path in paths if path.is_file())

@@ -98,7 +98,6 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 def _is_outdated(context: TurnContext, path: str, md5: str) -> bool:
-    """Whether a file changed after it was read for this request."""
     entry = context.state().known.files.get(path)
     return entry is not None and entry.md5 == md5 and entry.stale
 

@@ -93,7 +93,6 @@ def section(state: State, result: CheckResult, tokens: int) -> str:
 
 
 def _counted(result: CheckResult) -> str:
-    """The number of failures, split into new and existing."""
     if result.new is None or result.old is None or not (result.old or result.flaky):
         return f", {result.failed} failed" if result.failed else ""
     lines = [f", {result.new} new failure{'' if result.new == 1 else 's'}"]

@@ -284,7 +284,6 @@ class _Newest:
         return [*results, ({"role": "user", "content": text}, sizes)]
 
     def _result(self, call: str) -> tuple[Message, Sizes]:
-        """The result of one call, with the table rows of its files."""
         result = self._results.get(call)
         if result is None:
             content, files = self._before.answered.get(call) or NOT_ANSWERED, ()
@@ -348,7 +347,6 @@ class _Newest:
         return table_row(marked, turn, again=self._is_sent(path))
 
     def _is_sent(self, path: str) -> bool:
-        """Whether this request contains the text itself."""
         return any(file.path == path for file in self._all.bundled) or any(
             file.path == path and self._in_view.reference(file) in (None, {"attached": True})
             for file in self._all.asked_for

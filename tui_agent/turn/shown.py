@@ -51,7 +51,6 @@ async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest,
 
 
 def _request(shown: ShownText, files: Mapping[str, str]) -> ChangeRequest | None:
-    """The change of the only file that matches the fence or diff."""
     if len(shown.text) > MOST_LETTERS:
         return None
     if shown.diff is not None:

@@ -78,7 +78,6 @@ class Texts:
             return Text(fault=str(error))
 
     def _remembered(self, place: Path, limit: int, reader: Callable[[], Judged]) -> Judged | str:
-        """Returns the file, or the fault as a sentence."""
         stamp = stamp_of(place)
         seen = self._seen.get((place, limit))
         if seen is not None and seen[0] == stamp:

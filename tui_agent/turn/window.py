@@ -381,12 +381,10 @@ def _shares(context: TurnContext, ceiling: int) -> Shares:
 
 
 def _files_in(state: State) -> int:
-    """Tokens of removable contents, without the system prompt."""
     return sum(message.files for message in state.conversation.messages)
 
 
 def _as_before(new: SentMessage, old: SentMessage) -> SentMessage:
-    """An emptied message keeps its kind."""
     return SentMessage(new.role, new.blob, new.tokens, 0, old.instructions, old.kind)
 
 
