@@ -35,9 +35,10 @@ CASES = {
     "first line bare": (
         ["a", "        b"],
         ["    a", "        b"],
-        ["z", "        y"],
-        ["    z", "        y"],
+        ["a.z", "        y"],
+        ["    a.z", "        y"],
     ),
+    "bare, and another line altogether": (["a", "        b"], ["    a", "        b"], ["z"], None),
     "bare, then deeper": (["a"], ["    a"], ["if z:", "    y"], ["    if z:", "        y"]),
     "bare, then beside": (["a"], ["    a"], ["z", "    y"], None),
     "bare, and written for the file": (["a"], ["        a"], ["        z"], None),
@@ -83,8 +84,14 @@ CASES = {
     "first line bare, as deep as the next": (
         ["a, b,", "        c"],
         ["        a, b,", "        c"],
-        ["z,", "        c"],
-        ["        z,", "        c"],
+        ["a,", "        c"],
+        ["        a,", "        c"],
+    ),
+    "wider by half a level, or written for the file": (
+        ["x", "", "                a", "                    b"],
+        ["x", "", "        a", "          b"],
+        ["x", "", "        y", "            z"],
+        None,
     ),
     "one became two": (["a", "b"], ["  a", "    b"], ["z"], None),
 }

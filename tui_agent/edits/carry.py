@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from tui_agent.edits import indent
 from tui_agent.edits.alignment import matches
 from tui_agent.edits.source import LOOK_ALIKES, Part
+from tui_agent.files.late_expressions import late
 
+_WORD = late(r"\w+")
 _FANCY = frozenset(map(chr, LOOK_ALIKES))
 _CLOSING = (")", "]", "}")
 
@@ -100,6 +102,8 @@ def _indented(
     if bare and 0 in worded and search[0][:1] in _CLOSING and replaced[0][:1] not in _CLOSING:
         return None  # what takes the place of a closing bracket is rarely as deep as it
     if bare and pairs[1:] and 0 in worded:
+        if {*_WORD.findall(search[0])}.isdisjoint(_WORD.findall(replaced[0])):
+            return None  # another line altogether: it need not be as deep as the one whose place it takes
         found_ways = [way for way in found_ways if not indent.jumps(way, level)]
         second = next((number for number in worded if number), 0)
         drops = second and second == next(

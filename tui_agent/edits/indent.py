@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from math import gcd
 
 #: The indentation in the search text, and the one that the same line has in the file.
 Pair = tuple[str, str]
@@ -176,6 +177,9 @@ def _possible(
     """
     own = {there for _, there in pairs}
     chars = set("".join(own))
+    level = gcd(
+        level, *(len(depth) for depth in own if "\t" not in depth)
+    )  # half a level, in a text within code
     for line, new in zip(lines, result, strict=True):
         before, after = of(line), of(new)
         if not new.strip() or after in own:
