@@ -247,8 +247,13 @@ def _first_line(draw: Random, it: Written) -> None:
         mark, line = block.marked[0]
         new = next((n for n, (sign, _) in enumerate(block.marked) if sign != "-"), None)
         worded = sum(bool(one.strip()) for one in block.old)
-        if mark == "+" or worded < 2 or any(sign == "+" and one[:1].strip() for sign, one in block.marked):
-            continue  # with one line alone nobody can say how deep the others are
+        if (
+            not line.strip()
+            or mark == "+"
+            or worded < 2
+            or any(sign == "+" and one[:1].strip() for sign, one in block.marked)
+        ):
+            continue  # with one line, or a blank one, nobody can say how deep the others are
         block.marked[0] = mark, line.lstrip()
         if mark == "-" and new is not None:
             block.marked[new] = block.marked[new][0], block.marked[new][1].lstrip()
@@ -629,7 +634,8 @@ def placed(reply: Reply, path: str, base: str) -> tuple[str | None, str]:
             return None, change.ask
         result = kept[change.new]
     if result is None:
-        return None, " ".join(reply.faults)
+        told = [*reply.faults, *(f"offered: {one.path}" for one in reply.offered if one.path == path)]
+        return None, " ".join(told)
     return result, ""
 
 
