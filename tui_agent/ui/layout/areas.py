@@ -1,7 +1,7 @@
-"""Where each pane is on a screen of a given size: three columns, two, or one, each part as long as it was made.
+"""Responsive pane layout: one, two or three columns, depending on the screen size.
 
-What has nothing to show is folded to its title: in a row to a tab beside the others, in a column to one line, and a
-column of such lines to the line below the next column. What has the focus is never folded.
+Empty panes fold to their title: a tab if they share a row, one line in a column. The titles of an entirely
+folded column move below the next column. The focused pane never folds.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tui_agent.ui.panes import PANES
 
 Mode = Literal["wide", "medium", "narrow"]
 WIDE_FROM, MEDIUM_FROM = 120, 90
-#: From this width on the column of the sub-tasks is wider while there are any; from the second on beside todos.
+#: Minimum screen widths at which sub-tasks widen their column, alone and beside todos.
 ROOMY_FROM, ROOMY_BESIDE_FROM, ROOMY_SHARE = 200, 150, 0.42
-#: Cells of ground between panes side by side.
+#: Cells between adjacent panes.
 GAP = 1
 
 
 class Area(NamedTuple):
-    """A part of the screen: the panes that share it as tabs, the one in front, the line above it and its body.
+    """A screen region shared by `panes` as tabs: header line, body, and the visible pane.
 
-    `key` names it in the layout's `tabs`. `front` is empty, and so is the body, where all of them are folded.
+    `key` is its id in the layout's `tabs`. If all panes are folded, `front` is "" and the body is empty.
     """
 
     key: str
@@ -38,7 +38,7 @@ class Area(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Panes that share a place; `share` is its part of the height (of the width, for those side by side)."""
+    """Panes that share a place. `share` is its fraction of the column's height, or of the row's width."""
 
     share: float
     panes: tuple[str, ...]
@@ -46,14 +46,14 @@ class Cell(NamedTuple):
 
 Row = tuple[Cell, ...]
 
-#: Panes whose own first line is their title, where they share their place with no other.
+#: Panes that draw their own title line unless they share their place.
 OWN_TITLE = frozenset({"buffers"})
 
 
 class LayoutColumn(NamedTuple):
-    """`share` of the width, at least and at most so many cells; rows from the top, each with its share.
+    """A column: its share of the width with bounds in cells, and its rows from the top with their shares.
 
-    `idle` is its share while neither the editor nor the review has something to show.
+    `idle` is its share while both the editor and the review are empty.
     """
 
     share: float
@@ -64,7 +64,6 @@ class LayoutColumn(NamedTuple):
 
 
 def _slot(mode: Mode, name: str, share: float = 1) -> Cell:
-    """The panes that are registered for a slot of a mode."""
     index = get_args(Mode).index(mode)
     panes = [pane for pane in PANES.values() if pane.slots[index].name == name]
     panes.sort(key=lambda pane: pane.slots[index].tab)
@@ -103,12 +102,12 @@ def mode_of(width: int) -> Mode:
     return "medium" if width >= MEDIUM_FROM else "narrow"
 
 
-#: Every pane has something to show.
+#: All panes are non-empty.
 FULL: Needs = dict.fromkeys(PANES, Need())
 
 
 def areas(size: Size, layout: LayoutSlice, needs: Needs = FULL) -> list[Area]:
-    """The places on a screen of that size (in cells), each with a line for its title above its body."""
+    """Computes the areas for a screen of `size` cells; each has a title line above its body."""
     mode = mode_of(size.width)
     if layout.zoomed:
         return [_place(mode, (layout.zoomed,), layout, needs, size.region)]
@@ -121,7 +120,7 @@ def areas(size: Size, layout: LayoutSlice, needs: Needs = FULL) -> list[Area]:
 
 
 def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[LayoutColumn, int, int]]:
-    """The columns that have something to show, each with its left edge and its width."""
+    """Returns the non-empty columns with their left edges and widths."""
     named = [column for column in LAYOUTS[mode_of(size.width)] if _left(column, layout)]
     columns = [_as_sized(column, size, layout, needs) for column in _unfolded(named, layout, needs)]
     return list(zip(columns, *_columns(columns, size.width - GAP * (len(columns) - 1)), strict=True))
@@ -130,9 +129,9 @@ def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[Layo
 def rows_of(
     column: LayoutColumn, size: Size, layout: LayoutSlice, needs: Needs
 ) -> list[tuple[Row, int, int]]:
-    """The rows of a column that have something to show, each with its upper edge and its height.
+    """Returns the non-empty rows of a column with their upper edges and heights.
 
-    A row gets what it was made, else its share, but no more than it can fill; the first gets what is left.
+    A row gets its user-set size or else its share, capped by its need; the first row absorbs the rest.
     """
     found = [(share, row) for share, row in column.rows if any(_shown(cell, layout) for cell in row)]
     folded = [not _opened(row, layout, needs) for _, row in found]
@@ -156,9 +155,9 @@ def rows_of(
 
 
 def cells_of(row: Row, width: int, layout: LayoutSlice, needs: Needs) -> list[tuple[Cell, int, int]]:
-    """The cells of a row, each with its left edge in the column and its width.
+    """Returns the cells of a row with their left edges in the column and their widths.
 
-    Those that have nothing to show become tabs of the one beside them.
+    Empty cells become tabs of a neighbour.
     """
     cells = [cell for cell in row if _shown(cell, layout)]
     opened = [cell for cell in cells if _opened((cell,), layout, needs)]
@@ -173,8 +172,7 @@ def cells_of(row: Row, width: int, layout: LayoutSlice, needs: Needs) -> list[tu
 
 
 def _fair(wanted: Sequence[int], width: int) -> list[float]:
-    """Shares for cells side by side: where they cannot all have what they want, the least is given first, up to the
-    same for each."""
+    """Max-min fair shares: small requests are met in full, the others split the remaining width evenly."""
     if sum(wanted) <= width:
         return [1.0 * want for want in wanted]
     shares, left = [0.0] * len(wanted), 1.0 * width
@@ -185,7 +183,7 @@ def _fair(wanted: Sequence[int], width: int) -> list[float]:
 
 
 def _unfolded(columns: Sequence[LayoutColumn], layout: LayoutSlice, needs: Needs) -> Sequence[LayoutColumn]:
-    """The columns in which something is open; the titles of one in which nothing is are below the next of them."""
+    """Returns the columns with an open pane; titles of fully folded columns move to the next one."""
     kept: list[LayoutColumn] = []
     titles: tuple[str, ...] = ()
     for column in columns:
@@ -206,7 +204,7 @@ def _unfolded(columns: Sequence[LayoutColumn], layout: LayoutSlice, needs: Needs
 def _with_titles(
     column: LayoutColumn, titles: tuple[str, ...], layout: LayoutSlice, needs: Needs
 ) -> LayoutColumn:
-    """The column with more titles in the line at its end, which may be there already."""
+    """Appends titles to the folded line at the column's end, adding that line if necessary."""
     rows = column.rows
     if len(rows) > 1 and not _opened(rows[-1][1], layout, needs):
         titles += tuple(pane for cell in rows[-1][1] for pane in cell.panes)
@@ -215,12 +213,10 @@ def _with_titles(
 
 
 def _opened(row: Row, layout: LayoutSlice, needs: Needs) -> bool:
-    """Whether a pane of the row has something to show, or the focus."""
     return any(_need_of(pane, layout, needs).rows for cell in row for pane in _shown(cell, layout))
 
 
 def _need(row: Row, layout: LayoutSlice, needs: Needs) -> Need:
-    """The most of what the panes of a row need."""
     found = [_need_of(pane, layout, needs) for cell in row for pane in _shown(cell, layout)]
     return Need(
         max(need.rows for need in found),
@@ -235,7 +231,7 @@ def _need_of(pane: str, layout: LayoutSlice, needs: Needs) -> Need:
 
 
 def name_of(part: Literal["column", "row", "cell"], row: Row) -> str:
-    """What a part of the screen is called in the layout's `sizes`: by all the panes of its (first) row."""
+    """The key of a part in the layout's `sizes`, built from all panes of its (first) row."""
     return f"{part}:{'+'.join(pane for cell in row for pane in cell.panes)}"
 
 
@@ -252,7 +248,7 @@ def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, needs: Needs
 
 
 def _as_sized(column: LayoutColumn, size: Size, layout: LayoutSlice, needs: Needs) -> LayoutColumn:
-    """The column as the person sized it: then as wide as it was made."""
+    """Applies the user-set column width, if any."""
     name = name_of("column", column.rows[0][1])
     if name in layout.sizes:
         return column._replace(share=layout.sizes[name], most=999)
@@ -274,12 +270,12 @@ def _left(column: LayoutColumn, layout: LayoutSlice) -> bool:
 
 
 def _columns(columns: Sequence[LayoutColumn], width: int) -> tuple[list[int], list[int]]:
-    """Left edges and widths: each its share within its bounds, what is left over goes to the widest."""
+    """Left edges and widths: each column gets its share within its bounds, the widest absorbs the rest."""
     total = sum(column.share for column in columns) or 1
     widths = [min(max(round(width * c.share / total), c.least), c.most) for c in columns]
     over = sum(widths) - width
     for at in sorted(range(len(widths)), key=lambda i: columns[i].least - widths[i]):
-        taken = min(max(over, 0), widths[at] - columns[at].least)  # of those with most to spare
+        taken = min(max(over, 0), widths[at] - columns[at].least)  # from the columns with most to spare
         widths[at], over = widths[at] - taken, over - taken
     if widths:
         widest = max(range(len(widths)), key=lambda i: columns[i].share)
@@ -288,7 +284,7 @@ def _columns(columns: Sequence[LayoutColumn], width: int) -> tuple[list[int], li
 
 
 def _split(shares: Sequence[float], length: int, gap: int = 0) -> tuple[list[int], list[int]]:
-    """Offsets and lengths of parts side by side, so many cells apart."""
+    """Offsets and lengths of adjacent parts, `gap` cells apart."""
     total = sum(shares) or 1
     length -= gap * (len(shares) - 1)
     lengths = [round(length * share / total) for share in shares]
@@ -302,14 +298,14 @@ def _starts(lengths: Sequence[int], gap: int) -> list[int]:
 
 
 Axis = Literal["width", "height"]
-#: Cells of the screen for one press of a key.
+#: Cells per key press.
 STEPS: dict[Axis, int] = {"width": 4, "height": 2}
-#: What a row and a cell beside another keep; a column says it itself.
+#: Minimum sizes of a row and of a cell beside another; columns define their own.
 LEAST_HEIGHT, LEAST_WIDTH = 4, 10
 
 
 class Part(NamedTuple):
-    """A part of the screen beside others: its name in the layout's `sizes`, its length now, and the least of it."""
+    """A resizable part: its key in the layout's `sizes`, its current and its minimum length."""
 
     name: str
     length: int
@@ -319,8 +315,8 @@ class Part(NamedTuple):
 def resized(
     size: Size, layout: LayoutSlice, pane: str, axis: Axis, cells: int, needs: Needs = FULL
 ) -> LayoutSlice:
-    """The layout with the part in which a pane stands so many cells longer, at the cost of the part after it (of the
-    one before the last). The same layout where there is nothing that could give way."""
+    """Grows the part that contains `pane` by `cells`, at the expense of the next part (the previous one for
+    the last). Returns the layout unchanged if no part can shrink."""
     parts, at = _beside(size, layout, needs, pane, axis)
     if layout.zoomed or len(parts) < 2:
         return layout
@@ -336,7 +332,7 @@ def resized(
 
 
 def _beside(size: Size, layout: LayoutSlice, needs: Needs, pane: str, axis: Axis) -> tuple[list[Part], int]:
-    """The smallest parts along an axis of which one holds the pane, and which of them that is; none that is folded."""
+    """Returns the innermost unfolded parts along `axis`, and the index of the one that contains `pane`."""
     columns = columns_of(size, layout, needs)
     for at_column, (column, _, width) in enumerate(columns):
         rows = [found for found in rows_of(column, size, layout, needs) if _opened(found[0], layout, needs)]

@@ -1,4 +1,4 @@
-"""The layout as the person changes it: which pane is in front, zoomed or hidden, and how long each is."""
+"""User changes to the layout: front, zoomed and hidden panes, and sizes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
 
-#: Seconds without a key after which a person has stopped writing for a moment.
+#: Seconds without a key press that count as a pause in typing.
 PAUSE = 0.8
-#: Keys that only change a text, besides those that are printed.
+#: Non-printable keys that edit text or move the cursor in it.
 _WRITING = frozenset({"backspace", "delete", "left", "right"})
-#: What means something by where things are.
+#: Actions whose meaning depends on screen positions.
 _BY_PLACE = (
     events.Key,
     events.Paste,
@@ -40,7 +40,7 @@ _BY_PLACE = (
 
 
 class Arrangement:
-    """Changes the layout that the session keeps, and shows it. `focus` leads the person to a pane."""
+    """Changes and displays the session's layout. `focus` moves the focus to a pane."""
 
     def __init__(self, container: PaneContainer, focus: Callable[[str], None]) -> None:
         self._container = container
@@ -53,7 +53,7 @@ class Arrangement:
 
     @property
     def commands(self) -> Mapping[str, Callable[[], object]]:
-        """What each action about panes calls, by its id."""
+        """Handlers of the pane actions, by action id."""
         return {
             **{f"pane.{name}": partial(self._come_to, name) for name in PANES},
             "pane.next": partial(self._step, 1),
@@ -74,11 +74,11 @@ class Arrangement:
 
     @property
     def needs(self) -> Needs:
-        """What each pane has to show now, which may not be seen yet."""
+        """The panes' current needs, which the screen may not reflect yet."""
         return needs_of(self.session.state) if self.session else AT_FIRST
 
     def catch_up(self) -> bool:
-        """Give each pane the room for what it has to show; whether anything moved."""
+        """Updates the layout to the panes' needs. Returns whether anything moved."""
         needs = self.needs
         if needs == self._container.needs:
             return False
@@ -86,7 +86,7 @@ class Arrangement:
         return True
 
     def bring_to_front(self, name: str) -> None:
-        """Show a pane in front of the others in its place, as the one with the focus."""
+        """Show and focus a pane."""
         layout = self.layout
         hidden = tuple(pane for pane in layout.hidden if pane != name)
         layout = replace(layout, focus=name, hidden=hidden, zoomed=name if layout.zoomed else "")
@@ -98,7 +98,7 @@ class Arrangement:
         self._arrange(replace(layout, tabs={**layout.tabs, **tabs}))
 
     def suggest(self, name: str) -> None:
-        """Put a pane in front in its place, unless the person is at work in that place. Nothing else moves."""
+        """Bring a pane to the front of its place unless the user works in that place; moves no other pane."""
         layout = self.layout
         for area in areas(self._container.size, layout, self.needs):
             if name in area.panes and layout.focus not in area.panes:
@@ -139,9 +139,9 @@ class Arrangement:
 
 
 class Room:
-    """Gives panes their room as soon as they have something to show, but not while a person is writing a text.
+    """Makes room for panes that become non-empty, deferred while the user types.
 
-    Shown the state like a pane.
+    Receives the state like a pane.
     """
 
     SLICES: ClassVar[tuple[str, ...]] = (
@@ -171,15 +171,15 @@ class Room:
             self._timer = self._screen.set_timer(left, lambda: self.show(state))
 
     def make(self, event: Typed) -> bool:
-        """Whether anything moved before this event is handled."""
+        """Returns whether the layout changed before this event is handled."""
         if isinstance(event, events.Key | events.Paste) and self._writes(event):
             self._typed = monotonic()
             return False
         return isinstance(event, _BY_PLACE) and self._arrangement.catch_up()
 
     def _writes(self, event: events.Key | events.Paste) -> bool:
-        """Whether the event only changes the text that has the focus, wherever that is on the screen."""
-        from textual.widgets import Input, TextArea  # it is there by now where something is written
+        """Whether the event only edits the focused text, independent of screen positions."""
+        from textual.widgets import Input, TextArea  # already imported if a text widget has the focus
 
         if not isinstance(self._screen.focused, TextArea | Input):
             return False

@@ -1,4 +1,4 @@
-"""The container of all panes: it gives each its place, and a line with its title, at any size of the screen."""
+"""Container of all panes: positions each pane and its title line at any screen size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tui_agent.ui.widgets.pane import Pane
 
 #: Cells between two titles.
 _GAP = 3
-#: The signs of states in titles, and their colours.
+#: State symbols in titles, with their colours.
 _COLOURS = {"●": "accent", "⚠": "warning", "?": "warning", "✗": "failed", "◌": "warning"}
 _MARKS = re.compile(rf" [{''.join(_COLOURS)}]\d*")
 _COUNTED = re.compile(rf"\S+( [\d,/]+\b| [{''.join(_COLOURS)}]\d*)*")
@@ -37,13 +37,13 @@ def _whole(title: str) -> str:
 
 
 def _counts(title: str) -> str:
-    """The name and what is counted."""
+    """The title's name and counts."""
     found = _COUNTED.match(title)
     return found[0] if found else title
 
 
 def _cut(letters: int, title: str) -> str:
-    """So many letters of the name, and what is counted."""
+    """The name cut to `letters` characters, with its counts."""
     name, space, counts = _counts(title).partition(" ")
     return name[:letters] + space + counts
 
@@ -52,7 +52,7 @@ _SHORTER = [partial(_cut, letters) for letters in (6, 4, 3, 2, 1)]
 
 
 class TabLine(Widget):
-    """Titles side by side; a click on one asks for its pane."""
+    """A row of pane titles; clicking one requests its pane."""
 
     DEFAULT_CSS = """
     TabLine { height: 1; background: $background; color: $muted; padding: 0 1 0 2; }
@@ -68,11 +68,11 @@ class TabLine(Widget):
         self._tabs: list[tuple[str, str | Content]] = []
         self._front = ""
         self._focused = False
-        #: The pane whose title the button was pressed on: the title may have moved when it is let go.
+        #: Pane whose title received the mouse press; titles may move before the release.
         self._pressed = ""
 
     def show(self, tabs: list[tuple[str, str | Content]], front: str, focus: str) -> None:
-        """`tabs` are (pane, title); `front` is the one in front, `focus` the pane that has the focus."""
+        """`tabs` are (pane, title) pairs; `front` is the visible pane, `focus` the focused one."""
         focused = front == focus
         if (tabs, front, focused) == (self._tabs, self._front, self._focused):
             return
@@ -85,12 +85,12 @@ class TabLine(Widget):
 
     @property
     def _gap(self) -> int:
-        """Cells between two titles: fewer where there is little room."""
+        """Cells between two titles, fewer on a narrow line."""
         return _GAP if self._needed() <= self.size.width else 1
 
     def _labels(self) -> list[Content]:
-        """A label for each tab. Where they do not fit, all lose what is after their counts, then letters of their
-        names; the counts stay."""
+        """A label for each tab. If they do not fit, all drop their details, then shorten their names; counts
+        remain."""
         titles = [title.plain if isinstance(title, Content) else title for _, title in self._tabs]
         if len(titles) == 1:
             return [self._label(self._tabs[0][0], fit(titles[0], self.size.width))]
@@ -110,7 +110,7 @@ class TabLine(Widget):
         return words
 
     def _needed(self) -> int:
-        """Cells that all titles need side by side."""
+        """Cells required by all titles."""
         return sum(len(title) + _GAP for _, title in self._tabs) - _GAP
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -127,12 +127,12 @@ class TabLine(Widget):
             self.post_message(self.TabPressed(self._pressed))
 
 
-#: Rows of the screen under the workspace: the status line.
+#: Screen rows below the workspace: the status line.
 ROWS_BELOW = 1
 
 
 class Blank(Widget):
-    """Stands where a pane will be, so that the first frame needs none of them."""
+    """Placeholder for a pane, so that the first frame can be drawn before panes are mounted."""
 
     DEFAULT_CSS = "Blank { background: $surface; color: $text; border-left: wide $edge; padding: 0 1; }"
 
@@ -140,12 +140,12 @@ class Blank(Widget):
         super().__init__(id=f"blank-{pane}")
 
     def render(self) -> Content:
-        """Nothing: a widget that has no `render` draws its own name."""
+        """Empty: without `render`, a widget draws its own name."""
         return Content()
 
 
 class InPlaces(Layout):
-    """Puts each child where the workspace says."""
+    """Positions children at the workspace's regions."""
 
     name = "places"
 
@@ -162,10 +162,11 @@ class InPlaces(Layout):
 
 
 class PaneContainer(Widget):
-    """Holds the panes, all of them always; those in front have a place, the others are not displayed."""
+    """Holds all panes; only front panes are displayed."""
 
     class Dragged(Message):
-        """What is after a pane was dragged so many cells: the ground beside it, or the title below it."""
+        """The part after a pane was dragged by a number of cells, by the gap beside it or the title below
+        it."""
 
         def __init__(self, pane: str, axis: Axis, cells: int) -> None:
             super().__init__()
@@ -177,7 +178,7 @@ class PaneContainer(Widget):
 
     def __init__(self) -> None:
         super().__init__(id="workspace")
-        #: The panes that are there, and a blank where one that is not there yet is seen.
+        #: Mounted panes, and placeholders for visible panes not yet mounted.
         self._by_id: dict[str, Widget] = {}
         self._composed = False
         self._lines = [TabLine() for _ in PANES]
@@ -185,17 +186,17 @@ class PaneContainer(Widget):
         self.needs: Needs = AT_FIRST
         self._in_places = InPlaces()
         self._found: list[Area] = []
-        #: What areas were last asked for, and they: each title, size and layout asks for those of the same state.
+        #: Arguments of the cached `areas` result: titles, sizes and layout all request it for the same state.
         self._asked: tuple[Size, LayoutSlice, Needs, bool] | None = None
         self._areas: list[Area] = []
-        #: Whether one pane at a time has all the room.
+        #: Whether a single pane fills the container.
         self.one_at_a_time = False
-        #: The pane before the ground or over the title that the mouse holds, and along which axis that is moved.
+        #: Pane before the dragged gap or above the dragged title, and the drag axis.
         self._held = ""
         self._axis: Axis = "width"
 
     def compose(self) -> Iterable[Widget]:
-        # Arranged before it has a size, so that the first frame is drawn once and with its titles.
+        # Arranged before the container has a size, so that the first frame is drawn once, titles included.
         self._stand(self.areas(self.app.size - Size(0, ROWS_BELOW)))
         self._composed = True
         yield from self._lines
@@ -208,11 +209,11 @@ class PaneContainer(Widget):
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> Self:
-        """A new layout draws what came, went or moved: the workspace itself is only the ground between the panes."""
+        """A layout change repaints only the panes it affects; the container itself is just the background."""
         return super().refresh(*regions, repaint=repaint and not layout, layout=layout, recompose=recompose)
 
     async def put(self, pane: Pane) -> None:
-        """Mount a pane, in place of its blank where it is seen, so that the others stay where they are undrawn."""
+        """Mount a pane, replacing its placeholder in position so that no other pane is redrawn."""
         blank = self._by_id.get(pane.ID)
         pane.display = blank is not None and blank.display
         self._by_id[pane.ID] = pane
@@ -223,7 +224,7 @@ class PaneContainer(Widget):
         self.arranged(self._arrangement)
 
     def pane(self, name: str) -> Pane | None:
-        """The pane of that name; None while it is not there yet."""
+        """The mounted pane, or `None`."""
         found = self._by_id.get(name)
         return found if isinstance(found, Pane) else None
 
@@ -244,7 +245,7 @@ class PaneContainer(Widget):
         return self._areas
 
     def arranged(self, layout: LayoutSlice, needs: Needs | None = None) -> None:
-        """Show the panes as this layout has them, with room for what each has to show."""
+        """Display the panes according to `layout`, sized by `needs`."""
         self._arrangement = layout
         self.needs = self.needs if needs is None else needs
         if self.size:
@@ -262,16 +263,18 @@ class PaneContainer(Widget):
             pane, shared = self._by_id.get(place.front), len(place.panes) > 1
             if pane is not None and pane.has_class("-shared") != shared:
                 pane.set_class(shared, "-shared", update=False)
-                # Textual would style all that is in the pane again.
+                # Avoids Textual's restyling of the pane's whole subtree.
                 self.app.stylesheet.update_nodes(pane.query_children("FileTabs"))
         self._title_lines(found)
         if found != self._found:
             self._found = found
             self.refresh()
-            self._lines[0].refresh(layout=True)  # an arrangement is kept until a child asks for another
+            self._lines[0].refresh(
+                layout=True
+            )  # a cached arrangement is reused until a child requests a new one
 
     def regions(self, size: Size) -> dict[Widget, Region]:
-        """Where each displayed child is on a screen of that size."""
+        """The region of each displayed child."""
         found: dict[Widget, Region] = {}
         for line, place in zip(self._lines, self.areas(size), strict=False):
             found[line] = place.header
@@ -290,7 +293,7 @@ class PaneContainer(Widget):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """A title is held by the mouse from its first move on: until then it may be a click."""
+        """A title drag starts with the first move; until then the press may be a click."""
         held = next((place for place in self._found if self._held and self._held == place.front), None)
         if held is None:
             return
@@ -328,5 +331,5 @@ class PaneContainer(Widget):
 
 
 def _beside(place: Area, y: int) -> bool:
-    """Whether a line of the screen goes through a place, its title included."""
+    """Whether a screen line crosses an area, title included."""
     return place.header.y <= y < place.body.bottom

@@ -1,4 +1,4 @@
-"""How much each pane has to show: what is empty is folded to its title, what waits for the person gets more room."""
+"""Space requirements of the panes: empty ones fold to their title, those awaiting the user grow."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from tui_agent.store.state import ActionSlice, State
 
-#: Rows and cells of a pane that takes what there is.
+#: Rows or columns of a pane that uses all available space.
 ANY = 999
 
 
 class Need(NamedTuple):
-    """What a pane could fill: rows (0: it has nothing to show) and cells across; whether it waits for the person."""
+    """Rows (0: empty) and columns a pane can fill, and whether it awaits the user."""
 
     rows: int = ANY
     columns: int = ANY
@@ -22,18 +22,18 @@ class Need(NamedTuple):
 
 Needs = Mapping[str, Need]
 NOTHING = Need(0, 0)
-#: Of a session in which nothing was said: files, and a chat.
+#: Needs of a new session.
 AT_FIRST: Needs = {"files": Need(), "chat": Need()}
-#: Rows and cells that the graph takes for a task, and what is around the graph (limits, details, what can be done).
+#: Rows and columns per task in the graph, and rows around the graph (limits, details, actions).
 _TASK_ROWS, _TASK_COLUMNS, _AROUND = 3, 24, 10
-#: So many letters of a todo are on a line, where it shares its row with the sub-tasks.
+#: Characters of a todo per line if it shares its row with the sub-tasks.
 _TODO_LETTERS = 20
-#: Rows of the plan: files of an action that are listed, others that could be meant, and a question without its choices.
+#: Plan rows: files listed per action, alternative files, and a question without its choices.
 _FILES, _OTHERS, _QUESTION = 6, 3, 6
 
 
 def needs_of(state: State) -> Needs:
-    """By pane; a pane that is not named has nothing to show."""
+    """Needs by pane; panes not in the result are empty."""
     found = {
         "plan": _plan(state),
         "known": Need(len(state.known.files) + 2) if state.known.files else NOTHING,
@@ -53,7 +53,7 @@ def _plan(state: State) -> Need:
 
 
 def _action(action: ActionSlice) -> int:
-    """Its name, what was tried, what was found, how it ended; an open question with its choices and its line."""
+    """Rows of an action: name, attempts, matches, outcome, and an open question with choices and input."""
     rows = 1 + len(action.earlier) + len(action.action.steps) + min(len(action.loaded), _FILES)
     rows += min(len(action.others), _OTHERS) + (action.state in ("skipped", "create", "failed"))
     return rows + (_QUESTION + min(len(action.nearest), 9) if action.state == "asking" else 0)
