@@ -351,6 +351,19 @@ def test_what_leads_to_nothing_hides_no_change(words: str) -> None:
     assert len(read(f"{words}api.py\n{BLOCK}").changes) == 1
 
 
-def test_the_author_of_a_file_is_no_commit() -> None:
-    assert not explaining.is_commit("'''\nAuthor: 2013, A. Name\n'''\n")
-    assert explaining.is_commit("Author: A. Name <a@b.c>\n")
+@pytest.mark.parametrize(
+    "fenced",
+    [
+        "```python api.py\n# Author: A. Name <a@b.c>\n# commit 0123abcdef\nAuthor: A. Name\nx = 1\n```\n",
+        "```diff\n--- a/api.py\n+++ b/api.py\n@@ -1,2 +1,2 @@\n Author: A. Name\n-x\n+y\n```\n",
+        "api.py\n```\n<<<<<<< SEARCH\nAuthor: A. Name\n=======\nAuthor: B. Name\n>>>>>>> REPLACE\n```\n",
+    ],
+)
+def test_the_author_of_a_file_is_no_commit(fenced: str) -> None:
+    assert len(read(f"Certainly, here is the change.\n\n{fenced}").changes) == 1
+
+
+def test_a_commit_above_a_diff_in_a_fence_is_only_shown() -> None:
+    diff = "diff --git a/api.py b/api.py\n--- a/api.py\n+++ b/api.py\n@@ -1 +1 @@\n-x\n+y\n"
+    assert explaining.is_commit("", f"```\nAuthor: A. Name <a@b.c>\n\n    Words\n\n{diff}")
+    assert explaining.is_commit("Author: A. Name <a@b.c>\n", "```python api.py\n")

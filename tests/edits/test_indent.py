@@ -87,12 +87,6 @@ CASES = {
         ["a,", "        c"],
         ["        a,", "        c"],
     ),
-    "wider by half a level, or written for the file": (
-        ["x", "", "                a", "                    b"],
-        ["x", "", "        a", "          b"],
-        ["x", "", "        y", "            z"],
-        None,
-    ),
     "one became two": (["a", "b"], ["  a", "    b"], ["z"], None),
 }
 
@@ -107,6 +101,11 @@ def test_lines_are_carried_over(
 
 def test_the_star_of_a_comment_may_have_a_stray_blank_or_be_wider() -> None:
     assert carried(["  */", "a"], [" */", "a"], ["  */", "b {", "    c"], one_by_one(2), 2) is None
+
+
+def test_text_within_code_may_have_half_a_level() -> None:
+    search, found = [" " * 16 + "a", " " * 20 + "b"], [" " * 8 + "a", " " * 10 + "b"]
+    assert carried(search, found, [" " * 8 + "y", " " * 12 + "z"], one_by_one(2), 4) is None
 
 
 def test_the_width_of_a_level_is_the_most_common_step() -> None:

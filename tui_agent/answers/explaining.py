@@ -184,6 +184,8 @@ _MOST_SENTENCES = 4
 _READ = 1_200
 #: The head of a commit as git shows it.
 _COMMIT = late(r"(?m)^[ \t]*(?:commit [0-9a-f]{7,40}\b|Author:[ \t](?![12]\d{3}\b))")
+#: The first line of an edit.
+_EDIT = late(r"(?m)^[ \t]*(?:diff --git |--- |@@|<{5,9} |\*\*\* )")
 _LONGEST = 200
 _FENCE = late(r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})[ \t]*([^\n]*)$", re.MULTILINE)
 _LINE = late(r"[^\n]*\S[^\n]*")
@@ -271,9 +273,10 @@ def _takes_back(below: str) -> bool:
     return any(words.search(first) for words in (_NOTHING_DONE, _SHOWN, _UNDONE, _BEFORE))
 
 
-def is_commit(text: str) -> bool:
-    """Whether the lines above a diff are the head of a commit."""
-    return _COMMIT.search(text) is not None
+def is_commit(above: str, fenced: str = "") -> bool:
+    """Whether the head of a commit is above an edit: above its fence, or in it; lines of a file are none."""
+    edit = _EDIT.search(fenced)
+    return bool(_COMMIT.search(above) or (edit and _COMMIT.search(fenced, 0, edit.start())))
 
 
 def beside(text: str, begin: int, end: int, floor: int = 0) -> tuple[str, str]:

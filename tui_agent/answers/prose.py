@@ -401,7 +401,7 @@ class _Scan:
         if said or (said is None and before) or explaining.is_shown("", self._below(end)):
             return True
         head = "\n".join(line[:_WIDEST] for line in self.lines.all[begin : begin + _HEAD])
-        return explaining.is_commit(f"{above}\n{head}")
+        return explaining.is_commit(above, head)
 
     def _line(self, at: int) -> int:
         """Read what begins in the line; the line after it."""
