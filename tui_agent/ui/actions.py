@@ -1,7 +1,7 @@
-"""The table of actions: everything that a key, the palette, the footer or the mouse can make happen.
+"""The table of actions available through keys, the palette, the footer and the mouse.
 
-An id is `pane.name`. What the keys of a pane can do is said where the pane is registered (`panes`). Keys come from
-`config/keys*.toml` by id, the footer, the key help and the palette from here.
+An id is `pane.name`. Panes register the action ids they implement (`panes`); `config/keys*.toml` maps ids
+to keys.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from textual.binding import Binding, BindingType
 
 from tui_agent.ui.panes import PANES
 
-#: Contexts that are not panes: keys of the application, also over a dialog, and keys of the workspace anywhere.
+#: Contexts other than panes: application keys (active over dialogs too) and keys active anywhere in the
+#: workspace.
 APP, ANYWHERE = "app", ""
 
 
 class Action(NamedTuple):
-    """One action. `pane` is where its keys count, `hint` its word in the footer.
+    """`pane` is the context of its keys, `hint` its label in the footer.
 
-    What `writes` begins to write something: it is refused, before anything is typed, where the session is only read.
+    Actions with `writes` start text input and are refused in read-only sessions.
     """
 
     id: str
@@ -34,7 +35,7 @@ class Action(NamedTuple):
 
     @property
     def call(self) -> str:
-        """The action as Textual has it."""
+        """The action in Textual's syntax."""
         return self.name if self.pane == APP else f"do('{self.id}')"
 
 
@@ -106,7 +107,7 @@ ACTIONS: dict[str, Action] = {
 }
 
 
-#: Commands whose word is another than the name of the action, and the actions that are keys and nothing else.
+#: Command names that differ from the action name, and actions excluded from the commands.
 _SAID = {
     "session.open": "resume",
     "app.suspend": "shell",
@@ -116,8 +117,8 @@ _SAID = {
     "app.stop_everything": "stop-everything",
 }
 _KEYS_ONLY = {"app.leader", "app.palette", "app.close", "pane.next", "pane.previous"}
-#: What `/` offers in the prompt, by the word after it: actions that count anywhere, and some of the chat. What ends
-#: the program or everything in it comes last: Enter takes the first.
+#: Slash commands by name: global actions and some chat actions. Destructive commands are last because Enter
+#: selects the first match.
 SLASH: dict[str, Action] = {
     _SAID.get(action.id, action.name.replace("_", "-")): action
     for action in sorted(ACTIONS.values(), key=lambda action: action.pane == APP)
@@ -127,7 +128,7 @@ SLASH: dict[str, Action] = {
 
 
 def slash_commands(words: str) -> list[tuple[str, Action]]:
-    """The commands that begin with the words, then those that hold them, or whose description does."""
+    """Returns commands that start with `words`, followed by those whose name or description contains them."""
     words = words.lower()
     begin = [one for one in SLASH.items() if one[0].startswith(words)]
     hold = [one for one in SLASH.items() if words in one[0] and one not in begin]
@@ -140,10 +141,10 @@ def actions_of(pane: str) -> list[Action]:
 
 
 def bindings_of(pane: str) -> list[BindingType]:
-    """The bindings of a pane (or of `APP`, `ANYWHERE`), each known by its action's id.
+    """Returns the bindings of a pane, `APP` or `ANYWHERE`, each with its action's id.
 
-    Which keys they have is the keymap's business (`keys.keymap`); until it is set they answer to none: an id is
-    not a key. A key of `APP` comes before whatever has the focus.
+    The keymap (`keys.keymap`) assigns the keys later; the placeholder id matches no key. `APP` bindings
+    have priority over the focused widget.
     """
     return [
         Binding(action.id, action.call, action.words, show=False, id=action.id, priority=pane == APP)

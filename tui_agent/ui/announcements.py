@@ -1,4 +1,4 @@
-"""Announcements on the plain screen: what happens, a sentence each, the newest last."""
+"""Announcements on the plain screen: one sentence per event, newest last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_agent.ui.sink import counted, one_line, plain
 from tui_agent.ui.spoken import spoken
 from tui_agent.ui.widgets.waiting import waiting_for_person
 
-#: Rows on the screen, and sentences that are kept.
+#: Visible rows, and the number of retained sentences.
 ROWS, KEPT = 4, 200
 _PHASES = {
     "planning": "Making a plan.",
@@ -27,7 +27,7 @@ _PHASES = {
 
 
 def announced(before: State, now: State, keys: Keys, silent_after: int = 30) -> Iterator[str]:
-    """What a person who sees no marks has to be told of a change of the state."""
+    """Yields a sentence for each state change that the normal screen shows only as a sign or colour."""
     if now.turn.running and now.turn.phase != before.turn.phase:
         yield _PHASES.get(now.turn.phase, "")
     if before.turn.running and not now.turn.running:
@@ -78,7 +78,7 @@ def _waits(state: State) -> str:
 
 
 def _hunks(state: State) -> int:
-    """The changes that are to be decided, of which a file may have several."""
+    """Number of undecided hunks."""
     return sum(max(change.hunks.count("pending"), 1) for change in state.review.open)
 
 
@@ -106,15 +106,13 @@ def _of_commands(before: State, now: State) -> Iterator[str]:
 
 
 class Announcements(Static):
-    """The last few sentences. Shown the state like a pane."""
-
     DEFAULT_CSS = f"Announcements {{ height: {ROWS}; }}"
     SLICES: ClassVar[tuple[str, ...]] = (
         *("turn", "review", "plan", "asked", "subtasks", "commands", "checks", "input", "layout"),
     )
 
     def __init__(self, keys: Keys, title: Callable[[str], str]) -> None:
-        """`title` gives that of a pane, with its counts."""
+        """`title` returns a pane's title, including its counts."""
         super().__init__("", markup=False)
         self._keys = keys
         self._title = title
@@ -130,7 +128,6 @@ class Announcements(Static):
         self.say(announced(before, state, self._keys))
 
     def say(self, sentences: Iterable[str]) -> None:
-        """Append sentences, each on a row of its own."""
         new = [spoken(one_line(sentence)) for sentence in sentences if sentence]
         if new:
             self.said = [*self.said, *new][-KEPT:]

@@ -1,4 +1,4 @@
-"""The application: it opens a session behind the first frame, composes the screen, and quits cleanly."""
+"""The application: opens a session after the first frame, composes the screen, and shuts down."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from tui_agent.ui.widgets.guide import Guide
 
 OpenSession = Callable[[], Awaitable["Session"]]
-#: What the chat and the status line need, a piece at a time: it is imported while the disk is waited for.
+#: Modules of the chat and the status line, imported during disk waits.
 BEHIND_THE_FIRST_FRAME = (
     "editor.writing_area",
     "widgets.prompt",
@@ -60,24 +60,24 @@ BEHIND_THE_FIRST_FRAME = (
     "panes.chat",
     "panes.status",
 )
-#: Seconds in which the second press of the key that quits must come.
+#: Seconds allowed between the two presses of the quit key.
 QUIT_WITHIN = 3.0
-#: Seconds that a call on the session may still take when the person quits.
+#: Timeout in seconds for pending session calls on quit.
 SETTLE = 10.0
-#: Seconds that the same calls may take when a signal ends the program.
+#: The same timeout after a termination signal.
 SETTLE_AT_SIGNAL = 0.5
-#: Seconds that a notice is shown whatever is typed; after them a key takes it away.
+#: Minimum display time of a notice, in seconds; afterwards any key dismisses it.
 NOTICE_SECONDS = 1.0
-#: So many notices lie over the screen at once: the newest.
+#: Maximum number of visible notices; older notices are dismissed.
 MOST_NOTICES = 2
-#: What is said of a paste whose end the terminal has not sent; it stays until that is over.
+#: Notice for a paste without an end sequence, and its timeout in seconds.
 PASTE_WAITS, A_DAY = "paste not finished · Ctrl+C ends it", 86_400
 
 
 class WorkspaceApp(
     FatalErrorsApp[int], TypedKeysApp[int], PlainDisplayApp[int], Host, inherit_bindings=False
 ):
-    """Only composes, and carries what belongs to no pane: opening, themes, quitting."""
+    """Handles application-wide concerns: session opening, themes and quitting."""
 
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = bindings_of(APP)
@@ -97,17 +97,17 @@ class WorkspaceApp(
         plain: bool = False,
         guide: Guide | None = None,
     ) -> None:
-        """`folders` may hold `keys.toml` and `themes/`; the nearest is last. `depth` is what the terminal can show,
-        where it is not to be asked.
+        """`folders` may contain `keys.toml` and `themes/`; later folders take precedence. `depth` overrides
+        colour detection.
 
-        `reopen` opens a session that was chosen on the screen; with `pick_from` (the data folder and the
-        workspace) one is chosen before any is opened.
+        `reopen` opens a session selected on the screen. With `pick_from` (data folder, workspace) the
+        session picker is shown first.
         """
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
-            os.environ.pop("NO_COLOR", None)  # empty means unset, which Textual takes for set
+            os.environ.pop("NO_COLOR", None)  # Textual treats an empty value as set
         textual_patches.apply()
-        ScrollBar.renderer = ScrollBarCells  # as its documentation says
+        ScrollBar.renderer = ScrollBarCells  # the extension point documented by Textual
         super().__init__(driver_class=TerminalDriver)
         self._open_session = open_session
         self._depth = depth or depth_of(self.console.color_system)
@@ -117,20 +117,20 @@ class WorkspaceApp(
         self.keyboard = Keyboard(self, self._handle, self._is_urgent)
         self.garbage = Garbage(self._quiet_for)
         self.palette = self._use(NO_COLOUR if no_colour else theme)
-        #: What the terminal shows where the screen is plain.
+        #: The rendered rows in plain mode.
         self.plain_screen: PlainScreen | None = None
         if plain:
             self._draw_plainly(plain)
         self.reopen = reopen
         self.guide = guide
         self._pick_from = pick_from
-        #: The session to go on with when this one is closed.
+        #: The session to open after this one closes.
         self.next: Choice | None = None
         self.session: Session | None = None
         self.error: TuiAgentError | None = None
         self._quitting = False
         self._copied = ""
-        #: The signal that ends the program, 0 while none came.
+        #: Number of the received termination signal, or 0.
         self.signal = 0
 
     @property
@@ -154,12 +154,12 @@ class WorkspaceApp(
 
     def show_plainly(self, plain: bool) -> None:
         if self.session is not None and self.workspace_screen.ready:
-            keys = ExitStack()  # from now on, not from when the worker begins
+            keys = ExitStack()  # takes effect before the worker starts
             keys.enter_context(keys_wait(self.workspace_screen))
             self.run_worker(self._show_plainly(self.session, plain, keys), exclusive=True, group="plain")
 
     async def _show_plainly(self, session: Session, plain: bool, keys: ExitStack) -> None:
-        """Nothing true lives in a widget: the same session gets new ones, and `keys` wait for them."""
+        """Rebuilds the widgets of the same session; `keys` blocks input until then."""
         with keys:
             await self.workspace_screen.leave()
             self._draw_plainly(plain)
@@ -175,18 +175,18 @@ class WorkspaceApp(
         self.notify(f"{said}; screen.plain in settings.toml keeps it.", markup=False)
 
     def notify(self, message: str, **how: Any) -> None:
-        """On the plain screen nothing comes and goes by itself: it is said below."""
+        """The plain screen announces notices as text."""
         lines = self.workspace_screen.query("Announcements") if self.plain else ()
         for announcements in lines:
             cast("Announcements", announcements).say([message])
         if not lines:
-            # A pane begins with its keys and the chat ends with them: notices are at the other end.
+            # Place notices opposite the pane's input: at the top for the chat, at the bottom otherwise.
             in_chat = self.workspace_screen.arrangement.layout.focus == "chat"
             self.workspace_screen.set_class(self.size.width < WIDE_FROM and not in_chat, "-low-notices")
             super().notify(message, **how)
 
     def on_notify(self, event: Notify) -> None:
-        """Before a notice is shown, those go that say the same, or are too many."""
+        """Dismiss duplicate and excess notices before showing a new one."""
 
         def gone(shown: list[Notification]) -> list[Notification]:
             shown = [it for it in shown if it.message != PASTE_WAITS]
@@ -211,12 +211,12 @@ class WorkspaceApp(
         self.garbage.close()
 
     def _typing_ended(self, task: asyncio.Task[None]) -> None:
-        """An error in the handler of a key ends the screen, as one in any other handler does."""
+        """Propagates an exception from the key handler, which ends the screen."""
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
             self.call_later(_raise, error)
 
     async def on_event(self, event: events.Event) -> None:
-        """What is typed goes through the keyboard, which hands it to `_handle` in its turn."""
+        """Routes input through the keyboard queue, which calls `_handle` in order."""
         if isinstance(event, Typed) and not event.is_forwarded:
             self.keyboard.put(event)
             if self.session is None:
@@ -227,7 +227,7 @@ class WorkspaceApp(
             await super().on_event(event)
 
     async def _handle(self, event: Typed) -> None:
-        if isinstance(event, events.Key):  # the person goes on
+        if isinstance(event, events.Key):  # dismisses older notices
             now = time.time()
             take_away(self, lambda shown: [it for it in shown if now - it.raised_at > NOTICE_SECONDS])
         if isinstance(screen := self.screen, WorkspaceScreen):
@@ -247,13 +247,13 @@ class WorkspaceApp(
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────
 
     def on_ready(self) -> None:
-        """The first frame is on the screen."""
+        """Called after the first frame."""
         self.run_worker(self._open())
 
     async def _open(self) -> None:
         opening = asyncio.create_task(self._chosen())
         for module in BEHIND_THE_FIRST_FRAME:
-            await asyncio.sleep(0)  # the opening goes on as soon as the disk has answered
+            await asyncio.sleep(0)  # lets session opening continue
             import_module(f"tui_agent.ui.{module}")
         try:
             session = await opening
@@ -268,7 +268,7 @@ class WorkspaceApp(
         session.subscribe(self._happened)
         typed, handled = session.state.input.typed, self.keyboard.handled
         await self.workspace_screen.fill(session)
-        # The folder is listed on another core while the other panes are made on this one.
+        # The folder listing runs in another process while the remaining panes are created here.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
         self.garbage.begin()
         if typed and not session.state.session.read_only:
@@ -285,12 +285,13 @@ class WorkspaceApp(
             self.garbage.collect_soon()
 
     def _quiet_for(self) -> float:
-        """Seconds in which nobody typed; 0 while a turn runs, whose answer is looked at."""
+        """Seconds without input; 0 during a turn, because the user is reading the response."""
         running = self.session is not None and self.session.state.turn.running
         return 0.0 if running else self.keyboard.idle
 
     async def _chosen(self) -> Session | None:
-        """The session to show; None where the person chose none. One that is open elsewhere is asked about."""
+        """Returns the session to show, or `None` if the user cancelled. Asks for confirmation if it is open
+        in another process."""
         choice = None
         if self._pick_from:
             from tui_agent.ui.dialogs.sessions import pick
@@ -308,7 +309,6 @@ class WorkspaceApp(
             return await open_otherwise(self, self.reopen, error)
 
     async def switch(self, choice: Choice) -> None:
-        """Close this session and go on with another."""
         self.next = choice
         await self.leave(0)
 
@@ -317,7 +317,8 @@ class WorkspaceApp(
         return self._copied
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Hand text to the terminal's clipboard; inside tmux to tmux, which by default ignores the sequence for it."""
+        """Copy to the terminal's clipboard. Inside tmux, which ignores OSC 52 by default, copy through
+        tmux."""
         if os.environ.get("TMUX"):
             self._copied = text
             self.run_worker(self._copy_in_tmux(text), group="clipboard")
@@ -345,11 +346,10 @@ class WorkspaceApp(
 
     @property
     def themes(self) -> list[str]:
-        """The names of all that there are."""
         return names(self._theme_folders)
 
     def use_theme(self, name: str) -> None:
-        """Draw everything in another theme, for this run."""
+        """Switch the theme for this run."""
         if name != self.palette.name:
             self._use(name)
 
@@ -361,7 +361,7 @@ class WorkspaceApp(
         return palette
 
     async def action_quit(self) -> None:
-        """Copy what is selected; else quit, at the second press."""
+        """Copy the selection, if any. Otherwise quit on the second press."""
         focused = self.focused
         if focused is not None and getattr(focused, "selected_text", ""):
             await self.run_action("copy", focused)
@@ -388,7 +388,7 @@ class WorkspaceApp(
     # ── suspending, and the end by a signal ──────────────────────────────────────────────────────────────
 
     async def suspend_to_shell(self) -> None:
-        """Stop the program and whatever started it, as the shell knows it; what was typed is on its way to disk."""
+        """Flush typed text, then stop the process group."""
         driver = driver_of(self)
         if not isinstance(driver, TerminalDriver) or not driver.can_suspend:
             said = "Not suspended: no shell started this program, so nothing could bring it back."
@@ -433,7 +433,7 @@ class WorkspaceApp(
         os.kill(os.getpid(), signal.SIGHUP)
 
     def end_by(self, number: int) -> None:
-        """End soon: keep what was typed, release the session, and do not wait for what hangs."""
+        """Exit after a signal: save typed text and release the session, without waiting for blocked calls."""
         if not self.signal:
             self.signal = number
             asyncio.get_running_loop().create_task(self.leave(0))
@@ -442,9 +442,9 @@ class WorkspaceApp(
         self._quitting = False
 
     async def leave(self, status: int) -> None:
-        """Hand everything over to the session, wait for what it was asked to do, and end."""
+        """Flush input to the session, wait for pending calls, and exit."""
         await self.workspace_screen.leave()
-        await asyncio.sleep(0)  # a call that was asked for just now begins
+        await asyncio.sleep(0)  # starts pending calls
         asked = [worker.wait() for worker in self.workers if worker.group == GROUP and worker.is_running]
         ended = asyncio.gather(*asked, return_exceptions=True)
         await asyncio.wait([ended], timeout=SETTLE_AT_SIGNAL if self.signal else SETTLE)

@@ -1,4 +1,4 @@
-"""What can be done now: why an action would do nothing in this state, in a few words."""
+"""Reasons why an action is currently unavailable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Reason = Callable[["State"], str]
 
 
 def why_not(action_id: str, state: State) -> str:
-    """Why the action cannot be done now; empty where it can."""
+    """Returns the reason the action is unavailable, or "" if it is available."""
     if state.session.read_only and ACTIONS[action_id].writes:
         return "read only"
     pane = action_id.partition(".")[0]
@@ -68,7 +68,7 @@ _ticked = _unless(
     "none is ticked",
 )
 
-#: By action; or by pane, for all of its actions that are not named.
+#: By action id, or by pane as a default for its unlisted actions.
 _REASONS: dict[str, Reason] = {
     **dict.fromkeys(
         (

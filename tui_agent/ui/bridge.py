@@ -1,4 +1,4 @@
-"""From the store to the panes: at most thirty times a second, and only to those whose slices are others."""
+"""Pushes state to panes whose slices changed, at most 30 times a second."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from tui_agent.store.store import Listener
 
 INTERVAL = 1 / 30
-#: Seconds for which the beginning of a turn is not shown, so that its request leaves before panes are laid out and
-#: drawn, which takes longer than the request does; and those in which it leaves once it is composed.
+#: Maximum delay of the display at the start of a turn, in seconds. Sending the request takes priority, since
+#: layout takes longer than the request. Second value: time for a composed request to leave.
 REQUEST_FIRST, LEAVES_WITHIN = 0.1, 0.005
-#: Phases of a turn before its request.
+#: Turn phases before the request.
 _BEFORE = ("planning", "finding")
 
 
 class Told(Protocol):
-    """What a bridge leads from: a session, as far as it matters here."""
+    """The parts of a session used by a bridge."""
 
     @property
     def state(self) -> State: ...
@@ -32,19 +32,19 @@ class Told(Protocol):
 
 
 class Shown(Protocol):
-    """What a bridge shows the state to: a pane, as far as it matters here."""
+    """The parts of a pane used by a bridge."""
 
-    #: Slices of the state, and what is made of them, as `buffers.tabs`.
+    #: Slices of the state and values derived from them, such as `buffers.tabs`.
     SLICES: ClassVar[tuple[str, ...]]
 
     def show(self, state: State) -> None: ...
 
 
 class Bridge:
-    """Shows each pane the state when one of its slices has changed. No timer runs while nothing happens.
+    """Updates panes when their slices change. No timer runs while the state is unchanged.
 
-    The first request of a turn comes before the panes, for `REQUEST_FIRST` at the most and not where keys wait, which
-    `keys_wait` tells. `later` runs a callback in the screen's own time (its message queue).
+    The first request of a turn delays updates by up to `REQUEST_FIRST`, unless `keys_wait` reports waiting
+    keys. `later` schedules a callback on the screen's message queue.
     """
 
     def __init__(
@@ -59,13 +59,13 @@ class Bridge:
         self._shown: dict[Shown, tuple[object, ...]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._last = float("-inf")
-        #: The last turn that was seen to begin; and while its request comes first, what ends then.
+        #: The latest turn seen, and the deadline of its request's priority.
         self._turn = session.state.turn.number
         self._request: asyncio.Future[None] | None = None
         self._unsubscribe = session.subscribe(self._happened)
 
     def attach(self, pane: Shown) -> None:
-        """Show the pane the state as it is, and from now on what changes."""
+        """Show the current state to the pane and subscribe it to changes."""
         state = self._session.state
         self._shown[pane] = _slices(pane, state)
         pane.show(state)
@@ -79,17 +79,17 @@ class Bridge:
         self._no_longer_waits()
 
     async def free(self) -> None:
-        """Wait while a request comes first."""
+        """Wait until no request has priority."""
         if self._request is not None:
             await asyncio.shield(self._request)
 
     def hurry(self) -> None:
-        """Show what has changed although a request comes first: a key may depend on it."""
+        """Flush despite a request's priority, for keys that depend on the state."""
         if self._request is not None:
             self._due()
 
     def flush(self) -> bool:
-        """Show now what has changed; whether anything had."""
+        """Push pending changes now. Returns whether there were any."""
         self._last = asyncio.get_running_loop().time()
         state, changed = self._session.state, False
         for pane, before in list(self._shown.items()):
@@ -133,14 +133,15 @@ def _slices(pane: Shown, state: State) -> tuple[object, ...]:
 
 
 def _differs(old: object, new: object) -> bool:
-    """A slice that did not change is the same object; what is made of slices is compared."""
+    """Unchanged slices are identical objects; derived values are compared by equality."""
     return old is not new and (isinstance(new, Struct) or old != new)
 
 
 class Attention:
-    """Shown the state like a pane. `bring` puts a pane in front of those it shares a place with.
+    """Brings panes to the front with `bring` on relevant state changes.
 
-    The plan comes when a turn begins, the review when the first change waits, the sub-tasks when there are others.
+    The plan appears when a turn starts, the review with the first pending change, the sub-tasks with new
+    tasks.
     """
 
     SLICES: ClassVar[tuple[str, ...]] = ("turn", "review", "subtasks")

@@ -1,4 +1,4 @@
-"""What can be done from anywhere: the palette and the help, the session, the turn, all changes."""
+"""Global commands: palette and help, session, turn, and bulk change actions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
     from tui_agent.ui.dialogs.chooser import ChooserRow
 
-#: Dialogs by their action: the module in `dialogs`, imported when it is asked for, and the function.
+#: Dialogs by action id: a module of `dialogs`, imported on first use, and its function.
 DIALOGS = {
     "app.notices": "palette:show_notices",
     "session.new": "sessions:begin_new",
@@ -45,14 +45,14 @@ DIALOGS = {
 }
 
 
-#: Seconds in which the second press must come that stops a turn in the middle of a change.
+#: Seconds allowed between the two presses that stop a turn during a change.
 STOP_WITHIN = 3.0
-#: Letters of a reply that are shown nowhere and belong to no change: the braces and names around what it says.
+#: Characters of a reply's framing (braces and names) that belong to no visible text or change.
 FRAME = 200
 
 
 class Commanded(Protocol):
-    """The screen, as far as it is needed here."""
+    """The parts of the screen used here."""
 
     session: Session | None
     leader: Leader
@@ -69,11 +69,11 @@ class Commanded(Protocol):
 
 
 class ScreenCommands:
-    """Functions by the ids of their actions."""
+    """Functions by action id."""
 
     def __init__(self, screen: Commanded) -> None:
         self._screen = screen
-        #: Whether the next press of the key that closes stops a turn that writes changes.
+        #: The next press of the close key stops a turn that is writing changes.
         self._stopping = False
         self._recent = RecentActions()
         self.table: Mapping[str, Callable[[], object]] = {
@@ -101,7 +101,7 @@ class ScreenCommands:
         }
 
     def _open(self, action: str) -> None:
-        """Open a dialog about the session; it takes the place of one that is being opened."""
+        """Open a session dialog, replacing any that is still opening."""
         if (session := self._screen.session) is not None:
             module, _, name = DIALOGS[action].partition(":")
             dialog = getattr(import_module(f"tui_agent.ui.dialogs.{module}"), name)
@@ -115,7 +115,7 @@ class ScreenCommands:
         self._screen.leader.begin(actions, can if session else actions)
 
     def offer(self, pane: str) -> None:
-        """Let the person choose from what can be done in a pane now."""
+        """Open a menu of the pane's available actions."""
         from tui_agent.ui.dialogs.chooser import Chooser, room_of
         from tui_agent.ui.dialogs.palette import place_rows
         from tui_agent.ui.panes import PANES
@@ -161,7 +161,7 @@ class ScreenCommands:
         screen.host.push_screen(Chooser("Find an action", rows, "type what it does"), do)
 
     def _open_themes(self) -> None:
-        """Each theme is seen while the cursor is on it; left without a choice, the one before is back."""
+        """Previews the highlighted theme; restores the previous theme on cancel."""
         from tui_agent.ui.dialogs.chooser import Chooser
         from tui_agent.ui.dialogs.palette import theme_rows
 
@@ -183,7 +183,7 @@ class ScreenCommands:
     async def _suspend(self) -> None:
         from textual.widgets import Input
 
-        if not isinstance(self._screen.host.focused, Input):  # where the key means undo, or nothing
+        if not isinstance(self._screen.host.focused, Input):  # the key means undo there
             await self._screen.host.suspend_to_shell()
 
     def _compact(self) -> None:
@@ -191,15 +191,16 @@ class ScreenCommands:
             self._screen.act(session.chat.compact())
 
     def _stop(self) -> None:
-        """Stop the turn, else the commands. A key to the chat waits for it: what is sent next is not of that turn."""
+        """Stop the turn, or else the running commands. Chat keys wait, so that the next message is not part
+        of that turn."""
         if (session := self._screen.session) is not None:
             running = session.state.turn.running
             self._screen.act(session.chat.stop() if running else session.stop_commands())
 
     def _close(self) -> None:
-        """Close what is on top; with nothing on top stop what runs, and go to the chat.
+        """Close the topmost element; otherwise stop the running work and focus the chat.
 
-        What the reply holds of changes that are not complete is lost with it: that takes a second press.
+        Stopping discards incomplete changes of the reply and therefore requires a second press.
         """
         arrangement, session = self._screen.arrangement, self._screen.session
         if arrangement.layout.zoomed:
@@ -222,7 +223,7 @@ class ScreenCommands:
         self._stopping = False
 
     def _writes_changes(self, state: State) -> bool:
-        """Whether more of the reply has come than is shown, or kept when it is stopped."""
+        """Whether the reply contains text that is neither visible nor preserved after a stop."""
         reply = state.reply
         return reply.letters > len(reply.summary) + len(reply.message) + len(reply.reasoning) + FRAME
 
@@ -259,5 +260,5 @@ class ScreenCommands:
 
 
 def _runs(state: State) -> bool:
-    """Whether a command or a check runs."""
+    """Whether a command or a check is running."""
     return bool(state.commands.running or state.checks.running)

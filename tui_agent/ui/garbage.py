@@ -1,9 +1,9 @@
-"""When garbage is collected: not while the program starts, a little while it works, the rest while nobody waits.
+"""Schedules garbage collection: none during startup, small steps during work, full collections when idle.
 
-Widgets and what they draw refer to each other, so what a turn leaves behind is freed by Python's collector alone. By
-itself it looks at everything only when a quarter has been added, which is tens of megabytes too late, and memory that
-was needed once is hardly ever given back. What is there when every pane is drawn stays, and is more than half of all:
-it is left out. Of the rest, what is new is looked at after each turn, all of it whenever `MOST_ADDED` has been added.
+Widgets and their drawings form reference cycles, which only the collector frees. Python's default policy
+runs a full collection after 25% growth, which is tens of megabytes too late, and freed memory rarely
+returns to the system. More than half of all objects exist once every pane is drawn and remain alive; they
+are frozen. New objects are collected after each turn, all unfrozen objects after `MOST_ADDED` additions.
 """
 
 from __future__ import annotations
@@ -16,38 +16,37 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-#: New objects after which the collector looks at them: about a millisecond's work.
+#: Threshold of generation 0, in objects: about 1 ms of work.
 COLLECT_AFTER = 10_000
-#: How often it does so before it looks at those that were kept lately, too; all of them it never looks at by itself.
+#: Thresholds of generations 1 and 2; automatic full collections are disabled.
 OFTEN, NEVER = 10, 1_000_000
-#: Seconds without a key before what a turn left is collected.
+#: Idle seconds before collecting after a turn.
 QUIET = 0.25
-#: Seconds without a key before everything is looked at, which takes a tenth of a second.
+#: Idle seconds before a full collection, which takes 0.1 s.
 AWAY = 60.0
-#: Pieces of memory, of 70 bytes on average, that may be added since everything was looked at: it is looked at again as
-#: soon as it is quiet, and without waiting for that.
+#: Memory blocks (70 bytes on average) added since the last full collection that trigger another: when idle,
+#: and immediately.
 MOST_ADDED, TOO_MUCH_ADDED = 30_000, 400_000
-#: The share of the time that may go into it.
+#: Maximum share of time spent in collections.
 SHARE = 0.05
 
 
 class Garbage:
-    """`idle` says for how many seconds nobody has typed."""
+    """`idle` returns the seconds since the last input."""
 
     def __init__(self, idle: Callable[[], float]) -> None:
         self._idle = idle
         self._loop: asyncio.AbstractEventLoop | None = None
-        #: How many pieces of memory were in use when everything had been looked at.
+        #: Memory blocks in use after the last full collection.
         self._stayed = 0
         self._everything = self._collecting = False
         self._not_before = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """Switch the collector on, where it was off from the start of the process until every pane is there.
+        """Enable the collector, which is off from process start until every pane exists.
 
-        What was made until then stays, so that looking through it again and again only holds up the keys: it is left
-        out from now on.
+        Existing objects are frozen, since repeated scans of them would delay input.
         """
         if gc.isenabled():
             return
@@ -59,13 +58,13 @@ class Garbage:
         self._stayed = sys.getallocatedblocks()
 
     def collect_soon(self) -> None:
-        """Collect as soon as it is quiet: something has ended that leaves much behind."""
+        """Collect at the next idle moment, after work that leaves many objects."""
         if self._loop is not None and (self._timer is None or self._everything):
             self._cancel()
             self._wait(QUIET)
 
     def close(self) -> None:
-        """Switch the collector off again: the screen of another session may come, and switches it on."""
+        """Disable the collector; the screen of another session enables it again."""
         self._cancel()
         if self._loop is not None:
             self._loop = None
@@ -73,8 +72,7 @@ class Garbage:
             gc.disable()
 
     def _looked(self, phase: str, info: dict[str, Any]) -> None:
-        """Called by the collector, in any thread: a hundred thousand objects were added, perhaps by a turn that goes
-        on for hours."""
+        """Collector callback, called in any thread after about 100,000 new objects."""
         if phase == "stop" and info["generation"] == 1 and not self._collecting and self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self.collect_soon)
@@ -114,16 +112,16 @@ class Garbage:
             self._wait(AWAY, everything=True)
 
     def _added(self) -> int:
-        """How many pieces of memory came into use since everything was looked at.
+        """Memory blocks allocated since the last full collection.
 
-        Objects are not counted with `gc.get_objects`: a tuple that is being made in another thread, or in a generator
-        that is asked just now, cannot be finished while that refers to it.
+        `gc.get_objects` is avoided: its references break tuples under construction in other threads or
+        generators.
         """
         return sys.getallocatedblocks() - self._stayed
 
 
 def _give_back() -> None:
-    """Hand what is free to the system: glibc keeps it else, in an arena for each thread."""
+    """Return free memory to the system. glibc otherwise keeps it in per-thread arenas."""
     import ctypes
 
     with suppress(AttributeError, OSError):  # another C library

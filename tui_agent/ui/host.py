@@ -1,4 +1,4 @@
-"""The application, as far as its screen and its dialogs know it."""
+"""The application's interface for its screen and dialogs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """A session to open, "" for a new one; with `read_only` to look at it only, whoever has it open.
+    """A session to open; "" creates one. `read_only` also opens a session that is in use by another process.
 
-    With `rehearsal` it is that of the bundled project, with recorded replies.
+    `rehearsal` selects the bundled project with recorded replies.
     """
 
     session: str
     read_only: bool = False
     rehearsal: bool = False
-    #: What is in the prompt then.
+    #: Initial text of the prompt.
     draft: str = ""
 
 
@@ -32,41 +32,41 @@ Reopen = Callable[[Choice], Awaitable["Session"]]
 
 
 class Host(App[int], inherit_bindings=False):
-    """Has the keys and the session, and can go on with another session where `reopen` is there."""
+    """Holds the keys and the session. With `reopen` it can switch sessions."""
 
     keys: Keys
     keyboard: Keyboard
     session: Session | None
     reopen: Reopen | None
-    #: What leads through the rehearsal; None elsewhere.
+    #: The guide of the rehearsal, otherwise `None`.
     guide: Guide | None
 
     async def switch(self, choice: Choice) -> None:
-        """Close this session and go on with another."""
+        """Close this session and open another."""
         raise NotImplementedError
 
     @property
     def plain(self) -> bool:
-        """Whether it is drawn for screen readers."""
+        """Whether the screen reader mode is on."""
         raise NotImplementedError
 
     def show_plainly(self, plain: bool) -> None:
-        """Draw everything for screen readers, or as usual, for this run."""
+        """Switch the screen reader mode for this run."""
         raise NotImplementedError
 
     @property
     def themes(self) -> list[str]:
-        """The names of all that there are."""
+        """Names of the available themes."""
         raise NotImplementedError
 
     def use_theme(self, name: str) -> None:
-        """Draw everything in another theme, for this run."""
+        """Switch the theme for this run."""
         raise NotImplementedError
 
     async def hand_over(self, words: Sequence[str]) -> int:
-        """Give the terminal to another program until it ends; its exit status. Raises `UsageError`."""
+        """Run another program in the terminal and return its exit status. Raises `UsageError`."""
         raise NotImplementedError
 
     async def suspend_to_shell(self) -> None:
-        """Stop the program and whatever started it, as the shell knows it; what was typed is on its way to disk."""
+        """Flush typed text, then stop the process group."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The person's own editor, `$VISUAL` or `$EDITOR`, in the terminal of the program: for a text, or for a file."""
+"""Runs the user's editor (`$VISUAL` or `$EDITOR`) in the program's terminal, for a text or a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tui_agent.errors import FileError, UsageError
 from tui_agent.files.private import write_private
 from tui_agent.ui.host import Host
 
-#: Editors that go to a line by `+LINE` before the name.
+#: Editors that accept `+LINE` before the file name.
 _BY_PLUS = frozenset(
     ("vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne", "mg", "ed")
 )
@@ -22,7 +22,7 @@ _USUAL = ("vi", "nano")
 
 
 def editor(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Its words. Raises `UsageError` where none is set and none of the usual ones is there."""
+    """Returns the editor's command line. Raises `UsageError` if no editor is configured or installed."""
     for name in ("VISUAL", "EDITOR"):
         try:
             if words := shlex.split(environment.get(name, "")):
@@ -36,7 +36,7 @@ def editor(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def opening(words: Sequence[str], path: Path, line: int = 0) -> list[str]:
-    """The words that open a file, at a line (from 1) where the editor is one that can be told."""
+    """Returns the command line that opens a file, at `line` (from 1) if the editor supports it."""
     at = [f"+{line}"] if line and Path(words[0]).name in _BY_PLUS else []
     return [*words, *at, str(path)]
 
@@ -46,7 +46,7 @@ def _folder() -> str:
 
 
 async def edited_text(app: Host, text: str) -> str | None:
-    """The text as the person's editor leaves it; None where that ends with an error.
+    """Returns the edited text, or `None` if the editor exits with an error.
 
     Raises `UsageError` and `FileError`.
     """
