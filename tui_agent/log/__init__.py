@@ -1,1 +1,1 @@
-"""What happened, kept: the journal, its database, recovery, the catalog of sessions, search, import and export."""
+"""The append-only event log: journal, database, recovery, session catalog, search, import and export."""

@@ -1,4 +1,5 @@
-"""The calls that a front end can make: each says whether it changes anything, and a session only read refuses those."""
+"""Calls available to a front end. Each declares whether it changes state; a read-only session refuses those
+that do."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def call(*, changes: bool) -> Callable[[Call], Call]:
-    """Declare a method that a front end can call. One that `changes` something raises `OnlyRead` where the session is
-    only read; its object has a `state`."""
+    """Decorator for methods callable by a front end. A call with `changes` raises `OnlyRead` in a read-only
+    session. The method's object must have a `state`."""
 
     def declared(method: Call) -> Call:
         guarded = _guarded(method) if changes else method
@@ -44,7 +45,7 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_where_only_read(state: State) -> None:
-    """Raises `OnlyRead` where the session is another process's to write."""
+    """Raises `OnlyRead` if another process writes the session."""
     if state.session.read_only:
         raise OnlyRead(
             f"The session {state.session.id} is open elsewhere, here it can only be read",

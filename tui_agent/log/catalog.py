@@ -1,4 +1,5 @@
-"""The list of sessions: one SQLite file, brought up to date when it is read; sorted, searched, renamed, deleted."""
+"""The session catalog: one SQLite file, refreshed on read. Sorting, search, renaming and deletion of
+sessions."""
 
 from __future__ import annotations
 
@@ -25,16 +26,16 @@ from tui_agent.store import events as e
 
 Sort = Literal["newest", "turns", "size", "name"]
 SORTS: tuple[Sort, ...] = ("newest", "turns", "size", "name")
-#: The file in the data folder.
 NAME = "catalog.sqlite3"
-#: The most lines that a search gives.
+#: Maximum number of lines in a search result.
 MOST = 500
 _PATIENCE = 2.0
 _ENTRY = ", ".join(SessionEntry.__struct_fields__)
 _LINE = "l.session, l.turn, l.kind, l.text"
-#: The form of the tables; a file of any other is made again.
+#: Schema version. A file of any other version is rebuilt.
 _VERSION = 2
-#: The table of the full-text index, where this Python's sqlite has one; it finds words from this length on.
+#: Name of the full-text table, and the minimum length of a word it finds. Some builds of sqlite lack
+#: full-text search.
 _FTS, _SHORTEST = "found", 3
 _TABLES = """
     CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, workspace TEXT, started_from TEXT, updated REAL,
@@ -45,16 +46,16 @@ _TABLES = """
 """
 _INDEX = f"CREATE VIRTUAL TABLE {_FTS} USING fts5 (text, content = 'lines', content_rowid = 'id', tokenize = 'trigram')"
 _SEARCHED = ("TurnStarted", "ReplyRead", "ReplyLeftOff", "FileLoaded", "ChangeProposed")
-#: The most of one message that is searched, in characters.
+#: Characters of a message that are indexed.
 _LONGEST = 20_000
 T = TypeVar("T")
 
 
 def list_sessions(data: Path, workspace: Path | None = None, words: str = "") -> list[SessionEntry]:
-    """The sessions of a workspace (None: of all), newest first. One that is damaged, or of a newer version, says so
-    in its note; one of which nothing can be read is left out.
+    """The sessions of a workspace, or of all if None, newest first. With `words`, only sessions that contain
+    all of them in one line or in their name.
 
-    With `words` only those that hold all of them in one line, or in their name.
+    A damaged or too new session has a note. A completely unreadable session is omitted.
     """
     where, values = _of(workspace)
     query = f"SELECT {_ENTRY} FROM sessions s WHERE {where} ORDER BY rank DESC, id DESC"
@@ -68,7 +69,7 @@ def list_sessions(data: Path, workspace: Path | None = None, words: str = "") ->
 
 
 def sorted_by(entries: Sequence[SessionEntry], sort: Sort) -> list[SessionEntry]:
-    """Entries that are newest first, in another order: the most turns, the largest, or by name."""
+    """`entries` (newest first) in another order: by turns, size or name."""
     match sort:
         case "turns":
             return sorted(entries, key=lambda entry: -entry.turns)
@@ -80,12 +81,12 @@ def sorted_by(entries: Sequence[SessionEntry], sort: Sort) -> list[SessionEntry]
 
 
 def newest(data: Path, workspace: Path | None = None) -> SessionEntry | None:
-    """The session that was last written in a workspace."""
+    """The most recently written session of a workspace."""
     return next(iter(list_sessions(data, workspace)), None)
 
 
 class FoundLine(Struct, frozen=True):
-    """One thing that was said in a session. `kind` is `person`, `agent` or `file` (the path of one it was about)."""
+    """A line of a session. `kind` is `person`, `agent` or `file` (a path that the message concerned)."""
 
     session: str
     turn: int
@@ -94,7 +95,7 @@ class FoundLine(Struct, frozen=True):
 
 
 def search(data: Path, words: str, workspace: Path | None = None, limit: int = MOST) -> list[FoundLine]:
-    """Lines that hold all of the words, whatever their case, those of the newest session first."""
+    """The lines that contain all the words, ignoring case, newest session first."""
     where, values = _of(workspace)
 
     def find(connection: sqlite3.Connection) -> list[FoundLine]:
@@ -109,7 +110,7 @@ def search(data: Path, words: str, workspace: Path | None = None, limit: int = M
 
 
 def _with(connection: sqlite3.Connection, words: list[str]) -> set[str]:
-    """The sessions that hold all of the words in one line, or in their name."""
+    """The ids of sessions that contain all the words in one line or in their name."""
     condition, wanted = _condition(connection, words)
     found = connection.execute(f"SELECT DISTINCT l.session FROM lines l WHERE {condition}", wanted)
     likes = " AND ".join("name LIKE ? ESCAPE '\\'" for _ in words)
@@ -118,20 +119,21 @@ def _with(connection: sqlite3.Connection, words: list[str]) -> set[str]:
 
 
 def preview(data: Path, session: str, count: int = 8) -> list[FoundLine]:
-    """The last things said in a session, oldest first, and not the files."""
+    """The last messages of a session, oldest first, without files."""
     query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind != 'file' ORDER BY id DESC LIMIT ?"
     found = _use(data, lambda connection: connection.execute(query, (session, count)).fetchall(), fresh=False)
     return [FoundLine(*row) for row in reversed(found or [])]
 
 
 def requests(data: Path, session: str) -> list[FoundLine]:
-    """What the person asked for in each turn of a session, the newest first."""
+    """The user's request of each turn, newest first."""
     query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind = 'person' ORDER BY id DESC"
     return [FoundLine(*row) for row in _use(data, lambda c: c.execute(query, (session,)).fetchall()) or []]
 
 
 def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True) -> T | None:
-    """Read from the file, brought up to date; one that is damaged is made again, or in memory alone."""
+    """Runs `read` on the refreshed catalog. A damaged file is rebuilt, or replaced by a database in
+    memory."""
     if not (data / "sessions").is_dir():
         return None
     path = data / NAME
@@ -163,7 +165,7 @@ def _bring_up_to_date(connection: sqlite3.Connection, data: Path) -> None:
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise
-        # another program is just doing it: what is there is a moment old
+        # Another program is rebuilding it, so the file is recent.
 
 
 def _remove(path: Path) -> None:
@@ -174,12 +176,13 @@ def _remove(path: Path) -> None:
 def _of(workspace: Path | None) -> tuple[str, tuple[str | bytes, ...]]:
     if workspace is None:
         return "1", ()
-    # nobody knows where a damaged one belongs that does not say so itself
+    # The workspace of a damaged session may be unknown.
     return "(s.workspace = ? OR (s.workspace = '' AND s.note != ''))", (to_sql(str(workspace)),)
 
 
 def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, list[str]]:
-    """The condition that a line holds all the words, and its values: by the index where they are long enough."""
+    """The SQL condition that a line contains all the words, with its parameters. Uses the index for words of
+    sufficient length."""
     has_index = _has_index(connection)
     indexed = [word for word in words if has_index and len(word) >= _SHORTEST]
     others = [word for word in words if word not in indexed]
@@ -193,12 +196,14 @@ def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, l
 
 
 def _likes(words: list[str]) -> list[str]:
-    printable = (word.encode(errors="replace").decode() for word in words)  # as the lines are
+    printable = (
+        word.encode(errors="replace").decode() for word in words
+    )  # Lines are stored in the same encoding.
     return ["%" + re.sub(r"([\\%_])", r"\\\1", word) + "%" for word in printable]
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    """Make the tables where there are none. Raises sqlite3.Error, also for those of another version."""
+    """Creates missing tables. Raises sqlite3.Error, also for tables of another version."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version == _VERSION:
         return
@@ -208,11 +213,11 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     try:
         connection.execute(_INDEX)
     except sqlite3.OperationalError:
-        pass  # a sqlite without it: lines are looked through one by one
+        pass  # No full-text search in this sqlite: lines are scanned.
 
 
 def _refresh(connection: sqlite3.Connection, data: Path) -> None:
-    """Take in every session that looks other than when it was last taken in, and let go those that are gone."""
+    """Index sessions whose files changed, and remove deleted sessions."""
     folder = os.fspath(data / "sessions")
     known = {row[0]: row[1:] for row in connection.execute("SELECT id, looks, number FROM sessions")}
     looks = {
@@ -261,7 +266,7 @@ def _take_in(connection: sqlite3.Connection, folder: Path, looks: str, number: i
 
 
 def _said(kept: sqlite3.Connection, after: int) -> Iterator[tuple[int, str, str]]:
-    """(turn, kind, text) of each line behind a record."""
+    """Yields (turn, kind, text) of each line after a record."""
     turn = 0
     for record in database.read_records(kept, after, _SEARCHED):
         match records.lasting(record):
@@ -303,12 +308,12 @@ def _has_index(connection: sqlite3.Connection) -> bool:
 
 
 def _is_settled(looks: str) -> bool:
-    """Whether what is written from now on will change how a log looks."""
+    """Whether any later write is sure to change the log's size or time."""
     return time.time_ns() - max(whole_number(changed) for changed in looks.split()[1::2]) > database.SOON
 
 
 def _looks(path: str) -> str:
-    """Size and time of a log and of what is not merged into it yet; empty where there is none."""
+    """Size and time of a log and its write-ahead file; "" if it is missing."""
     found = []
     for place in (path, f"{path}-wal"):
         try:
@@ -320,7 +325,7 @@ def _looks(path: str) -> str:
 
 
 def rename(data: Path, session: str, name: str) -> None:
-    """Give a session a name. Raises SessionError, also where another process has it open."""
+    """Raises SessionError, also if another process has the session open."""
     folder = directory.existing(data, session)
     failures: list[SessionError] = []
     with SessionLock.take(folder):
@@ -333,9 +338,10 @@ def rename(data: Path, session: str, name: str) -> None:
 
 
 async def delete(data: Path, session: str) -> None:
-    """Delete a session for good, with the private commits that it made in its workspace's repository.
+    """Delete a session and its private commits in the workspace's repository.
 
-    Raises SessionError, also where another process has it open, and ChildFailed; nothing is deleted then.
+    Raises SessionError, also if another process has it open, and ChildFailed; in both cases the session is
+    kept.
     """
     folder = directory.existing(data, session)
     with await asyncio.to_thread(SessionLock.take, folder):
@@ -351,7 +357,6 @@ async def delete(data: Path, session: str) -> None:
 
 
 async def _forget_checkpoints(workspace: Path, session: str) -> None:
-    """A workspace that is gone, or in no repository, has none."""
     if not await asyncio.to_thread(_may_be_in_repository, workspace):
         return
     from tui_agent.git.client import GitClient

@@ -1,7 +1,8 @@
-"""The store of earlier texts kept within its limit: the oldest go first, and nothing that is young or in use.
+"""Size limit of the store of earlier texts. Removes the oldest first, but no recent or used text.
 
-A text is as old as the last time that it was kept. What a session of the last days, or one that is open, has in its
-log stays, however old it is; so does whatever was kept in the last day, by a session that has yet to write it down.
+The age of a text counts from the last time it was stored. Texts in the log of an open session or of one
+used in the last days are kept, and so is any text stored in the last day, because its record may not be
+written yet.
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ from tui_agent.files.private import write_private
 from tui_agent.log import database, directory
 from tui_agent.log.lock import SessionLock
 
-#: Below a session's folder lie those of its sub-tasks' runs.
+#: Folder of sub-task runs inside a session's folder.
 FOLDER = "subtasks"
 
 DAY = 24 * 3600.0
-#: Nothing younger than this goes without asking.
+#: Texts younger than this, in seconds, are removed only with the user's consent.
 YOUNG = 30 * DAY
-#: Its time is that of the last look.
+#: Marker file; its modification time is that of the last clean-up.
 LAST = "cleaned"
 _KEY = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 class Cleaned(Struct, frozen=True):
-    """What a clean-up did: bytes before and after, how many texts went, and the bytes that only asking would free."""
+    """Result of a clean-up: bytes before and after, number of removed texts, and bytes that need the user's
+    consent."""
 
     before: int
     after: int
@@ -51,10 +53,10 @@ class _Text(Struct, frozen=True):
 
 
 def clean(data: Path, limit: int, *, young: bool = False, now: float | None = None) -> Cleaned:
-    """Remove the oldest texts until the store holds at most `limit` bytes, or nothing more may go.
+    """Remove the oldest texts until the store holds at most `limit` bytes. Blocking.
 
-    With `young` (the person was asked) texts of the last 30 days go too, but for those of the last day and of
-    sessions that are open. Blocking. Where the log of a session that counts cannot be read nothing is removed.
+    With `young` (the user agreed), texts of the last 30 days are removed too, except those of the last day
+    and of open sessions. Removes nothing if the log of a relevant session is unreadable.
     """
     now = time.time() if now is None else now
     texts = sorted(_texts(data / "blobs"), key=lambda text: text.kept_at)
@@ -76,14 +78,15 @@ def clean(data: Path, limit: int, *, young: bool = False, now: float | None = No
 
 
 def keep_within(data: Path, limit: int) -> str:
-    """Clean, once a day; a sentence where something went, or where only asking would make room."""
+    """Clean once a day. Returns a sentence if texts were removed or if more space needs the user's
+    consent."""
     last = data / LAST
     try:
         if last.exists() and time.time() - last.stat().st_mtime < DAY:
             return ""
         write_private(last, b"")
     except OSError:
-        return ""  # where nothing can be written nothing grows
+        return ""  # A store that cannot be written does not grow.
     done = clean(data, limit)
     if done.removed:
         freed = readable(done.before - done.after)
@@ -95,7 +98,7 @@ def keep_within(data: Path, limit: int) -> str:
 
 
 def readable(size: int) -> str:
-    """`1.4 GiB`."""
+    """A size in binary units, such as `1.4 GiB`."""
     amount = float(size)
     for unit in ("bytes", "KiB", "MiB"):
         if amount < 1024:
@@ -105,7 +108,7 @@ def readable(size: int) -> str:
 
 
 def used(data: Path) -> int:
-    """How many bytes the store holds."""
+    """Size of the store in bytes."""
     return Blobs(data / "blobs").size()
 
 
@@ -124,8 +127,8 @@ def _texts(folder: Path) -> Iterator[_Text]:
 
 
 def _keys(data: Path, now: float, *, only_open: bool) -> set[str]:
-    """Every key that is in the log of a session that is open, or (unless `only_open`) was used recently, and in
-    those of its sub-tasks."""
+    """All keys in the logs of open sessions and their sub-tasks; unless `only_open`, also of recently used
+    sessions."""
     keys: set[str] = set()
     for folder in directory.folders(data):
         path = folder / directory.LOG

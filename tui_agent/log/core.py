@@ -1,4 +1,4 @@
-"""What each part of a session works with."""
+"""Dependencies shared by the parts of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a session's log: making and opening it, writing in transactions, reading what can be read."""
+"""The SQLite file of a session's log: creation, connections, transactions, and reading of damaged files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tui_agent.files.private import make_private, open_private, sync_new
 from tui_agent.files.systems import sentence
 from tui_agent.log.records import VERSION, Body, Record, as_json, checksum, from_json
 
-#: The form of the tables; a file with a higher one is left alone.
+#: Schema version. Files with a higher version are left unchanged.
 SCHEMA = 1
-#: A higher number was never given to any form: the file is damaged.
+#: A higher number means a damaged file.
 _LAST_SCHEMA = 10_000
-#: How long to wait for another program that has the file, in seconds.
+#: Seconds to wait for a lock held by another program.
 _PATIENCE = 5.0
 _TABLES = """
     CREATE TABLE records (number INTEGER PRIMARY KEY, at REAL NOT NULL, type TEXT NOT NULL, version INTEGER NOT NULL,
@@ -31,11 +31,11 @@ _TABLES = """
         version INTEGER NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL);
     CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
-#: Two writes with less between them may leave the same size and time on the files, in nanoseconds.
+#: File time resolution, in nanoseconds: two writes within it can leave the same size and time.
 SOON = 100_000_000
-#: How many columns each table has.
+#: Number of columns of each table.
 COLUMNS = {"records": 6, "growing": 7, "meta": 2}
-#: What sqlite says of a file that is not a log any more.
+#: SQLite's messages for damaged files.
 _SIGNS_OF_DAMAGE = (
     "malformed",
     "not a database",
@@ -44,19 +44,20 @@ _SIGNS_OF_DAMAGE = (
     "encrypted",
     "Could not decode",
 )
-#: What to do about a session that is damaged.
+#: Advice for a damaged session.
 RECOVER = "resume it: what can still be read goes on in a new session, and it stays as it is"
 _COLUMNS = "number, at, type, version, body, checksum"
-#: The file in the folder of all sessions.
+#: File in the folder of all sessions.
 RANK = "rank"
-#: How much a rank is over the one before, at the least, in seconds; and the greatest that is believed.
+#: Minimum difference of consecutive ranks, in seconds, and the maximum plausible rank.
 RANK_STEP, GREATEST_RANK = 0.001, 1e11
 
 
 def make(path: Path, *, sync: bool = True) -> None:
-    """A new, empty log, private to the user; durable on return with `sync`. Raises SessionError.
+    """Creates an empty log, private to the user; durable on return with `sync`. Raises SessionError.
 
-    SQLite would sync its files one after the other while it makes them, five times."""
+    SQLite itself would sync five times during creation.
+    """
     try:
         make_private(path.parent)
         os.close(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
@@ -82,7 +83,7 @@ def make(path: Path, *, sync: bool = True) -> None:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The log for writing, from any one thread at a time. Raises SessionError."""
+    """A connection for writing, usable from one thread at a time. Raises SessionError."""
     try:
         connection = sqlite3.connect(_address(path, "rw"), _PATIENCE, 0, None, False, uri=True)
     except sqlite3.Error as error:
@@ -91,7 +92,7 @@ def connect(path: Path) -> sqlite3.Connection:
         _check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA fullfsync = ON")  # where a plain sync leaves it in the drive's cache
+        connection.execute("PRAGMA fullfsync = ON")  # A plain fsync leaves data in the drive's cache.
     except sqlite3.Error as error:
         connection.close()
         raise refusal(path, error) from error
@@ -102,9 +103,9 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """The log for reading only, also from a disk that cannot be written. Raises SessionError.
+    """A read-only connection, also on a read-only disk. Raises SessionError.
 
-    One that was closed in order is read as a file that does not change, which leaves no files beside it.
+    A cleanly closed log is opened as immutable, which creates no files next to it.
     """
     error: sqlite3.Error | None = None
     for mode in ("ro", "ro&immutable=1") if os.path.exists(f"{path}-wal") else ("ro&immutable=1",):
@@ -127,7 +128,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 class LogWriter:
-    """Writes rows inside a transaction; `number` is that of the last record."""
+    """Writes rows inside a transaction. `number` is that of the last record."""
 
     def __init__(self, connection: sqlite3.Connection, ranks: Ranks, at_least: int = 0) -> None:
         self.connection = connection
@@ -136,24 +137,24 @@ class LogWriter:
         self._before = self.number
 
     def prepare(self) -> None:
-        """Begin the write-ahead file: the first transaction in it would wait for the disk once more for its header.
-        What refuses that refuses the first transaction, too, which says so."""
+        """Create the write-ahead file in advance: its header would cost the first transaction one more sync.
+        Errors are left to that transaction."""
         with suppress(sqlite3.Error):
             self.connection.execute("PRAGMA synchronous = OFF")
             self.set_meta({"begun": True})
         self.connection.execute("PRAGMA synchronous = FULL")
 
     def sync_at_end(self) -> None:
-        """From now on no commit waits for the disk: `end` does it for all of them, as it has to do anyway."""
+        """Defer all syncs to `end`."""
         with suppress(sqlite3.Error):
             self.connection.execute("PRAGMA synchronous = NORMAL")
 
     def end(self) -> None:
-        """Make durable what was committed, put it into the file itself, and close that."""
+        """Sync committed data, checkpoint it into the main file, and close that file."""
         with suppress(sqlite3.Error, OSError):
             busy, written, moved = self.connection.execute("PRAGMA wal_checkpoint").fetchone()
-            if busy or written != moved:  # somebody reads it: it stays in the write-ahead file
-                # SQLite has no locks in this file, so that it may be opened and closed here
+            if busy or written != moved:  # A reader is active: the data stays in the write-ahead file.
+                # Opening and closing the file is safe here: SQLite holds no locks in it.
                 path = self.connection.execute("PRAGMA database_list").fetchone()[2]
                 with open(f"{path}-wal", "rb") as ahead:
                     systems.sync(ahead.fileno())
@@ -201,10 +202,8 @@ class LogWriter:
 def read_records(
     connection: sqlite3.Connection, after: int = 0, types: Sequence[str] = ()
 ) -> Iterator[Record]:
-    """Every record behind number `after` (of these types, if any are named) that the file still gives, in order.
-
-    A damaged page costs the records on it, and no more.
-    """
+    """Yields the readable records after number `after`, in order, optionally of some `types`. A damaged page
+    costs only its own records."""
     of_types = f" AND type IN ({', '.join('?' for _ in types)})" if types else ""
     query = f"SELECT {_COLUMNS} FROM records WHERE number > ?{of_types} ORDER BY number"
     number = after
@@ -218,29 +217,29 @@ def read_records(
 
 
 def last_number(connection: sqlite3.Connection) -> int:
-    """The number of the last record, 0 where there is none. Raises sqlite3.Error."""
+    """The number of the last record, or 0. Raises sqlite3.Error."""
     return connection.execute("SELECT max(number) FROM records").fetchone()[0] or 0
 
 
 def checksum_of(connection: sqlite3.Connection, number: int) -> int | None:
-    """The checksum of a record; None where it is missing. Raises sqlite3.Error."""
+    """The checksum of a record, or None if it is missing. Raises sqlite3.Error."""
     row = connection.execute("SELECT checksum FROM records WHERE number = ?", (number,)).fetchone()
     return row[0] if row else None
 
 
 def read_growing(connection: sqlite3.Connection) -> list[tuple[str, Record]]:
-    """What was kept of things that grow, by key, the oldest first. Raises sqlite3.Error."""
+    """The stored growing events by key, oldest first. Raises sqlite3.Error."""
     rows = connection.execute(f"SELECT key, {_COLUMNS} FROM growing ORDER BY number, at, key").fetchall()
     return [(from_sql(row[0]), Record(*row[1:])) for row in rows]
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
-    """What the catalog shows of a session. Raises sqlite3.Error."""
+    """The session's metadata for the catalog. Raises sqlite3.Error."""
     return {name: from_json(value) for name, value in connection.execute("SELECT * FROM meta")}
 
 
 def to_sql(text: str) -> str | bytes:
-    """A text as sqlite takes it: one that is not all Unicode (an odd file name) goes in as bytes."""
+    """Encodes text for sqlite. Text with lone surrogates (from odd file names) becomes bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -249,12 +248,12 @@ def to_sql(text: str) -> str | bytes:
 
 
 def from_sql(value: Any) -> Any:
-    """What `to_sql` made of a text; anything else as it is."""
+    """Reverses `to_sql`; returns other values unchanged."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
-    """What sqlite said, for the person."""
+    """The user-facing error for a sqlite error."""
     words = str(error)
     name = f"the session {path.parent.name}"
     match words:
@@ -276,13 +275,13 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
 
 
 def not_kept(path: Path, error: OSError) -> SessionError:
-    """What the system said of its disk, for the person."""
+    """The user-facing error for an OSError."""
     why, remedy = sentence(error)
     return NotKept(f"the session {path.parent.name} cannot be kept, {why}", remedy)
 
 
 def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
-    """Ask for each number in turn, until twice as far as the last that answered has nothing more to say."""
+    """Query each number in turn, up to twice the last number found."""
     last, number = start, start
     while number <= last * 2 + 1000:
         try:
@@ -296,7 +295,8 @@ def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise TooNew, or Damaged for what is not a log of ours, also where sqlite's own words about it are not text."""
+    """Raises TooNew, or Damaged if the file is not a valid log. SQLite's own error message can be
+    undecodable."""
     damaged = Damaged(f"the session {path.parent.name} is damaged", RECOVER)
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -318,7 +318,7 @@ def _plain(sql: str) -> str:
     return " ".join(sql.split()).rstrip(";")
 
 
-#: How sqlite keeps each of the tables: where a letter of it is another, rows are read wrongly or not at all.
+#: The stored SQL of each table. Any difference means that rows are unreadable or misread.
 _SHAPES = {_plain(sql) for sql in _TABLES.split(";") if sql.strip()}
 
 
@@ -334,14 +334,14 @@ def _not_made(path: Path, why: str) -> SessionError:
 
 
 class Ranks:
-    """Gives ranks to one session; where the file cannot be used they grow while that session is open."""
+    """Issues ranks for one session. Without a usable file they increase only while that session is open."""
 
     def __init__(self, sessions: Path) -> None:
         self._path = sessions / RANK
         self._last = 0.0
 
     def next(self, now: float) -> float:
-        """A rank over all that were given, at the time `now` (seconds since 1970)."""
+        """A rank above all earlier ranks, at time `now` (seconds since 1970)."""
         try:
             descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError:
@@ -361,7 +361,6 @@ class Ranks:
 
 
 def _number(text: bytes) -> float:
-    """What the file says; 0 where that is not a rank."""
     try:
         found = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Where sessions lie: their folders, their ids, and what each says of itself for the list."""
+"""Session folders, ids and catalog entries."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ from tui_agent.files.visible import size_in_words
 from tui_agent.log import database
 from tui_agent.store.state import State
 
-#: The file of a session's log, in its folder.
+#: Log file in a session's folder.
 LOG = "log.sqlite3"
-#: The shortcut to its state beside it (see `snapshot`).
+#: State snapshot in a session's folder (see `snapshot`).
 SNAPSHOT = "snapshot"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class SessionEntry(Struct, frozen=True):
-    """One session of the list. `updated` is in seconds since 1970, `size` in bytes.
+    """A session in the catalog. `updated` is in seconds since 1970, `size` in bytes.
 
-    `rank` is greater the later it was written, also where the clock was set back meanwhile (see `ranking`).
-
-    `name`, `workspace`, `started_from`, `turns` and `first_request` are what the session noted with `set_meta`.
-    `note` says why it cannot be opened, where that is so.
+    `rank` increases with each write, even if the clock is set back (see `ranking`). `name`, `workspace`,
+    `started_from`, `turns` and `first_request` were stored with `set_meta`. `note` is the reason why the
+    session cannot be opened, or "".
     """
 
     id: str
@@ -54,24 +53,24 @@ class SessionEntry(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """What it is called: its name, else its first request; on one line."""
+        """The name, or the first request, on one line."""
         return " ".join((self.name or self.first_request or "nothing said yet").split())
 
 
 def new_id() -> str:
-    """An id that sorts by the time it was made (UTC): `20261121-221500-ab12`."""
+    """An id that sorts by creation time (UTC): `20261121-221500-ab12`."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
 
 
 def folder_of(data: Path, session: str) -> Path:
-    """Where a session lies, whether it is there or not. Raises SessionError for what cannot be an id."""
+    """A session's folder, whether it exists or not. Raises SessionError for an invalid id."""
     if not _ID.fullmatch(session):
         raise SessionError(f"{shown(session)} is not a session id", "`tui-agent sessions list` shows them")
     return data / "sessions" / session
 
 
 def existing(data: Path, session: str) -> Path:
-    """The folder of a session that is there. Raises SessionError."""
+    """The folder of an existing session. Raises SessionError."""
     folder = folder_of(data, session)
     there = folder.is_dir() and (any(folder.glob(f"{LOG}*")) or (folder / SNAPSHOT).is_file())
     if not there:
@@ -80,7 +79,7 @@ def existing(data: Path, session: str) -> Path:
 
 
 def read_entry(folder: Path) -> SessionEntry | None:
-    """What the list shows of the session in a folder; None where its log is missing or cannot be read."""
+    """The catalog entry of the session in `folder`, or None if its log is missing or unreadable."""
     path = folder / LOG
     try:
         with closing(database.connect_to_read(path)) as connection:
@@ -90,7 +89,7 @@ def read_entry(folder: Path) -> SessionEntry | None:
 
 
 def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
-    """The entry of a session that cannot be opened, as far as it can be told; None where nothing of it can be read."""
+    """A partial entry of a session that cannot be opened, or None if nothing is readable."""
     from tui_agent.log import snapshot
     from tui_agent.log.raw_pages import RawRows, read_raw
 
@@ -115,12 +114,12 @@ def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
 
 
 def entry_of(folder: Path, meta: dict[str, Any]) -> SessionEntry:
-    """The entry that a session's notes make. Raises OSError, or msgspec's error for odd notes."""
+    """The entry made of a session's metadata. Raises OSError, or msgspec's error for invalid metadata."""
     known = {name: meta[name] for name in SessionEntry.__struct_fields__ if name in meta}
     known |= {"id": folder.name, "size": _size(folder)}
     known.setdefault("updated", (folder if not (folder / LOG).exists() else folder / LOG).stat().st_mtime)
     entry = msgspec.convert(known, type=SessionEntry)
-    return replace(entry, rank=max(entry.rank, entry.updated))  # an older version notes the time alone
+    return replace(entry, rank=max(entry.rank, entry.updated))  # Older versions store only the time.
 
 
 def folders(data: Path) -> list[Path]:
@@ -129,12 +128,12 @@ def folders(data: Path) -> list[Path]:
 
 
 def ids(data: Path) -> list[str]:
-    """The ids of all sessions, whether they can be opened or not."""
+    """The ids of all sessions, including unreadable sessions."""
     try:
         with os.scandir(data / "sessions") as entries:
             return [entry.name for entry in entries if _ID.fullmatch(entry.name) and entry.is_dir()]
     except OSError:
-        return []  # no session was ever kept here, or none can be seen
+        return []  # The folder of sessions is missing or unreadable.
 
 
 def _size(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""Exactly what a session sent and got back, request by request."""
+"""The exact requests and responses of a session."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from tui_agent.store.conversation import SentMessage
 
 
 class Exchange(Struct, frozen=True):
-    """A request and its answer. `messages` are those that it added, as JSON; with `reset` it began again with them.
+    """A request and its response. `messages` are the added messages as JSON; `reset` means that the request
+    starts a new conversation with them.
 
-    A message whose text is not in the store any more says so in its place.
+    If the text of a message is missing from the store, a note replaces it.
     """
 
     turn: int

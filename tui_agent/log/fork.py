@@ -1,4 +1,4 @@
-"""Forking a session: a copy of its log up to a turn, under an id of its own. Files on disk stay as they are."""
+"""Forks a session: copies its log up to a turn under a new id. Does not touch the workspace."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from tui_agent.store.events import Lasting
 
 
 class Forked(Struct, frozen=True):
-    """The new session's id, and the paths whose files on disk are not as they were at its turn.
-
-    `lost` are sentences on records that could not be read, and are not in the copy.
-    """
+    """The new session's id, and the paths whose files on disk differ from those of its turn. `lost` are
+    sentences about unreadable records, which are not copied."""
 
     id: str
     differing: tuple[str, ...] = ()
@@ -29,7 +27,7 @@ class Forked(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """What the person is told about the files and the log; empty where all is as it was."""
+        """Summary of differing files and lost records for the user, or ""."""
         return ". ".join(filter(None, (self._files, *self.lost)))
 
     @property
@@ -42,9 +40,9 @@ class Forked(Struct, frozen=True):
 
 
 def fork(data: Path, session: str, turn: int | None = None) -> Forked:
-    """Copy the events up to the end of `turn` (None: all) to a new session.
+    """Copy the events up to the end of `turn` (None: all) to a new session. Raises SessionError.
 
-    What was applied after that turn stays on disk, and comes along as applies that can be undone. Raises SessionError.
+    Changes applied after that turn stay on disk. The new session lists them as applies that can be undone.
     """
     source = directory.existing(data, session) / directory.LOG
     lost: list[str] = []
@@ -61,7 +59,7 @@ def fork(data: Path, session: str, turn: int | None = None) -> Forked:
 
 
 def as_copied(events: Sequence[Lasting], session: str) -> list[Lasting]:
-    """The events of another session as the beginning of one of this id, which counts none of them as its own."""
+    """Re-attributes the events of another session to `session`, which does not count them as its own."""
     return [
         replace(event, id=session, copied=len(events) - 1) if isinstance(event, e.SessionStarted) else event
         for event in events
@@ -69,7 +67,7 @@ def as_copied(events: Sequence[Lasting], session: str) -> list[Lasting]:
 
 
 def write(data: Path, session: str, events: Sequence[Lasting], **meta: object) -> None:
-    """Make a session of events; nothing is left of it where that fails. Raises SessionError."""
+    """Create a session from events. Raises SessionError; an incomplete session is removed."""
     folder = directory.folder_of(data, session)
     made = log.Log.create(folder / directory.LOG)
     failures: list[SessionError] = []
@@ -84,7 +82,7 @@ def write(data: Path, session: str, events: Sequence[Lasting], **meta: object) -
 
 
 def standing(events: Sequence[Lasting], start: int) -> list[Checkpoint]:
-    """The applies among `events` from `start` on that were not undone in the end, oldest first."""
+    """Applies in `events[start:]` that were not undone, oldest first."""
     points: dict[str, Checkpoint] = {}
     for event in events[start:]:
         match event:
@@ -96,7 +94,7 @@ def standing(events: Sequence[Lasting], start: int) -> list[Checkpoint]:
 
 
 def differing(workspace: Path, points: Iterable[Checkpoint]) -> tuple[str, ...]:
-    """The paths that are not on disk as they were before the first of these applies."""
+    """The paths whose files on disk differ from their state before the first of these applies."""
     before: dict[str, str] = {}
     for point in points:
         for step in point.files:

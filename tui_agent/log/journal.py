@@ -1,4 +1,4 @@
-"""The one writer: what happened goes to the log, then to the store, in that order and no other."""
+"""The single writer of events: first to the log, then to the store."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ from tui_agent.store.state import State
 from tui_agent.store.store import Store
 
 _log = logging.getLogger(__name__)
-#: How long something that grows may wait before it is handed to the log, in seconds. From a key to the disk it may
-#: take a second, of which the editor's own pause, the disk and a machine with much else to do need the rest.
+#: Maximum delay before a growing text is passed to the log, in seconds. A key press must be durable within
+#: one second, which includes the editor's debounce, the disk and a busy machine.
 KEEP_WITHIN = 0.15
-#: The same for an open file that is longer than so many characters: all of it is written each time.
+#: The same for an open file longer than this many characters, because each write contains all of it.
 LONG_TEXT, KEEP_LONG_WITHIN = 200_000, 0.4
-#: How soon what the log refused is tried again, in seconds.
+#: Delay before refused writes are retried, in seconds.
 AGAIN_AFTER = 2.0
-#: What is waited for where nothing else is named.
+#: Default text of a wait.
 SLOW = "waiting for the disk to keep this session"
 
 
 class Journal:
-    """Writes events down and folds them. Without a log (none could be written) it only folds.
+    """Writes events to the log and folds them into the store. Without a log it only folds.
 
-    While the log refuses to be written (a full disk, say) the session goes on in memory and says so; what was not
-    written is tried again every few seconds, with whatever comes next, and at the end. What grows is held until the
-    log has confirmed just that version of it.
+    While the log cannot be written (for example, a full disk), the session continues in memory and the
+    screen shows it. Unwritten events are retried every few seconds, with the next event, and at the end.
+    Growing events are held until the log confirms that exact version.
     """
 
     def __init__(self, store: Store, log: Log | None, number: int = 0) -> None:
         self.store = store
         self.log = log
-        #: The number of the last record that is folded.
+        #: Number of the last folded record.
         self.number = number
         self._loop = asyncio.get_running_loop()
         self._in_order = asyncio.Lock()
         self._unwritten: list[Lasting] = []
-        #: What the log was given and has neither confirmed nor refused.
+        #: Writes in the log's queue, neither confirmed nor refused.
         self._on_its_way: dict[asyncio.Future[None], Sequence[Lasting]] = {}
-        #: How many calls of `record_soon` are on their way to the disk.
+        #: Number of pending `record_soon` calls.
         self._soon = 0
-        #: The newest under each key that the log has not confirmed, and what of it the log was given.
+        #: The newest unconfirmed event of each key, and the version passed to the log.
         self._growing: dict[str, Growing] = {}
         self._handed_over: dict[str, Growing] = {}
-        #: Keys whose newest goes into the transaction of a record that is on its way, and not before it.
+        #: Keys whose newest event must be written in the transaction of a pending record, not before it.
         self._joined: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
         self._trying: asyncio.Task[None] | None = None
-        #: What the screen says is waited for, also by those who write files.
+        #: Waits shown on the screen; shared with the writers of files.
         self.waits = Waits(lambda words: store.emit(e.WaitingChanged(words)))
         self._closed = False
         if log is not None:
@@ -66,11 +66,11 @@ class Journal:
 
     @property
     def keeps(self) -> bool:
-        """Whether everything that happened is in the log, up to record `number`."""
+        """Whether all events up to record `number` are in the log."""
         return self.log is not None and not self._unwritten and not self._soon
 
     async def record(self, *events: Event) -> None:
-        """Fold the events in order; those that last are on disk before they are folded."""
+        """Folds the events in order. Lasting events are on disk first."""
         lasting: list[Lasting] = []
         for event in events:
             if isinstance(event, Lasting):
@@ -82,8 +82,8 @@ class Journal:
         await self._append(lasting)
 
     async def record_soon(self, *events: Lasting) -> None:
-        """Hand the events over in order and fold them, without waiting for the disk: nobody is told that they are kept
-        before a later `record` has returned. Raises RecordRefused for what cannot be written."""
+        """Write and fold the events without waiting for the disk. They count as durable only after a later
+        `record` returns. Raises RecordRefused for an invalid event."""
         async with self._in_order:
             if self.log is not None:
                 for event in events:
@@ -95,14 +95,14 @@ class Journal:
                 self._put(held, (), durable)
             for event in events:
                 self.store.emit(event)
-        await asyncio.sleep(0)  # a turn that never waits would keep the keyboard waiting
+        await asyncio.sleep(0)  # Yield, so that a turn that never waits does not block the keyboard.
 
     def _no_longer_soon(self, _: asyncio.Future[None]) -> None:
         self._soon -= 1
 
     async def record_with(self, growing: Sequence[Growing], *events: Lasting) -> None:
-        """Fold what grows now, and keep the newest of it in the transaction that records the events: after a kill
-        there are both, or neither. Raises as `record` does."""
+        """Folds `growing` now, and stores it in the same transaction as the events: after a kill, both are
+        present or neither. Raises as `record` does."""
         keys = [event.key for event in growing]
         self._joined += keys
         try:
@@ -114,8 +114,8 @@ class Journal:
                 self._joined.remove(key)
 
     async def record_then(self, make: Callable[[], Sequence[Lasting]]) -> None:
-        """Record what `make` gives. It is asked when everything that was handed over before is folded, and nothing
-        can come between what it sees and what it says."""
+        """Records the events returned by `make`, which is called after all earlier events are folded. No
+        event can intervene between its call and the recording."""
         async with self._in_order:
             events = make()
             if self.log is not None and events:
@@ -125,18 +125,18 @@ class Journal:
             self.store.emit(event)
 
     def tell(self, event: Event) -> None:
-        """Fold a passing event now."""
+        """Fold a passing event immediately."""
         self.store.emit(event)
 
     def grow(self, event: Growing) -> None:
-        """Fold something that is still being made, and keep the newest of it within a second."""
+        """Fold a growing event, and store its newest version within a second."""
         self.store.emit(event)
         self._growing[event.key] = event
         long = isinstance(event, e.BufferEdited) and len(event.text) > LONG_TEXT
         self._flush_in(KEEP_LONG_WITHIN if long else KEEP_WITHIN)
 
     def flush(self) -> None:
-        """Hand everything that grows to the log now."""
+        """Pass all growing events to the log now."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -152,7 +152,7 @@ class Journal:
                     self.log.keep(event, partial(self._tell_kept, event), partial(self._tell_refused, event))
 
     def forget(self, keys: Iterable[str]) -> None:
-        """What grew under these keys is given up, by the person or because it came to nothing."""
+        """Discard the growing events of these keys."""
         keys = tuple(keys)
         for key in keys:
             self._growing.pop(key, None)
@@ -161,14 +161,15 @@ class Journal:
             self.log.drop(keys)
 
     async def close(self) -> None:
-        """Write what waits, and end. What the log does not take, or not before this process has to end, is left beside
-        it, for the next who opens it; it is lost where that cannot be written either, as the screen has said."""
+        """Write pending events and close. Events that the log refuses, or cannot write before this process
+        must exit, are written to a file next to it for the next process that opens the session. If that
+        fails too, they are lost, as the screen has reported."""
         if self.log is None or self._closed:
             return
         self._closed = True
         folder, left = self.log.path.parent, bool(self._unwritten or self._on_its_way or self._growing)
         try:
-            if left:  # before the log is tried: whoever wants this process to end may not wait for that
+            if left:  # First, because a terminating process may not wait for the log.
                 await self._leave_behind(folder, sync=False)
             if self._unwritten:
                 await self._try_again()
@@ -201,9 +202,8 @@ class Journal:
                 await self._write([])
 
     async def _write(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
-        """Write these, behind what waits from before, with what grows under the keys of `joined`.
-
-        Raises RecordRefused where one of these cannot be written."""
+        """Write the events after earlier pending events, together with the growing events of keys in
+        `joined`. Raises RecordRefused for an invalid event."""
         held, self._unwritten = self._unwritten, []
         durable: asyncio.Future[None] = self._loop.create_future()
         self._put(held, events, durable, joined)
@@ -217,8 +217,8 @@ class Journal:
         durable: asyncio.Future[None],
         joined: Collection[str] = (),
     ) -> None:
-        """Hand over what is folded already (`held`) and what is folded once it is on disk, in one step; with it goes
-        what grows under the keys of `joined`, and where it was refused before, all that grows."""
+        """Enqueue events that are already folded (`held`) and events to fold once durable, in one step, with
+        the growing events of keys in `joined`. After an earlier refusal, all growing events are included."""
         assert self.log is not None
         tried_again = bool(held) and bool(self.store.state.session.not_kept)
         ended = [key for event in (*held, *events) for key in ended_by(event, self.store.state)]
@@ -242,7 +242,6 @@ class Journal:
         self.log.append([*held, *events], on_disk, failed, drop=ended, keep=kept)
 
     def _not_handed_over(self) -> list[Growing]:
-        """What grows and the log has not been given yet."""
         return [event for key, event in self._growing.items() if self._handed_over.get(key) is not event]
 
     def _written(
@@ -268,7 +267,8 @@ class Journal:
         error: SessionError,
         durable: asyncio.Future[None],
     ) -> None:
-        """The disk failed: it happened all the same, and is written later. What no log can hold did not happen."""
+        """After a disk failure, fold the events and write them later. Events that no log can hold are
+        dropped."""
         self._on_its_way.pop(durable)
         self._growing = {**given_up, **self._growing}
         for event in kept:
@@ -287,15 +287,15 @@ class Journal:
             _settle(durable)
 
     def _growing_refused(self, error: SessionError) -> None:
-        """On the log's thread, or on the loop's: something that nobody waits for was not kept."""
+        """Runs on the log's thread or on the loop."""
         self._loop.call_soon_threadsafe(self._not_kept, error)
 
     def _tell_kept(self, event: Growing, _: int) -> None:
-        """On the log's thread: this version is on disk."""
+        """Runs on the log's thread: this version is on disk."""
         self._loop.call_soon_threadsafe(self._kept, event)
 
     def _tell_refused(self, event: Growing, error: SessionError) -> None:
-        """On the log's thread, or on the loop's: this version is not on disk."""
+        """Runs on the log's thread or on the loop: this version is not on disk."""
         self._loop.call_soon_threadsafe(self._version_refused, event, error)
 
     def _kept(self, event: Growing) -> None:
@@ -308,19 +308,18 @@ class Journal:
             del self._growing[event.key]
 
     def _take_back(self, event: Growing) -> None:
-        """The log is done with this version."""
         if self._handed_over.get(event.key) is event:
             del self._handed_over[event.key]
 
     def _version_refused(self, event: Growing, error: SessionError) -> None:
-        if isinstance(error, RecordRefused):  # it never will be kept
+        if isinstance(error, RecordRefused):  # A retry cannot succeed.
             self._confirm(event)
         else:
             self._take_back(event)
         self._not_kept(error)
 
     def _not_kept(self, error: SessionError) -> None:
-        """Say once that nothing is kept, and try again soon."""
+        """Report once that events are not stored, and schedule a retry."""
         if isinstance(error, RecordRefused):
             self.store.emit(e.NoticeGiven("warning", str(error)))
             return
@@ -329,7 +328,7 @@ class Journal:
             self.store.emit(e.KeepingChanged(str(error)))
 
     def _works_again(self) -> None:
-        """The log takes what it is given: hand over what it refused, and say so where there is nothing left of it."""
+        """After a successful write, resubmit refused events; report when none are left."""
         if not self.store.state.session.not_kept:
             return
         if not self._unwritten:
@@ -341,7 +340,8 @@ class Journal:
             self._timer = self._loop.call_later(seconds, self.flush)
 
     def _fold(self, events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
-        """Fold what is written; a fault of ours is told to whoever wrote it, who would wait forever."""
+        """Fold written events. An internal error is passed to the caller, who would otherwise wait
+        forever."""
         try:
             for event in events:
                 self.store.emit(event)
@@ -353,10 +353,11 @@ class Journal:
 
 
 def ended_by(event: Lasting, state: State) -> tuple[str, ...]:
-    """The keys of what was growing and is now kept by this event; what was typed since is not, and goes on growing."""
+    """The keys of growing events that this event completes. A draft that was changed in the meantime
+    continues to grow."""
     match event:
         case e.TurnStarted(_, words, False) | e.MessageQueued(words):
-            # what was typed is now said: it must not come back
+            # The draft was sent and must not reappear.
             return ("draft",) if state.input.draft.strip() in ("", words.strip()) else ()
         case e.ReplyRead() | e.ReplyLeftOff() | e.TurnEnded():
             return ("reply",)
