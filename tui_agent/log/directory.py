@@ -31,7 +31,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 class SessionEntry(Struct, frozen=True):
     """A session in the catalog. `updated` is in seconds since 1970, `size` in bytes.
 
-    `rank` increases with each write, even if the clock is set back (see `ranking`). `name`, `workspace`,
+    `rank` increases with each write, even if the clock is set back (see `Ranks`). `name`, `workspace`,
     `started_from`, `turns` and `first_request` were stored with `set_meta`. `note` is the reason why the
     session cannot be opened, or "".
     """

@@ -1,4 +1,5 @@
-"""What the log refused until the end of its session, in a file beside it: put into the log by the next who opens it."""
+"""Events that the log refused until the session ended, in a file next to it. The next process that opens the
+session appends them."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ from tui_agent.log.log import Log
 from tui_agent.log.records import VERSION, Body, Record, body_of, checksum, growing, lasting
 from tui_agent.store.events import Event, Growing, Lasting
 
-#: The file in a session's folder.
+#: File in a session's folder.
 NAME = "late"
 
 
 class LeftBehind(Struct, frozen=True):
-    """Events that come behind record `number`, and what was growing then."""
+    """Events to append after record `number`, and the growing events of that time."""
 
     number: int
     events: tuple[Lasting, ...]
@@ -28,7 +29,7 @@ class LeftBehind(Struct, frozen=True):
 
 
 class _Left(Struct, frozen=True):
-    """The same as it is written: each event as its type and JSON."""
+    """Serialized form: each event as its type and JSON."""
 
     number: int
     events: tuple[tuple[str, bytes], ...]
@@ -36,8 +37,8 @@ class _Left(Struct, frozen=True):
 
 
 def leave(folder: Path, late: LeftBehind, *, sync: bool) -> None:
-    """Write it down, as far as that is possible: nobody is left who could be told that it is not. Without `sync` it
-    outlives this process, and not a power cut."""
+    """Write the file if possible; errors cannot be reported at this stage. Without `sync` it survives this
+    process but not a power failure."""
     events = [(body.type, body.data) for body in map(_body, late.events) if body is not None]
     kept = [(event.key, body.type, body.data) for event in late.growing if (body := _body(event)) is not None]
     left = _Left(late.number, tuple(events), tuple(kept))
@@ -46,15 +47,16 @@ def leave(folder: Path, late: LeftBehind, *, sync: bool) -> None:
 
 
 def forget(folder: Path) -> None:
-    """The log has all of it."""
+    """Remove the file after all of it was appended."""
     with suppress(OSError):
         os.unlink(folder / NAME)
 
 
 def catch_up(log: Log) -> list[str]:
-    """Put what was left behind into the log, and say what could not be read. Blocking.
+    """Append the left-over events to the log. Returns sentences about unreadable events. Blocking.
 
-    What of it is in the log already is passed over. Raises SessionError where the log refuses it again: it stays.
+    Skips events that the log already has. Raises SessionError if the log refuses them again; the file is
+    then kept.
     """
     folder = log.path.parent
     try:
@@ -75,7 +77,7 @@ def catch_up(log: Log) -> list[str]:
         failures.append,
         keep=[one for one in kept if not isinstance(one, str)],
     )
-    log.count()  # by then it is written, or refused
+    log.count()  # Wait until they are written or refused.
     if failures:
         raise failures[0]
     forget(folder)

@@ -1,4 +1,4 @@
-"""A session is written by one process at a time."""
+"""Lock that restricts the writing of a session to one process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class SessionLock:
-    """The right to write the session in `folder`, until `release` or the end of the process, however it ends."""
+    """Exclusive right to write the session in `folder`, until `release` or the exit of the process."""
 
     def __init__(self, folder: Path, descriptor: int) -> None:
         self.folder = folder
@@ -25,7 +25,8 @@ class SessionLock:
 
     @classmethod
     def take(cls, folder: Path) -> SessionLock:
-        """Take the lock; the folder is made if need be. Raises SessionError naming the process that has it."""
+        """Acquire the lock; creates the folder if missing. Raises SessionError that names the owning
+        process."""
         try:
             make_private(folder)
             descriptor = open_private(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
@@ -44,7 +45,7 @@ class SessionLock:
         return lock
 
     def release(self) -> None:
-        """Let others write. A second time does nothing."""
+        """Release the lock. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -56,7 +57,8 @@ class SessionLock:
         self.release()
 
     def _sign(self) -> None:
-        """Leave our number for whoever is refused; the lock holds without it, on a full disk say."""
+        """Store our process id for error messages of other processes. The lock holds without it, for example
+        on a full disk."""
         try:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
@@ -65,7 +67,7 @@ class SessionLock:
 
 
 def holder(folder: Path) -> int:
-    """The process that last took the lock, 0 where none is known."""
+    """The last owner's process id, or 0 if unknown."""
     try:
         return whole_number((folder / NAME).read_bytes()[:20])
     except OSError:

@@ -1,4 +1,4 @@
-"""What happened in a session, written down before it counts: one SQLite file, one thread, only ever longer."""
+"""Append-only event log: one SQLite file, one writer thread."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ _SUFFIXES = ("", "-wal", "-shm")
 
 
 class FirstSync:
-    """Makes a log that was just made durable, file and names at once, while its first transaction is written.
+    """Syncs a new log and its folder in the background while its first transaction is written.
 
-    The file is opened before SQLite opens it and closed after SQLite has closed it: to close it drops SQLite's locks.
+    The file is opened before SQLite opens it and closed after SQLite closed it, because closing it
+    releases SQLite's locks.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,11 +47,11 @@ class FirstSync:
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait until it was tried."""
+        """Block until the attempt has finished."""
         self._thread.join()
 
     def try_again(self) -> None:
-        """If it failed: raises OSError if it fails again."""
+        """Retry if the sync failed. Raises OSError if it fails again."""
         if self._failed is not None:
             self._sync()
             self._failed = None
@@ -73,7 +74,8 @@ class FirstSync:
 
 
 class LogContents(Struct, frozen=True):
-    """A log as it was read. `lost` names what was left out, a sentence each; `last_at` is in seconds since 1970."""
+    """The contents of a log. `lost` holds a sentence for each omission; `last_at` is in seconds since
+    1970."""
 
     events: list[Lasting]
     growing: list[Growing]
@@ -82,7 +84,7 @@ class LogContents(Struct, frozen=True):
 
 
 class _Job(Struct, frozen=True):
-    """Something to write, and whom to tell how it went."""
+    """A write with its callbacks."""
 
     write: Callable[[LogWriter], int]
     done: Done
@@ -90,12 +92,11 @@ class _Job(Struct, frozen=True):
 
 
 class Log:
-    """A session's log. Every method may be called from any thread and none but `load`, `count` and `close` waits.
+    """A session's log. All methods are thread-safe; only `load`, `count` and `close` block.
 
-    What fails is told to the `failed` of the call, else to `on_error` (which may be set later): a `RecordRefused`
-    where the fault lies in what was to be written, any other SessionError where the disk failed and another try may
-    work. Neither keeps other calls from being written. Whatever ends the thread is told to everyone who waits and to
-    everyone who calls later: nobody ever waits for a thread that is gone.
+    Errors are passed to the call's `failed`, or to `on_error` (which may be set later): a `RecordRefused`
+    if the data is invalid, any other SessionError if the disk failed and a retry may succeed. Neither
+    blocks other writes. If the thread dies, all pending and later calls fail with its error.
     """
 
     def __init__(
@@ -108,12 +109,12 @@ class Log:
     ) -> None:
         self.path = path
         self.on_error = on_error or _ignore
-        #: Called on the log's thread before each commit: it makes durable what the records speak of.
+        #: Called on the log's thread before each commit, to make durable all data that the records refer to.
         self.before_commit: Callable[[], None] = _nothing
         self._writer = LogWriter(connection, Ranks(path.parent.parent), at_least)
         self._first = first
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        #: Guards `_closed` and `_ended`, so that no job comes behind the last one that the thread takes.
+        #: Guards `_closed` and `_ended`, so that no job is queued after the last job the thread reads.
         self._putting = threading.Lock()
         self._closed = self._ending = False
         self._ended: SessionError | None = None
@@ -122,7 +123,7 @@ class Log:
 
     @classmethod
     def create(cls, path: Path, on_error: Failed | None = None) -> Log:
-        """A new log; its folder is made too. Raises SessionError where it exists or cannot be made."""
+        """Create a log and its folder. Raises SessionError if it exists or cannot be created."""
         database.make(path, sync=False)
         first = FirstSync(path)
         try:
@@ -139,10 +140,10 @@ class Log:
         at_least: int = 0,
         first: FirstSync | None = None,
     ) -> Log:
-        """A log that is there; its next record gets a number over `at_least`. One that was just made is not durable
-        before its `first` sync.
+        """Open an existing log; its next record's number is above `at_least`. A new log is durable only after
+        its `first` sync.
 
-        Raises SessionError where it is missing, damaged or written by a newer version.
+        Raises SessionError if it is missing, damaged or of a newer version.
         """
         connection = database.connect(path)
         try:
@@ -159,10 +160,10 @@ class Log:
         drop: Sequence[str] = (),
         keep: Sequence[Growing] = (),
     ) -> None:
-        """Write events, forget what grew under the keys of `drop`, and keep what grows now, all in one step.
+        """Write events, delete the growing events of keys in `drop`, and store those in `keep`, atomically.
 
-        `done(number)` is called with the number of the last record once it is on disk. Appends that wait are
-        written in one transaction, in order. Where one of the events cannot be written, none of this call is.
+        Calls `done(number)` with the number of the last record once it is on disk. Pending appends share
+        one transaction, in order. If one event is invalid, the whole call fails.
         """
         try:
             bodies = [body_of(event) for event in events]
@@ -174,7 +175,7 @@ class Log:
         for event in keep:
             try:
                 kept.append((event.key, body_of(event)))
-            except RecordRefused as error:  # the events do not depend on it
+            except RecordRefused as error:  # The events do not depend on it.
                 _tell(self.on_error, error)
 
         def write(writer: LogWriter) -> int:
@@ -188,38 +189,35 @@ class Log:
         self._put(write, done, failed)
 
     def keep(self, event: Growing, done: Done | None = None, failed: Failed | None = None) -> None:
-        """Keep the newest of something that grows, in place of the one before under its key. It is made ready by the
-        log's thread: it may be a text of megabytes."""
+        """Store the newest version of a growing event under its key. The log's thread serializes it, because
+        it may be megabytes long."""
         self._put(lambda writer: writer.keep(event.key, body_of(event)), done, failed)
 
     def drop(self, keys: Sequence[str]) -> None:
-        """Forget what grew under these keys."""
         self._put(lambda writer: writer.drop(keys))
 
     def set_meta(self, **values: Any) -> None:
-        """Note what the catalog shows of this session (see `catalog.Entry`)."""
+        """Store metadata for the catalog (see `directory.SessionEntry`)."""
         self._put(lambda writer: writer.set_meta(values))
 
     def load(self) -> LogContents:
-        """Everything that can be read, and what cannot. Waits for what was asked to be written before.
-
-        Raises SessionError where the file cannot be opened at all.
-        """
+        """All readable contents, after pending writes. Blocking. Raises SessionError if the file cannot be
+        opened."""
         self._settle()
         return load(self.path)
 
     def count(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         self._settle()
         return self._writer.number
 
     def sync_at_end(self) -> None:
-        """What comes from now on is durable when `close` has returned, and not before: on a slow disk each record that
-        a session leaves at its end would be waited for by itself."""
+        """Defer the durability of later writes to `close`, because a slow disk would sync each record
+        separately."""
         self._ending = True
 
     def close(self) -> None:
-        """Write what waits, and end. A second time does nothing."""
+        """Write pending jobs and close. Idempotent."""
         self.sync_at_end()
         with self._putting:
             if self._closed:
@@ -242,7 +240,7 @@ class Log:
             _tell(job.failed, refusal)
 
     def _settle(self) -> None:
-        """Wait until everything that was put has been tried."""
+        """Block until every queued job has been tried."""
         settled = threading.Event()
         self._put(lambda writer: writer.number, lambda _: settled.set(), lambda _: settled.set())
         settled.wait()
@@ -263,7 +261,7 @@ class Log:
                 self._first.close()
 
     def _end(self, error: BaseException, taken: Sequence[_Job | None]) -> None:
-        """The thread ends on a fault: tell those that wait now, and leave word for those that come."""
+        """Handle a fatal error of the thread: fail pending jobs, and store the error for later calls."""
         ended = SessionError(
             f"the session {self.path.parent.name} is no longer kept ({type(error).__name__})",
             "copy what you still need, then start again with --continue",
@@ -279,7 +277,7 @@ class Log:
                 _tell(job.failed, ended)
 
     def _waiting(self) -> list[_Job | None]:
-        """Wait for a job, then take all that are there."""
+        """Wait for a job, then return all queued jobs."""
         jobs = [self._jobs.get()]
         while True:
             try:
@@ -288,7 +286,7 @@ class Log:
                 return jobs
 
     def _commit(self, jobs: Sequence[_Job]) -> None:
-        """Write the jobs in one transaction. Where one of them is at fault, each gets a transaction of its own."""
+        """Write the jobs in one transaction. If one is invalid, retry each in its own transaction."""
         if not jobs:
             return
         try:
@@ -328,12 +326,12 @@ class Log:
                 _tell(job.done, number)
 
     def _roll_back(self) -> None:
-        with suppress(sqlite3.Error):  # what made the transaction fail may have ended it already
+        with suppress(sqlite3.Error):  # The transaction may already be rolled back.
             self._writer.roll_back()
 
 
 def load(path: Path) -> LogContents:
-    """Read a log that nobody needs to have open, without changing it. Raises SessionError."""
+    """Read a log without opening it for writing. Raises SessionError."""
     with closing(database.connect_to_read(path)) as connection:
         events, lost, last_at = _lasting(connection)
         growing, lost_growing = growing_of(connection)
@@ -341,17 +339,17 @@ def load(path: Path) -> LogContents:
 
 
 def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
-    """The events of a log that can be read, one after the other. Raises SessionError.
+    """Yields the readable events of a log. Raises SessionError.
 
-    A sentence on each record that cannot be read goes into `lost`. Of a log that sqlite cannot open it is what its
-    pages still hold.
+    Appends a sentence about each unreadable record to `lost`. If sqlite cannot open the file, its pages
+    are read directly.
     """
     for _, event in timed_events_of(path, lost):
         yield event
 
 
 def timed_events_of(path: Path, lost: list[str] | None = None) -> Iterator[tuple[float, Lasting]]:
-    """The same, each with the time at which it was written, in seconds since 1970."""
+    """As `events_of`, with the time of each record in seconds since 1970."""
     lost = [] if lost is None else lost
     number = 0
     for record in _records(path, lost):
@@ -392,7 +390,7 @@ def _lasting(connection: sqlite3.Connection) -> tuple[list[Lasting], list[str], 
 
 
 def growing_of(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]]:
-    """What was kept of things that grow, and a sentence for each that cannot be read."""
+    """The stored growing events, and a sentence for each unreadable event."""
     growing: list[Growing] = []
     lost: list[str] = []
     try:
@@ -406,7 +404,7 @@ def growing_of(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]
 
 
 def set_aside(path: Path) -> Path:
-    """Move a log that cannot be used out of the way, untouched, and return where it is. Raises SessionError."""
+    """Rename an unusable log, unchanged, and return its new path. Raises SessionError."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     aside = path.with_name(f"{path.name}.damaged-{stamp}")
     count = 1
@@ -424,7 +422,7 @@ def set_aside(path: Path) -> Path:
 
 
 def _tell(callback: Callable[[Any], None], value: object) -> None:
-    """Call back. Whoever asked may be gone, with their event loop; no fault of theirs may end the log's thread."""
+    """Calls a callback; its errors (for example, a closed event loop) must not end the log's thread."""
     try:
         callback(value)
     except Exception:
@@ -432,8 +430,8 @@ def _tell(callback: Callable[[Any], None], value: object) -> None:
 
 
 def _ignore(_: object) -> None:
-    """Nobody asked to be told."""
+    """Default callback."""
 
 
 def _nothing() -> None:
-    """There is nothing to wait for."""
+    """Default `before_commit`."""

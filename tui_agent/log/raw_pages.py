@@ -1,8 +1,7 @@
-"""What can still be read of a log whose file sqlite no longer opens: rows taken from its pages one by one.
+"""Salvages rows from the pages of a log that sqlite cannot open. Read-only.
 
-The file format is that of https://www.sqlite.org/fileformat2.html: leaf pages of tables are told by their first byte,
-rows by their shape, and records by the checksum that each of them carries. The write-ahead file, with newer pages, is
-read too. Nothing is written.
+Implements https://www.sqlite.org/fileformat2.html: the first byte identifies table leaf pages, column
+types identify rows, and checksums validate records. Includes newer pages of the write-ahead file.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from tui_agent.log.records import Record, from_json
 _PAGE_SIZE = 4096
 _TABLE_LEAF = 0x0D
 _WAL_HEADER, _FRAME_HEADER = 32, 24
-#: What a row's header may say that a column takes, in bytes; the rest follow from an even or odd number.
+#: Column sizes in bytes by serial type. Higher types are computed: even for blobs, odd for text.
 _FIXED = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 7: 8, 8: 0, 9: 0}
 
 
 class RawRows(Struct, frozen=True):
-    """What was found: records by number, what was growing by key, and what the catalog shows of the session."""
+    """Salvaged rows: records by number, growing events by key, and the session's metadata."""
 
     records: dict[int, Record]
     growing: dict[str, Record]
@@ -33,7 +32,7 @@ class RawRows(Struct, frozen=True):
 
 
 def read_raw(path: Path) -> RawRows:
-    """Every whole row of a log's pages. Raises OSError where the file cannot be read at all."""
+    """Every intact row of a log's pages. Raises OSError if the file is unreadable."""
     found = RawRows({}, {}, {})
     pages = _pages(path)
     for number in sorted(pages):
@@ -73,7 +72,7 @@ def _pages(path: Path) -> dict[int, bytes]:
     salt = log[16:24]
     step = _FRAME_HEADER + size
     for at in range(_WAL_HEADER, len(log) - step + 1, step):
-        if log[at + 8 : at + 16] == salt:  # a frame of before the last checkpoint has another
+        if log[at + 8 : at + 16] == salt:  # Frames from before the last checkpoint have another salt.
             (number,) = struct.unpack(">I", log[at : at + 4])
             pages[number] = log[at + _FRAME_HEADER : at + step]
     return pages
@@ -96,11 +95,11 @@ def _rows(page: bytes, number: int, pages: dict[int, bytes]) -> Iterator[tuple[i
             row_id, at = _varint(page, at)
             yield row_id, _values(_payload(page, at, length, pages))
         except (IndexError, ValueError, struct.error, KeyError, UnicodeDecodeError):
-            continue  # a damaged page: the rest of it may be whole
+            continue  # The other rows of a damaged page may be intact.
 
 
 def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> bytes:
-    """The bytes of a row, from the pages that it runs over into, too."""
+    """A row's bytes, including its overflow pages."""
     usable = len(page)
     most, least = usable - 35, (usable - 12) * 32 // 255 - 23
     if length <= most:
@@ -148,7 +147,7 @@ def _value(kind: int, part: bytes) -> Any:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and where it ends."""
+    """An integer of one to nine bytes, and the offset after it."""
     value = 0
     for count in range(8):
         byte = data[at + count]

@@ -1,4 +1,4 @@
-"""An event as a record of the log: its name, a version, its body as JSON, and a checksum over all of it."""
+"""Log records: event type, version, body as JSON, and a checksum."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from msgspec import Struct
 from tui_agent.errors import RecordRefused
 from tui_agent.store.events import GROWING, LASTING, Event, Growing, Lasting
 
-#: The form of the records written here; an older program leaves out what has a higher one.
+#: Record format version. Older programs skip records of higher versions.
 VERSION = 1
-#: The most that one record may hold, in bytes: sqlite takes a little less than four times as much.
+#: Maximum size of a record, in bytes. Sqlite needs almost four times as much memory.
 LARGEST = 256 * 2**20
 
 
 class Record(Struct, frozen=True):
-    """One row. `at` is in seconds since 1970; `number` counts from 1 (or is the one that a growing event follows)."""
+    """A row. `at` is in seconds since 1970; `number` counts from 1. For a growing event it is the number of
+    the record before it."""
 
     number: int
     at: float
@@ -31,14 +32,14 @@ class Record(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is as it was written; in a damaged file a column can hold anything."""
+        """Whether types and checksum are valid. Columns of a damaged file can hold any value."""
         return isinstance(self.body, bytes) and self.checksum == checksum(
             self.number, self.at, self.type, self.version, self.body
         )
 
 
 class Body(Struct, frozen=True):
-    """An event that is ready to be written."""
+    """A serialized event."""
 
     type: str
     data: bytes
@@ -49,10 +50,8 @@ def checksum(number: int, at: float, type_name: str, version: int, body: bytes) 
 
 
 def body_of(event: Event) -> Body:
-    """The event as JSON, sure to be read again. Half characters, as in odd file names, are kept as escapes.
-
-    Raises RecordRefused for what cannot be written or would not come back.
-    """
+    """Serializes an event and verifies that it can be read back. Lone surrogates, as in odd file names, are
+    escaped. Raises RecordRefused."""
     name = type(event).__name__
     try:
         data = as_json(event)
@@ -65,13 +64,13 @@ def body_of(event: Event) -> Body:
 
 
 def refusal(what: str, error: Exception) -> RecordRefused:
-    """Why something cannot be written down, for whoever wanted it written."""
+    """The error for an event that cannot be serialized."""
     return RecordRefused(f"{what} cannot be kept ({error})", "leave out what is odd about it, then try again")
 
 
 def as_json(value: object) -> bytes:
-    """A value as JSON that `from_json` reads: half characters as escapes, numbers of any size. Raises ValueError or
-    TypeError for what is not JSON."""
+    """JSON for `from_json`, with escaped lone surrogates and integers of any size. Raises ValueError or
+    TypeError."""
     try:
         return msgspec.json.encode(value)
     except (UnicodeEncodeError, OverflowError):
@@ -79,7 +78,7 @@ def as_json(value: object) -> bytes:
 
 
 def from_json(data: bytes) -> Any:
-    """What `as_json` wrote. Raises ValueError."""
+    """Parses the output of `as_json`. Raises ValueError."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -87,19 +86,19 @@ def from_json(data: bytes) -> Any:
 
 
 def lasting(record: Record) -> Lasting | str:
-    """The event of a record, or a sentence why there is none."""
+    """The event of a record, or a sentence that states the error."""
     found = _event(record, f"record {record.number}", LASTING)
     return found if isinstance(found, str | Lasting) else f"record {record.number} is out of place"
 
 
 def growing(record: Record, key: str) -> Growing | str:
-    """The event of a growing record, or a sentence why there is none."""
+    """The event of a growing record, or a sentence that states the error."""
     found = _event(record, f"what was kept of {key!r}", GROWING)
     return found if isinstance(found, str | Growing) else f"what was kept of {key!r} is out of place"
 
 
 def gaps(numbers: Iterable[int]) -> list[str]:
-    """A sentence for each run of numbers that is missing between 1 and the last."""
+    """A sentence for each missing range of numbers between 1 and the last."""
     found, before = [], 0
     for number in numbers:
         found += gap(before, number)
@@ -108,7 +107,7 @@ def gaps(numbers: Iterable[int]) -> list[str]:
 
 
 def gap(before: int, number: int) -> list[str]:
-    """A sentence where numbers are missing between two that follow each other."""
+    """A sentence if numbers are missing between two successive records."""
     if number <= before + 1:
         return []
     if number == before + 2:
@@ -134,4 +133,4 @@ def _decode(body: bytes, wanted: type[Event]) -> Event:
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return msgspec.convert(json.loads(body), type=wanted)  # only this reader takes half characters
+        return msgspec.convert(json.loads(body), type=wanted)  # Only `json` accepts lone surrogates.

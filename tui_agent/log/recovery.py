@@ -1,4 +1,5 @@
-"""A log that was not closed in order is looked through; what is broken goes on in a new file, or in a new session."""
+"""Checks logs after an unclean shutdown. Repairs a damaged log in a new file, or recovers it as a new
+session."""
 
 from __future__ import annotations
 
@@ -20,32 +21,31 @@ from tui_agent.log.raw_pages import RawRows, read_raw
 from tui_agent.log.records import Record
 from tui_agent.store import events as e
 
-#: Says how the log looked when it was last closed in order.
+#: Marker file with the size and time of the log at its last clean shutdown.
 _CLOSED = "closed"
 _NEW = ".new"
-#: Names the session that a damaged one was recovered into.
+#: File with the id of the session that a damaged session was recovered as.
 _RECOVERED = "recovered"
 
 
 def sign(path: Path) -> None:
-    """Note that the log was closed in order, as it is now: it need not be looked through the next time."""
+    """Mark the log as cleanly closed, so that the next start skips the check."""
     try:
         replace_private(path.parent / _CLOSED, _looks(path).encode("ascii"), sync=False)
     except OSError:
-        pass  # then it is looked through
+        pass  # The next start checks it.
 
 
 def repair(path: Path, suspect: bool = False) -> list[str]:
-    """Make sure that the log at `path` can be used; a sentence on each thing that was lost or put aside.
+    """Makes the log at `path` usable. Returns a sentence for each loss. Skips the check of a cleanly closed
+    log unless `suspect`.
 
-    One that was closed in order, and is not `suspect`, is not looked through.
-
-    Raises Damaged where sqlite cannot open it and `recover` finds something in it; SessionError where it is of a
-    newer version, missing, or cannot be reached.
+    Raises Damaged if sqlite cannot open it and `recover` can read part of it; SessionError if it is of a
+    newer version, missing or inaccessible.
     """
     new = path.with_name(path.name + _NEW)
     if new.exists() and not path.exists():
-        os.replace(new, path)  # the process died between putting the old one aside and this
+        os.replace(new, path)  # The process died between the two renames.
     try:
         if _was_closed(path) and not suspect:
             return []
@@ -69,7 +69,7 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
 
 
 def can_be_recovered(folder: Path) -> bool:
-    """Whether anything of a session that cannot be opened can be read: pages of its log, or its snapshot."""
+    """Whether any part of an unopenable session is readable: pages of its log, or its snapshot."""
     try:
         return bool(read_raw(folder / directory.LOG).records) or snapshot.load(folder) is not None
     except OSError:
@@ -77,7 +77,7 @@ def can_be_recovered(folder: Path) -> bool:
 
 
 def recovered_as(folder: Path) -> str:
-    """The session that a damaged one was recovered into; empty where it never was, or that one is gone."""
+    """The id of the session that a damaged session was recovered as; "" if none exists."""
     try:
         name = (folder / _RECOVERED).read_text(encoding="utf-8")
         return name if directory.existing(folder.parent.parent, name) else ""
@@ -86,8 +86,8 @@ def recovered_as(folder: Path) -> str:
 
 
 def recover(data: Path, session: str) -> tuple[str, str]:
-    """Make a new session of what can be read of a damaged one, whose log is not touched; the new one's id, and a
-    sentence on it. Raises SessionError where nothing can be written."""
+    """Copy the readable part of a damaged session to a new session; the old log is unchanged. Returns the new
+    id and a sentence. Raises SessionError if writing fails."""
     old = directory.folder_of(data, session)
     name = directory.new_id()
     new = directory.folder_of(data, name)
@@ -111,7 +111,7 @@ def recover(data: Path, session: str) -> tuple[str, str]:
     try:
         replace_private(old / _RECOVERED, name.encode())
     except OSError:
-        pass  # then it is recovered once more the next time
+        pass  # The next start repeats the recovery.
     if gone:
         said = f"the log of the session {session} is gone: what its snapshot has continues as {name}"
         return name, f"{said}, and what happened after it is lost"
@@ -123,7 +123,7 @@ def recover(data: Path, session: str) -> tuple[str, str]:
 
 
 def _renamed(record: Record, name: str) -> Record:
-    """The record; that of the session's beginning under the new id."""
+    """The record; the session's first event gets the new id."""
     event = records.lasting(record)
     if not isinstance(event, e.SessionStarted):
         return record
@@ -133,7 +133,7 @@ def _renamed(record: Record, name: str) -> Record:
 
 
 def look_through(path: Path) -> tuple[bool, list[str]]:
-    """Whether the file itself is broken, and a sentence for each record that is lost. Raises SessionError."""
+    """Whether the file itself is damaged, and a sentence for each lost record. Raises SessionError."""
     numbers: list[int] = []
     lost: list[str] = []
     with closing(database.connect_to_read(path)) as connection:
@@ -158,7 +158,7 @@ def _is_sound(connection: sqlite3.Connection) -> bool:
 
 
 def _write_anew(path: Path, new: Path) -> int:
-    """A log with everything of this one that is whole, each record under its number; how many there are."""
+    """Copies all intact records to a new log under their old numbers. Returns their count."""
     new.unlink(missing_ok=True)
     database.make(new)
     with (
@@ -171,7 +171,7 @@ def _write_anew(path: Path, new: Path) -> int:
             if record.is_whole:
                 target.execute("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)", _row(record))
                 kept += 1
-        for record in read_raw(path).records.values():  # where the way to a page is broken, and not the page
+        for record in read_raw(path).records.values():  # Intact pages may be unreachable in the tree.
             added = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)"
             kept += target.execute(added, _row(record)).rowcount
         for key, record in _read_or_nothing(lambda: database.read_growing(old)):
@@ -190,7 +190,7 @@ def _write_anew(path: Path, new: Path) -> int:
 
 
 def _read_or_nothing(read: Callable[[], list[Any]]) -> list[Any]:
-    """The rows of a table that may be broken."""
+    """The rows of a possibly damaged table."""
     try:
         return read()
     except sqlite3.Error:
@@ -209,7 +209,7 @@ def _was_closed(path: Path) -> bool:
 
 
 def _looks(path: Path) -> str:
-    """Size and time of the log; whatever touches it changes them. Empty while parts of it are elsewhere."""
+    """Size and time of the log; "" while it has a write-ahead file."""
     if os.path.exists(f"{path}-wal"):
         raise OSError("parts of the log are still in its write-ahead file")
     found = path.stat()

@@ -1,4 +1,4 @@
-"""The state that a log leads to: from its newest snapshot, which can always be thrown away, and what came after."""
+"""The state of a log: its newest snapshot, which is disposable, and the later records."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from tui_agent.store.files import Buffer
 from tui_agent.store.state import State
 from tui_agent.store.store import fold
 
-#: The file in a session's folder.
+#: File in a session's folder.
 NAME = "snapshot"
 _MAGIC = "tui-agent-snapshot"
-#: After so many records a snapshot is made: at the end of a turn, and when the session is closed.
+#: Minimum number of new records for a snapshot: at the end of a turn, and when the session is closed.
 EVERY, AT_CLOSE = 300, 40
 
 
 class Snapshot(Struct, frozen=True):
-    """`state` is what records 1 to `number` lead to; `checksum` is that of the last of them."""
+    """`state` is the result of records 1 to `number`; `checksum` is that of the last of them."""
 
     number: int
     checksum: int
@@ -44,18 +44,18 @@ class Snapshot(Struct, frozen=True):
 
 
 def save(folder: Path, snapshot: Snapshot, *, sync: bool = True) -> None:
-    """Keep a snapshot in place of the one before. It is only a shortcut: where it cannot be kept, none is. Without
-    `sync` a power cut may leave none."""
+    """Replace the snapshot. Errors are ignored, because the log has everything. Without `sync` a power
+    failure can lose it."""
     try:
         body = msgspec.msgpack.encode(lasting_part(snapshot.state))
         head = f"{_MAGIC} {fingerprint()} {snapshot.number} {snapshot.checksum} {zlib.crc32(body)}\n"
         write_private(folder / NAME, head.encode() + body, sync=sync)
     except (OSError, ValueError, TypeError, OverflowError, RecursionError):
-        pass  # no room, the name of a file is not text, a number is too large: the log has everything
+        pass  # Full disk, an undecodable file name, or a number too large: the log is complete.
 
 
 def load(folder: Path) -> Snapshot | None:
-    """The snapshot of a session; None where there is none that is whole and of this version."""
+    """A session's snapshot, or None if it is missing, damaged or of another version."""
     try:
         head, _, body = (folder / NAME).read_bytes().partition(b"\n")
         magic, made_by, *figures = head.decode("ascii").split(" ")
@@ -68,7 +68,8 @@ def load(folder: Path) -> Snapshot | None:
 
 
 def lasting_part(state: State) -> State:
-    """What follows from lasting events alone: what grows is kept elsewhere, what passes is measured again."""
+    """The state that follows from lasting events only. Growing events are stored separately; passing values
+    are measured again."""
     return replace(
         state,
         session=replace(state.session, read_only=False, trusted=False, not_kept="", waits_for=""),
@@ -82,7 +83,7 @@ def lasting_part(state: State) -> State:
 
 
 def fingerprint() -> str:
-    """This version of the state and of the way to it: a snapshot of any other is of no use."""
+    """Fingerprint of the state's types and code. Snapshots with a different one are ignored."""
     sources = sorted(Path(slices.__file__).parent.glob("*.py"))
     crc = 0
     for source in sources:
@@ -91,7 +92,8 @@ def fingerprint() -> str:
 
 
 class ReadState(Struct, frozen=True):
-    """A state, the number of the last record in it, how many came after the snapshot, and what could not be read."""
+    """A state, the number of its last record, the number of records after the snapshot, and sentences about
+    unreadable records."""
 
     state: State
     number: int = 0
@@ -100,7 +102,7 @@ class ReadState(Struct, frozen=True):
 
 
 def read_state(path: Path) -> ReadState:
-    """The state of the session whose log lies at `path`, with what was growing. Raises SessionError."""
+    """The state of the session whose log is at `path`, with its growing events. Raises SessionError."""
     folder = path.parent
     with closing(database.connect_to_read(path)) as connection:
         last = database.last_number(connection)
@@ -110,7 +112,7 @@ def read_state(path: Path) -> ReadState:
             forget_pages(folder)
             kept = Snapshot(0, 0, State())
         if kept.number > last:
-            # its records go on behind those that the snapshot has seen
+            # New records are numbered after those in the snapshot.
             (sentence,) = records.gap(last, kept.number + 1)
             lost.append(f"{sentence} at the end of the log; what they said is here, from a snapshot")
         state = fold(_events_after(connection, kept.number, lost), kept.state)
@@ -121,7 +123,7 @@ def read_state(path: Path) -> ReadState:
 
 
 def _events_after(connection: Connection, number: int, lost: list[str]) -> Iterator[Lasting]:
-    """The events behind a record; a sentence for each that is missing goes into `lost`."""
+    """Yields the events after a record; adds a sentence for each missing record to `lost`."""
     numbers = [number]
     for record in database.read_records(connection, number):
         lost += records.gap(numbers[-1], record.number)
@@ -134,12 +136,11 @@ def _events_after(connection: Connection, number: int, lost: list[str]) -> Itera
 
 
 class SnapshotWriter:
-    """Writes a snapshot and pages of the transcript when a turn has ended, in a thread, one thing at a time.
-
-    It belongs to the session's loop."""
+    """Writes a snapshot and transcript pages after each turn, in one thread at a time. Belongs to the
+    session's loop."""
 
     def __init__(self, journal: Journal, path: Path, since: int) -> None:
-        """`since` counts the records that came after the last snapshot."""
+        """`since` is the number of records after the last snapshot."""
         self._journal = journal
         self._path = path
         self._saved = journal.number - since
@@ -148,7 +149,7 @@ class SnapshotWriter:
         self._unsubscribe = journal.store.subscribe(self._happened)
 
     async def close(self) -> None:
-        """Make a last snapshot, where it is worth one."""
+        """Write a last snapshot if enough records are new."""
         self._unsubscribe()
         if self._task is not None:
             await asyncio.wait([self._task])
@@ -157,7 +158,7 @@ class SnapshotWriter:
 
     def _happened(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.TurnEnded) and (self._task is None or self._task.done()):
-            # not now: what is being folded may go on behind this event
+            # Deferred, because the current fold may continue after this event.
             self._task = asyncio.get_running_loop().create_task(self._write(EVERY))
 
     def _worth(self, records: int) -> bool:

@@ -1,4 +1,4 @@
-"""The figures that a session is judged by, counted from its log."""
+"""Quality figures of sessions, counted from their logs."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tui_agent.files.late_expressions import late
 from tui_agent.store import events as e
 from tui_agent.store.usage import Usage
 
-#: Of patterns that find nothing, so many are named.
+#: Number of failing patterns listed.
 WORST_SHOWN = 5
-#: So many days, models and sessions are listed in words: the newest, and those that took most.
+#: Number of days, models or sessions listed: the newest, or the most expensive.
 SPENT_SHOWN = 10
-#: What tokens and money are summed by, and the name there: a day (local, `2026-11-23`), a model, a session's id.
+#: Grouping of tokens and costs: a local day (`2026-11-23`), a model, or a session id.
 By = Literal["day", "model", "session"]
 Where = tuple[By, str]
 
 
 class Goal(NamedTuple):
-    """A figure beside what it is meant to be; `most` and `least` bound it."""
+    """A figure with its target; `most` and `least` are its bounds."""
 
     words: str
     value: float | None
@@ -42,16 +42,19 @@ class Goal(NamedTuple):
 
 
 class Figures(Struct, frozen=True):
-    """Counts over one session or several.
+    """Counts over one or more sessions.
 
-    `questions` are those about a file that the person was asked. `failed_loads` are required actions whose chain
-    ended without a file that was needed. `changes` are those asked for: what a turn proposes for one path is one,
-    however often it was proposed again. `mismatches` are those that failed or conflicted and so reached the person.
-    `tasks` are runs of turns that end with an apply, `task_turns` the turns in them. `unchanged` sums, over
-    `appended` requests, the share of the request before that begins them. `hits` counts chains that hit by the
-    place of the model's pattern from 1, and `built_in` those that only the program's own found. `outcomes` counts
-    attempts by how they ended, `failing` those that found nothing by their pattern. `tokens_in`, `tokens_out` and
-    `cost` (dollars) are sums by day, model and session; `unpriced` are tokens whose price is unknown.
+    - `questions`: questions to the user about files.
+    - `failed_loads`: required actions whose chain ended without a needed file.
+    - `changes`: requested changes; repeated proposals for one path in a turn count once.
+    - `mismatches`: changes that failed or conflicted and reached the user.
+    - `tasks`: runs of turns that end with an apply; `task_turns` is their number of turns.
+    - `unchanged`: sum over `appended` requests of the share of the previous request that is their prefix.
+    - `hits`: successful chains by the position (from 1) of the model's matching pattern.
+    - `built_in`: those matched only by the program's own patterns.
+    - `outcomes`: attempts by result.
+    - `failing`: attempts without a result, by pattern.
+    - `tokens_in`, `tokens_out`, `cost` (dollars): sums by day, model and session; `unpriced`: tokens of unknown price.
     """
 
     sessions: int = 0
@@ -85,7 +88,7 @@ class Figures(Struct, frozen=True):
         return Figures(**sums)
 
     def goals(self) -> tuple[Goal, ...]:
-        """The five that matter, each with what it is meant to be. Shares are in percent."""
+        """The five main figures with their targets. Shares are in percent."""
         return (
             Goal("questions about files, a session", _ratio(self.questions, self.sessions), most=2),
             Goal("failed automatic loads, %", _percent(self.failed_loads, self.required), most=2),
@@ -95,7 +98,7 @@ class Figures(Struct, frozen=True):
         )
 
     def values(self) -> dict[str, Any]:
-        """What `stats --json` prints; what there was nothing to count for is null."""
+        """The output of `stats --json`; null for figures without data."""
         return {
             "sessions": self.sessions,
             "turns": self.turns,
@@ -123,7 +126,7 @@ class Figures(Struct, frozen=True):
         }
 
     def _spent(self, by: By) -> dict[str, dict[str, float | None]]:
-        """Tokens and dollars; the cost is null where any part of it is unknown."""
+        """Tokens and dollars. The cost is null if any part is unknown."""
         return {
             name: {
                 "input": self.tokens_in.get(where, 0),
@@ -169,21 +172,19 @@ class Figures(Struct, frozen=True):
             yield from self._spent_in_words(by)
 
     def _worst(self) -> list[tuple[str, int]]:
-        """The patterns that failed most often, those that failed more than once."""
+        """The patterns that failed more than once, most frequent first."""
         worst = sorted(self.failing.items(), key=lambda item: (-item[1], item[0]))
         return [(pattern, count) for pattern, count in worst[:WORST_SHOWN] if count > 1]
 
 
 def figures_of(events: Iterable[e.Event]) -> Figures:
-    """Count one session's events, which tell no time."""
+    """Count one session's events, without times."""
     return figures_over_time((0.0, event) for event in events)
 
 
 def figures_over_time(events: Iterable[tuple[float, e.Event]], session: str = "") -> Figures:
-    """Count one session's log, each event with the time at which it was written, in seconds since 1970.
-
-    What was copied from another session is that one's: it is not counted again.
-    """
+    """Count one session's log: events with their times in seconds since 1970. Events copied from another
+    session are not counted."""
     counts = _Counts(session)
     copied = 0
     for number, (at, event) in enumerate(events):
@@ -195,7 +196,7 @@ def figures_over_time(events: Iterable[tuple[float, e.Event]], session: str = ""
     return counts.figures()
 
 
-#: A sentence in which a model asks the person for a file, and what such a sentence names.
+#: Matches a sentence that asks the user for a file, and the file's name in such a sentence.
 _ASKS = late(
     r"\b(?:please|could you|can you|would you|will you|kindly|need you to)\b[^.?!\n]*?"
     r"\b(?:share|provide|paste|show|send|upload|attach|give|post|supply|copy)\b|"
@@ -215,7 +216,7 @@ _ENDS = late(r"(?<=[.?!])\s+|\n+")
 
 
 def asks_for_a_file(message: str) -> bool:
-    """Whether the words of a reply ask the person for a file, or where one is; code is not looked at."""
+    """Whether the prose of a reply asks the user for a file or its location. Code is ignored."""
     for sentence in _ENDS.split(without_code(message)):
         asks = _ASKS.search(sentence) or (sentence.rstrip().endswith("?") and _WHERE.search(sentence))
         if asks and _FILE.search(sentence):
@@ -224,7 +225,7 @@ def asks_for_a_file(message: str) -> bool:
 
 
 class _Counts:
-    """The counts of one session as its events are read."""
+    """Running counts of one session."""
 
     def __init__(self, session: str = "") -> None:
         self.session = session
@@ -233,17 +234,18 @@ class _Counts:
         self.cost: dict[Where, float] = {}
         self.unpriced: Counter[Where] = Counter()
         self._model, self._asked_model = "", {}
-        self._before = 0  # the turns of the session that this one was copied from
+        self._before = 0  # Number of turns copied from another session.
         self.numbers: Counter[str] = Counter()
         self.hits: Counter[int] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.failing: Counter[str] = Counter()
         self.milliseconds = self.unchanged = 0.0
         self._turn = 0
-        #: The names of this turn's required actions, and those of them that failed.
+        #: Names of this turn's required actions, and of the failed actions among them.
         self._required: set[str] = set()
         self._failed: set[str] = set()
-        #: By change, which (turn, path) asked for it; by that, the change that counts and whether it was refused.
+        #: By change: the (turn, path) that requested it. By (turn, path): the change that counts, and whether
+        #: it was refused.
         self._asked: dict[str, tuple[int, str]] = {}
         self._newest: dict[tuple[int, str], str] = {}
         self._refused: set[tuple[int, str]] = set()
@@ -251,7 +253,7 @@ class _Counts:
         self._requests = 0
 
     def after_copy(self) -> _Counts:
-        """The counts from here on, of a session that goes on where another stood."""
+        """Counts for the part of a session after its copied events."""
         counts = _Counts(self.session)
         counts._model, counts._before, counts._turn = self._model, self._turn, self._turn
         counts._requests = self._requests
@@ -274,7 +276,7 @@ class _Counts:
             case e.MatchChosen(by="person"):
                 self.numbers["questions"] += 1
             case e.QuestionAnswered(action=action, path=""):
-                self._failed.discard(action)  # declined: the file was not needed
+                self._failed.discard(action)  # Declined: the file was not needed.
             case e.AttemptEnded(attempt):
                 self.numbers["attempts"] += 1
                 self.milliseconds += attempt.ms
@@ -322,7 +324,8 @@ class _Counts:
             self.cost[where] = self.cost.get(where, 0.0) + usage.cost
 
     def _judge(self, change: str, state: str) -> None:
-        """Only the newest proposal for a path counts: what was mended within the turn did not reach the person."""
+        """Count only the newest proposal for a path. Proposals corrected within the turn did not reach the
+        user."""
         asked = self._asked.get(change)
         if asked is None or self._newest[asked] != change:
             return

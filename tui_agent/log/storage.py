@@ -1,4 +1,4 @@
-"""Taking a session up: its log found, locked, repaired where it must be, and read."""
+"""Opens sessions: finds, locks, repairs and reads their logs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LAST = "last"
 
 
 class Storage(Struct, frozen=True):
-    """Where the session is kept: its log and lock (None where nothing can be), and the texts. `lost` are
-    sentences about records that could not be read; `since` counts the records after the last snapshot."""
+    """Storage of a session: log and lock (None if nothing can be stored) and texts. `lost` holds sentences
+    about unreadable records; `since` is the number of records after the last snapshot."""
 
     log: Log | None
     lock: SessionLock | None
@@ -35,7 +35,7 @@ class Storage(Struct, frozen=True):
 
 
 def begin(data: Path) -> tuple[Storage, State]:
-    """A new session. Raises SessionError."""
+    """Create a session. Raises SessionError."""
     folder = directory.folder_of(data, directory.new_id())
     lock = SessionLock.take(folder)
     try:
@@ -48,16 +48,16 @@ def begin(data: Path) -> tuple[Storage, State]:
 
 
 def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
-    """A session to go on with, its log locked: an id, or `last` for the newest of the workspace.
+    """Open and lock a session: an id, or `last` for the workspace's newest session.
 
-    Raises `OpenElsewhere`, `TooNew`, or `SessionError` where there is none. One whose log is broken is put aside
-    whole, and goes on with what could be read; one that cannot be opened at all goes on in a new session. The newest
-    is passed over for a new one where it is too new.
+    Raises `OpenElsewhere`, `TooNew`, or `SessionError` if it does not exist. A damaged log is set aside
+    and its readable part continues; if it cannot be opened at all, a new session continues it. `last`
+    starts a new session if the newest is of a newer version.
     """
     folder = find(data, session, workspace)
     lock = SessionLock.take(folder)
     try:
-        # what the snapshot has can go on in a new session
+        # The snapshot can be recovered as a new session.
         if not (folder / directory.LOG).exists() and load(folder) is not None:
             raise Damaged(f"the log of the session {folder.name} is gone", database.RECOVER)
         log, read = _open(folder / directory.LOG)
@@ -81,14 +81,14 @@ def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
 
 
 def _blobs(data: Path, log: Log) -> Blobs:
-    """The texts that a log speaks of: they are durable before its records are."""
+    """The blob store of a log. Blobs are durable before the records that refer to them."""
     blobs = Blobs(data / "blobs")
     log.before_commit = blobs.sync_later()
     return blobs
 
 
 def look_at(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
-    """A session to be looked at only: nothing of it is written, whoever has it open. Raises SessionError."""
+    """Open a session for reading only, even if another process writes it. Raises SessionError."""
     folder = find(data, session, workspace)
     read = read_state(folder / directory.LOG)
     blobs = Blobs(_temporary(), behind=data / "blobs")
@@ -96,7 +96,7 @@ def look_at(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
 
 
 def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
-    """A session where nothing can be written: one that is there is read, and goes on in memory."""
+    """A session without storage; an existing session is read and continued in memory."""
     folder = _temporary()
     if not session:
         return Storage(None, None, Blobs(folder), folder), State()
@@ -107,7 +107,7 @@ def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State
 
 
 def find(data: Path, session: str, workspace: Path) -> Path:
-    """The folder of a session that is there. Raises SessionError."""
+    """The folder of an existing session. Raises SessionError."""
     if session != LAST:
         return directory.existing(data, session)
     newest = catalog.newest(data, workspace) or _begun_here(data, workspace)
@@ -127,15 +127,15 @@ def _open(path: Path) -> tuple[Log, ReadState]:
         log.close()
     except (Damaged, sqlite3.Error):
         pass
-    lost += recovery.repair(path, suspect=True)  # it has rotted since it was closed in order
+    lost += recovery.repair(path, suspect=True)  # The file was damaged after a clean shutdown.
     try:
         return _read(path, lost)
-    except sqlite3.Error as error:  # broken in a way that looking through it did not show
+    except sqlite3.Error as error:  # Damage that the check did not find.
         raise Damaged(f"the session {path.parent.name} is damaged ({error})", database.RECOVER) from error
 
 
 def _caught_up(log: Log, read: ReadState) -> tuple[Log, ReadState]:
-    """With what the log had refused before."""
+    """Append events that the log refused earlier."""
     if not (log.path.parent / late.NAME).exists():
         return log, read
     try:
@@ -159,14 +159,15 @@ def _with_lost(kept: Storage, lost: tuple[str, ...]) -> Storage:
 
 
 def _begun_here(data: Path, folder: Path) -> directory.SessionEntry | None:
-    """The newest rehearsal that was started from this folder: its workspace is a temporary one that nobody knows."""
+    """The newest rehearsal started from this folder. Its workspace is temporary, so it cannot be matched by
+    workspace."""
     entries = (entry for entry in catalog.list_sessions(data) if entry.started_from == str(folder))
     return next((entry for entry in entries if entry.workspace != str(folder)), None)
 
 
 def _temporary() -> Path:
-    """Where texts go when nothing can be kept: a folder that lives as long as the machine lets it. Where there is no
-    room for that either it does not exist, and they stay in memory."""
+    """A folder for texts if nothing can be stored; the system deletes it. If its creation fails, texts stay
+    in memory."""
     try:
         return Path(tempfile.mkdtemp(prefix="tui-agent-"))
     except OSError:

@@ -1,4 +1,4 @@
-"""What another process adds to a log, read as it comes: its records, and what grows there."""
+"""Follows a log that another process writes: new records and growing events."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from tui_agent.store.events import Growing, Lasting
 
 
 class LogNews(Struct, frozen=True):
-    """What came since the last look, in order.
-
-    `given_up` are keys of what grew and is kept no more, `lost` sentences on what could not be read.
-    """
+    """News since the last call, in order. `given_up` are keys of deleted growing events, `lost` sentences
+    about unreadable records."""
 
     events: tuple[Lasting | Growing, ...] = ()
     given_up: frozenset[str] = frozenset()
@@ -27,7 +25,7 @@ class LogNews(Struct, frozen=True):
 
 
 class Tail:
-    """The end of a log that somebody else writes, behind record `number`. Its methods block; nothing is written."""
+    """Reads a log that another process writes, from record `number`. Methods block; nothing is written."""
 
     def __init__(self, path: Path, number: int) -> None:
         self._path = path
@@ -36,7 +34,7 @@ class Tail:
         self._looks: tuple[tuple[int, int], ...] | None = None
 
     def news(self) -> LogNews | None:
-        """What came since the last call; None where the files are as they were. Raises `SessionError`."""
+        """News since the last call, or None if the files are unchanged. Raises `SessionError`."""
         looks = (_look(self._path), _look(f"{self._path}-wal"))
         if looks == self._looks:
             return None
@@ -46,23 +44,23 @@ class Tail:
                 news = self._read(connection)
         except sqlite3.Error as error:
             raise database.refusal(self._path, error) from error
-        # what is written so soon after may leave the same time: then it is looked at once more
+        # A later write may leave the same time, so the files are checked once more.
         self._looks = looks if begun - max(changed for _, changed in looks) > database.SOON else None
         return news
 
     def is_written(self) -> bool:
-        """Whether the process that had it open last is there."""
+        """Whether the last process that opened the log still exists."""
         owner = holder(self._path.parent)
         try:
             os.kill(owner, 0)
         except (ProcessLookupError, OverflowError):
             return False
         except PermissionError:
-            pass  # there, and another user's
+            pass  # The process exists but belongs to another user.
         return owner > 0
 
     def _read(self, connection: sqlite3.Connection) -> LogNews:
-        connection.execute("BEGIN")  # both tables as they were at one moment
+        connection.execute("BEGIN")  # Read both tables from one transaction.
         found: list[tuple[int, Lasting | Growing | str]] = []
         for record in database.read_records(connection, self._number):
             found += [(record.number, gap) for gap in records.gap(self._number, record.number)]
@@ -73,13 +71,13 @@ class Tail:
         found += [(grown[key].number, records.growing(grown[key], key)) for key in fresh]
         given_up = frozenset(self._grown.keys() - grown.keys())
         self._grown = {key: record.checksum for key, record in grown.items()}
-        found.sort(key=lambda item: item[0])  # what grew follows the record that was the last one then
+        found.sort(key=lambda item: item[0])  # A growing event follows the record that was last at its time.
         events = tuple(event for _, event in found if not isinstance(event, str))
         return LogNews(events, given_up, tuple(event for _, event in found if isinstance(event, str)))
 
 
 def _look(path: str | Path) -> tuple[int, int]:
-    """Size and time of a file; zeros where it is missing."""
+    """Size and modification time of a file; zeros if it is missing."""
     try:
         status = os.stat(path)
     except OSError:

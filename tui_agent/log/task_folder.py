@@ -1,7 +1,7 @@
-"""Task folders as Roo Code and its relatives keep them: a list of messages in Anthropic's form, as JSON.
+"""Task folders of Roo Code and related programs: messages in Anthropic's format, as JSON.
 
-`api_conversation_history.json` holds it; older versions called it `claude_messages.json`. Beside it,
-`task_metadata.json` says which files the agent had in view.
+Messages are in `api_conversation_history.json` (`claude_messages.json` in older versions).
+`task_metadata.json` lists the files in the agent's context.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from tui_agent.workspace.languages import language
 
 CURRENT, LEGACY = "api_conversation_history.json", "claude_messages.json"
 METADATA = "task_metadata.json"
-#: A time beyond the year 5000 is none.
+#: Later timestamps (after the year 5000) are invalid.
 MOST_MILLISECONDS = 10**14
 NAMES = (CURRENT, LEGACY)
-#: What a request is marked with that came from there: the next real one begins the conversation again.
+#: Model name of imported requests. The next real request starts a new conversation.
 MODEL = "imported"
-#: What those programs put around the person's words, and what they add to them.
+#: Wrappers around the user's text, and text added by those programs.
 _ADDED = re.compile(r"<environment_details>.*?</environment_details>", re.DOTALL)
 _AROUND = re.compile(r"</?(?:task|feedback|answer|user_message)>")
 _RESULT = re.compile(r"<result>(.*?)(?:</result>|\Z)", re.DOTALL)
@@ -43,7 +43,8 @@ Message = dict[str, Any]
 
 
 def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs: Blobs) -> list[Lasting]:
-    """The session that these messages make: each as it was, who said what, and the conversation that goes on."""
+    """The events of a session made of these messages: each original message, the chat, and the conversation
+    to continue."""
     events: list[Lasting] = [e.SessionStarted(session, str(workspace))]
     turn = 0
     for message in messages:
@@ -59,7 +60,7 @@ def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs:
             summary, text = first[:200], words if words != first else ""
             events.append(e.ReplyRead(max(turn, 1), summary, text, sent=sent))
             continue
-        if words or not turn:  # see `_begins_turn`
+        if words or not turn:  # See `_begins_turn`.
             events += [e.TurnEnded(turn, True)] if turn else []
             turn += 1
             events.append(e.TurnStarted(turn, words))
@@ -72,9 +73,10 @@ def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs:
 
 
 def conversation(messages: Sequence[Message]) -> list[Message]:
-    """The messages as a conversation of ours, a system message first: words, with images beside them.
+    """The messages as a conversation in this program's format: a system message, then text and images.
 
-    Of what was summarised the first message is kept, which is the task, and the last summary stands for the rest.
+    After a summary, only the first message (the task) and the last summary are kept of the summarized
+    part.
     """
     last = max((n for n, message in enumerate(messages) if message.get("isSummary")), default=0)
     names = {str(block.get("id")): str(block.get("name")) for m in messages for block in _blocks(m)}
@@ -90,7 +92,7 @@ def _kind(message: Message) -> Literal["", "summary"]:
 
 
 def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Message]:
-    """The message without what nobody can read, nothing where that is all."""
+    """The message without unreadable parts; nothing if no part is left."""
     said = [_said(block, names) for block in _blocks(message)]
     text = "\n\n".join(words for words, _ in said if words)
     images = [image for _, found in said for image in found]
@@ -104,7 +106,7 @@ def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Messag
 
 
 def _said(block: Message, names: Mapping[str, str]) -> tuple[str, list[Message]]:
-    """What a block says, in words, and the images that it holds."""
+    """The text and the images of a block."""
     match block:
         case {"type": "text", "text": str(text)}:
             return text, []
@@ -131,10 +133,11 @@ def _blocks(message: Message) -> list[Message]:
 
 
 def known_files(folder: Path, messages: Sequence[Message], workspace: Path) -> list[Lasting]:
-    """What `task_metadata.json` says of the files that the agent had in view, as far as they are of the workspace.
+    """Events for the workspace files listed in `task_metadata.json` as in the agent's context. Raises
+    SessionError if it cannot be read.
 
-    What a file held then is not kept there: one that was not written since counts as seen in part, as it is now, and
-    any other as one that has changed. Raises SessionError where the file cannot be read.
+    It does not store contents. A file unmodified since then counts as partly seen in its present state,
+    any other as changed.
     """
     file = folder / METADATA
     value = _json(file) if file.is_file() else {}
@@ -146,7 +149,7 @@ def known_files(folder: Path, messages: Sequence[Message], workspace: Path) -> l
     if not found:
         return []
     gate = Gate(workspace)
-    # When each turn began, in seconds since the epoch; 0 if that is not kept.
+    # Start of each turn in seconds since the epoch; 0 if unknown.
     times = [_at(message, "ts") for number, message in enumerate(messages) if _begins_turn(message, number)]
     return [event for path, of_one in found.items() for event in _known_file(gate, path, of_one, times)]
 
@@ -181,26 +184,24 @@ def _known_file(gate: Gate, path: str, records: Sequence[Message], times: Sequen
 
 
 def _at(record: Message, key: str) -> float:
-    """A time of a record in seconds since the epoch, 0 where there is none; it is kept in milliseconds."""
+    """A time of a record (stored in milliseconds) in seconds since the epoch; 0 if missing."""
     value = record.get(key)
     return value / 1000 if isinstance(value, int | float) and 0 < value < MOST_MILLISECONDS else 0.0
 
 
 def _turn(at: float, times: Sequence[float]) -> int:
-    """The turn in which something happened: the last where nobody knows."""
+    """The turn at a given time; the last if unknown."""
     return sum(time <= at for time in times) or 1 if at and all(times) else len(times)
 
 
 def _begins_turn(message: Message, number: int) -> bool:
-    """Whether the person says something with it; the first message does in any case."""
+    """Whether the message contains text of the user. True for the first message."""
     return message["role"] == "user" and not message.get("isSummary") and (not number or any(_words(message)))
 
 
 def read_folder(folder: Path) -> tuple[Path, list[Message]]:
-    """The file of a task folder that holds its messages, and these: the newer one where there are two.
-
-    Raises SessionError, which offers the older one where only that can be read.
-    """
+    """The messages file of a task folder (the newer of two) and its messages. Raises SessionError, which
+    suggests the older file if only that is readable."""
     there = [folder / name for name in NAMES if (folder / name).is_file()]
     if not there:
         raise SessionError(
@@ -226,7 +227,7 @@ def _can_be_read(file: Path) -> bool:
 
 
 def read_messages(file: Path) -> list[Message]:
-    """The messages of such a file. Raises SessionError where it is not whole; it is only read."""
+    """Reads a messages file. Raises SessionError if it is incomplete."""
     value = _json(file)
     if not isinstance(value, list) or not value:
         raise _refused(file, "it holds no list of messages")
@@ -252,10 +253,8 @@ def _json(file: Path) -> Any:
 
 
 def remove_legacy(file: Path, path: Path, blobs: Blobs) -> None:
-    """Remove the file that was read, if it is an older one and every message of it is in the log at `path`.
-
-    Raises SessionError where that cannot be shown; the file stays.
-    """
+    """Deletes an older-format messages file once every message is in the log at `path`. Raises SessionError
+    if that cannot be verified; the file is then kept."""
     if file.name != LEGACY:
         return
     kept = [message for event in log.events_of(path) for message in _sent_of(event)]
@@ -285,7 +284,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _words(message: Message) -> Iterator[str]:
-    """What was said in a message: not what was read, run or added by the program."""
+    """The spoken text of a message, without file contents, command output and text added by the program."""
     content = message["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for block in blocks:

@@ -1,4 +1,4 @@
-"""The transcript as the log has it: all of it, or a part; kept by pages too, so that scrolling up folds nothing."""
+"""The transcript of a log, in full or in part. Cached in pages, so that scrolling up needs no fold."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tui_agent.log.log import events_of
 from tui_agent.store.events import Event
 from tui_agent.store.state import ChatMessage, State
 
-#: How many messages are handed on at once.
+#: Messages per batch.
 _BATCH = 500
-#: The file in a session's folder.
+#: File in a session's folder.
 PAGES = "pages.sqlite3"
 _TABLE = "CREATE TABLE IF NOT EXISTS messages (number INTEGER PRIMARY KEY, body BLOB, checksum INTEGER)"
 
@@ -26,8 +26,7 @@ def messages_before(
 ) -> tuple[ChatMessage, ...]:
     """Up to `count` messages of the log at `path` with numbers below `before`, oldest first.
 
-    With `keep` the pages that had to be made are kept for the next time. A sentence on each record that was met and
-    cannot be read goes into `lost`.
+    With `keep`, newly computed pages are cached. Adds a sentence about each unreadable record to `lost`.
     """
     folder = path.parent
     found = pages_before(folder, before, count)
@@ -51,12 +50,12 @@ def messages_before(
 
 
 def said(events: Iterable[Event]) -> list[ChatMessage]:
-    """Every message of a session, each with the changes that came with it."""
+    """Every message of a session, with its changes."""
     return list(in_order(events))
 
 
 def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
-    """Every message, once nothing can be added to it any more: when its turn is over."""
+    """Yields each message once it is final, at the end of its turn."""
     state = State()
     waiting: dict[int, ChatMessage] = {}
     handed_on = 0
@@ -65,7 +64,7 @@ def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
         state = event.apply(state)
         if state.chat.messages is before:
             continue
-        # an event adds a message, or names a change in one of the last few
+        # An event adds a message, or adds a change to one of the last few.
         last = (message for message in state.chat.messages[-4:] if message.number > handed_on)
         waiting.update((message.number, message) for message in last)
         turn = state.chat.messages[-1].turn
@@ -76,7 +75,7 @@ def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
 
 
 def put_pages(folder: Path, messages: Iterable[ChatMessage]) -> None:
-    """Keep messages; only a shortcut, so that a file that cannot be used is removed and nothing is said."""
+    """Cache messages. An unusable cache file is removed without an error."""
     try:
         bodies = [(message.number, msgspec.msgpack.encode(message)) for message in messages]
         with closing(sqlite3.connect(folder / PAGES)) as connection, connection:
@@ -92,7 +91,8 @@ def put_pages(folder: Path, messages: Iterable[ChatMessage]) -> None:
 
 
 def pages_before(folder: Path, number: int, count: int) -> tuple[ChatMessage, ...] | None:
-    """The `count` messages before that number (or all there are), oldest first; None where one is missing."""
+    """The `count` messages before that number, or all of them, oldest first; None if one is missing from the
+    cache."""
     wanted = list(range(max(1, number - count), number))
     if not (folder / PAGES).exists():
         return None
@@ -112,9 +112,9 @@ def pages_before(folder: Path, number: int, count: int) -> tuple[ChatMessage, ..
 
 
 def forget_pages(folder: Path) -> None:
-    """Remove the pages; the next one that is asked for makes them again."""
+    """Delete the cached pages; they are rebuilt on demand."""
     for suffix in ("", "-journal"):
         try:
             (folder / f"{PAGES}{suffix}").unlink(missing_ok=True)
         except OSError:
-            pass  # then they stay, and each page is checked as it is read
+            pass  # Harmless: each page is checked when it is read.

@@ -1,4 +1,4 @@
-"""Sessions leave and come: exported as JSON or Markdown, brought in from an export or from another program's folder."""
+"""Export of sessions as JSON or Markdown, and import from an export or another program's folder."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from tui_agent.store.state import ChatMessage
 
 VERSION = 1
 TYPE = "tui-agent-session"
-#: What names a text of the store.
+#: Key of a text in the store.
 KEY = re.compile(r"[0-9a-f]{32}")
 
 
 def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretValues:
-    """The secret values of the folder that a session was of, as it is now; and those in the history of its repository,
-    where commands ran, with `cache`, a folder of ours. Blocking."""
+    """The secret values in the session's folder at present. With `cache` (a folder of ours), also those in
+    its repository's history if commands ran. Blocking."""
     roots = [event.workspace for event in events if isinstance(event, e.SessionStarted)]
     decisions = {event.digest: event.choice for event in events if isinstance(event, e.SecretDecided)}
     known = KnownSecrets(*roots)
@@ -54,7 +54,7 @@ def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretV
 
 
 def as_markdown(session: str, events: Sequence[Event], secrets: SecretValues | None = None) -> str:
-    """What was said, a heading a message; keys are masked, and so are the values of `secrets`."""
+    """The chat with one heading per message. Masks keys and the values of `secrets`."""
     parts = [f"# Session {session}", *(_section(message) for message in said(events))]
     text = "\n\n".join(parts)
     return masked(secrets.masked(text)[0] if secrets else text) + "\n"
@@ -63,12 +63,12 @@ def as_markdown(session: str, events: Sequence[Event], secrets: SecretValues | N
 def as_json(
     session: str, events: Sequence[Event], blobs: Blobs | None = None, secrets: SecretValues | None = None
 ) -> str:
-    """Every event, in order, under a header that says what it is; then the texts that they name, by their hash. Keys
-    are masked, and so are the values of `secrets`.
+    """A header, every event in order, then the referenced texts by hash. Masks keys and the values of
+    `secrets`.
 
-    Values are masked before they are written as JSON, so that the document is whole whatever they hold. A text that
-    had to be masked is under the hash of what it was; one that is not text is left out, and so are those of files
-    that look like secrets, or that the model saw masked.
+    Values are masked before serialization, so the JSON stays valid. A masked text keeps the hash of the
+    original. Omitted: binary contents, files that look like secrets, and files that the model received
+    masked.
     """
     bodies = [json.loads(body_of(event).data) for event in events]
 
@@ -92,11 +92,11 @@ def _texts(bodies: Sequence[Any], secret: set[str], blobs: Blobs) -> Iterator[tu
         try:
             yield key, blobs.get(key).decode()
         except (FileError, UnicodeDecodeError):
-            continue  # the hash of a file that was never kept, or no text
+            continue  # The hash of a file that was never stored, or of binary content.
 
 
 def _keys(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every hash in an event, after the path of the file that it is of: the one beside it, or its name in a table."""
+    """Yields (path, hash) of every hash in an event. The path is a sibling field or the key in a table."""
     match value:
         case list():
             for item in value:
@@ -110,7 +110,7 @@ def _keys(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _secret_paths(events: Sequence[Event]) -> set[str]:
-    """The paths of which it was found out, by more than their names, that their texts are for nobody else."""
+    """Paths of files that turned out to be secret by more than their names."""
     paths: set[str] = set()
     for event in events:
         match event:
@@ -125,7 +125,7 @@ def _secret_paths(events: Sequence[Event]) -> set[str]:
 
 def _section(message: ChatMessage) -> str:
     if message.command:
-        # one fence, longer than any in the command and its output, so that neither ends it
+        # One fence longer than any in the command and its output, so that neither can close it.
         ran = message.command
         title = f"Check {message.check.name}" if message.check else "Command"
         text = f"$ {ran.command}\n{ran.output.rstrip()}".rstrip()
@@ -137,10 +137,11 @@ def _section(message: ChatMessage) -> str:
 
 
 def import_session(data: Path, source: Path, workspace: Path, remove_legacy: bool = False) -> str:
-    """Keep what lies at `source` as a new session of `workspace`; its id. What is there is not touched.
+    """Imports `source` as a new session of `workspace` and returns its id. `source` is unchanged. Raises
+    SessionError if it is damaged or of an unknown kind; nothing is stored then.
 
-    With `remove_legacy` an older messages file is removed, once all of it has been read back from our log.
-    Raises SessionError where it is damaged or of no kind that is known; nothing is kept of it then.
+    With `remove_legacy`, an older messages file is deleted once all of it has been read back from the new
+    log.
     """
     blobs = Blobs(data / "blobs")
     session = directory.new_id()
@@ -163,7 +164,7 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
 
 
 def _history(source: Path) -> tuple[Path, list[task_folder.Message]]:
-    """The file with the messages, and these: the file that was named, or the newer of a folder that was."""
+    """The messages file and its messages: `source` itself, or the newer file in a folder."""
     return task_folder.read_folder(source) if source.is_dir() else (source, task_folder.read_messages(source))
 
 
@@ -180,10 +181,10 @@ def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list
 
 
 def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> list[Any]:
-    """The events of an export whose text this is, `source` being what to call it; its texts go to `put_text`.
+    """The events of an export with this text; passes its texts to `put_text`. `source` is its name in errors.
+    Raises SessionError.
 
-    What the person decided about secrets does not come along: it was about files of another place. Raises
-    SessionError.
+    The user's decisions about secrets are dropped, because they concern files elsewhere.
     """
     try:
         value: Any = json.loads(text)
@@ -206,13 +207,13 @@ def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> lis
         raise _refused(source, f"an event in it cannot be read: {error}") from error
     if not isinstance(found[0], e.SessionStarted):
         raise _refused(source, "its beginning is missing")
-    # what somebody else allowed is not allowed here
+    # Permissions given by another user do not apply here.
     decided = (e.SecretDecided, e.PermissionDecided, e.PermissionRevoked)
     return [event for event in found if not isinstance(event, decided)]
 
 
 def _renamed(value: Any, kept: dict[str, str]) -> Any:
-    """The value with each text named as it is kept here: masking gave some another hash."""
+    """The value with each text key replaced by its key in this store; masking changed some hashes."""
     match value:
         case str():
             return kept.get(value, value)

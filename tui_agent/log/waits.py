@@ -1,4 +1,4 @@
-"""What a person waits for, the disk say: told when it takes longer than a moment, and taken back when it is over."""
+"""Waiting messages (for example, for the disk), shown after a delay and removed at the end of the wait."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-#: After so many seconds of waiting it is told what is waited for.
+#: Delay before a wait is shown, in seconds.
 SAY_AFTER = 1.0
 
 
 class Wait:
-    """One thing that is waited for, in words."""
+    """One wait, with its description."""
 
     def __init__(self, words: str, changed: Callable[[], None]) -> None:
         self.words = words
         self._changed = changed
 
     def is_now(self, words: str) -> None:
-        """It goes on with another step, which takes as long as the whole has taken already."""
+        """Change the description; the elapsed time continues."""
         self.words = words
         self._changed()
 
 
 class Waits:
-    """Everything that is waited for now. Belongs to the loop that is running when it is made."""
+    """All current waits. Belongs to the loop that runs at its creation."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
-        """`tell` is given the words of the newest of what has taken long; empty when nothing does any more."""
+        """`tell` is called with the description of the newest long wait, or "" if none is left."""
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._long: list[Wait] = []
@@ -35,7 +35,7 @@ class Waits:
 
     @contextmanager
     def on(self, words: str) -> Generator[Wait]:
-        """Inside of this it is waited for."""
+        """Mark the body as a wait."""
         wait = Wait(words, self._say)
         timer = self._loop.call_later(SAY_AFTER, self._took_long, wait)
         try:
