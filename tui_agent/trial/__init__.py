@@ -1,1 +1,1 @@
-"""Commands in a view of the workspace as it would be with the pending changes; what they write is thrown away."""
+"""Runs commands in a view of the workspace with the pending changes applied. Writes are discarded."""

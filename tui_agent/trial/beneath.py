@@ -1,7 +1,7 @@
-"""A folder by its descriptor, and everything below it by relative paths, of which no part is followed if it is a link.
+"""Access to a folder by descriptor and relative paths, without following symbolic links in any component.
 
-Python's own library alone, since it is also used by the program that reads layers. `openat2` (Linux 5.6) refuses links
-in one call; where it is missing or filtered, each component is opened from the one before.
+Standard library only, because the layer reader uses it too. `openat2` (Linux 5.6) refuses links in one
+call; if it is missing or filtered, components are opened one by one.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from contextlib import suppress
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: A folder on the way, which one may pass through and not always list.
+#: Flags for intermediate folders, which may be searchable but not readable.
 _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPENAT2 = 437
 _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 2, 4, 8
 
 
 class Beneath:
-    """What is below a folder. The last folder that was asked about is kept open; `close` when done.
+    """The contents of a folder. Keeps the last used folder open until `close`.
 
-    own: it is a layer of ours, in which a command may have taken our right to look; it is then given back.
+    own: the folder is a layer of ours. Access rights that a command removed are restored.
     """
 
     def __init__(self, root: str | int, *, own: bool = False) -> None:
-        """Raises OSError where the root is not a folder, or is a link."""
+        """Raises OSError if the root is not a folder or is a link."""
         self._root = os.dup(root) if isinstance(root, int) else os.open(root, _FOLDER)
         self._own = own
         self._kept: tuple[str, int] | None = None
@@ -45,7 +45,8 @@ class Beneath:
         self.close()
 
     def status(self, path: str) -> os.stat_result | None:
-        """Of what is there, a link itself; None where nothing is, or the way to it leads through a link or a file."""
+        """Status of the path, without following a link. None if it is missing or its parent path contains a
+        link or a file."""
         try:
             folder, name = self._parent(path)
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -53,13 +54,13 @@ class Beneath:
             return None
 
     def names(self, path: str) -> list[str]:
-        """Names in a folder, in order; none where it is not one. "" is the root."""
+        """Sorted names in a folder, or an empty list if it is none. "" is the root."""
         with suppress(OSError):
             return self.listing(path)
         return []
 
     def listing(self, path: str) -> list[str]:
-        """The same. Raises OSError."""
+        """As `names`, but raises OSError."""
         descriptor = self._listed(path)
         try:
             return sorted(os.listdir(descriptor))
@@ -67,8 +68,8 @@ class Beneath:
             os.close(descriptor)
 
     def attribute(self, path: str, name: str) -> bytes:
-        """An extended attribute of a folder; empty where it has none."""
-        with suppress(OSError, AttributeError):  # macOS has no such function
+        """An extended attribute of a folder, or b"" if missing."""
+        with suppress(OSError, AttributeError):  # Not available on macOS.
             descriptor = self._listed(path)
             try:
                 return os.getxattr(descriptor, name)
@@ -77,7 +78,7 @@ class Beneath:
         return b""
 
     def target(self, path: str) -> str | None:
-        """Where a link leads, in its own words; None where it is none."""
+        """The target of a link, unresolved; None if the path is not a link."""
         try:
             folder, name = self._parent(path)
             return os.readlink(name, dir_fd=folder)
@@ -85,7 +86,7 @@ class Beneath:
             return None
 
     def open(self, path: str) -> int:
-        """A descriptor of a regular file, for reading. Raises OSError."""
+        """A read-only descriptor of a regular file. Raises OSError."""
         folder, name = self._parent(path)
         try:
             descriptor = os.open(name, _FILE, dir_fd=folder)
@@ -112,7 +113,7 @@ class Beneath:
             return os.open(name, _FOLDER, dir_fd=folder)
 
     def _parent(self, path: str) -> tuple[int, str]:
-        """The folder that a path is in, open until another is asked about, and its name there. Raises OSError."""
+        """The parent folder's descriptor (valid until the next call) and the base name. Raises OSError."""
         folder, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
             raise OSError(errno.EINVAL, "it is not a name", path)
@@ -146,7 +147,7 @@ class Beneath:
 
 
 def _give_back(folder: int, name: str, mode: int) -> None:
-    """Take the right to a file or folder of our own; never to what a link leads to."""
+    """Restore access to a file or folder of our own, never to a link's target."""
     if not hasattr(os, "O_PATH"):
         os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)
         return
@@ -159,7 +160,7 @@ def _give_back(folder: int, name: str, mode: int) -> None:
 
 
 def _openat2_here(root: int) -> bool:
-    """Whether this kernel has the call, and lets us use it."""
+    """Whether `openat2` exists and is permitted."""
     if not sys.platform.startswith("linux"):
         return False
     try:

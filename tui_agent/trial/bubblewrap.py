@@ -1,4 +1,4 @@
-"""A view made by bubblewrap, for machines that let only this program make namespaces (AppArmor)."""
+"""Views made by bubblewrap, for systems where only that program may create namespaces (AppArmor)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tui_agent.trial.outside import PACKAGE, View
 from tui_agent.trial.plan import NoView, ViewPlan
 from tui_agent.trial.tools import is_below, own_folder
 
-#: The first version with overlays whose layer can be read afterwards.
+#: First version with overlays whose layers are readable afterwards.
 LEAST = (0, 11)
 
 
 def program() -> str:
-    """Where bubblewrap is. Raises `NoView` where it is not."""
+    """Path of bubblewrap. Raises `NoView` if it is missing."""
     found = shutil.which("bwrap")
     if found is None:
         raise NoView("", 0, "it is not installed")
@@ -29,7 +29,7 @@ def program() -> str:
 
 
 def check() -> None:
-    """Raises `NoView` where it is not there, or has no overlays. Blocking."""
+    """Raises `NoView` if bubblewrap is missing or lacks overlays. Blocking."""
     done = subprocess.run([program(), "--version"], capture_output=True, text=True, timeout=5, check=False)
     found = tuple(whole_number(number) for number in re.findall(r"\d+", done.stdout)[:2])
     if found < LEAST:
@@ -39,7 +39,7 @@ def check() -> None:
 
 
 class BubblewrapView(View):
-    """The runner of a view that bubblewrap makes; its layers are on the disk."""
+    """Runner of a bubblewrap view, with layers on disk."""
 
     async def _command(self, inner: list[str]) -> list[str]:
         return await asyncio.to_thread(command, self.plan, PACKAGE, inner)
@@ -50,9 +50,10 @@ class BubblewrapView(View):
 
 
 def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> list[str]:
-    """The command line that makes the view and starts `inner` as its first process; its layers are on the disk.
+    """The command line that creates the view and runs `inner` as its first process. Blocking. Raises `NoView`
+    and OSError.
 
-    package: files and folders that `inner` needs besides what is shown. Blocking. Raises `NoView` and OSError.
+    package: additional files and folders that `inner` needs.
     """
     found = program()
     for number, path in enumerate(plan.overlays):
@@ -67,7 +68,7 @@ def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> lis
 
 
 def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
-    """What bubblewrap is told, in the order in which it does it: a later mount covers an earlier one."""
+    """Arguments of bubblewrap, in execution order: later mounts cover earlier mounts."""
     told = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-cgroup-try", "--die-with-parent"]
     told += ["--new-session", "--as-pid-1", "--cap-drop", "ALL", "--disable-userns"]
     told += [] if plan.network else ["--unshare-net"]

@@ -1,8 +1,8 @@
-"""What a command wrote, read from its layer: files that are new, changed, deleted or have another mode.
+"""Reads the changes of a command from its layer: new, changed and deleted files, and changed modes.
 
-Paths, sizes and numbers of files are the command's, so that a process of its own reads them (`reader.py`), within a
-budget. Each reading has one: nothing of it is left in memory, and there is nothing to restart. What it keeps of files
-is in a file without a name, which is gone with the last that knows of it.
+Paths, sizes and file counts are controlled by the command, so a separate process (`reader.py`) with a
+budget reads them, one process per layer. Contents are kept in an unnamed file, which disappears with its
+last reference.
 """
 
 from __future__ import annotations
@@ -34,24 +34,26 @@ BUDGET = Budget(
     read=1024 * MEGABYTE,
     seconds=20.0,
 )
-#: Seconds until the reader is given up, and bytes of its answer.
+#: Timeout of the reader in seconds, and maximum size of its response in bytes.
 _PATIENCE, _MOST_TOLD = 60.0, 64 * MEGABYTE
-#: Seconds after which the process is started for a command that goes on: one that wrote nothing has ended by then.
+#: Delay before the process is started ahead of time, in seconds. Short commands have ended by then.
 _READY_AFTER = 0.1
 _PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.trial.reader import main; main"
 
-#: Size, time and mode of each file of a copy when it was made, by its relative path.
+#: Size, time and mode of each file of a copy at its creation, by relative path.
 Copied = Mapping[str, tuple[int, int, int]]
 Kind = Literal["new", "changed", "deleted", "mode", "link", "special"]
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One path that a command left in another state than it found it.
+    """A path whose state a command changed.
 
-    executable: of a regular file afterwards. target: of a link. meanwhile: the file in the folder changed since the
-    view was made, so that it is not what the command saw. contents: holds the content, `size` bytes
-    from `at` on; None if there is none, or for the reason in `why`. digest: of the content, also if it is not kept.
+    - executable: of a regular file, after the command.
+    - target: of a link.
+    - meanwhile: the file in the folder changed after the view was created, so the command saw another version.
+    - contents: file with the content, `size` bytes from `at`; None if missing, with the reason in `why`.
+    - digest: hash of the content, even if the content is not kept.
     """
 
     path: str
@@ -67,11 +69,11 @@ class Written:
 
     @property
     def after(self) -> bytes | None:
-        """The content, read from the disk. Blocking, a moment."""
+        """The content, read from disk. Blocking, briefly."""
         return None if self.contents is None else os.pread(self.contents.fileno(), self.size, self.at)
 
 
-#: What was found in a layer, in the order of the paths, and a sentence if that is not all there is.
+#: Changes sorted by path, and a sentence if they are incomplete.
 Read = tuple[tuple[Written, ...], str]
 
 
@@ -93,7 +95,7 @@ class _Told(msgspec.Struct, frozen=True):
 
 
 class _Asked(NamedTuple):
-    """What is to be read: the folder `path` below a descriptor, what else as `LayerReader` has it."""
+    """A read request: the folder `path` below a descriptor; other fields as in `LayerReader`."""
 
     path: str
     below: int | None
@@ -104,8 +106,8 @@ class _Asked(NamedTuple):
 
 
 class LayerReader:
-    """The process that reads a layer: `async with LayerReader() as reader`. It is made ready while a command goes on,
-    if that takes a moment, and ends with the block."""
+    """Process that reads a layer: `async with LayerReader() as reader`. Started ahead of time while a long
+    command runs; ends with the block."""
 
     def __init__(self) -> None:
         self._needed = asyncio.Event()
@@ -133,9 +135,10 @@ class LayerReader:
             await self._process.wait()
 
     async def of_layer(self, layers: int, plan: ViewPlan, since: float, apart: Sequence[str] = ()) -> Read:
-        """What was written to the workspace's layer; since: when the view was made, in seconds since the epoch.
+        """Changes in the workspace's layer. `since` is the creation time of the view, in seconds since the
+        epoch.
 
-        What git and caches keep is left out, and what is below the paths `apart`.
+        Omits git's files, caches, and paths below `apart`.
         """
         path = f"{len(plan.overlays) - 1}/u"
         if (_beside(plan) or not _seeded(plan)) and await asyncio.to_thread(_is_empty, path, layers, apart):
@@ -143,7 +146,7 @@ class LayerReader:
         return await self._read(_Asked(path, layers, plan, since, apart=apart))
 
     async def of_copy(self, plan: ViewPlan, files: Copied, since: float) -> Read:
-        """The same of a copy of a workspace, where `files` says what it held."""
+        """Changes in a copy of a workspace, whose original files are `files`."""
         return await self._read(_Asked(plan.root, None, plan, since, files))
 
     async def _read(self, wanted: _Asked) -> Read:
@@ -164,7 +167,7 @@ class LayerReader:
         assert self._line is not None
         contents = tempfile.TemporaryFile()  # noqa: SIM115
         asked = {
-            # what is in place of a file counts as what was there; what is only owned is what it was
+            # A seed that replaces a file counts as the original; an "owned" seed equals the file.
             "seeds": {
                 seed.path: (seed.kind, seed.content, seed.mode)
                 for seed in wanted.plan.seeds
@@ -211,18 +214,18 @@ class LayerReader:
 
 
 def _beside(plan: ViewPlan) -> bool:
-    """Whether the seeds are in a layer of their own, so that the one above holds only what was written."""
+    """Whether seeds have a separate layer, so that the upper layer holds only writes."""
     return plan.isolated == "overlay"
 
 
 def _seeded(plan: ViewPlan) -> bool:
-    """Whether the workspace's layer held something before the command began that is not left out in any case."""
+    """Whether the workspace's layer initially held files other than those always omitted."""
     of_workspace = (seed.path for seed in plan.seeds if seed.overlay in ("", plan.workspace))
     return any(path.partition("/")[0] not in LEFT_OUT for path in of_workspace)
 
 
 def _is_empty(path: str, below: int, apart: Sequence[str]) -> bool:
-    """Whether a layer holds nothing but what is left out in any case. Blocking; raises OSError."""
+    """Whether a layer holds only files that are always omitted. Blocking; raises OSError."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     layer = os.open(path, flags, dir_fd=below)
     try:
@@ -252,7 +255,7 @@ def _told(contents: IO[bytes], at: int, size: int) -> Read:
 
 
 def _unread(left: Mapping[str, tuple[int, list[str]]]) -> str:
-    """What of a layer was left out, and why, in one sentence; "" if nothing was."""
+    """A sentence that lists omissions and their reasons, or ""."""
     words = {
         "files": f"more than {BUDGET.files:,} files were written",
         "deleted": f"more than {BUDGET.files:,} files were deleted",

@@ -1,4 +1,4 @@
-"""The variables that a command sees: those that programs need by name, what the person adds, and nothing else."""
+"""Environment variables of commands: a fixed allow-list and the user's additions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_agent.files.key_formats import masked
 from tui_agent.files.late_expressions import late
 
 _PASSED = ("PATH", "LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV")
-#: Where tools are, and how the tests of a project find it and what it needs; a value that holds a key is left out.
+#: Locations of tools, and variables for tests. Values that contain a key are omitted.
 _NEEDED = """
     LC_* CONDA_PREFIX CONDA_DEFAULT_ENV PYENV_* NVM_DIR FNM_DIR FNM_MULTISHELL_PATH VOLTA_HOME PNPM_HOME
     BUN_INSTALL PROTO_HOME RYE_HOME JULIAUP_DEPOT_PATH JULIA_DEPOT_PATH GHCUP_INSTALL_BASE_PREFIX SDKMAN_DIR
@@ -30,7 +30,7 @@ _NEEDED = """
     CFLAGS CXXFLAGS CPPFLAGS LDFLAGS MAKEFLAGS OMP_NUM_THREADS MPLBACKEND QT_QPA_PLATFORM SOURCE_DATE_EPOCH
     NO_COLOR
 """
-#: Addresses of databases and queues, which enter without their password.
+#: Addresses of databases and queues, passed without passwords.
 _ADDRESSES = (
     "*DATABASE_URL", "*DATABASE_URI", "DB_URL", "*POSTGRES_URL", "*POSTGRESQL_URL", "*MYSQL_URL", "*REDIS_URL",
     "*MONGO_URL", "*MONGO_URI", "*MONGODB_URL", "*MONGODB_URI", "*AMQP_URL", "*RABBITMQ_URL", "*BROKER_URL",
@@ -40,9 +40,9 @@ _STORES = late(
     r"memory|unix)(?:\+\w{1,20})?"
 )
 _WORD_OF_SECRETS = late(r"pass(?:word|wd|phrase)|secret|token|credential|api_?key|private_?key", re.I)
-#: Names that are passed only where the person wrote them out in full.
+#: Names passed only if the user listed them literally.
 _TOLD = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "SSH_AUTH_SOCK", "DBUS_*", "DISPLAY", "DOCKER_HOST")
-#: Nobody types, and nobody reads page by page: what wants an editor or an answer fails at once.
+#: Settings without an interactive terminal: editors and prompts fail immediately.
 NO_KEYBOARD: Final[dict[str, str]] = {
     **dict.fromkeys(
         (
@@ -66,7 +66,7 @@ _FIXED = {
     "TUI_AGENT_TRIAL": "1",
     "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
 }
-#: Without a network, package managers say so at once instead of trying again for a minute.
+#: Offline settings: package managers fail immediately instead of retrying for a minute.
 OFFLINE: Final[dict[str, str]] = {
     "npm_config_offline": "true",
     "npm_config_audit": "false",
@@ -91,9 +91,9 @@ OFFLINE: Final[dict[str, str]] = {
     "PUPPETEER_SKIP_DOWNLOAD": "1",
     "DO_NOT_TRACK": "1",
 }
-#: Virtual environments as people name them.
+#: Usual names of virtual environments.
 VIRTUAL = (".venv", "venv")
-#: What belongs to a desktop, a login or a shell: no project needs it.
+#: Variables of desktops, logins and shells, which no project needs.
 _OF_DESKTOP = """
     _ PWD OLDPWD SHLVL HOME TMPDIR TEMP TMP HIST* LS_COLORS LESS* XDG_* DBUS_* SSH_* GPG_* DISPLAY WAYLAND_*
     WINDOWID XAUTHORITY TERM_* VTE_* KITTY_* ALACRITTY_* ITERM_* TMUX* STY ZELLIJ* WT_* WSL* PS1 PS2 PROMPT* MAIL
@@ -111,10 +111,12 @@ def variables(
     *,
     offline: bool = True,
 ) -> tuple[dict[str, str], str]:
-    """The variables, and the workspace's virtual environment that was put first on the path, relative ("" if none).
+    """The variables, and the relative path of the workspace's virtual environment that was put first on PATH
+    ("" if none).
 
-    places: HOME and TMPDIR. more: names or patterns from `trial.env`; a pattern passes no key and no address of the
-    desktop's services. offline: package managers are told that there is no network.
+    - places: HOME and TMPDIR.
+    - more: names or patterns from `trial.env`. Patterns match no keys and no desktop service addresses.
+    - offline: adds settings that tell package managers that no network is available.
     """
     wanted = tuple(more)
     chosen: dict[str, str] = {}
@@ -134,7 +136,7 @@ def variables(
 
 
 def left_out(environ: Mapping[str, str], chosen: Mapping[str, str]) -> list[str]:
-    """Names of variables that a program could have needed and does not get."""
+    """Names of omitted variables that a program might need."""
     return sorted(
         name
         for name in environ
@@ -143,7 +145,7 @@ def left_out(environ: Mapping[str, str], chosen: Mapping[str, str]) -> list[str]
 
 
 def _passed(name: str, value: str, more: tuple[str, ...]) -> str | None:
-    """The value that a command gets; None for one that it does not."""
+    """The value passed to a command, or None if it is omitted."""
     if name in more or name in _PASSED:
         return value
     if any(fnmatchcase(name, pattern) for pattern in _TOLD):
@@ -158,7 +160,7 @@ def _passed(name: str, value: str, more: tuple[str, ...]) -> str | None:
 
 
 def _without_password(address: str) -> str | None:
-    """The address of a database, with its user alone; None for anything else."""
+    """A database address with its user but no password; None for other values."""
     try:
         parts = urlsplit(address)
         parsed = parse_qsl(parts.query, keep_blank_values=True)
@@ -166,7 +168,7 @@ def _without_password(address: str) -> str | None:
         return None
     if not _STORES.fullmatch(parts.scheme.lower()):
         return None
-    if not parts.netloc and not parts.query:  # a file
+    if not parts.netloc and not parts.query:  # A file.
         return address if masked(address) == address else None
     user, at, host = parts.netloc.rpartition("@")
     user, _, _ = user.partition(":")

@@ -1,4 +1,4 @@
-"""Commands in a folder itself: what they write stays."""
+"""Runs commands in the real folder; their writes persist."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.trial.inside.commands import LOOK, waits_for_keyboard
 from tui_agent.trial.run import Ended, RunResult
 
-#: Seconds from an interrupt to the end.
+#: Seconds between interrupt and kill.
 INTERRUPTED = 0.3
 
 
 class InFolder:
-    """The runner of the real folder. Each command has a process session, so that its children can be ended with it."""
+    """Runner of the real folder. Each command has its own process session, so its children can be killed with
+    it."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        #: By their process ids.
+        #: By process id.
         self._processes: dict[int, asyncio.subprocess.Process] = {}
 
     async def __aenter__(self) -> Self:
@@ -71,12 +72,12 @@ def _signal(session: int, what: signal.Signals) -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    """A process and those that it started, on Linux."""
+    """A process and its descendants (Linux only)."""
     found = [pid]
     for one in found:
         try:
             for task in os.listdir(f"/proc/{one}/task"):
                 found += map(whole_number, Path(f"/proc/{one}/task/{task}/children").read_text().split())
         except OSError:
-            continue  # it has ended
+            continue  # The process has exited.
     return found

@@ -1,9 +1,9 @@
-"""Git in a view without the secrets that it keeps: objects and an index that do not contain them.
+"""Git in a view without the secrets in the repository: replacement objects and index.
 
-Which those are is found out by a process of its own (`git/without_secrets.py`), once for each state of the repository.
-In the view a sentence is in the place of their blobs, a pack that held one is replaced by one without, the index says
-that git does not look at these files, and so does a sparse checkout, so that no command writes or commits them. A
-repository without secrets is shown as it is.
+A separate process (`git/without_secrets.py`) finds the secrets, once per state of the repository. In the
+view, a sentence replaces their blobs, packs that contain them are rewritten, and the index and a sparse
+checkout exclude these files, so that no command writes or commits them. A repository without secrets is
+shown unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tui_agent.trial import git_settings
 from tui_agent.trial.plan import Seed, ViewPlan
 from tui_agent.trial.tools import is_below
 
-#: Below this a view shows the stores of ours.
+#: Parent folder of our stores in a view.
 STORES = "/run/tui-agent"
 _SPARSE = b"""[core]
 \tsparseCheckout = true
@@ -49,7 +49,7 @@ _REMEDY = "look at that repository with git itself"
 
 
 class GitObjects:
-    """What git in views of one workspace is shown. Blocking things are in a thread or in a process."""
+    """Git data for the views of one workspace. Blocking work runs in a thread or process."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class GitObjects:
         reveal: Sequence[str],
         add: Callable[[str, bytes], None] = lambda name, data: None,
     ) -> None:
-        """`cache` is a folder of ours, `reveal` are globs of files that the person shows. `add` takes each secret that
-        git has, in a thread."""
+        """`cache` is a folder of ours; `reveal` are globs of files that the user reveals. `add` receives each
+        secret found in git, in a thread."""
         self._add = add
         self._root, self._cache, self._reveal = root, cache, list(reveal)
         self._finding = asyncio.Lock()
@@ -69,11 +69,11 @@ class GitObjects:
     async def laid_into(
         self, plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str] = (), sent: Sequence[str] = ()
     ) -> tuple[ViewPlan, str]:
-        """The view with git as commands may see it; a sentence if there is none. Raises OSError.
+        """The view with git as visible to commands, and a sentence if it has no git. Raises OSError.
 
-        `secret` names the files of the disk that are hidden, also those that are pending under another name; `nested`
-        are folders below the workspace that have a repository of their own; `sent` are contents that the person shows,
-        by their SHA-256.
+        - secret: hidden files on disk, including pending ones with another name.
+        - nested: folders below the workspace with their own repository.
+        - sent: SHA-256 hashes of contents that the user reveals.
         """
         top, hidden = await asyncio.to_thread(_of_view, plan, secret, nested)
         if not top:
@@ -87,7 +87,7 @@ class GitObjects:
     async def look_ahead(
         self, secret: Sequence[Seed], nested: Sequence[str] = (), sent: Sequence[str] = ()
     ) -> None:
-        """Find out what the first command would wait for, where these are the hidden files. Raises OSError."""
+        """Compute in advance the data for the first command, with these hidden files. Raises OSError."""
         found = await asyncio.to_thread(find_git_folder, self._root)
         if found is not None or nested:
             top = self._root if found is None else found.work_tree
@@ -117,7 +117,7 @@ class GitObjects:
     def _know(self, secrets: list[tuple[bytes, bytes]]) -> None:
         for name, data in secrets:
             self._add(os.fsdecode(name), data)
-        secrets.clear()  # the answer is kept
+        secrets.clear()  # The result is cached.
 
 
 async def _answered(asked: HistoryAsked) -> HistoryAnswer:
@@ -143,27 +143,27 @@ async def _answered(asked: HistoryAsked) -> HistoryAnswer:
 
 
 def _of_view(plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str]) -> tuple[str, list[bytes]]:
-    """The top of the repository that commands see, and what of its files is hidden; the workspace, if there are only
-    others in it; "" if there is none at all."""
+    """The top of the visible repository and the paths of its hidden files. The top is the workspace if it
+    only contains other repositories, or "" if none exists."""
     found = find_git_folder(plan.workspace)
     if found is not None and (
         found.work_tree not in plan.overlays or (plan.on_copy and found.work_tree != plan.workspace)
     ):
-        found = None  # it is not shown, or not in the copy
+        found = None  # Not visible, or not in the copy.
     if found is None and not nested:
         return "", []
     return plan.workspace if found is None else found.work_tree, _hidden(found, secret, plan.workspace)
 
 
 def _hidden(found: GitFolder | None, seeds: Iterable[Seed], workspace: str) -> list[bytes]:
-    """Paths, below the top of a repository or the workspace, of the files that are hidden."""
+    """Paths of hidden files, relative to the top of the repository or the workspace."""
     top, of_git = workspace, []
     if found is not None:
         top, of_git = found.work_tree, [found.git_dir, found.common_dir]
     hidden = set()
     for seed in seeds:
         path = f"{seed.overlay or workspace}/{seed.path}"
-        # whoever looks through another overlay judges the workspace's files too
+        # Commands that use another overlay also check the workspace's files.
         others = of_git if seed.overlay in ("", workspace) else [*of_git, workspace]
         if is_below(path, [top]) and not is_below(path, others):
             hidden.add(os.fsencode(os.path.relpath(path, top)))
@@ -180,10 +180,10 @@ def _laid(plan: ViewPlan, found: HistoryAnswer) -> ViewPlan:
     masks, stores = list(plan.masks), dict(plan.stores)
 
     def put(path: str, content: bytes | None) -> None:
-        """A file with another content; None: nothing at all is there."""
+        """Replace a file's content; None masks the file."""
         overlay = max((each for each in plan.overlays if is_below(path, [each])), key=len, default="")
         if not overlay:
-            masks.append(path)  # objects that it borrows from a folder which is only read
+            masks.append(path)  # Objects borrowed from a read-only folder.
             return
         below = os.path.relpath(path, overlay)
         seeds[path] = Seed(below, "gone" if content is None else "hidden", content or b"", None, overlay)
@@ -220,7 +220,7 @@ def _leave_out(
     seeds: dict[str, Seed],
     put: Callable[[str, bytes | None], None],
 ) -> None:
-    """A sparse checkout without the secret files: git neither writes them nor looks whether they changed."""
+    """Configure a sparse checkout without the secret files: git neither writes nor checks them."""
     sparse = False
     for path in dict.fromkeys((f"{common}/config", f"{own}/config.worktree")):
         if os.path.isfile(path):

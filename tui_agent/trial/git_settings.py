@@ -1,4 +1,4 @@
-"""Settings of git as commands see them: what git works by, without what would hand out a credential or run a helper."""
+"""Git settings as visible to commands, without credentials and helper programs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from tui_agent.files.git_folder import MOST_CONFIG, Entries, format_config, parse_config, read_regular
 from tui_agent.files.key_formats import hits, hits_masked
 
-#: The person's own settings, below the home.
+#: The user's settings, relative to the home folder.
 OF_PERSON = (".gitconfig", ".config/git/config")
-#: Sections of which all is kept: none of them holds an address, a key, or a program that asks for one.
+#: Sections copied completely: they never hold an address, a key, or a credential program.
 _HARMLESS = frozenset(
     {"advice", "alias", "apply", "blame", "branch", "checkout", "clean", "color", "column", "commit", "diff"}
     | {"extensions", "feature", "fetch", "format", "gc", "grep", "i18n", "index", "init", "log", "merge"}
     | {"pack", "pull", "push", "rebase", "rerere", "safe", "stash", "status", "tag", "filter", "mergetool"}
 )
-#: Of the others what is kept, by section and name.
+#: Settings copied from other sections, by section and name.
 _KEPT = {
     "core": frozenset(
         {
@@ -55,16 +55,16 @@ _KEPT = {
     "submodule": frozenset({"url", "path", "active", "branch", "update", "ignore"}),
     "lfs": frozenset({"repositoryformatversion"}),
 }
-#: A user, with or without a password, in an address: a password may hold an `@` and a `/`, a host has only a port.
+#: User and password in a URL. A password may contain `@` and `/`; a host is followed only by a port.
 _USER = re.compile(r"(?<=://)(?:[^/\s:]*:(?!\d+/)\S*@|[^/?#\s]*@)")
-#: What follows the path in an address: a token, if anything.
+#: Query or fragment of a URL, which may hold a token.
 _QUERY = re.compile(r"(://[^\s?#]*)[?#]\S*")
-#: What signs needs a key, which is not there.
+#: Signing is disabled because it needs a key.
 _SIGNS = ("commit.gpgsign", "tag.gpgsign", "push.gpgsign", "tag.forcesignannotated")
 
 
 def shown(path: str) -> bytes:
-    """What commands read at the place of a file of settings; nothing of one that cannot be read as such."""
+    """The visible content of a settings file; empty if it cannot be parsed."""
     try:
         entries = parse_config(read_regular(path, MOST_CONFIG).decode(errors="surrogateescape"))
     except (OSError, ValueError):
@@ -74,7 +74,7 @@ def shown(path: str) -> bytes:
 
 
 def files_of(git_folder: str) -> list[str]:
-    """The files of settings in a git folder: its own, of work trees and of submodules, copies of them too."""
+    """Settings files in a git folder, including those of work trees and submodules, and their copies."""
     found = [entry.path for entry in os.scandir(git_folder) if entry.name.startswith("config")]
     for inner in ("worktrees", "modules"):
         for folder, folders, names in os.walk(f"{git_folder}/{inner}"):

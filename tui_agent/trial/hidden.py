@@ -1,4 +1,4 @@
-"""What of a workspace needs care in a view: secrets, which it does not show, and files of other owners."""
+"""Workspace files that need special treatment in a view: hidden secrets, and files of other owners."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from tui_agent.files.key_search import in_letters, read_text
 from tui_agent.files.sensitive import is_sample, is_secret
 from tui_agent.trial.plan import MEGABYTE, Seed
 
-#: Of how many files and bytes of somebody else a view has copies.
+#: Maximum number and total bytes of other users' files that a view copies.
 MOST_OWNED, MOST_OWNED_BYTES = 2_000, 64 * MEGABYTE
 
 Shown = Callable[[SecretFile], bool]
 
 
 class HiddenFiles:
-    """What of a folder a view hides: all that its judge finds but what the person reveals."""
+    """Hidden files of a folder: all secrets except those the user reveals."""
 
     def __init__(self, secrets: SecretFiles | str) -> None:
-        """Of a folder, or of one that has a judge already."""
+        """Accepts a folder, or an existing judge."""
         self.secrets = SecretFiles(secrets) if isinstance(secrets, str) else secrets
         self._masked: dict[tuple[str, str], bytes] = {}
 
     def found(self, revealed: Collection[str] = (), sent: Shown = lambda secret: False) -> list[SecretFile]:
-        """The secrets without those that a glob of `revealed` fits, or of which the person has said that they are
-        `sent`. Blocking."""
+        """The secrets that neither match a glob in `revealed` nor are `sent` (permitted by the user).
+        Blocking."""
         self.secrets.found()
         return self.last(revealed, sent)
 
     def last(self, revealed: Collection[str] = (), sent: Shown = lambda secret: False) -> list[SecretFile]:
-        """The same as it was when somebody last looked."""
+        """The previous result of `found`, filtered again."""
         return [one for one in self.secrets.last if not (is_revealed(one, revealed) or sent(one))]
 
     @property
     def masked(self) -> list[str]:
-        """The files whose keys were masked the last time."""
+        """Files whose keys were masked in the previous search."""
         return [path for path, _ in self._masked]
 
     def paths(self, revealed: Collection[str] = ()) -> list[str]:
@@ -47,7 +47,7 @@ class HiddenFiles:
         return [one.path for one in self.found(revealed)]
 
     def seeds(self, found: Collection[SecretFile], overlay: str = "") -> list[Seed]:
-        """What a view has in their place: nothing, or the text without its keys. Blocking."""
+        """Seeds that replace the files: nothing, or the text without its keys. Blocking."""
         masked = {(one.path, one.digest): self._text_of(one) for one in found if one.why == "content"}
         self._masked = masked
         return [
@@ -70,9 +70,10 @@ class HiddenFiles:
         sent: Shown = lambda secret: False,
         masked: Callable[[str], str] = str,
     ) -> list[Seed]:
-        """All that a view has instead of what is in the folder, where files are to become `contents`. Blocking.
+        """All seeds of a view in which files become `contents`. Blocking.
 
-        renamed: new paths with the old ones. masked: a text without the values of secrets, for text that was moved.
+        - renamed: old paths by new path.
+        - masked: removes secret values from text that may have been moved.
         """
         every = self.secrets.found()
         known = {one.path: one for one in every}
@@ -96,7 +97,7 @@ class HiddenFiles:
                 clean = hits_masked(text, hits(text))
                 if not _fits((path,), revealed):
                     clean = self._without_values(path, clean, masked)
-                    # one with a mask in it cannot be written back
+                    # A file with a mask cannot be written back.
                     seeds.append(
                         Seed(path, "file", content)
                         if clean == text
@@ -109,7 +110,8 @@ class HiddenFiles:
     def _comes_from(
         self, path: str, content: bytes, renamed: Mapping[str, str], known: Mapping[str, SecretFile]
     ) -> str:
-        """The secret that a pending file is, by its name, the one that it had, or its bytes; "" where it is none."""
+        """The secret that a pending file is a version of, by its name, its previous name, or its bytes; "" if
+        none."""
         old = path
         for _ in range(len(renamed) + 1):
             if is_secret(old) or (old in known and known[old].why != "content"):
@@ -120,7 +122,7 @@ class HiddenFiles:
         return self.secrets.told_by_bytes(content) if not is_sample(path) else ""
 
     def _without_values(self, path: str, text: str, masked: Callable[[str], str]) -> str:
-        """The text without values of secrets that the file on the disk does not have either."""
+        """The text without secret values, unless the file on disk contains them too."""
         clean = masked(text)
         if clean == text:
             return text
@@ -128,9 +130,9 @@ class HiddenFiles:
         return text if masked(there) != there else clean
 
     def owned(self) -> tuple[list[Seed], str]:
-        """Files and folders of somebody else, as `found` has seen them, which a layer holds only as one's own.
+        """Files and folders of other users from the last `found`; a layer can only hold them as our own.
 
-        Where there are too many: none, and a sentence. For root everybody's files are its own.
+        Too many result in none and a sentence. Root can read and write all files, so it needs none.
         """
         others = self.secrets.others()
         if len(others) > MOST_OWNED or sum(size for _, size in others) > MOST_OWNED_BYTES:
@@ -142,7 +144,7 @@ class HiddenFiles:
 
 
 def is_revealed(secret: SecretFile, globs: Collection[str]) -> bool:
-    """Whether a glob fits it, or the name that makes it a secret."""
+    """Whether a glob matches the file, or the name that makes it a secret."""
     return _fits((secret.path, secret.by), globs)
 
 
@@ -151,7 +153,8 @@ def _fits(paths: Collection[str], globs: Collection[str]) -> bool:
 
 
 def sent_by_person(root: str, decisions: Mapping[str, str]) -> Shown:
-    """Which secrets the person has said may be sent as they are, by the SHA-256 of their bytes. Blocking."""
+    """Predicate for secrets that the user permitted to send unmasked, by the SHA-256 of their bytes.
+    Blocking."""
     sent = {digest for digest, choice in decisions.items() if choice == "send"}
 
     def is_sent(secret: SecretFile) -> bool:

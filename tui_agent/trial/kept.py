@@ -1,13 +1,13 @@
-"""What builds and linters keep for their next run: a layer on the disk between the folder and the layer of a view.
+"""Caches of builds and linters between runs: a layer on disk between the folder and a view's own layer.
 
-It holds the named folders alone, and only what commands wrote to them in a view of the folder as it is: with nothing
-pending, without the network, and without another file of the folder touched. Such a run sees each file with its own
-time, so that a build tool finds out what to build again just as it does outside; a file that is pending in a later view
-is newer than all of this. What the tool could not see throws the layer away: a file that changed without being newer, a
-folder that somebody else has built in, other hidden files, other variables.
+It contains only the listed folders, and only writes of commands that ran without pending changes, without
+network access, and without touching other files of the folder. Such commands see real file times, so build
+tools work incrementally; pending files in later views are newer than the layer. The layer is discarded
+after changes that tools cannot detect: a changed file without a newer time, a build by another program,
+other hidden files, or other variables.
 
-Commands never write to it. It is merged after they have ended, by one program at a time, and what is not merged whole
-is thrown away.
+Commands never write to it directly. One program at a time merges it after they exit; an incomplete merge
+discards it.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from typing import Final, NamedTuple
 from tui_agent.files.late_expressions import late
 from tui_agent.trial.plan import Seed, ViewPlan
 
-#: Folders of the workspace that are kept if no file in them is the person's own.
+#: Folders that are kept if they contain no files of the user.
 ALWAYS: Final = (".mypy_cache", ".pytest_cache", ".ruff_cache", ".next", ".nuxt", ".svelte-kit", ".turbo", ".gradle",
                  ".parcel-cache", ".angular", "node_modules/.cache")  # fmt: skip
-#: The same, if git ignores them or a tool has left its mark in them.
+#: Folders that are kept if git ignores them or they contain a tool's marker file.
 MARKED: Final = ("target", "build", "_build", "builddir", "cmake-build-debug", "cmake-build-release")
 _MARKS: Final = ("CACHEDIR.TAG", "CMakeCache.txt", "build.ninja")
-#: What a command may write besides and leaves nothing behind that a build reads.
+#: Other files that a command may write, because builds do not read them.
 _HARMLESS: Final = frozenset({".git", "__pycache__", ".tui-agent-report.xml", ".coverage"})
-#: Files of the folder that are remembered, and entries of a layer that are looked at.
+#: Limits: remembered files of the folder, scanned entries of a layer, and depth.
 MOST_FILES, MOST_ENTRIES, DEEPEST = 50_000, 100_000, 100
 _OPAQUE: Final = "user.overlay.opaque"
 _FORM: Final = 1
-#: A command that makes such a folder itself expects that there is none.
+#: Commands that create such a folder and fail if it exists.
 _MAKES_FOLDER = late(
     r"(?:\bmkdir|-d)\s{1,20}['\"]?(?:\./)?(?:"
     + "|".join(map(re.escape, (*ALWAYS, *MARKED)))
@@ -53,7 +53,7 @@ _Identity = tuple[int, int, int]
 
 
 class _Kept(NamedTuple):
-    """What is known of the layer: when the last run that was merged began and ended (ns), and each file then."""
+    """Metadata of the layer: start and end of the last merged run (ns), and each file's state then."""
 
     key: str
     began: int
@@ -63,23 +63,24 @@ class _Kept(NamedTuple):
 
 
 class _Unfit(Exception):
-    """What a command wrote cannot be kept."""
+    """The written files cannot be kept."""
 
 
 class KeptLayer:
-    """The layer of one workspace. Every call is blocking."""
+    """The layer of one workspace. All methods block."""
 
     def __init__(self, parent: Path, root: str, most: int) -> None:
-        """`most` are bytes that it may take; 0 keeps nothing."""
+        """`most` is its maximum size in bytes; 0 disables it."""
         self._root, self._most = root, most
         self._folder = parent / hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
 
     def lend(self, key: str, paths: Sequence[str], *, clean: bool, command: str) -> LentLayer | None:
-        """The layer for one view, thrown away first if it is out of date; None while another program merges, and for
-        a folder or a command that is not for it.
+        """The layer for one view; an outdated layer is discarded first. None while another program merges, or
+        if the folder or command is unsuitable.
 
-        key: of what makes another layer. paths: the files of the workspace. clean: whether nothing is pending, so that
-        what the view writes may be kept.
+        - key: a change discards the layer.
+        - paths: the files of the workspace.
+        - clean: nothing is pending, so the view's writes may be kept.
         """
         if not self._most or len(paths) > MOST_FILES or _MAKES_FOLDER.search(command):
             return None
@@ -110,7 +111,7 @@ class KeptLayer:
         return LentLayer(self, lock, key, paths, free, known, clean)
 
     def throw_away(self) -> bool:
-        """Whether there was anything. Raises OSError while a command uses it."""
+        """Returns whether a layer existed. Raises OSError while a command uses it."""
         if not self._folder.exists():
             return False
         lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -145,7 +146,7 @@ class KeptLayer:
         return not any(_is_newer(f"{self._root}/{name}", known.began) for name in known.names)
 
     def _discard(self, shared: int) -> None:
-        """Throw the layer away if nobody else uses it; `shared` is our own lock of it."""
+        """Discard the layer unless another process uses it. `shared` is our lock."""
         with suppress(OSError):
             fcntl.flock(shared, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._remove()
@@ -153,16 +154,16 @@ class KeptLayer:
 
     def _remove(self) -> None:
         with suppress(FileNotFoundError):
-            os.unlink(self._folder / "known")  # first: without it, the rest counts for nothing
+            os.unlink(self._folder / "known")  # First: without it, the rest is ignored.
         _remove_tree(self.layer)
 
     def merge(self, lent: LentLayer, upper: str, plan: ViewPlan, began: int, names: Sequence[str]) -> None:
-        """Take what a view wrote to these folders. `upper` is its layer of the workspace."""
+        """Merge the view's writes in these folders. `upper` is its layer of the workspace."""
         known, now = lent.known, time.time_ns()
         try:
             fcntl.flock(lent.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            return  # another view is over the layer as it is
+            return  # Another view uses the layer.
         try:
             if self._known() != known:
                 return
@@ -173,7 +174,7 @@ class KeptLayer:
                 return
             files = dict(_identities(self._root, lent.paths))
             if any(changed > began for _, _, changed in files.values()):
-                return  # nobody knows which of the two the command has read
+                return  # The version that the command read is unknown.
             if known is None:
                 self._remove()
             else:
@@ -199,7 +200,7 @@ class KeptLayer:
 
 
 class LentLayer:
-    """The layer while one view is over it."""
+    """The layer while a view uses it."""
 
     def __init__(
         self,
@@ -218,12 +219,12 @@ class LentLayer:
 
     @property
     def folder(self) -> str:
-        """Where it lies, "" if there is none yet."""
+        """Path of the layer, or "" if none exists."""
         return self._layer.layer if self.known is not None else ""
 
     def names(self, layers: int, plan: ViewPlan, ignored: Iterable[str]) -> tuple[str, ...]:
-        """The folders that are kept, by what a view has written: nobody is offered what is in them. `ignored` are those
-        of `MARKED` that git ignores."""
+        """The kept folders among the view's writes; their contents are not proposed. `ignored` are the
+        `MARKED` folders that git ignores."""
         upper = _upper(layers, plan)
         before = self.known.names if self.known is not None else ()
         kept = {*ALWAYS, *ignored, *before}
@@ -238,13 +239,13 @@ class LentLayer:
         )
 
     def keep(self, layers: int, plan: ViewPlan, names: Sequence[str]) -> None:
-        """Keep what a command wrote that ended by itself."""
+        """Keep the writes of a command that exited normally."""
         owned = any(seed.kind == "owned" for seed in plan.seeds)
         if self._clean and not owned:
             self._layer.merge(self, _upper(layers, plan), plan, self._began, names)
 
     def give_up(self) -> None:
-        """Throw it away: no view can be made over it."""
+        """Discard the layer because no view can be created over it."""
         self._layer._discard(self.lock)
         self.known = None
 
@@ -254,24 +255,22 @@ class LentLayer:
 
 @dataclass(frozen=True, slots=True)
 class LentToRun:
-    """The layer of builds that a view is over; `ignored` are paths in folders of `MARKED` that git ignores."""
+    """The build layer of a view; `ignored` are paths in `MARKED` folders that git ignores."""
 
     lent: LentLayer
     ignored: asyncio.Future[set[str]]
 
     def close(self) -> None:
-        """Give the layer back."""
         self.ignored.cancel()
         self.lent.close()
 
     async def names(self, layers: int, plan: ViewPlan) -> tuple[str, ...]:
-        """The folders that are kept."""
         ignored = {path.partition("/")[0] for path in await self.ignored}
         return await asyncio.to_thread(self.lent.names, layers, plan, ignored)
 
 
 def key_of(seeds: Iterable[Seed], values: Iterable[str]) -> str:
-    """What makes another layer: hidden files, their content in a view, and the variables that were asked for."""
+    """Hash of hidden files, their replacement contents, and the requested variables."""
     digest = hashlib.sha256()
     for seed in sorted(seeds, key=lambda seed: (seed.overlay, seed.path)):
         if seed.kind == "hidden" and ".git" not in seed.path.split("/"):
@@ -282,7 +281,7 @@ def key_of(seeds: Iterable[Seed], values: Iterable[str]) -> str:
 
 
 def _upper(layers: int, plan: ViewPlan) -> str:
-    """The layer of the workspace, by the descriptor of all layers."""
+    """Path of the workspace's layer, from the descriptor of all layers."""
     return f"/proc/self/fd/{layers}/{len(plan.overlays) - 1}/u"
 
 
@@ -298,16 +297,14 @@ def _identities(root: str, paths: Sequence[str]) -> Iterator[tuple[str, _Identit
 
 
 def _through_link(top: str, name: str) -> bool:
-    """Whether a relative path is a link or goes through one."""
+    """Whether a relative path is or passes through a link."""
     parts = name.split("/")
     return any(os.path.islink(f"{top}/{'/'.join(parts[:end])}") for end in range(1, len(parts) + 1))
 
 
 def _walk(top: str) -> Iterator[tuple[str, os.stat_result]]:
-    """What is below a folder, by its relative path, folders before what is in them. No link is followed.
-
-    Raises `_Unfit` for more than anybody builds, and OSError.
-    """
+    """Walks a folder top-down with relative paths, without following links. Raises OSError, and `_Unfit`
+    above the limits."""
     waiting, count = [("", 0)], 0
     while waiting:
         folder, depth = waiting.pop()
@@ -326,7 +323,7 @@ def _walk(top: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _is_newer(folder: str, since: int) -> bool:
-    """Whether anything in a folder of the machine has changed since then."""
+    """Whether any entry of a system folder has changed since then."""
     if not os.path.isdir(folder):
         return False
     try:
@@ -336,8 +333,8 @@ def _is_newer(folder: str, since: int) -> bool:
 
 
 def _only_wrote(upper: str, root: str, names: Sequence[str], seeds: set[str]) -> None:
-    """Raises `_Unfit` if a command touched a file of the folder outside of these, whatever became of it: what was built
-    meanwhile was built from something else than what is there."""
+    """Raises `_Unfit` if a command touched any other file of the folder: the build may have used contents
+    that no longer exist."""
     apart = tuple(f"{name}/" for name in names)
     for path, there in _walk(upper):
         if (
@@ -371,12 +368,12 @@ def _is_deletion(path: str, there: os.stat_result) -> bool:
 
 
 class _Copy:
-    """Lays folders of one layer over those of another."""
+    """Merges folders of one layer into another."""
 
     def __init__(self, root: str, most: int) -> None:
         self._root, self._most = root, most
         self._bytes = 0
-        #: Files with several names: where the first of them is.
+        #: First path of each file with hard links.
         self._linked: dict[tuple[int, int], str] = {}
 
     def subtree(self, upper: str, to: str, name: str) -> None:
@@ -433,7 +430,7 @@ def _size(folder: str) -> int:
 
 
 def _remove_tree(path: str) -> None:
-    """Whatever is there, folders that nobody may write included."""
+    """Deletes a tree, including folders without permissions."""
     try:
         there = os.lstat(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A copy of the workspace to run commands on, where no overlay can be laid over it: made, ruled, compared, removed."""
+"""Copies of the workspace for systems without overlays: creation, access rules, comparison, removal."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from tui_agent.trial.run import RunResult
 from tui_agent.trial.tools import is_below, own_folder
 from tui_agent.workspace.copies import clone
 
-#: A copy of more files, or of more bytes, is not made: it would take too long.
+#: Limits of a copy; a larger one would take too long.
 MOST_FILES, MOST_BYTES = 20_000, 1 << 30
-#: Of /proc what a command on a copy may read: nothing of any process.
+#: Entries of /proc that commands on a copy may read, without process information.
 _PROC = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _LOCK = ".lock"
 
 
 class RunFolder:
-    """A folder for one run, for this user alone, which goes with the run or at the next start."""
+    """Private folder for one run, removed after the run or at the next start."""
 
     def __init__(self, parent: Path) -> None:
         """Raises OSError."""
@@ -53,7 +53,7 @@ class RunFolder:
 
 
 def sweep(parent: Path) -> int:
-    """Remove the folders of runs whose program was killed; how many there were. Blocking."""
+    """Remove the folders of killed programs and return their number. Blocking."""
     found = 0
     with suppress(OSError):
         for entry in os.scandir(parent):
@@ -61,7 +61,7 @@ def sweep(parent: Path) -> int:
                 lock = os.open(f"{entry.path}/{_LOCK}", os.O_RDWR | os.O_CLOEXEC)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                continue  # it is somebody's, or was made this moment
+                continue  # In use, or just created.
             _remove(entry.path)
             os.close(lock)
             found += 1
@@ -69,7 +69,7 @@ def sweep(parent: Path) -> int:
 
 
 def _remove(folder: str) -> None:
-    for inner, _, _ in os.walk(folder):  # a command may have taken our rights to its own folders
+    for inner, _, _ in os.walk(folder):  # A command may have removed our permissions on its folders.
         with suppress(OSError):
             os.chmod(inner, 0o700)
     with suppress(OSError):
@@ -77,7 +77,7 @@ def _remove(folder: str) -> None:
 
 
 class LandlockCopy(View):
-    """The runner of a copy under Landlock."""
+    """Runner of a copy under Landlock."""
 
     async def __aenter__(self) -> Self:
         self._files = await asyncio.to_thread(make_copy, self.plan)
@@ -95,7 +95,7 @@ class LandlockCopy(View):
 
 
 class MacCopy(InFolder):
-    """The runner of a copy under `sandbox-exec`."""
+    """Runner of a copy under `sandbox-exec`."""
 
     def __init__(self, plan: ViewPlan) -> None:
         super().__init__(plan.root)
@@ -117,10 +117,8 @@ class MacCopy(InFolder):
 
 
 def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
-    """Copy the workspace with what is pending in place; what each file was then. Blocking.
-
-    Raises `NoView` where it is larger than is copied, and OSError.
-    """
+    """Copy the workspace with the pending changes, and return each file's state. Blocking. Raises OSError,
+    and `NoView` if it is too large."""
     hidden = {f"{plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind in ("hidden", "gone")}
     masked = {*plan.masks, *hidden, plan.folder}
     _check_size(plan.workspace, masked)
@@ -140,7 +138,7 @@ def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
 
 
 def state_of(status: os.stat_result) -> tuple[int, int, int]:
-    """Size, time and mode: where they are the same, a copy was not written."""
+    """Size, time and mode, which are unchanged for unmodified files."""
     return status.st_size, status.st_mtime_ns, status.st_mode
 
 
@@ -154,7 +152,7 @@ def _check_size(root: str, masked: set[str]) -> None:
 
 
 def _below(folder: str, masked: set[str], prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Everything below a folder with its relative path, a folder before what is in it."""
+    """Walks a folder top-down with relative paths."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.path in masked:
@@ -167,7 +165,9 @@ def _below(folder: str, masked: set[str], prefix: str = "") -> Iterator[tuple[st
 
 def _copy_entry(plan: ViewPlan, path: str, entry: os.DirEntry[str]) -> None:
     target = f"{plan.root}/{path}"
-    with suppress(FileNotFoundError, PermissionError):  # it went, or is none that a command could read
+    with suppress(
+        FileNotFoundError, PermissionError
+    ):  # Deleted in the meantime, or unreadable for commands too.
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
             os.mkdir(target, stat.S_IMODE(status.st_mode) | 0o700)
@@ -199,7 +199,7 @@ def _clone_on_mac(source: str, target: str) -> bool:
 def _plant(root: str, seed: Seed) -> None:
     place = Path(root, seed.path)
     if seed.kind == "owned" or not is_below(os.path.realpath(place.parent), [os.path.realpath(root)]):
-        return  # a link of the folder's leads out of the copy
+        return  # A link of the folder that points outside the copy.
     if seed.kind == "gone":
         place.unlink(missing_ok=True)
         return
@@ -213,11 +213,11 @@ def _plant(root: str, seed: Seed) -> None:
 
 
 def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
-    """What a command on a copy may use: the machine's programs without what is masked, and its own folder."""
+    """Landlock rules for commands on a copy: unmasked system programs, and the run's folder."""
     readable: list[str] = []
     listed: list[str] = []
     environments = [f"{plan.workspace}/{name}" for name in VIRTUAL]
-    # there is nothing of git's folders beside the copy
+    # Git folders do not exist outside the copy.
     of_git = {
         path
         for path in plan.overlays[:-1]
@@ -241,7 +241,8 @@ def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
 
 
 def _without(path: str, masks: Sequence[str], readable: list[str], listed: list[str]) -> None:
-    """A folder whole where nothing in it is masked; else its parts, and the names of all below it."""
+    """Adds a folder as a whole if it contains no masks; otherwise its parts, and listing rights for the
+    folders above them."""
     if any(is_below(path, [mask]) for mask in masks):
         return
     if not any(is_below(mask, [path]) for mask in masks):
@@ -255,11 +256,11 @@ def _without(path: str, masks: Sequence[str], readable: list[str], listed: list[
 
 
 def mac_profile(plan: ViewPlan) -> str:
-    """What `sandbox-exec` lets a command do on a copy. Never tried: written from Apple's own profiles."""
+    """The `sandbox-exec` profile for commands on a copy. Untested; derived from Apple's own profiles."""
     reads = " ".join(
         f"(subpath {_quoted(path)})" for path in (*plan.binds, "/System", "/Library", "/private/etc")
     )
-    network = "(allow network*)\n" if plan.network else ""  # the loopback is everybody's
+    network = "(allow network*)\n" if plan.network else ""  # Loopback is shared with the whole system.
     denied = [*plan.masks, plan.workspace]
     masked = "".join(f"(deny file-read* (subpath {_quoted(path)}))\n" for path in denied)
     return (

@@ -1,4 +1,4 @@
-"""A view from our side: starting the program inside, running commands in it, reading what they wrote, ending it."""
+"""Client side of a view: starts the inner program, runs commands in it, reads their writes, and ends it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from tui_agent.trial.kept import LentToRun
 from tui_agent.trial.plan import OURS, PYTHON, NoView, ViewPlan
 from tui_agent.trial.run import Ended, Over, RunResult
 
-#: Seconds until a view that does not come up is given up; it takes 0.03.
+#: Startup timeout of a view in seconds; typical is 0.03.
 STARTED = 20.0
 _PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.trial.inside.main import main; main()"
 
-#: What of the package the program inside imports.
+#: Modules of the package that the inner program imports.
 PACKAGE = tuple(f"{OURS}/tui_agent/{name}" for name in ("__init__.py", "trial/__init__.py", "trial/inside"))
 
 
 class View:
-    """The runner of a view of its own: an overlay in namespaces, made by the program inside.
+    """Runner of a separate view: an overlay in namespaces, created by the inner program.
 
-    kept: the layer of builds that the view is over. shared: it stays open between commands, so that each result has the
-    changes since the one before.
+    - kept: the build layer below the view.
+    - shared: the view stays open between commands, and each result has the changes since the previous command.
     """
 
     def __init__(self, plan: ViewPlan, kept: LentToRun | None = None, *, shared: bool = False) -> None:
@@ -40,10 +40,10 @@ class View:
         self._kept = kept
         self._shared = shared
         self._since = time.time()
-        #: What had been written when the last command ended.
+        #: All changes as of the end of the last command.
         self._seen: dict[str, Written] = {}
         self._reader: LayerReader | None = None
-        #: Where the layers are, as `changed.py` reads them; stays readable when everything in the view has ended.
+        #: Descriptor of the layers; readable after all processes of the view have exited.
         self.layers = -1
         self._process: asyncio.subprocess.Process | None = None
         self._line: socket.socket | None = None
@@ -67,11 +67,11 @@ class View:
         return self
 
     async def _command(self, inner: list[str]) -> list[str]:
-        """The command line that starts the program inside."""
+        """The command line of the inner program."""
         return inner
 
     def _rules(self) -> dict[str, list[str]]:
-        """Landlock's rules for commands."""
+        """Landlock rules for commands."""
         return {}
 
     async def _open(self) -> None:
@@ -119,7 +119,7 @@ class View:
         self.close()
 
     def close(self) -> None:
-        """Throws the layers away."""
+        """Discards the layers."""
         if self.layers >= 0:
             os.close(self.layers)
             self.layers = -1
@@ -161,11 +161,9 @@ class View:
         return replace(result, changes=news, full=full, unread=unread)
 
     async def end(self) -> None:
-        """Ends all that runs in the view; the layers can be read until `close`."""
+        """Ends all processes in the view. The layers remain readable until `close`."""
         if self._line is not None:
-            asyncio.get_running_loop().remove_reader(
-                self._line
-            )  # its number is another's as soon as it is closed
+            asyncio.get_running_loop().remove_reader(self._line)  # Its number is reused once it is closed.
             self._line.close()
             self._line = None
         if self._reading is not None:
@@ -194,7 +192,7 @@ class View:
                 future.set_result(Ended(-9, (), self._over))
 
     async def _message(self) -> dict[str, Any]:
-        """The next message; an empty one at the end."""
+        """The next message, or an empty one at the end."""
         assert self._line is not None
         loop, line = asyncio.get_running_loop(), self._line
         while True:
@@ -202,7 +200,7 @@ class View:
                 text, descriptors, _, _ = socket.recv_fds(line, 1 << 16, 1)
                 break
             except ConnectionError:
-                return {}  # it went without reading what it was sent
+                return {}  # The program exited without reading its input.
             except BlockingIOError:
                 readable = asyncio.Event()
                 loop.add_reader(line, readable.set)

@@ -1,4 +1,5 @@
-"""What a view shows: the machine's programs, the person's tools, an empty home, the workspace with what is pending."""
+"""The contents of a view: system programs, the user's tools, an empty home, and the workspace with pending
+changes."""
 
 from __future__ import annotations
 
@@ -18,17 +19,17 @@ from tui_agent.trial.tools import SYSTEM, is_below, programs
 from tui_agent.trial.tools import caches as find_caches
 from tui_agent.trial.tools import tools as find_tools
 
-#: Those that cannot be empty, whoever has it for a home.
+#: System folders that stay visible even if one is a user's home.
 _OF_MACHINE = tuple(path for path in SYSTEM if path not in ("/opt", "/snap"))
 MEGABYTE = 1 << 20
-#: The folder that holds the package: all that programs of a view import from besides Python's own library.
+#: The package's parent folder: the only import path of programs in a view besides the standard library.
 OURS = str(Path(__file__).parents[2])
-#: The Python behind a virtual environment, which starts quicker.
+#: The base interpreter of a virtual environment, which starts faster.
 PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 
 
 class NoView(Exception):
-    """There is no view: the step that failed, the error's number where the kernel gave one, and why in words."""
+    """No view is available: failed step, errno if known, and a reason in words."""
 
     def __init__(self, step: str, number: int, why: str) -> None:
         super().__init__(f"{step}: {why}" if step else why)
@@ -37,13 +38,13 @@ class NoView(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What is in the view instead of what is in the folder.
+    """A replacement for a file of the folder.
 
-    path: relative, with slashes.
-    kind: "file" with `content`; "gone"; "hidden", which has another content than the file that nobody may read, most
-    often none; "owned", a file or a folder of somebody else as it is, so that it can be written.
-    mode: the file's permissions; None for those of the file that is there.
-    overlay: below which of the overlays it is, by its path; "" is the workspace.
+    - path: relative, with slashes.
+    - kind: "file" with `content`; "gone"; "hidden", a secret with other content, usually none; "owned", a
+      file or folder of another user, copied so that it is writable.
+    - mode: file permissions; None for those of the existing file.
+    - overlay: path of the overlay that contains it; "" is the workspace.
     """
 
     path: str
@@ -55,9 +56,9 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What all commands of a view may take together.
+    """Joint limits of all commands of a view, in bytes.
 
-    layer: bytes that they may write. memory: bytes. file: bytes of one file.
+    layer: total writes. memory: RAM. file: size of one file.
     """
 
     layer: int = 2048 * MEGABYTE
@@ -68,15 +69,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """One view.
+    """Description of a view.
 
-    binds: absolute paths that can be read, in order. links: symbolic links by path.
-    folders: empty ones in memory, with mode and size; one in a folder of `binds` covers what is there.
-    masks: what of all this nobody sees.
-    overlays: what can be written, each write into a layer; the workspace is the last. network: that of the machine.
-    texts: files that can be read, by path. stores: folders that can be read, by where they are shown. isolated: what
-    keeps it apart. folder: of this run alone, on the disk, for what needs one. kept: a layer of `kept.py` over the
-    workspace, "" without one.
+    - binds: absolute readable paths, in order.
+    - links: symbolic links by path.
+    - folders: empty in-memory folders with mode and size; they cover folders in `binds`.
+    - masks: hidden paths.
+    - overlays: writable folders, each with a layer; the workspace is the last.
+    - network: allows access to the host's network.
+    - texts: readable files by path.
+    - stores: readable folders by mount point.
+    - isolated: the isolation method.
+    - folder: private folder of this run on disk, for methods that need one.
+    - kept: layer of `kept.py` over the workspace, or "".
     """
 
     workspace: str
@@ -102,7 +107,7 @@ class ViewPlan:
 
     @property
     def root(self) -> str:
-        """Where commands find the workspace."""
+        """The workspace's path for commands."""
         return f"{self.folder}/{os.path.basename(self.workspace)}" if self.on_copy else self.workspace
 
     @property
@@ -113,7 +118,8 @@ class ViewPlan:
         return {"HOME": self.home, "TMPDIR": "/tmp"}
 
     def write(self, to: BinaryIO, rules: Mapping[str, list[str]]) -> None:
-        """The plan as `marshal` has it, and the contents of its seeds and texts behind it; `rules` are Landlock's."""
+        """Writes the plan with `marshal`, followed by the contents of seeds and texts. `rules` are
+        Landlock's."""
         at = {path: number for number, path in enumerate(self.overlays)} | {"": len(self.overlays) - 1}
         seeds = [
             [at[seed.overlay], seed.path, seed.kind, seed.mode, len(seed.content)] for seed in self.seeds
@@ -123,7 +129,7 @@ class ViewPlan:
             "isolated": self.isolated,
             "texts": [[path, len(content)] for path, content in self.texts.items()],
             "stores": list(self.stores.items()),
-            # is there on every machine; the view is put together over it
+            # Exists on every system; the view is assembled over it.
             "stage": next(folder for folder in ("/tmp", "/mnt", "/run") if os.path.isdir(folder)),
             "binds": self.binds,
             "links": self.links,
@@ -157,11 +163,13 @@ def plan(
     isolated: Isolated = "overlay",
     folder: str = "",
 ) -> ViewPlan:
-    """The view of a workspace (an absolute path without links). Raises `NoView` for one that no view can show.
+    """The view of a workspace (an absolute path without links). Raises `NoView` if the folder is unsuitable.
 
-    git_folders: folders outside the workspace that git needs: of a linked worktree, a submodule, or the whole
-    repository that the workspace is a part of. tools: more folders to read. hidden: folders and files that nobody sees,
-    wherever they are. folder: of this run alone, for what needs one.
+    - git_folders: folders outside the workspace that git needs, such as those of a linked worktree, a
+      submodule, or the enclosing repository.
+    - tools: additional readable folders.
+    - hidden: hidden files and folders, anywhere.
+    - folder: private folder of this run, for methods that need one.
     """
     environ = dict(os.environ) if environ is None else environ
     root, home = str(workspace), os.path.realpath(environ.get("HOME") or "/nonexistent")
@@ -207,7 +215,7 @@ def plan(
 
 
 def _scrubbed(root: str, git_folders: Sequence[str]) -> Iterator[Seed]:
-    """Git's settings of the repository, without credentials."""
+    """The repository's git settings without credentials."""
     for overlay in (root, *git_folders):
         inside = [f"{overlay}/.git", overlay] if overlay != root else [f"{root}/.git"]
         for folder in inside:
@@ -219,7 +227,7 @@ def _scrubbed(root: str, git_folders: Sequence[str]) -> Iterator[Seed]:
 
 
 def _sockets() -> list[str]:
-    """Sockets of the machine that have a path: reading a folder is enough to connect to those in it."""
+    """Sockets with a path: read access to their folder suffices to connect."""
     try:
         lines = Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
@@ -229,7 +237,7 @@ def _sockets() -> list[str]:
 
 
 def unfit(root: str, environ: Mapping[str, str] = os.environ) -> dict[Isolated, str]:
-    """What cannot be used for a workspace, and why: blocking, a moment."""
+    """Isolation methods that are unsuitable for a workspace, with reasons. Blocking, briefly."""
     if root in ("/", os.path.realpath(environ.get("HOME") or "/nonexistent")):
         return dict.fromkeys(
             ("overlay", "bubblewrap", "landlock", "sandbox-exec"), f"{root} is too much for a view"
@@ -239,7 +247,7 @@ def unfit(root: str, environ: Mapping[str, str] = os.environ) -> dict[Isolated, 
 
 
 def _mounted_below(root: str) -> str:
-    """Why an overlay over this folder would not show what is there; "" where it would."""
+    """The reason why an overlay would not show the folder's contents, or ""."""
     try:
         lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -250,7 +258,7 @@ def _mounted_below(root: str) -> str:
 
 
 def fitting(limits: Limits) -> Limits:
-    """The layer is in memory: no more than a quarter of what is free."""
+    """Limits the in-memory layer to a quarter of free memory."""
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE")
     return Limits(
         min(limits.layer, max(free // 4, 64 * MEGABYTE)), limits.memory, limits.processes, limits.file
@@ -269,12 +277,12 @@ def _system() -> tuple[list[str], dict[str, str]]:
     return binds, links
 
 
-#: Knows the stores in folders of tools, for all views of the program.
+#: Finds key stores in tool folders; shared by all views.
 _STORES = ToolFolders()
 
 
 def _emptied(caches: Sequence[str], paths: Iterable[str]) -> Iterator[Seed]:
-    """Stores of keys in caches, with nothing in them; of git's settings what holds no credential."""
+    """Seeds that empty key stores in caches, and remove credentials from git settings."""
     for path in paths:
         cache = next(cache for cache in caches if is_below(path, [cache]))
         content = git_settings.shown(path) if os.path.basename(path) == "config" else b""
@@ -282,12 +290,12 @@ def _emptied(caches: Sequence[str], paths: Iterable[str]) -> Iterator[Seed]:
 
 
 def _once(seeds: Iterable[Seed]) -> tuple[Seed, ...]:
-    """The last of those for the same file."""
+    """The last seed of each file."""
     return tuple({(seed.overlay, seed.path): seed for seed in seeds}.values())
 
 
 def _dotted(home: str) -> list[str]:
-    """All hidden files and folders of a home that is shown: settings, histories and keys."""
+    """Hidden files and folders of a visible home: settings, histories and keys."""
     try:
         return [entry.path for entry in os.scandir(home) if entry.name.startswith(".")]
     except OSError:

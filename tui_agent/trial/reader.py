@@ -1,9 +1,9 @@
-"""The program that reads one layer and ends, started by `changed.py`: what a command left costs it, and not the screen.
+"""Program that reads one layer and exits, started by `changed.py`. Isolates the screen from the cost of
+hostile layers.
 
-Python's own library alone, and of that little, since it is started for each view. Over the socket (Unix, packets) it
-gets two descriptors: a file that holds what to compare with, as `marshal` has it, and the folder of the layer. Into the
-file, behind that, it writes the contents that it keeps, and then what it found; it answers with the place and the size
-of that.
+Uses little of the standard library, because each view starts it. Receives two descriptors over a Unix
+packet socket: a file with the data to compare (`marshal`), and the layer's folder. Appends kept contents
+and then the result to the file, and responds with the result's offset and size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tui_agent.trial.beneath import Beneath
 from tui_agent.trial.inside.kernel import received
 from tui_agent.trial.reading import Before, Budget, Comparison, put
 
-#: Bytes of memory and seconds of the processor that reading may take.
+#: Limits of memory in bytes, and of processor time in seconds.
 MEMORY, SECONDS = 1 << 30, 60
 
 

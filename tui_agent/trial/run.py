@@ -1,4 +1,4 @@
-"""One command: its output is followed, a limit or the person may end it. Where it runs is a `Runner`."""
+"""Runs one command in a `Runner`, follows its output, and ends it at a limit or on request."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import Literal, Protocol, Self
 from tui_agent.trial.changed import Written
 from tui_agent.trial.output import MOST, Output
 
-#: Seconds between two words about the output.
+#: Seconds between notifications about the output.
 TOLD_EVERY = 1 / 30
-#: Bytes taken from the pipe at once.
+#: Bytes per read.
 _CHUNK = 1 << 16
 
 Over = Literal["", "memory", "processes", "keyboard"]
-#: "proposal": it ran on what is not what is proposed any more. "keyboard": it waited for one.
+#: "proposal": the proposal changed during the run. "keyboard": the command waited for input.
 How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "proposal", "keyboard"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a runner's command ended.
+    """Result of a runner's command.
 
-    status: its exit status; minus the number of the signal that ended it.
-    left: names of programs that it had left running, which were ended.
-    over: "memory" or "processes" if it took more than it may, and was ended; "keyboard" if it waited for one.
+    - status: exit status, or minus the number of the signal that ended it.
+    - left: names of killed background programs.
+    - over: "memory" or "processes" if a limit was exceeded; "keyboard" if the command waited for input.
     """
 
     status: int
@@ -40,10 +40,12 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A command that ended, with its output and the files that it changed.
+    """Result of a command, with its output and changed files.
 
-    status, left: as in `Ended`. how: the cause of the end; "exit" is the command's own. full: whether there was no room
-    left to write. unread: a sentence if not all changed files are among its changes.
+    - status, left: as in `Ended`.
+    - how: cause of the end; "exit" if it exited itself.
+    - full: no space was left for writes.
+    - unread: a sentence if the changes are incomplete.
     """
 
     status: int
@@ -61,9 +63,10 @@ class RunResult:
 
 
 class Runner(Protocol):
-    """A place in which commands run: a view, a copy of the folder, the folder itself.
+    """A place for commands: a view, a copy of the folder, or the folder itself.
 
-    `async with` opens it and throws it away. Opening raises `NoView` if this machine has no such place, and OSError.
+    An async context manager; leaving it discards the place. Entering raises OSError, and `NoView` if the
+    system does not support it.
     """
 
     async def __aenter__(self) -> Self: ...
@@ -77,20 +80,20 @@ class Runner(Protocol):
         ...
 
     async def ended(self, number: int) -> Ended:
-        """Wait for a command and all that it started."""
+        """Wait for a command and all its descendants."""
         ...
 
     def stop(self, number: int) -> None:
-        """Interrupt a command, and kill it 0.3 s later."""
+        """Interrupt a command, and kill it after 0.3 s."""
         ...
 
     async def with_changes(self, result: RunResult) -> RunResult:
-        """The result with the files that the command changed, if they are thrown away with this place."""
+        """Add the changed files to the result if the place discards writes."""
         ...
 
 
 class Run:
-    """A command that runs. `stop` ends it within half a second; what it printed until then is kept."""
+    """A running command. `stop` ends it within half a second and keeps its output."""
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class Run:
         told: Callable[[Output], None] | None = None,
         begun: Callable[[], object] | None = None,
     ) -> None:
-        """`told` is called while it prints, `begun` once when it was started; `timeout` is in seconds."""
+        """`told` is called on output, `begun` once after the start; `timeout` is in seconds."""
         self.output = Output()
         self._timeout = timeout
         self._told = told
@@ -111,12 +114,12 @@ class Run:
         self._wake.set()
 
     async def alone(self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        """Run the command in a place of its own, which goes with it. Raises `NoView` and OSError."""
+        """Run the command in its own place, which is discarded afterwards. Raises `NoView` and OSError."""
         async with runner:
             return await self.within(runner, argv, variables)
 
     async def within(self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        """Run the command in a place that is open."""
+        """Run the command in an open place."""
         ended, seconds = await self._follow(runner, argv, variables)
         how: How = self._stopping or ended.over or "exit"
         return await runner.with_changes(RunResult(ended.status, how, seconds, self.output, left=ended.left))
@@ -124,7 +127,7 @@ class Run:
     async def _follow(
         self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]
     ) -> tuple[Ended, float]:
-        """How it ended, and after how many seconds."""
+        """The result, and the duration in seconds."""
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
@@ -170,7 +173,7 @@ class Run:
                 runner.stop(number)
             ended, seconds = await waiting, time.monotonic() - begun
             woken.cancel()
-            # everything that could still write has ended: only what is in the pipe is to come
+            # All writers have exited: only buffered output in the pipe is left.
             with suppress(TimeoutError):
                 await asyncio.wait_for(closed.wait(), 1.0)
             return ended, seconds

@@ -1,4 +1,4 @@
-"""What this machine offers for trial runs, found out by doing it, the strongest first."""
+"""Isolation methods available on this system, probed from strongest to weakest."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tui_agent.trial.outside import View
 from tui_agent.trial.plan import NoView, Seed, ViewPlan, plan
 from tui_agent.trial.run import Run, Runner
 
-#: Names of what is not to be tried, with commas between them: for tests, and to see what is left.
+#: Comma-separated methods to skip, for tests and diagnosis.
 WITHOUT: Final = "TUI_AGENT_TRIAL_WITHOUT"
-#: From the strongest to the weakest; with the last there are no views.
+#: Strongest first. "none" means no views.
 ORDER: Final[tuple[Isolated, ...]] = ("overlay", "bubblewrap", "landlock", "sandbox-exec", "none")
 WORDS: Final[dict[Isolated, str]] = {
     "overlay": "in namespaces of their own, with a layer that is thrown away",
@@ -51,7 +51,7 @@ _NAMES: Final[dict[Isolated, str]] = {
 
 
 class Rung(Struct, frozen=True):
-    """The best that works here; `why` says why nothing better does, "" where it is the best there is."""
+    """The best working method; `why` is the reason why no stronger one works, or ""."""
 
     isolated: Isolated
     why: str = ""
@@ -61,7 +61,7 @@ class Rung(Struct, frozen=True):
 
 
 def runner_for(plan: ViewPlan, kept: LentToRun | None = None) -> Runner:
-    """A place for one command, as the plan says what keeps it apart."""
+    """The runner for the plan's isolation method."""
     match plan.isolated:
         case "bubblewrap":
             return BubblewrapView(plan)
@@ -73,9 +73,10 @@ def runner_for(plan: ViewPlan, kept: LentToRun | None = None) -> Runner:
 
 
 async def probe(environ: Mapping[str, str] = os.environ, unfit: Mapping[Isolated, str] | None = None) -> Rung:
-    """Runs a command in a view of a small folder: it has to see what is pending and to write, and not to change it.
+    """Runs a command in a view of a small folder. It must see pending changes and write, without changing the
+    folder.
 
-    unfit: what cannot be used for the workspace that it is about, and why.
+    unfit: methods that are unsuitable for the workspace, with reasons.
     """
     without = environ.get(WITHOUT, "").split(",")
     told: list[str] = []
@@ -91,7 +92,7 @@ async def probe(environ: Mapping[str, str] = os.environ, unfit: Mapping[Isolated
 
 
 def below(isolated: Isolated, other: Isolated) -> bool:
-    """Whether it is weaker than the other."""
+    """Whether it is weaker than `other`."""
     return ORDER.index(isolated) > ORDER.index(other)
 
 
@@ -103,7 +104,7 @@ def _there_may_be() -> frozenset[Isolated]:
 
 @contextmanager
 def _probed() -> Generator[Path]:
-    """A folder to try things in; that of a start that was killed is swept by the next."""
+    """A temporary folder for probes; the next start removes leftovers of killed processes."""
     with suppress(OSError):
         sweep()
     folder = Path(make_temporary()).resolve()
@@ -114,7 +115,7 @@ def _probed() -> Generator[Path]:
 
 
 def _in_words(error: NoView) -> str:
-    """Why there is no view, for somebody who does not know the kernel's words; the step is behind it."""
+    """A user-facing reason, followed by the failed step."""
     makes = error.step == "new namespaces" or error.step.startswith(("write /proc/self/", "map users"))
     refused = error.number in (errno.EPERM, errno.EACCES)
     words = {
@@ -134,7 +135,7 @@ def _in_words(error: NoView) -> str:
 
 
 async def _why_not(isolated: Isolated) -> str:
-    """Why commands cannot be kept apart in this way here; "" where they can."""
+    """The reason why this method does not work here, or ""."""
     with _probed() as parent:
         (parent / "work").mkdir()
         own = RunFolder(parent / "trials")

@@ -1,4 +1,4 @@
-"""What nobody sees of the folders outside of a workspace that commands may read: stores of keys, and private files."""
+"""Hidden files in readable folders outside the workspace: key stores and private files."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from tui_agent.files.git_folder import read_start
 from tui_agent.files.sensitive import is_secret, stores_in
 from tui_agent.processes.background import pause
 
-#: Folders of the machine in which a file may be there for one user alone.
+#: System folders that may contain files readable only by one user.
 _PRIVATE = ("/etc", "/opt", "/usr/local")
-#: Caches whose names are hashes, and what git keeps by hash.
+#: Caches with hashed names, and git's objects.
 _NAMELESS = frozenset({"_cacache", "go-build", "objects", "__pycache__", ".git"})
-#: Folders down to this depth are looked at each time; deeper ones once, and when what holds them has other entries.
+#: Depth to which folders are checked each time. Deeper folders are checked once, and again after the entries
+#: of their ancestors change.
 _WATCHED_DEPTH = 2
-#: A git configuration with something in it that lets somebody in.
+#: Git settings that contain credentials.
 _CREDENTIALS = re.compile(rb"://[^/\s]*@|extraheader|://\S*\?|password|token", re.IGNORECASE)
 _MOST_CONFIG = 1 << 16
 
 
 class _Look:
-    """What is hidden in one folder, and in those below it that are not looked at by themselves."""
+    """Hidden paths of a folder and of its descendants without an entry."""
 
     def __init__(self, changed: tuple[int, int]) -> None:
         self.changed = changed
@@ -33,17 +34,17 @@ class _Look:
 
 
 class ToolFolders:
-    """Looks through folders of tools, caches and the machine; remembers what did not change. Blocking."""
+    """Scans folders of tools, caches and the system, with a cache of unchanged folders. Blocking."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, bool], dict[str, _Look]] = {}
         self._looking = threading.Lock()
 
     def hidden(self, folders: Iterable[str], tools: Sequence[str] = ()) -> list[str]:
-        """The files and folders below these that nobody sees, by path.
+        """Hidden files and folders below these, by path.
 
-        In those of the machine that is also what only its owner may read; of `tools`, which a person with a strict
-        umask has for itself alone, only where other files beside it can be read by everybody.
+        In system folders this includes files that only their owner can read; in `tools`, only if other
+        files next to them are world-readable, because a strict umask makes all of them private.
         """
         with self._looking:
             return sorted({path for folder in folders for path in self._below(folder, tools)})
@@ -69,7 +70,7 @@ class ToolFolders:
                     entry = _Look(changed)
                     _look(folder, entry, tools, private, deep=depth >= _WATCHED_DEPTH)
             except OSError:
-                continue  # it went, or nobody may look into it
+                continue  # Deleted, or unreadable.
             now[folder] = entry
             found += entry.found
             waiting += [(path, depth + 1) for path in entry.folders]
@@ -78,7 +79,7 @@ class ToolFolders:
 
 
 def _look(folder: str, entry: _Look, tools: Sequence[str], private: bool, *, deep: bool) -> None:
-    """Look into a folder, with `deep` into all below it too. Raises OSError for the folder itself."""
+    """Scan a folder; `deep` includes all its descendants. Raises OSError for the folder itself."""
     waiting = [folder]
     while waiting:
         pause()
@@ -127,7 +128,7 @@ def _has_credentials(path: str) -> bool:
 
 
 def _leads_to(folder: str, tools: Sequence[str]) -> bool:
-    """Whether tools are in a folder, or it is in one of theirs."""
+    """Whether the folder contains tools or is inside a tool folder."""
     return _is_below(folder, tools) or any(_is_below(tool, [folder]) for tool in tools)
 
 

@@ -1,4 +1,4 @@
-"""Where tools of the person are: folders of PATH, what links in them lead to, and the places that managers use."""
+"""Folders of the user's tools: PATH, link targets in it, and the locations of version managers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-#: What every program may read. Nothing else of the machine is there.
+#: System folders readable by every program, the only visible ones.
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/snap", "/sys",
 )  # fmt: skip
-#: Places of tools below the home, by who uses them: read-only.
+#: Read-only tool folders below the home, by user of the folder.
 _PLACES = """
     .local/bin .local/lib bin
     .local/share/uv .local/share/mise .mise .asdf .local/share/rtx .proto .pixi
@@ -24,36 +24,36 @@ _PLACES = """
     .swiftly .krew/bin .pub-cache/bin .foundry .phpbrew .phpenv .plenv perl5 .local/share/coursier .wasmtime .wasmer
     .cache/ms-playwright .cache/puppeteer .cache/Cypress .cache/selenium
 """
-#: Places outside the home and the system's folders.
+#: Tool folders outside the home and the system folders.
 _ELSEWHERE = ("/home/linuxbrew/.linuxbrew",)
-#: Variables that name others.
+#: Variables that name more folders.
 NAMED = tuple(
     """VIRTUAL_ENV CONDA_PREFIX MAMBA_ROOT_PREFIX PYENV_ROOT PIPX_HOME POETRY_HOME RYE_HOME NVM_DIR FNM_DIR VOLTA_HOME
     PNPM_HOME N_PREFIX BUN_INSTALL PROTO_HOME ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR RUSTUP_HOME GOROOT JAVA_HOME
     SDKMAN_DIR GHCUP_INSTALL_BASE_PREFIX DOTNET_ROOT HOMEBREW_PREFIX PLAYWRIGHT_BROWSERS_PATH JULIAUP_DEPOT_PATH
     GEM_HOME OPAMROOT""".split()  # noqa: SIM905
 )
-#: Caches of package managers below the home: as they are, and what is written to them is thrown away.
+#: Caches of package managers below the home. Writes to them are discarded.
 _CACHES = """
     .cache/pip .cache/uv .cache/pre-commit .npm .cargo/registry .cargo/git go/pkg/mod .cache/go-build .m2 .cache/yarn
     .yarn/berry .nuget/packages .gradle/caches .gradle/wrapper .ivy2/cache .cache/coursier .cache/deno .hex .mix
     .cache/rebar3 .cache/composer .composer/cache .stack/snapshots .cabal/packages .cabal/store .julia/packages
     .julia/artifacts .julia/registries .julia/compiled .cache/ccache .ccache .cache/sccache .cache/zig
 """
-#: Where they are if a variable says so: the variable, and the folder below it.
+#: Locations set by variables: the variable, and the folder below it.
 _NAMED_CACHES = (
     ("PIP_CACHE_DIR", ""), ("UV_CACHE_DIR", ""), ("npm_config_cache", ""), ("CARGO_HOME", "registry"),
     ("CARGO_HOME", "git"), ("GOMODCACHE", ""), ("GOCACHE", ""), ("PRE_COMMIT_HOME", ""), ("NUGET_PACKAGES", ""),
 )  # fmt: skip
-#: What belongs to a folder of programs, and lies beside it.
+#: Companions of a program folder in its parent.
 _BESIDE = (
     "lib", "lib64", "libexec", "share", "include", "pkg", "src", "api", "test", "misc", "jmods", "conf", "opt",
     "Cellar", "packages", "vendor", "VERSION", "go.env", "release", "node_modules",
 )  # fmt: skip
-#: Names of folders of programs, and what in the folder above says that all of it is one installation.
+#: Names of program folders, and markers in the parent that identify an installation.
 _OF_PROGRAMS = ("bin", "sbin", "shims", "condabin", "libexec")
 _WHOLE = ("pyvenv.cfg", "conda-meta", "Cellar", "etc/profile.d/conda.sh", "lib/node_modules")
-#: Never shown for a link or an entry of PATH.
+#: Never visible because of a link or PATH entry.
 _PRIVATE = frozenset(
     {".ssh", ".gnupg", ".aws", ".kube", ".docker", ".password-store", ".mozilla", ".thunderbird"}
 )
@@ -61,21 +61,21 @@ _MIXED = ("/.config", "/.local", "/.local/share", "/.cache")
 _TOO_MUCH = frozenset(
     {"/", "/home", "/root", "/tmp", "/var", "/run", "/srv", "/mnt", "/media", "/var/lib", "/var/tmp"}
 )
-#: How many links of a folder are followed.
+#: Maximum number of links followed per folder.
 _MOST_LINKS = 2_000
 
 
 class Tools(NamedTuple):
-    """folders: what can be read, the outer ones alone. links: on the way to them, by path."""
+    """folders: readable folders, outermost only. links: links on the way to them, by path."""
 
     folders: list[str]
     links: dict[str, str]
 
 
 def tools(root: str, home: str, environ: Mapping[str, str], more: Iterable[str]) -> Tools:
-    """The person's tools that are neither the machine's nor the workspace's. Blocking.
+    """The user's tools outside the system and the workspace. Blocking.
 
-    home: "" if it is shown anyway; else tools in it are found even where it is in a folder of the machine.
+    home: "" if it is visible anyway; otherwise its tools are found even inside a system folder.
     """
     path = [one.rstrip("/") for one in environ.get("PATH", "").split(":") if one.startswith("/")]
     named = [environ[name] for name in NAMED if environ.get(name)]
@@ -101,7 +101,7 @@ def tools(root: str, home: str, environ: Mapping[str, str], more: Iterable[str])
 
 
 def _is_needed(link: str, target: str, root: str, home: str, found: Sequence[str]) -> bool:
-    """Whether a view does not have the link by itself, and has what it leads to."""
+    """Whether the view lacks the link but has its target."""
     there = is_below(link, (root, *found)) or (
         is_below(link, SYSTEM) and not (home and is_below(link, [home]))
     )
@@ -109,7 +109,7 @@ def _is_needed(link: str, target: str, root: str, home: str, found: Sequence[str
 
 
 def _fits(path: str, root: str, home: str, own: bool) -> bool:
-    """Whether it is there, and may be shown: nothing that holds the home or the workspace, or a store of keys."""
+    """Whether the path exists and may be visible: no ancestor of the home or workspace, and no key store."""
     if path in _TOO_MUCH or (home and is_below(home, [path])) or is_below(root, [path]):
         return False
     inner = path[len(home) :].split("/") if home and is_below(path, [home]) else []
@@ -125,7 +125,7 @@ def _fits(path: str, root: str, home: str, own: bool) -> bool:
 
 
 def _crossed(path: str) -> list[str]:
-    """The outermost link on the way to a path, if there is one, or the path itself if it is one to a folder."""
+    """The outermost link on the way to a path, or the path itself if it links to a folder."""
     place = ""
     for part in path.split("/")[1:]:
         place += f"/{part}"
@@ -137,7 +137,8 @@ def _crossed(path: str) -> list[str]:
 
 
 class _Led(NamedTuple):
-    """What a folder of programs needs: its installation and those that its links lead to, and links on the way."""
+    """Dependencies of a program folder: its installation, those its links point to, and intermediate
+    links."""
 
     changed: int
     folders: list[str]
@@ -148,7 +149,7 @@ _LED: dict[str, _Led] = {}
 
 
 def _led_to(folder: str) -> _Led:
-    """Remembered until the folder has other entries."""
+    """Cached until the folder's entries change."""
     try:
         changed = os.stat(folder).st_mtime_ns
         known = _LED.get(folder)
@@ -168,7 +169,7 @@ def _led_to(folder: str) -> _Led:
 
 
 def _installed(program: str) -> list[str]:
-    """What a program outside of PATH needs: its installation, or the packages that it is one of, or itself."""
+    """Dependencies of a program outside PATH: its installation, its packages, or itself."""
     parts = program.split("/")
     if "node_modules" in parts:
         return ["/".join(parts[: parts.index("node_modules") + 1])]
@@ -177,19 +178,19 @@ def _installed(program: str) -> list[str]:
 
 
 def _installation(folder: str) -> list[str]:
-    """A folder of programs, with what belongs to it in the folder above."""
+    """A program folder and its companions in the parent."""
     above, name = os.path.split(folder)
     if name not in _OF_PROGRAMS:
         return [folder]
     if os.path.basename(above) == "vendor" or any(os.path.exists(f"{above}/{sign}") for sign in _WHOLE):
         return [folder, above]
-    if os.path.basename(above) == ".local":  # what else is there is no tool's
+    if os.path.basename(above) == ".local":  # Its other contents do not belong to tools.
         return [folder, f"{above}/lib"]
     return [folder, *(f"{above}/{name}" for name in _BESIDE if os.path.exists(f"{above}/{name}"))]
 
 
 def caches(home: str, environ: Mapping[str, str], others: Sequence[str]) -> list[str]:
-    """Caches that are there and in none of the `others`. Blocking."""
+    """Existing caches outside `others`. Blocking."""
     named = [os.path.join(environ[name], below) for name, below in _NAMED_CACHES if environ.get(name)]
     wanted = [f"{home}/{name}" for name in _CACHES.split()] + [path.rstrip("/") for path in named]
     there = dict.fromkeys(path for path in wanted if path.startswith("/") and own_folder(path))
@@ -197,7 +198,7 @@ def caches(home: str, environ: Mapping[str, str], others: Sequence[str]) -> list
 
 
 def programs(environ: Mapping[str, str]) -> list[str]:
-    """Folders with programs of the person and of ours, with what belongs to them."""
+    """Program folders of the user and of this program, with companions."""
     wanted = [sys.base_prefix, sys.prefix, *(environ[name] for name in NAMED if environ.get(name))]
     home = os.path.realpath(environ.get("HOME") or "/nonexistent")
     for path in environ.get("PATH", "").split(":"):
@@ -213,7 +214,7 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
 
 
 def own_folder(path: str) -> bool:
-    """Whether a folder is there, itself and not by a link, and may be read."""
+    """Whether the folder exists, is not a link, and is readable."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode) and os.access(path, os.R_OK | os.X_OK)
     except OSError:
