@@ -1,4 +1,4 @@
-"""The panes, each registered once: its id, its title, its class, its slots on the screen, and what its keys can do."""
+"""Registry of the panes: id, title, class, screen slots and key actions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 
 class Slot(NamedTuple):
-    """A part of the screen (`layout.areas` says where it is), and the place among the tabs that share it."""
+    """A screen region (positions: `layout.areas`) and the tab order in it."""
 
     name: str
     tab: int = 0
 
 
 class Key(NamedTuple):
-    """What a key of a pane can do. `hint` is its word in the footer; what `writes` is refused in one only read."""
+    """A key action of a pane. `hint` is its footer label; `writes` actions are refused in read-only
+    sessions."""
 
     name: str
     words: str
@@ -23,9 +24,9 @@ class Key(NamedTuple):
 
 
 class RegisteredPane(NamedTuple):
-    """A pane. `source` is its module here and its class; `slots` are those of a wide, a medium and a narrow screen.
+    """A pane. `source` is its module and class; `slots` are for wide, medium and narrow screens.
 
-    The keys themselves are in `config/keys.toml`, under the pane's id and the name of what they do.
+    Key bindings are in `config/keys.toml`, by pane id and action name.
     """
 
     id: str
@@ -33,16 +34,16 @@ class RegisteredPane(NamedTuple):
     source: str
     slots: tuple[Slot, Slot, Slot]
     keys: tuple[Key, ...]
-    #: What the pane is called in a sentence, where that is not its id.
+    #: Name used in sentences if it differs from the id.
     called: str = ""
 
     def load(self) -> type[Any]:
-        """Its class, a `Pane`; importing it takes a moment."""
+        """Imports and returns the `Pane` subclass."""
         module, _, name = self.source.partition(":")
         return getattr(import_module(f"{__name__}.{module}"), name)
 
 
-#: By their ids, in the order in which the keys walk through them.
+#: By id, in focus order.
 PANES = {
     pane.id: pane
     for pane in (
@@ -221,7 +222,7 @@ PANES = {
         ),
     )
 }
-#: Those that are mounted after the chat, in order: panes behind others come last.
+#: Panes mounted after the chat, hidden ones last.
 AFTER_THE_CHAT = sorted(
     (pane for pane in PANES.values() if pane.id != "chat"), key=lambda pane: pane.slots[0].tab > 0
 )

@@ -1,4 +1,4 @@
-"""The open files: a tab for each, an editor, and what the disk has done meanwhile."""
+"""The editor pane: tabs of open files, an editor, and notices of external changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tui_agent.ui.host import Host
     from tui_agent.ui.panes.review_body import ConflictChoices
 
-#: Seconds after the first key within which the editor's text is handed to the session.
+#: Delay after the first key press before the text is passed to the session, in seconds.
 HAND_OVER_AFTER = 0.1
 _ON_CLASH = (("merge", "see and merge"), ("reload", "take the disk's"), ("overwrite", "save yours over it"))
 
@@ -46,7 +46,7 @@ class BuffersPane(Pane):
         self._editors: dict[str, Editor] = {}
         self._timer: Timer | None = None
         self._banner = Content()
-        #: The open files as they were last shown.
+        #: The open files as last displayed.
         self._tabs: object = None
 
     can_focus = True
@@ -92,7 +92,7 @@ class BuffersPane(Pane):
 
     @property
     def editor(self) -> Editor | None:
-        """The editor in front."""
+        """The active editor."""
         return self._editors.get(self.session.state.buffers.active)
 
     @property
@@ -110,7 +110,7 @@ class BuffersPane(Pane):
             self._show_editor(active)
 
     def _show_files(self, buffers: BuffersSlice) -> None:
-        """Show what is the same whatever is typed too: the tabs, which editor is in front, what is said about it."""
+        """Show the tabs, the active editor and its banner: parts independent of typed text."""
         unsaved = sum(buffer.unsaved for buffer in buffers.open)
         count = f" {len(buffers.open)}" if buffers.open else ""
         self.title_text = f"Editor{count}" + (f" ●{unsaved}" if unsaved else "")
@@ -176,7 +176,7 @@ class BuffersPane(Pane):
             )
         banner.display = bool(words)
         self.query_one(HintLine).display = bool(buffer and buffer.clash)
-        if not words.is_same(self._banner):  # each update is another layout of the whole screen
+        if not words.is_same(self._banner):  # each update triggers a full screen layout
             self._banner = words
             banner.update(words)
 
@@ -203,9 +203,8 @@ class BuffersPane(Pane):
     # ── what the person types ────────────────────────────────────────────────────────────────────────────
 
     def on_text_area_changed(self, message: WritingArea.Changed) -> None:
-        """What makes the text another than that on disk, or the same again, is on the tab at once: a click on it in
-        the same moment must find it where it is drawn."""
-        message.stop()  # nothing above asks, and each widget on the way would be called
+        """Updates the tab's modified mark immediately, since it shifts the click targets."""
+        message.stop()  # no ancestor handles it, and bubbling visits each one
         editor = message.text_area
         buffer = self.session.state.buffers.get(editor.path) if isinstance(editor, Editor) else None
         if (
@@ -238,7 +237,7 @@ class BuffersPane(Pane):
             if buffer is None or editor.revision < 0:
                 continue
             if editor.revision != buffer.revision:
-                self._take(editor, buffer)  # what was typed is laid over what came meanwhile
+                self._take(editor, buffer)  # merges typed text with concurrent changes
             cursor, anchor = editor.place
             text = editor.changed_text
             if text is not None and text != buffer.text:
@@ -264,12 +263,12 @@ class BuffersPane(Pane):
     def _on_file(
         self, call: Callable[[str], Coroutine[Any, Any, object]], *, text_waits: bool = True
     ) -> None:
-        """Ask the session for something with the file in front."""
+        """Run a session call on the active file."""
         if active := self.session.state.buffers.active:
             self.act(call(active), text_waits=text_waits)
 
     async def _save(self, path: str) -> None:
-        """Save, and say so, whatever was typed meanwhile."""
+        """Save and confirm, regardless of concurrent typing."""
         await self.session.files.save(path)
         await self.session.notice(f"Saved {path}")
 
@@ -314,7 +313,7 @@ class BuffersPane(Pane):
             self.app.push_screen(FileDiff(self.session, active))
 
     async def _merge(self) -> None:
-        """Show how the disk and unsaved text differ; what the person makes of both is an edit that can be undone."""
+        """Show the difference between disk and unsaved text; the user's merge is an undoable edit."""
         from tui_agent.ui.dialogs.merge import Merge
 
         await self.flush()
@@ -337,7 +336,7 @@ class BuffersPane(Pane):
 
     @work(exclusive=True)
     async def _open_outside(self) -> None:
-        """Open the file in the person's own editor; what is saved there is read again like any change on disk."""
+        """Open the file in the user's external editor; saved changes are reloaded like any disk change."""
         from tui_agent.ui.outside_editor import editor, opening
 
         await self.flush()

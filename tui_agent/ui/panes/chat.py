@@ -1,4 +1,4 @@
-"""The chat: what was said, what is being said, what could be said next, and the input."""
+"""The chat pane: conversation, streamed response, continuation hint and prompt."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.host import Host
 
-#: Seconds after the first key within which a draft is handed to the session.
+#: Draft save delay after the first key press, in seconds.
 DRAFT_AFTER = 0.1
 
-#: Letters of the name of what is chosen in the transcript.
+#: Characters shown of the selected transcript item's name.
 _NAMED = 24
 
 _OFFERS = (Hint("chat.send", "send"), Hint("chat.unqueue", "edit the last"), Hint("chat.drop_queue", "drop"))
@@ -75,9 +75,9 @@ class ChatPane(Pane):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._draft = self._unsent = ""  # what is typed, and what waits for a model to be chosen
+        self._draft = self._unsent = ""  # typed text; text waiting for a model choice
         self._draft_timer: Timer | None = None
-        #: The end of the last turn that was shown: a turn may begin and fail between two frames.
+        #: End of the last displayed turn: a turn can start and fail between two frames.
         self._ended = session.state.turn
 
     @cached_property
@@ -183,7 +183,7 @@ class ChatPane(Pane):
         await take_way(cast("Host", self.app), self.session, message.value)
 
     def _show_queue(self, state: State) -> None:
-        """What waits; of a turn that was stopped also what can be done about it."""
+        """Show queued messages, with the available actions after a stopped turn."""
         self.query_one(QueuedMessages).show(state.input.queue)
         offers = self.query_one("#queue-offers", HintLine)
         offers.display = bool(state.input.queue) and not state.turn.running
@@ -196,7 +196,7 @@ class ChatPane(Pane):
         line.update(parts((message.mode.upper(), "$accent")))
 
     def _show_draft(self, draft: str) -> None:
-        """Take a draft that came from elsewhere, unless the person is writing another."""
+        """Show an externally set draft unless the user is writing another."""
         if draft != self._draft and self.prompt.value == self._draft:
             self._draft = draft
             self.prompt.set_value(draft)
@@ -249,7 +249,7 @@ class ChatPane(Pane):
             self.act(self._carry_out(text, call), text_waits=False)
         elif text.strip() and not text.startswith("!") and (missing := self._missing()):
             self._unsent = text
-            if self.session.models.name:  # else the list that opens says it
+            if self.session.models.name:  # otherwise the model list shows the reason
                 self.ask(self.session.notice(missing, "warning"))
             self.post_message(self.ActionAsked("session.model"))
         elif text.strip():
@@ -261,7 +261,7 @@ class ChatPane(Pane):
                 self.act(self.send(text), text_waits=False, opens=PASTED.search(text) is not None)
 
     def _missing(self) -> str:
-        """What is missing so that a message could be answered: then it stays in the prompt, and no turn begins."""
+        """Reason why a message cannot be sent; it then stays in the prompt and no turn starts."""
         try:
             self.session.models.check()
         except TuiAgentError as error:
@@ -269,7 +269,7 @@ class ChatPane(Pane):
         return ""
 
     def _show_failed(self, state: State) -> None:
-        """A message that the model did not answer comes back into the prompt, where nothing else is written."""
+        """Restore an unanswered message to the prompt if the prompt is empty."""
         turn, ended = state.turn, self._ended
         if turn.running:
             return
@@ -282,7 +282,7 @@ class ChatPane(Pane):
             self.prompt.set_value(with_effort(turn.effort, turn.request))
 
     async def send(self, text: str) -> None:
-        """Send a message, with the effort in front of it; it comes back into the prompt if that is refused."""
+        """Send a message, with its effort prefix; restores it to the prompt if refused."""
         effort, message = split_effort(text)
         try:
             await self.session.chat.submit(message, (), effort)
@@ -293,7 +293,7 @@ class ChatPane(Pane):
             self._offer_files(error)
 
     async def _carry_out(self, text: str, call: Call) -> None:
-        """Do what a command with words asks for; it comes back into the prompt if that is refused."""
+        """Run a text command; restores it to the prompt if refused."""
         try:
             await self.session.notice(await call)
         except TuiAgentError:
@@ -309,7 +309,8 @@ class ChatPane(Pane):
 
     @work
     async def _run(self, text: str) -> None:
-        """Run a command on what is pending, or (`!!`) in the real folder; where that is asked about, after a yes."""
+        """Run a shell command on the pending tree or (`!!`) in the real folder, after confirmation if
+        required."""
         from tui_agent.ui.dialogs.questions import may_run_here, run_asked
 
         try:
@@ -339,7 +340,7 @@ class ChatPane(Pane):
 
     @on(PlacePressed)
     def _open_place(self, message: PlacePressed) -> None:
-        """Open a file that a command named, by its path as it was printed."""
+        """Open a file by its path as printed by a command."""
         root = f"{self.session.workspace.root}/"
         path = message.path.removeprefix(root).removeprefix("./")
         self.act(self.session.files.open(path, message.line), changes=("buffers",))
@@ -392,7 +393,7 @@ class ChatPane(Pane):
         self.prompt.focus()
 
     def _take_chosen(self) -> None:
-        """Put the chosen file into the text, or do the chosen command in its place."""
+        """Insert the selected file, or run the selected command."""
         picker = self.query_one(CompletionList)
         sign, chosen = picker.sign, picker.chosen
         picker.close()
@@ -412,7 +413,7 @@ class ChatPane(Pane):
         self._keep_stand(message.stand)
 
     def _keep_stand(self, stand: ScrollPosition | None) -> None:
-        """Keep where the person is in the transcript; nothing is kept while the newest is followed."""
+        """Persist the scroll position, except while following the newest message."""
         layout = self.session.state.layout
         others = {pane: place for pane, place in layout.place.items() if pane != self.ID}
         self.session.set_layout(
@@ -429,7 +430,7 @@ class ChatPane(Pane):
 
     @on(Transcript.Walked)
     def _tell_walk(self, message: Transcript.Walked) -> None:
-        """What is chosen, and the keys that count for it."""
+        """Show the selected item and its keys."""
         line, block = self.query_one("#walking", PromptLine), message.block
         enter = " · Enter opens, closes" if block is not None and block.line >= 0 else ""
         keys = f"{enter} · y copies · o opens · ↑ ↓ walk · Esc"

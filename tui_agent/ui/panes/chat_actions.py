@@ -1,4 +1,4 @@
-"""What the keys of the chat do with what was said: find it, send it again, open it, tell the model of it."""
+"""Key actions of the chat on sent and received messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Conversing(Protocol):
-    """The chat pane, as far as it is needed here."""
+    """The part of the chat pane used here."""
 
     session: Session
 
@@ -39,7 +39,7 @@ class Conversing(Protocol):
 
 
 async def find_message(pane: Conversing) -> None:
-    """Bring the message that the person finds into view."""
+    """Search the messages and scroll to the selected one."""
     from tui_agent.ui.dialogs.transcript import find_in_transcript
 
     if (number := await find_in_transcript(pane.app, pane.session)) is not None:
@@ -47,7 +47,7 @@ async def find_message(pane: Conversing) -> None:
 
 
 async def find_sent(pane: Conversing) -> None:
-    """Put a message that was sent into the prompt; what is being written stays, after it."""
+    """Insert a sent message before the current prompt text."""
     from tui_agent.ui.dialogs.transcript import find_in_history
 
     if (text := await find_in_history(pane.app, pane.session)) is not None:
@@ -55,7 +55,7 @@ async def find_sent(pane: Conversing) -> None:
 
 
 def retry(pane: Conversing) -> None:
-    """Send the message of a turn that failed once more; where it is in the prompt, from there."""
+    """Resend the message of a failed turn, from the prompt if it is there."""
     turn = pane.session.state.turn
     if turn.running or turn.ok or not turn.request:
         pane.ask(pane.session.notice("Nothing failed that could be sent again"))
@@ -67,7 +67,7 @@ def retry(pane: Conversing) -> None:
 
 
 async def write_outside(pane: Conversing) -> None:
-    """Write the message in the person's own editor."""
+    """Edit the message in the user's external editor."""
     from tui_agent.ui.outside_editor import edited_text
 
     before = pane.prompt.value
@@ -83,14 +83,13 @@ async def write_outside(pane: Conversing) -> None:
 
 
 def copy_answer(pane: Conversing) -> None:
-    """Copy the last answer."""
     answers = [message for message in pane.session.state.chat.messages if message.kind == "agent"]
     if answers:
         pane.app.copy_to_clipboard(answers[-1].text or answers[-1].summary)
 
 
 async def open_block(pane: Conversing, block: TextBlock) -> None:
-    """Put a block into the editor as a new file, which is on disk once it is saved."""
+    """Open a block in the editor as a new, unsaved file."""
     files = pane.session.files
     taken = {*files.paths(), *(buffer.path for buffer in pane.session.state.buffers.open)}
     names = (f"block-{number}.{block.ending}" for number in itertools.count(1))
@@ -101,7 +100,7 @@ async def open_block(pane: Conversing, block: TextBlock) -> None:
 
 
 def tell_output(pane: Conversing) -> None:
-    """Put the last command and what it printed into the prompt, to be sent with a question."""
+    """Insert the last command and its output into the prompt."""
     try:
         text = pane.session.commands.last_output()
     except TuiAgentError as error:

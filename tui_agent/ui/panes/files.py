@@ -1,4 +1,4 @@
-"""The files of the workspace: what git says of them, which are known or stale, which are open."""
+"""The file tree pane: git status, known or stale files, and open files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_agent.ui.widgets.file_tree import FileMark, FileTree, GitMark, TreeEntr
 from tui_agent.ui.widgets.pane import Pane
 
 FOUND = 60
-#: Conflicts whose letters do not say so: both sides added it, or both deleted it.
+#: Conflicts without a U in their code: both added, both deleted.
 _BOTH_SIDES = frozenset({"AA", "DD"})
 _CHANGED_BELOW: GitMark = ((" ", ""), ("·", "stale"))
 
@@ -105,7 +105,7 @@ class FilesPane(Pane):
 
 
 def marks_of(state: State) -> dict[str, FileMark]:
-    """The marks of every path that has one, and of the folders above changed files."""
+    """Marks by path, including ancestors of changed files."""
     after: dict[str, list[tuple[str, str]]] = {}
     for path, entry in state.known.files.items():
         after.setdefault(path, []).append(("⚠", "stale") if entry.stale else ("◆", "faint"))
@@ -120,7 +120,7 @@ def marks_of(state: State) -> dict[str, FileMark]:
 
 
 def _git_mark(letters: str) -> GitMark:
-    """What is staged, which is done, and beside it what is not, which is to be looked at: git's own two letters."""
+    """Git's two status characters, staged and unstaged, in separate colours."""
     if letters == "??":
         return (" ", ""), ("?", "muted")
     if "U" in letters or letters in _BOTH_SIDES:

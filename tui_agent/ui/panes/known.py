@@ -1,4 +1,4 @@
-"""The known files: all that the model has seen, whether it still holds, and what became of the one at the cursor."""
+"""The known files pane: files seen by the model, their validity, and a timeline of the current one."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tui_agent.ui.widgets.rows import Row, Rows
 
 _LEAST_FILE = 28
 _GAP = 2
-#: What the first column may take of the room that is left, for a name that a file was given.
+#: Maximum share of spare width for the first column, for user-assigned file names.
 _MORE = 14
 
 
 class KnownColumn(NamedTuple):
-    """A column beside the file's name: its heading, its width in cells, and what it says of a file."""
+    """A column: heading, width in cells, and cell text of a file."""
 
     heading: str
     width: int
@@ -35,11 +35,11 @@ class KnownColumn(NamedTuple):
 
 
 def modified_since(file: KnownFile) -> str:
-    """What has become of the file since it was seen: the words that the model is told, in one cell's width."""
+    """Changes to the file since the model saw it, as sent to the model, in a cell's width."""
     return freshness_mark(file).replace("\ufe0f", "")
 
 
-#: In the order in which they are given up from the right.
+#: Dropped from the right on narrow panes.
 COLUMNS = (
     KnownColumn("Modified since", 16, modified_since),
     KnownColumn("Last seen", 9, lambda file: f"turn {file.seen_turn}" if file.seen_turn else "not seen"),
@@ -51,7 +51,7 @@ COLUMNS = (
 
 
 def columns_for(width: int) -> tuple[KnownColumn, ...]:
-    """The columns that fit beside a file name of at least a readable width."""
+    """The columns that fit beside a file name of minimum readable width."""
     room = width - _LEAST_FILE
     fitting: list[KnownColumn] = []
     for each in COLUMNS:
@@ -73,14 +73,14 @@ def heading(width: int) -> Line:
 
 
 def known_rows(files: Iterable[KnownFile], width: int) -> list[Row]:
-    """A row for each file, its path as the key: stale ones first, then those seen last."""
+    """A row per file (key: path), stale files first, then by recency."""
     columns = columns_for(width)
     ordered = sorted(files, key=lambda file: (_rank(file), -file.seen_turn, file.path))
     return [Row(file.path, partial(_row, file, columns, width)) for file in ordered]
 
 
 def _rank(file: KnownFile) -> int:
-    """Stale files first, then those that the agent itself changed, then those that are as they were seen."""
+    """Sort key: stale, changed by the agent, unchanged."""
     return 0 if file.stale else 1 if file.freshness == "edited" else 2
 
 
@@ -103,14 +103,14 @@ def _cells(name: str, words: list[str], width: int) -> list[str]:
     return [column(name, max(room, 1), "start"), *cells]
 
 
-#: How many touches of one file are shown.
+#: Maximum number of timeline entries per file.
 SHOWN = 200
 
 
 def timeline_rows(path: str, touches: Iterable[Touch]) -> list[Row]:
-    """A heading with the file's name, the latest times, and a row for each touch; none without a touch.
+    """A heading, the latest times, and a row per touch; empty without touches.
 
-    `touches` are of all files, the oldest first.
+    `touches` covers all files, oldest first.
     """
     found = [touch for touch in touches if touch.path == path]
     if not found:
@@ -138,17 +138,17 @@ def _line(touch: Touch) -> Line:
 
 
 def clock(at: float) -> str:
-    """The time of day of seconds since the epoch; nothing where it is not known."""
+    """Local time of day of an epoch timestamp; "" if unknown."""
     return time.strftime("%H:%M:%S", time.localtime(at)) if at else ""
 
 
-#: From so many rows on the pane has room for a timeline beside the table, which then takes a third of it.
+#: Minimum height in rows for a timeline beside the table; it uses a third.
 ROOM_FROM = 12
 _EMPTY = "Files that the model has seen are listed here, with what has changed since."
 
 
 class KnownPane(Pane):
-    """A table with its headings, files that changed since they were seen first; below it the timeline of one file."""
+    """A table of files, stale ones first, above the timeline of one file."""
 
     ID = "known"
     SLICES: ClassVar[tuple[str, ...]] = ("known", "buffers.tabs")
@@ -158,7 +158,7 @@ class KnownPane(Pane):
         self._known, self._buffers = KnownSlice(), BuffersSlice()
         self._stale_only = False
         self._at_length = False
-        #: Rows that the timeline takes from the table.
+        #: Timeline height, in rows.
         self._room = 0
 
     @cached_property
@@ -190,12 +190,12 @@ class KnownPane(Pane):
             self.act(self.session.files.open(self._files.cursor), changes=("buffers",))
 
     def action_toggle_stale(self) -> None:
-        """Show all files, or only those that are not what the model saw."""
+        """Toggle between all files and stale ones."""
         self._stale_only = not self._stale_only
         self._draw()
 
     def _toggle_timeline(self) -> None:
-        """Give the timeline the room of the table, which keeps the row of the cursor; or give it back."""
+        """Toggle the timeline at full height, which leaves the table its current row."""
         self._at_length = not self._at_length
         self._show_timeline()
 
@@ -220,7 +220,7 @@ class KnownPane(Pane):
         count = f" {len(files)}" if files else ""
         warning = f" ⚠{stale}" if stale else ""
         self.title_text = label(f"{self.TITLE}{count}{warning}")
-        # one cell for the cursor's bar, one for the scrollbar
+        # minus the cursor bar and the scrollbar
         width = max(self.size.width - 2, 1)
         rows = known_rows([file for file in files if file.stale or not self._stale_only], width)
         if gone := len(self._known.dropped):
@@ -235,7 +235,7 @@ class KnownPane(Pane):
         rows = timeline_rows(self._files.cursor, self._known.touches)
         room = min(self.size.height // 3, len(rows)) if self.size.height >= ROOM_FROM else 0
         if self._at_length and rows:
-            room = max(self.size.height - 2, 0)  # beside the headings and the row of the cursor
+            room = max(self.size.height - 2, 0)  # minus the headings and the current row
         timeline.display = room > 0
         timeline.set_rows(rows)
         if room != self._room:

@@ -1,4 +1,4 @@
-"""The plan: which files the request needs, every pattern as it is tried, and the question when none matched."""
+"""The plan pane: files required by the request, attempted patterns, and the question if none matched."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from tui_agent.ui.widgets.rows import Row, Rows
 
 _EMPTY = "The files that a request needs, and how they were found, are shown here."
 _PATH, _PATTERNS = "or type its path", "patterns, surest first"
-#: Between patterns, as they are shown to be changed.
+#: Separator of editable patterns.
 _BETWEEN = " | "
 
 
 class PlanPane(Pane):
-    """Rows of the plan; while the turn waits for an answer, choices among them and a line to type a path in."""
+    """Plan rows; during a question also its choices and a path input."""
 
     ID = "plan"
     SLICES: ClassVar[tuple[str, ...]] = ("plan", "turn")
@@ -37,7 +37,7 @@ class PlanPane(Pane):
         self._waiting_for = ""
         self._drawn: object = None
         self._unfolded: set[int] = set()
-        #: What is being typed, `path` or `patterns`, and for which action; empty for the open question's path.
+        #: The input's purpose (`path` or `patterns`) and its action; empty for the open question's path.
         self._typing = self._typing_for = ""
 
     @cached_property
@@ -68,7 +68,7 @@ class PlanPane(Pane):
             self._show_question()
 
     def _choose(self) -> None:
-        """Act on the row under the cursor: answer, open, unfold."""
+        """Activate the current row: answer, open or unfold."""
         kind, _, rest = self._rows.cursor.partition(":")
         index, _, path = rest.partition(":")
         match kind:
@@ -93,22 +93,19 @@ class PlanPane(Pane):
             self.act(self.session.chat.decide(action.action.name))
 
     def _retry(self) -> None:
-        """Look for the file of the action under the cursor again."""
         if (action := self._under_cursor()) is not None:
             self.act(self.session.chat.decide(action.action.name, "", action.action.patterns))
 
     def _edit(self) -> None:
-        """Change the patterns of the action under the cursor."""
         if (action := self._under_cursor()) is not None:
             self._type("patterns", action, _BETWEEN.join(action.action.patterns))
 
     def _name_other(self) -> None:
-        """Name another file for the action under the cursor."""
         if (action := self._under_cursor()) is not None:
             self._type("path", action, "")
 
     def _open(self) -> None:
-        """Open the file under the cursor, or the first that its action found."""
+        """Open the current file, or the first match of the current action."""
         kind, _, rest = self._rows.cursor.partition(":")
         index, _, path = rest.partition(":")
         if kind == "action":
@@ -117,7 +114,7 @@ class PlanPane(Pane):
             self.act(self.session.files.open(path), changes=("buffers",))
 
     def on_key(self, event: events.Key) -> None:
-        """A digit answers the open question; 0 lets the file go."""
+        """A digit answers the open question; 0 skips the file."""
         action = self._asking()
         if action is None or not event.is_printable or not (event.character or "").isdecimal():
             return
@@ -173,7 +170,7 @@ class PlanPane(Pane):
         return action is not None and not action.question and not self.session.state.session.read_only
 
     def _under_cursor(self) -> ActionSlice | None:
-        """The action that the cursor is on or in; else the one that is asked about."""
+        """The action at the cursor, or else the one with the open question."""
         index = self._rows.cursor.split(":")[1:2]
         if index and whole_number(index[0], -1) in range(len(self._plan.actions)):
             return self._plan.actions[whole_number(index[0])]
@@ -215,7 +212,7 @@ class PlanPane(Pane):
         self._input.display = bool(self._typing) or self._asks_for_path
 
     def _show_question(self) -> None:
-        """Put the cursor on the first choice; the focus stays where the person works."""
+        """Move the cursor to the first choice without moving the focus."""
         if not self._typing:
             self._input.value = ""
         keys = [row.key for row in self._rows.rows if row.key.startswith(("choice:", "let_go:"))]

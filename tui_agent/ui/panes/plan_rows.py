@@ -1,4 +1,4 @@
-"""The plan as rows: each action with its attempts, what they found, and the question that is open."""
+"""Rows of the plan: actions with their attempts, matches and the open question."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tui_agent.ui.sink import counted
 from tui_agent.ui.widgets.lines import ACTIONS, ATTEMPTS, UNTRIED, Line, Piece
 from tui_agent.ui.widgets.rows import Row
 
-#: Longer lists of files are folded after this many.
+#: File lists longer than this are folded.
 _SHOWN = 5
 _OTHERS_SHOWN = 3
-#: What the person may say about a secret.
+#: Answers to a question about a secret.
 _CHOICES = {"mask": "the file with its secrets masked", "send": "all of it, as it is"}
 _INDENT = Piece("  ")
 _DEEPER = Piece("    ")
 
 
 def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> list[Row]:
-    """All rows. Keys: `action:I`, `file:I:PATH`, `left:I:PATH`, `choice:I:PATH`, `let_go:I`, `all:I`, `more:I`,
-    `other:I:PATH`."""
+    """All rows. Keys: `action:I`, `file:I:PATH`, `left:I:PATH`, `choice:I:PATH`, `let_go:I`, `all:I`,
+    `more:I`, `other:I:PATH`."""
     rows = []
     for index, action in enumerate(plan.actions):
         rows += _action(index, action, action.action.name == waiting_for, index in unfolded)
@@ -35,7 +35,7 @@ def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> l
 
 def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> Iterator[Row]:
     yield _head(index, action)
-    marked = action.action.by == "model"  # in a plan of the built-in planner every pattern is the program's
+    marked = action.action.by == "model"  # the built-in planner generates all its patterns itself
     yield from (_attempt(attempt, marked) for attempt in action.earlier)
     tried = {attempt.step: attempt for attempt in action.attempts}
     count: Counter[str] = Counter()
@@ -83,7 +83,7 @@ def _untried(pattern: str) -> Row:
 
 
 def _outcome(attempt: Attempt) -> tuple[str, ...]:
-    """How an attempt went, in words that get shorter."""
+    """Outcome of an attempt, in variants of decreasing length."""
     time = duration(attempt.ms)
     match attempt.outcome:
         case "looking":
@@ -121,7 +121,7 @@ def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
 
 
 def _others(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
-    """Files that could be meant as well, each to be taken instead."""
+    """Alternative files, each selectable as a replacement."""
     others = [path for path in action.others if path not in action.loaded]
     for path in others if unfolded else others[:_OTHERS_SHOWN]:
         yield Row(
@@ -183,7 +183,7 @@ def _listed(folder: ListedFolder) -> Row:
 
 
 def duration(ms: float) -> str:
-    """Milliseconds as a person reads them: `<1ms`, `4ms`, `1.2s`."""
+    """Human-readable duration: `<1ms`, `4ms`, `1.2s`."""
     if ms >= 1000:
         return f"{ms / 1000:.1f}s"
     return f"{ms:.0f}ms" if ms >= 1 else "<1ms"

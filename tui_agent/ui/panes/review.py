@@ -1,4 +1,4 @@
-"""The review: every proposed change as a diff, decided hunk by hunk, by file, by todo or all at once."""
+"""The review pane: proposed changes as diffs, decided by hunk, file, todo or all at once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _EMPTY = "Changes that the model proposes are shown here. Nothing is written bef
 
 
 class ReviewPane(ListPane):
-    """The list of changes, and the diff or conflict of the current one, at one of its hunks."""
+    """The list of changes, and the diff or conflict of the current one."""
 
     ID = "review"
     SLICES: ClassVar[tuple[str, ...]] = ("review", "layout", "checks", "checked_buffers", "conversation")
@@ -65,14 +65,14 @@ class ReviewPane(ListPane):
         self.body = ReviewBody(session, self.act)
         self.changes: tuple[Change, ...] = ()
         self.position: ReviewPosition | None = None
-        #: The newest turn whose changes were shown.
+        #: Newest turn whose changes were displayed.
         self._turn = 0
         self._drawn: tuple[ReviewSlice, object, list[CheckMark], Sequence[str]] | None = None
         self._decisions = ReviewDecisions(self)
         self.lead = self._lead
-        #: The conflicts and failed changes that the person has seen.
+        #: Ids of conflicts and failed changes already shown to the user.
         self._looked_at: set[str] = set()
-        #: What a comment that is being written is about.
+        #: Target of the comment being written.
         self._commented: Pick | None = None
 
     def compose(self) -> ComposeResult:
@@ -155,7 +155,7 @@ class ReviewPane(ListPane):
     # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
 
     def go(self, position: ReviewPosition | None) -> None:
-        """Make another hunk the current one, here and when the session is opened again."""
+        """Select a hunk and persist the position in the session's layout."""
         if position is None or position == self.position:
             return
         layout = self.session.state.layout
@@ -163,8 +163,8 @@ class ReviewPane(ListPane):
         self.show(self.session.state)
 
     def _lead(self) -> None:
-        """Go to the change that the line with this pane's key names, unless the person has looked at it or at another
-        of its kind."""
+        """Go to the first unseen broken change unless the user is in this pane or at a change in the same
+        state."""
         named = broken_now(self.session.state)
         new = [it for it in named if it.id not in self._looked_at and change_at(self.changes, entry(it))]
         current = self.position.change if self.position else ""
@@ -186,7 +186,6 @@ class ReviewPane(ListPane):
         self.entry.focus()
 
     def _open(self) -> None:
-        """Open the file at the line where the current hunk begins."""
         if change := change_at(self.changes, self.position):
             diff, hunk = self.body.diff(change), self.position.hunk if self.position else 0
             line = diff.hunks[hunk].start + 1 if diff and hunk < len(diff.hunks) else 1
@@ -203,7 +202,7 @@ class ReviewPane(ListPane):
     def on_lined_moved(self, event: Lined.Moved) -> None:
         event.stop()
         if place := place_of(event.key):
-            self.draw()  # the cursor stays on the change
+            self.draw()  # keeps the cursor on the change
             self.act(self.session.files.open(*place), changes=("buffers",))
             return
         change = next((change for change in self.changes if change.id == event.key), None)
@@ -233,7 +232,7 @@ class ReviewPane(ListPane):
     # ── comments ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _begin_comment(self) -> None:
-        """Write a word about the hunk to the model; it goes with the next message."""
+        """Open the input line for a comment on the hunk, sent with the next message."""
         change = change_at(self.changes, self.position)
         if change is not None and self.position is not None:
             self._commented = about = pick(change, self.position)
@@ -248,5 +247,5 @@ class ReviewPane(ListPane):
         try:
             await self.session.review.comment(about, text)
         except TuiAgentError:
-            self.line.value = text  # stays there for the next comment
+            self.line.value = text  # kept for the next comment
             raise

@@ -1,4 +1,4 @@
-"""What the review shows of the current change: its diff in one column or two, or its conflict place by place."""
+"""Body of the review: the current diff in one or two columns, or its conflict."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tui_agent.ui.panes.review_place import ReviewPosition, hunk_states
 from tui_agent.ui.panes.review_rows import without_diff
 from tui_agent.ui.widgets.lines import Lined
 
-#: Cells from which two columns of a diff can be read side by side.
+#: Minimum width for a two-column diff, in cells.
 TWO_FROM = 60
 
 
 class ConflictChoices:
-    """The choices for one conflict; nothing of it lasts before the last place is decided."""
+    """Choices for one conflict, unsaved until the last place is decided."""
 
     def __init__(self, view: ConflictView) -> None:
         self.view = view
@@ -42,7 +42,7 @@ class ConflictChoices:
 
     @property
     def sides(self) -> list[Side]:
-        """A side for each place; where a text stands for it, which side is of no account."""
+        """A side per place; irrelevant where a text replaces it."""
         return [
             cast("Side", "theirs" if self.chosen[place] == "by hand" else self.chosen[place])
             for place in range(self.count)
@@ -53,18 +53,17 @@ class ConflictChoices:
         return {place: text for place, text in self._texts.items() if self.chosen.get(place) == "by hand"}
 
     def take(self, side: Side) -> None:
-        """Choose for the current place, and go on to the next that is open."""
+        """Choose for the current place and move to the next open one."""
         self.chosen[self.place] = side
         self._go_on()
 
     def write(self, text: str) -> None:
-        """Put a text at the current place."""
         self.chosen[self.place] = "by hand"
         self._texts[self.place] = text if not text or text.endswith("\n") else text + "\n"
         self._go_on()
 
     def step(self, step: int) -> bool:
-        """Go to the next or previous place; whether there was one."""
+        """Move to the next or previous place. Returns whether it exists."""
         wanted = self.place + step
         if not 0 <= wanted < self.count:
             return False
@@ -73,7 +72,7 @@ class ConflictChoices:
 
     @property
     def draft(self) -> str:
-        """What editing the current place begins with: both sides, or what was written before."""
+        """Initial text for editing the place: both sides, or the previous edit."""
         if self.place in self._texts:
             return self._texts[self.place]
         region = self.view.regions[self.view.conflicts[self.place]]
@@ -85,7 +84,7 @@ class ConflictChoices:
 
 
 _Key = tuple[str, str, str]
-#: Diffs that are kept while others are looked at: whole files are behind each.
+#: Maximum number of cached diffs of hidden changes: each holds whole files.
 MOST_KEPT = 20
 
 
@@ -94,7 +93,7 @@ class _Ask(Protocol):
 
 
 class ReviewBody(Vertical):
-    """Three views of which one is seen. Diffs and conflicts are got once and kept while their changes are shown."""
+    """Three views, one visible. Diffs and conflicts are cached while their changes are displayed."""
 
     def __init__(self, session: Session, ask: _Ask) -> None:
         super().__init__()
@@ -115,18 +114,18 @@ class ReviewBody(Vertical):
 
     @property
     def active(self) -> Lined:
-        """The view that is seen."""
+        """The visible view."""
         return self.query_one(ConflictLines) if self.choosing else self._columns
 
     @property
     def choosing(self) -> ConflictChoices | None:
-        """The choices for the conflict that is shown; None where it is a diff."""
+        """Choices of the displayed conflict; `None` for a diff."""
         if self._shown is None or self._shown[0].state != "conflict":
             return None
         return self._conflicts.get(_key(self._shown[0]))
 
     def diff(self, change: Change) -> Diff | None:
-        """The diff of a change, as far as it is known."""
+        """The cached diff of a change."""
         found = self._diffs.get(_key(change))
         return found if isinstance(found, Diff) else None
 
@@ -135,13 +134,13 @@ class ReviewBody(Vertical):
         self.draw()
 
     def show_words(self, text: str) -> None:
-        """Show a sentence, and no change."""
+        """Show a message instead of a change."""
         self._shown = None
         self._bring_out(self._columns)
         self._columns.show_words(text)
 
     def show_change(self, change: Change, place: ReviewPosition, others: Collection[Change]) -> None:
-        """Show a change with this hunk as the current one; what is kept of changes not among `others` is dropped."""
+        """Show a change at a hunk, and drop cache entries of changes outside `others`."""
         self._shown = change, place
         kept = {_key(other) for other in others}
         self._diffs = {key: diff for key, diff in self._diffs.items() if key in kept}
@@ -153,11 +152,10 @@ class ReviewBody(Vertical):
             self._ask(self.fetch(change))
 
     def forget_conflict(self, change: Change) -> None:
-        """Look at a conflict again: the file has moved on, or it is settled."""
+        """Invalidate a conflict after a file change or its resolution."""
         self._conflicts.pop(_key(change), None)
 
     def draw(self) -> None:
-        """Draw what is shown, in the view that it takes."""
         if self._shown is None:
             return
         change, place = self._shown
@@ -176,7 +174,7 @@ class ReviewBody(Vertical):
         return self.query_one("#two-columns" if self._in_two and wide else "#one-column", DiffView)
 
     def on_resize(self) -> None:
-        """Two columns fall back to one where they would be too narrow to read."""
+        """Fall back to one column if two would be too narrow."""
         if self._in_two:
             self.draw()
 
@@ -201,7 +199,7 @@ class ReviewBody(Vertical):
             view.show_diff(diff, hunk_states(change, len(diff.hunks)), place.hunk)
 
     async def fetch(self, change: Change) -> None:
-        """Get the diff or the conflict of a change, and draw it unless the person has gone on meanwhile."""
+        """Fetch a diff or conflict; draws it if its change is still the current one."""
         if change.state == "conflict":
             self._conflicts[_key(change)] = await self._choices(change)
         if self._conflicts.get(_key(change)) is None and _key(change) not in self._diffs:
@@ -215,14 +213,14 @@ class ReviewBody(Vertical):
             self.draw()
 
     def _forget_oldest(self) -> None:
-        """What was looked at long ago is fetched again when it is looked at again."""
+        """Evicts the oldest cache entries."""
         shown = _key(self._shown[0]) if self._shown is not None else None
         for kept in (self._diffs, self._conflicts):
             for key in [key for key in kept if key != shown][: max(0, len(kept) - MOST_KEPT)]:
                 del kept[key]
 
     async def _choices(self, change: Change) -> ConflictChoices | None:
-        """The conflict to choose in; None where there is none to show: by now both agree, or it cannot be read."""
+        """The conflict's choices; `None` if it is already resolved or unreadable."""
         try:
             view = await self._session.review.conflict(change.id)
         except TuiAgentError:

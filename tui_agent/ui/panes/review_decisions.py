@@ -1,4 +1,4 @@
-"""Decisions in the review: about a hunk, its file, its todo or all; taken back, settled place by place, or by hand."""
+"""Review decisions by hunk, file, todo or all; undo; conflict resolution by place or by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Call = Callable[[Sequence[Pick]], Awaitable[None]]
 
 
 class Reviewed(Protocol):
-    """The pane, as far as decisions go: what it shows, and where the person is in it."""
+    """The part of the review pane used here."""
 
     session: Session
     body: ReviewBody
@@ -55,18 +55,18 @@ class Reviewed(Protocol):
 
 
 class ReviewDecisions:
-    """One decision is made after another, each about what was on the screen when its key was pressed."""
+    """Serializes decisions; each applies to the screen content at the time of its key press."""
 
     def __init__(self, pane: Reviewed) -> None:
         self._pane = pane
         self._session = pane.session
         self._deciding = asyncio.Lock()
-        #: What was said about checks instead of applying all, and of which content.
+        #: The last warning before apply-all, and the content it applied to.
         self._doubted: tuple[str, Content] | None = None
 
     @property
     def commands(self) -> Mapping[str, Callable[[], object]]:
-        """What each action of the pane that decides something calls."""
+        """Handlers of the decision actions, by action id."""
         apply, skip = self._session.review.apply, self._session.review.skip
         return {
             "apply": lambda: self._act(self._decide(apply, self._pane.changes, file=False)),
@@ -91,7 +91,7 @@ class ReviewDecisions:
         }
 
     def take(self, side: Side) -> None:
-        """Choose a side at the current place of the conflict; with the last one it is settled."""
+        """Choose a side at the current place; the last choice resolves the conflict."""
         if choosing := self._pane.body.choosing:
             choosing.take(side)
             self._chosen()
@@ -101,7 +101,7 @@ class ReviewDecisions:
         return change_at(self._pane.changes, self._pane.position)
 
     def _act(self, call: Coroutine[Any, Any, object]) -> None:
-        """Ask the session for what changes where the person is here, and may change what the editor shows."""
+        """Run a session call that can change the review position and the editor's files."""
         self._pane.act(call, changes=("buffers",))
 
     def _show(self) -> None:
@@ -110,9 +110,9 @@ class ReviewDecisions:
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def _decide(self, call: _Call, seen: Sequence[Change], *, file: bool) -> None:
-        """Decide about the current hunk or file, and go on to the next that waits; one decision after another.
+        """Decide the current hunk or file, then move to the next pending one. Calls are serialized.
 
-        `seen` are the changes as they were shown when the key was pressed.
+        `seen` are the changes displayed at the key press.
         """
         async with self._deciding:
             self._show()
@@ -136,8 +136,7 @@ class ReviewDecisions:
                 self._pane.go(next_waiting(self._pane.changes, position))
 
     async def _apply_all(self) -> None:
-        """Apply all; where checks have not passed, or a change drops most of its file, say so and wait for the key
-        again."""
+        """Apply all changes. Unverified checks or large deletions require a second key press."""
         dropping = [change for change in self._session.state.review.open if change.drops]
         doubt = self._doubt()
         if doubt[0] and doubt != self._doubted:
@@ -156,12 +155,12 @@ class ReviewDecisions:
 
     @property
     def asked_again(self) -> str:
-        """`F8 again applies anyway` while the next press applies all in spite of a doubt, else ""."""
+        """`F8 again applies anyway` if a warning awaits confirmation, else ""."""
         again = self._doubted is not None and self._doubt() == self._doubted
         return f"{self._pane.keys.shown('changes.apply_all')} again applies anyway" if again else ""
 
     def _doubt(self) -> tuple[str, Content]:
-        """Why not to apply all yet, "" if there is no reason; and the content it is about."""
+        """The reason to hesitate ("" if none), and the content it applies to."""
         state = self._session.state
         says = [f"{change.path} loses {change.drops} lines" for change in state.review.open if change.drops]
         words = ". ".join(filter(None, (state.check_doubt, *says)))
@@ -170,14 +169,16 @@ class ReviewDecisions:
     async def _decide_all(self, call: _Call) -> None:
         async with self._deciding:
             state = self._session.state
-            if waiting(shown_changes(state.review)) or state.turn.running:  # a reply may still propose some
+            if (
+                waiting(shown_changes(state.review)) or state.turn.running
+            ):  # a streaming response can propose more
                 await call(())
                 self._show()
 
     # ── taking back ──────────────────────────────────────────────────────────────────────────────────────
 
     async def _undo(self) -> None:
-        """Take the last apply back, and go to the first hunk that it opens again."""
+        """Undo the last apply and go to the first reopened hunk."""
         async with self._deciding:
             points = [point for point in self._session.state.review.checkpoints if not point.undone]
             await self._session.review.undo()
@@ -221,7 +222,7 @@ class ReviewDecisions:
     # ── by hand ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _edit(self) -> None:
-        """Write the hunk, or the current place of a conflict, by hand."""
+        """Edit the hunk, or the current conflict place, by hand."""
         change, position, app = self._change, self._pane.position, self._pane.app
         if change is None:
             return
@@ -244,7 +245,7 @@ class ReviewDecisions:
             try:
                 await self._session.review.edit_hunk(which, new)
             except TuiAgentError:
-                app.push_screen(TextDialog(about, new, kept=kept), edited)  # what was written stays there
+                app.push_screen(TextDialog(about, new, kept=kept), edited)  # keeps the typed text
                 raise
 
         def edited(new: str | None) -> None:
@@ -257,7 +258,7 @@ class ReviewDecisions:
         choosing = self._pane.body.choosing
         if choosing is not None and text is not None:
             choosing.write(text)
-            self._session.chat.set_typed(place, text)  # until the last place is decided
+            self._session.chat.set_typed(place, text)  # kept until the last place is decided
             self._chosen()
 
     def _chosen(self) -> None:
@@ -273,7 +274,7 @@ class ReviewDecisions:
             self._session.chat.set_typed(f"place:{change}:{place}", "")
 
     def _give_back(self) -> None:
-        """Let one of the two sub-tasks of a conflict do its part again."""
+        """Return a conflict to one of its sub-tasks for rework."""
         from tui_agent.ui.dialogs.questions import give_back
 
         if change := self._change:

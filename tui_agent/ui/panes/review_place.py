@@ -1,4 +1,4 @@
-"""Where the person is in the review: which changes it shows, which hunk is the current one, what comes next."""
+"""Review position: displayed changes, current hunk and navigation."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from tui_agent.edits.change import Change, ChangeState, HunkState, Pick
 from tui_agent.store.state import ReviewSlice
 
-#: States in which a change cannot be applied as it is; it is tried again, or skipped, as a whole.
+#: States that prevent applying; such a change is retried or skipped as a whole.
 BROKEN: frozenset[ChangeState] = frozenset({"conflict", "failed"})
 
 
 class ReviewPosition(NamedTuple):
-    """A hunk of a change, counted from 0; a change without hunks, such as a rename, has its place at 0."""
+    """A zero-based hunk index in a change; 0 for changes without hunks, such as renames."""
 
     change: str
     hunk: int = 0
@@ -23,7 +23,7 @@ class ReviewPosition(NamedTuple):
 
 
 def shown_changes(review: ReviewSlice) -> tuple[Change, ...]:
-    """The changes of every turn that still waits for the person, and those of the newest one."""
+    """Changes of all undecided turns and of the newest turn."""
     if not review.changes:
         return ()
     turns = {change.turn for change in review.changes if change.is_open or change.state == "conflict"}
@@ -34,19 +34,18 @@ def shown_changes(review: ReviewSlice) -> tuple[Change, ...]:
 
 
 def change_at(changes: Sequence[Change], position: ReviewPosition | None) -> Change | None:
-    """The change that a position is in; None where that is gone."""
+    """The change at a position, or `None` if it no longer exists."""
     return next((change for change in changes if position and change.id == position.change), None)
 
 
 def places_of(changes: Sequence[Change]) -> list[ReviewPosition]:
-    """Every place, in order."""
     return [
         ReviewPosition(change.id, hunk) for change in changes for hunk in range(max(len(change.hunks), 1))
     ]
 
 
 def waiting(changes: Sequence[Change]) -> list[ReviewPosition]:
-    """The places where a decision is due: open hunks, then changes that need the person to do something else."""
+    """Positions of open hunks, then of changes that need another user action."""
     hunks = [
         ReviewPosition(change.id, hunk)
         for change in changes
@@ -58,7 +57,8 @@ def waiting(changes: Sequence[Change]) -> list[ReviewPosition]:
 
 
 def stand(changes: Sequence[Change], saved: object) -> ReviewPosition | None:
-    """The saved place where it still is one; else the first that waits; else the first; None without changes."""
+    """The saved position if still valid, or else the first pending one, or else the first. `None` without
+    changes."""
     wanted = _read(saved)
     there = places_of(changes)
     if wanted in there:
@@ -67,7 +67,7 @@ def stand(changes: Sequence[Change], saved: object) -> ReviewPosition | None:
 
 
 def next_waiting(changes: Sequence[Change], place: ReviewPosition | None) -> ReviewPosition | None:
-    """The first place after this one where a decision is due, going round; this one where there is none."""
+    """The next pending position, wrapping around; `place` itself if none is pending."""
     order = places_of(changes)
     due = set(waiting(changes))
     start = order.index(place) + 1 if place in order else 0
@@ -77,9 +77,9 @@ def next_waiting(changes: Sequence[Change], place: ReviewPosition | None) -> Rev
 def step_hunk(
     changes: Sequence[Change], place: ReviewPosition | None, step: int, *, by_change: bool = False
 ) -> ReviewPosition | None:
-    """The next or previous hunk, on into the neighbouring file; it stops at either end.
+    """The next or previous hunk across files, clamped at both ends.
 
-    With `by_change` the hunks of the change where it begins are passed over.
+    `by_change` skips the remaining hunks of the current change.
     """
     order = places_of(changes)
     if place not in order:
@@ -90,7 +90,7 @@ def step_hunk(
 
 
 def step_file(changes: Sequence[Change], place: ReviewPosition | None, step: int) -> ReviewPosition | None:
-    """The first hunk that waits (or else the first) of the next or previous file, going round."""
+    """The first pending (or else the first) hunk of the next or previous file, wrapping around."""
     if not changes:
         return None
     ids = [change.id for change in changes]
@@ -99,7 +99,7 @@ def step_file(changes: Sequence[Change], place: ReviewPosition | None, step: int
 
 
 def of_todo(changes: Sequence[Change], change: Change | None) -> list[Change]:
-    """The changes that belong to the same todo as this one; it alone where it belongs to none."""
+    """The changes of the same todo; only `change` itself if it has none."""
     if change is None:
         return []
     return [
@@ -108,22 +108,22 @@ def of_todo(changes: Sequence[Change], change: Change | None) -> list[Change]:
 
 
 def entry(change: Change) -> ReviewPosition:
-    """Where a change is entered."""
+    """The initial position in a change."""
     return next(iter([*waiting([change]), ReviewPosition(change.id)]))
 
 
 def pick(change: Change, place: ReviewPosition) -> Pick:
-    """What a key means there: that hunk, or the whole of a change that has none or is broken."""
+    """The target of a key: the hunk, or the whole change if it is broken or has no hunks."""
     return Pick(change.id, place.hunk if change.hunks and change.is_open else None, change.version)
 
 
 def whole(change: Change) -> Pick:
-    """The whole of a change, as it is seen."""
+    """The whole change as displayed."""
     return Pick(change.id, None, change.version)
 
 
 def hunk_states(change: Change, count: int) -> tuple[HunkState, ...]:
-    """A state for each of `count` hunks, also for a change that was decided as a whole."""
+    """States of `count` hunks, also for a change decided as a whole."""
     whole: HunkState = "pending"
     if not change.is_open and change.state not in BROKEN:
         whole = "applied" if change.state == "applied" else "skipped"

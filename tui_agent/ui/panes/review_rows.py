@@ -1,4 +1,4 @@
-"""The words of the review: its title, the rows of its list, what can be done."""
+"""Text of the review pane: title, list rows and key hints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CONFLICT = (
     ("comment", "comment"),
     ("open", "open"),
 )
-#: How the places of a change were found, where the name of the rung alone would not say it.
+#: Descriptions of match methods whose names are not self-explanatory.
 _FOUND = {"anchored": "placed by the lines around it", "near": "placed by similarity"}
 _DECIDED = (
     ("undo", "undo"),
@@ -50,7 +50,7 @@ _DECIDED = (
 
 
 def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) -> str:
-    """`Review · api.py 1 of 3 · hunk 1 of 2`: only what there is."""
+    """E.g. `Review · api.py 1 of 3 · hunk 1 of 2`; inapplicable parts are omitted."""
     index = next((i for i, change in enumerate(changes) if place and change.id == place.change), None)
     if index is None or place is None:
         return name
@@ -62,7 +62,7 @@ def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) ->
 
 
 def standing(changes: Sequence[Change]) -> str:
-    """What waits, in signs: files to be decided, and files that cannot be applied as they are."""
+    """Symbols with the counts of undecided and of inapplicable files."""
     states = [change.state for change in changes]
     counts = {
         "●": sum(change.is_open for change in changes),
@@ -73,9 +73,9 @@ def standing(changes: Sequence[Change]) -> str:
 
 
 def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[Row]:
-    """A row for each change, its id as the key; below it why it is not as it should be, and what was said of it.
+    """A row per change (key: its id), followed by its problem and its remarks.
 
-    `untold` are the facts that go to the model with the next request.
+    `untold` are facts to be sent with the next request.
     """
     rows = []
     turns = {change.turn for change in changes}
@@ -98,12 +98,12 @@ def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[R
     return rows
 
 
-#: Failing places that the review lists.
+#: Maximum number of failing locations in the review.
 MOST_PLACES = 8
 
 
 def place_rows(state: State) -> list[Row]:
-    """A row for each place where a check failed on what is shown; a click opens the file there."""
+    """A row per check failure in the displayed changes; clicking one opens the file there."""
     places = {
         place: result.name
         for result in state.checks.results
@@ -123,7 +123,7 @@ _PLACE = "place "
 
 
 def place_of(key: str) -> tuple[str, int] | None:
-    """The place that a row is about; None for a row about something else."""
+    """The location of a row key; `None` for other rows."""
     if not key.startswith(_PLACE):
         return None
     path, _, line = key.removeprefix(_PLACE).rpartition(":")
@@ -131,7 +131,7 @@ def place_of(key: str) -> tuple[str, int] | None:
 
 
 def hints(changes: Sequence[Change]) -> list[Hint]:
-    """The keys that mean something now; when nothing waits, what was decided last and how to undo it."""
+    """Currently available keys; if no change is pending, the last decision and its undo key."""
     if not changes:
         return []
     if waiting(changes):
@@ -141,14 +141,13 @@ def hints(changes: Sequence[Change]) -> list[Hint]:
 
 
 def conflict_hints(change: Change) -> list[Hint]:
-    """The keys that settle a conflict; one of two sub-tasks can also be given back."""
+    """Keys that resolve a conflict; one between two sub-tasks can also be returned to either."""
     names = _CONFLICT if not change.rival else (*_CONFLICT[:4], ("give_back", "give back"), *_CONFLICT[4:])
     return [Hint(f"review.{name}", text) for name, text in names]
 
 
 def outcome(changes: Sequence[Change]) -> str:
-    """What became of changes that were all decided: `2 files written, 1 skipped`; one that a later reply replaced is
-    not counted."""
+    """Summary of fully decided changes, e.g. `2 files written, 1 skipped`; excludes superseded changes."""
     counts: dict[str, int] = {}
     for change in changes:
         if change.state == "skipped" and change.reason.startswith("replaced by "):
@@ -160,7 +159,7 @@ def outcome(changes: Sequence[Change]) -> str:
 
 
 def without_diff(change: Change) -> str:
-    """What a change does that changes no line, or why it does nothing."""
+    """Description of a change without changed lines, or the reason it has no effect."""
     if change.state == "failed":
         return change.reason or f"The change to {change.path} could not be placed with certainty."
     if change.executable is not None and change.kind == "edit":
@@ -179,7 +178,7 @@ def without_diff(change: Change) -> str:
 
 
 def progress(change: Change) -> str:
-    """`2/3 ✓1`: how many hunks are decided, and how many of these applied; empty where none or all are."""
+    """E.g. `2/3 ✓1`: decided and applied hunks. "" if none or all are decided."""
     applied, skipped = change.hunks.count("applied"), change.hunks.count("skipped")
     if not change.is_open or not applied + skipped:
         return ""
@@ -187,7 +186,7 @@ def progress(change: Change) -> str:
 
 
 def _row(change: Change, newest: int | None) -> Row:
-    """A change of the `newest` turn, where those of others wait beside it, is marked as new."""
+    """Changes of the `newest` turn are marked as new if older turns are still pending."""
     partly = progress(change)
     pieces = [
         Piece("◐", "running") if partly else CHANGES[change.state],

@@ -1,4 +1,4 @@
-"""The line at the bottom: what everything runs on and costs, and the keys of the pane with the focus."""
+"""The status line: model, usage and keys of the focused pane."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from tui_agent.ui.widgets.waiting import stalled
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: The severity of a toast for each level of a notice, and the seconds it stays.
+#: Toast severity and duration in seconds by notice level.
 _SEVERITY: dict[str, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
 _STAYS = {"info": 5, "warning": 8, "error": 12}
 
-#: Letters of a command that are shown.
+#: Maximum length of a displayed command, in characters.
 SHOWN = 16
 
 Piece = tuple[str, str]
@@ -61,7 +61,7 @@ class StatusPane(Pane):
         super().__init__(session)
         self._told: int | None = None
         self._facts = Content()
-        #: Counts the seconds of a command that runs, and those in which a sub-task says nothing.
+        #: Ticks for running commands and silent sub-tasks.
         self._counting: Timer | None = None
         self._applies: tuple[Checkpoint, ...] | None = None
 
@@ -85,7 +85,7 @@ class StatusPane(Pane):
         now = models.effort()
         effort = in_short(now, models.level(now)) if now != "auto" else ""
         facts = facts_line(state, self.app.size.width - width - 4, models.name, quiet, effort)
-        if not facts.is_same(self._facts):  # each update is another layout of the whole screen
+        if not facts.is_same(self._facts):  # each update triggers a full screen layout
             self._facts = facts
             self.query_one("#facts", Static).update(facts)
         self._tell(state.notices)
@@ -95,7 +95,7 @@ class StatusPane(Pane):
 
     async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
         event.stop()
-        event.prevent_default()  # the action need not be one of this pane
+        event.prevent_default()  # the action can belong to another pane
         self.post_message(self.ActionAsked(event.action))
 
     def _count(self, running: bool) -> None:
@@ -106,13 +106,13 @@ class StatusPane(Pane):
             self._counting = None
 
     def _told_here(self, name: str) -> str:
-        """The pane whose keys are told here: none where it has a line for them itself."""
+        """The pane whose keys appear here: "" if the pane shows its own."""
         try:
-            # An id alone is looked up, where a path would be searched for.
+            # An id lookup is faster than a path query.
             pane = self.screen.query_one(f"#pane-{name}", Pane)
         except NoMatches:
             return name
-        # A query would look at each line of a long conversation, too.
+        # A query would visit each line of a long conversation.
         lines = (
             one for child in pane.children for one in (child, *child.children) if isinstance(one, HintLine)
         )
@@ -120,14 +120,14 @@ class StatusPane(Pane):
 
     @property
     def _room(self) -> int:
-        """Cells for the keys: half the line, less where the line is short."""
+        """Cells for key hints: half the line, less on short lines."""
         return self.app.size.width // 2
 
     def on_resize(self, event: events.Resize) -> None:
         self.show(self.session.state)
 
     def _tell(self, notices: NoticesSlice) -> None:
-        """Show each notice once, for a moment; those from before this run are only kept."""
+        """Show each notice once as a toast; notices from earlier runs are only recorded."""
         before = notices.total if self._told is None else self._told
         self._told = notices.total
         for notice in notices.items:
@@ -140,7 +140,7 @@ class StatusPane(Pane):
                 )
 
     def _confirm(self, state: State) -> None:
-        """Say what an apply wrote, and the key that undoes it."""
+        """Report the written files and the undo key after an apply."""
         before, self._applies = self._applies, state.review.checkpoints
         known = {point.id for point in before or ()}
         new = [point for point in self._applies if point.id not in known and not point.undone]
@@ -151,10 +151,10 @@ class StatusPane(Pane):
 
 
 def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort: str = "") -> Content:
-    """As many of the facts as fit, the most telling first; only a long reason is passed over.
+    """As many facts as fit, most important first; overlong reasons are skipped.
 
-    `model` is the one that is set, which the state knows once it is ready, and `effort` how much it thinks; `quiet` is
-    the number of sub-tasks that say nothing any more.
+    `model` is the configured model, used until the state contains it; `effort` is its reasoning effort;
+    `quiet` counts silent sub-tasks.
     """
     line = Content()
     for piece in _facts(state, model, quiet, effort):
@@ -169,9 +169,9 @@ def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort
 def hint_words(
     keys: Keys, pane: str, width: int, pending: bool = False, can: Callable[[str], bool] = lambda action: True
 ) -> list[Hint]:
-    """The keys of a pane (empty where it shows them itself), then those that work anywhere, as many as fit.
+    """Keys of a pane (none if "") and then global keys, as many as fit.
 
-    While changes are pending, the key that applies them comes first. `can` says of an action whether it can be done.
+    The apply key is first while changes are pending. `can` tests the availability of an action.
     """
     last = [ACTIONS["app.palette"], ACTIONS["app.help"]]
     wanted = [
@@ -192,12 +192,12 @@ def hint_words(
 
 
 def words_width(keys: Keys, words: Sequence[Hint]) -> int:
-    """The cells that a line of these words takes."""
+    """Width of the hints, in cells."""
     return 1 + sum(cell_len(f"{keys.shown(word.action)} {word.text}") + 2 for word in words)
 
 
 def _marks(state: State, quiet: int) -> Iterable[Piece]:
-    """What waits for the person, in a few cells each."""
+    """Compact indicators of pending user actions."""
     if state.turn.phase == "waiting" or state.asked is not None:
         yield ("? 1 question", "$warning")
     if stuck := [change.state for change in state.review.changes].count("conflict"):
@@ -245,7 +245,7 @@ def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]
 
 
 def _commands(state: State) -> Iterable[Piece]:
-    """The command that runs, with its seconds, and the servers in the background."""
+    """The running command with its duration, and background servers."""
     running = [one for one in state.commands.running if not one.background]
     if running:
         more = f" +{len(running) - 1}" if len(running) > 1 else ""
@@ -283,7 +283,7 @@ def _git(state: State) -> Iterable[Piece]:
 
 
 def window_in_short(tokens: int) -> str:
-    """A window as models are told by it: 32,768 is 32k, and 128,000, which both numbers divide, 128k."""
+    """Context window in conventional units: 32,768 is 32k; 128,000, divisible by 1,000 and 1,024, is 128k."""
     return f"{tokens // 1024}k" if tokens % 1000 and not tokens % 1024 else _short(tokens)
 
 

@@ -1,4 +1,4 @@
-"""The sub-tasks: a graph from left to right where there is room for it, a list by layer where there is not."""
+"""The sub-tasks pane: a dependency graph, or a list by layer if space is short."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from tui_agent.ui.widgets.rows import Row, Rows
 
 _Call = Coroutine[Any, Any, object]
 _NONE_SEEN = "Every sub-task is hidden by the filter."
-#: Rows from which on a pane has room for the limits, for what can be done, for the details.
+#: Minimum pane heights for the limits, the actions and the details.
 _LIMITS_FROM, _WORDS_FROM, _DETAILS_FROM = 6, 16, 9
-#: A graph may be wider than the pane and scroll, but not in a pane as narrow as this.
+#: Minimum width for the graph; wider graphs scroll.
 _LIST_BELOW = 40
 
 
 class SubTasksPane(ListPane):
-    """The graph or the list of tasks, and the details of the one that the cursor is on."""
+    """The graph or the list of tasks, and the details of the current one."""
 
     EMPTY = "Work that is split into sub-tasks is drawn here: those of the model and your own."
     ID = "subtasks"
@@ -56,7 +56,7 @@ class SubTasksPane(ListPane):
         self._slice = SubTasksSlice()
         self._used = Usage()
         self._look: Look | None = None
-        #: The tasks that are seen.
+        #: The visible tasks.
         self.shown: tuple[SubTask, ...] = ()
         self._facts: Mapping[str, Fact] = {}
         self._clock: Timer | None = None
@@ -122,11 +122,10 @@ class SubTasksPane(ListPane):
 
     @property
     def _current(self) -> SubTask | None:
-        """The task under the cursor."""
         return self._slice.get(self.look.cursor)
 
     def look_as(self, look: Look) -> None:
-        """Look at the tasks like this, now and when the session is opened again."""
+        """Apply a view of the tasks and persist it."""
         if look == self._look:
             return
         self._look = look
@@ -135,7 +134,7 @@ class SubTasksPane(ListPane):
         self.session.set_layout(replace(layout, place={**layout.place, self.ID: self.look.saved()}))
 
     def _keep_time(self) -> None:
-        """Seconds are drawn while something runs, and no timer stays when nothing does."""
+        """The timer runs only while a task runs."""
         if self._slice.running and self._clock is None and not self.plain:
             self._clock = self.set_interval(1, self._tick)
         elif not self._slice.running and self._clock is not None:
@@ -203,7 +202,7 @@ class SubTasksPane(ListPane):
             words.set_words(words_for(self._current, self._slice.tasks, self.look))
 
     def _why_blocked(self, task: SubTask) -> str:
-        """What a task that is wanted waits for, besides other tasks."""
+        """Blockers of a requested task other than its dependencies."""
         if not (task.wanted and task.state == "ready"):
             return ""
         from tui_agent.subtasks.seed import why_blocked
@@ -223,7 +222,7 @@ class SubTasksPane(ListPane):
     # ── keys ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _go(self, task: str) -> None:
-        """Put the cursor on a task; it keeps to what runs no longer."""
+        """Move the cursor to a task and stop following running tasks."""
         if task and task != self.look.cursor:
             self.look_as(replace(self.look, cursor=task, follows=False))
 
@@ -233,7 +232,7 @@ class SubTasksPane(ListPane):
             self._go(order[max(0, min(order.index(cursor) + step, len(order) - 1))])
 
     def _begin_filter(self) -> None:
-        """Show the line in which words to look for are written."""
+        """Show the filter input."""
         self.write(self.look.words)
 
     def _do(self, call: Callable[[str], _Call]) -> None:
@@ -248,7 +247,7 @@ class SubTasksPane(ListPane):
         self.run_worker(call, group="subtask", exclusive=True)
 
     def _show_changes(self) -> None:
-        """Go to the review, to the first change of this task that waits, or was decided last."""
+        """Open the review at the task's first pending change, or else its last decided one."""
         task = self._current
         if task is None:
             return
@@ -292,12 +291,12 @@ class SubTasksPane(ListPane):
         self.stop_writing()
 
     def _look_into(self) -> None:
-        """What a click on the task under the cursor means: its chat, where it has one."""
+        """Click on the current task: opens its chat, if it has one."""
         if self._current is not None and self._current.runs:
             self.commands["chat"]()
 
 
 def _set(view: Rows, rows: list[Row], cursor: str = "") -> None:
-    """Show these rows; nothing is drawn where they are the ones that are shown."""
+    """Replaces the rows if they differ."""
     if tuple(rows) != view.rows or cursor != view.cursor:
         view.set_rows(rows, cursor)

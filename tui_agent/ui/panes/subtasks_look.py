@@ -1,4 +1,4 @@
-"""How the person looks at the sub-tasks, and which of them are seen then."""
+"""View options of the sub-tasks, and the resulting visible tasks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from tui_agent.store.graph import DONE_STATES, SubTask
 
 
 class Look(Struct, frozen=True):
-    """The task under the cursor; whether done ones are hidden; the words that those seen must hold; whether the
-    cursor keeps to what runs."""
+    """Selected task, hiding of finished tasks, filter words, and whether the cursor follows running tasks."""
 
     cursor: str = ""
     folded: bool = False
@@ -25,7 +24,7 @@ class Look(Struct, frozen=True):
 
 
 def read_look(saved: object) -> Look:
-    """What was saved; the default where that is none."""
+    """Decodes saved options; defaults if missing or invalid."""
     try:
         return msgspec.convert(saved, Look)
     except msgspec.ValidationError:
@@ -33,7 +32,7 @@ def read_look(saved: object) -> Look:
 
 
 def seen(tasks: Sequence[SubTask], look: Look) -> tuple[SubTask, ...]:
-    """The tasks that are seen. One that waits for a hidden one is behind what that one waits for."""
+    """Visible tasks. Dependencies on hidden tasks are replaced by those tasks' own visible dependencies."""
     wanted = look.words.lower().split()
     left = [task for task in tasks if _is_seen(task, look, wanted)]
     if len(left) == len(tasks):
@@ -45,7 +44,7 @@ def seen(tasks: Sequence[SubTask], look: Look) -> tuple[SubTask, ...]:
 
 
 def moved_to(look: Look, tasks: Sequence[SubTask]) -> Look:
-    """The look with its cursor on one of these tasks, and on one that runs where it follows."""
+    """Moves the cursor to an existing task, or to a running one in follow mode."""
     running = [task.id for task in tasks if task.state == "running"]
     if look.follows and running and look.cursor not in running:
         return replace(look, cursor=running[0])
@@ -55,7 +54,7 @@ def moved_to(look: Look, tasks: Sequence[SubTask]) -> Look:
 
 
 def _first(tasks: Sequence[SubTask]) -> str:
-    """The task that most wants to be looked at: one that runs, is ready, or is the first."""
+    """The default cursor task: a running one, a ready one, or the first."""
     for state in ("running", "ready"):
         for task in tasks:
             if task.state == state:
@@ -73,9 +72,9 @@ def _is_seen(task: SubTask, look: Look, wanted: Sequence[str]) -> bool:
 def _seen_before(
     task: SubTask, by_id: Mapping[str, SubTask], names: set[str], reached: dict[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """What a task is behind, once for all that wait for it."""
+    """Nearest visible ancestors of a task, memoized in `reached`."""
     if task.id not in reached:
-        reached[task.id] = ()  # were there a circle, it would end here
+        reached[task.id] = ()  # terminates dependency cycles
         found: dict[str, None] = {}
         for name in task.dependencies:
             if name in names:

@@ -1,4 +1,4 @@
-"""The words of the sub-tasks: title, list, details, limits, and what can be done."""
+"""Text of the sub-tasks pane: title, list, details, limits and actions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.rows import Row
 
-#: What runs without a key, by the setting `autonomy`.
+#: Descriptions of the `autonomy` setting.
 _BY_ITSELF = {
     "manual": "starts nothing by itself",
     "assisted": "starts only what you tick",
     "auto": "starts by itself",
 }
-#: Share of a limit from which on it is told as a warning.
+#: Fraction of a limit at which the warning colour applies.
 _NEAR = 0.9
 _PHASES = {
     "starting": "getting ready",
@@ -37,8 +37,8 @@ _PHASES = {
 def title(
     name: str, tasks: Sequence[SubTask], shown: int, silent: int = 0, changes: Sequence[Change] = ()
 ) -> str:
-    """`Sub-tasks 12/60 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`: only what there is. `silent` run and have said nothing for
-    long; ⚠ are those whose `changes` are in conflict; what is stalled waits for one that failed."""
+    """E.g. `Sub-tasks 12/60 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`; zero counts are omitted. `silent` counts
+    running tasks without recent output, ⚠ tasks with conflicting `changes`."""
     if not tasks:
         return name
     states = [task.state for task in tasks]
@@ -55,7 +55,7 @@ def title(
 
 
 def _disputed(tasks: Sequence[SubTask], changes: Sequence[Change]) -> set[str]:
-    """The ids of the tasks that have a part in a conflict."""
+    """Ids of the tasks involved in a conflict."""
     names = {
         name for one in changes if one.state == "conflict" for side in sides(one, changes) for name in side
     }
@@ -63,7 +63,7 @@ def _disputed(tasks: Sequence[SubTask], changes: Sequence[Change]) -> set[str]:
 
 
 def _stalled(tasks: Sequence[SubTask]) -> int:
-    """How many cannot begin, since one that they need, however far back, failed or was stopped."""
+    """Number of pending tasks with a failed or cancelled transitive dependency."""
     broken = {task.id for task in tasks if task.state in ("failed", "cancelled")}
     stalled: set[str] = set()
     while more := {
@@ -76,7 +76,7 @@ def _stalled(tasks: Sequence[SubTask]) -> int:
 
 
 def unapproved(tasks: Sequence[SubTask]) -> list[str]:
-    """What is ticked and was not approved yet."""
+    """Ids of ticked tasks awaiting approval."""
     return [
         task.id
         for task in tasks
@@ -85,7 +85,7 @@ def unapproved(tasks: Sequence[SubTask]) -> list[str]:
 
 
 def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row:
-    """How much runs by itself, how much runs, and what was used of what may be."""
+    """Autonomy, running tasks, and usage relative to the limits."""
     running = sum(task.state == "running" for task in tasks)
     most = settings.subtasks.max_parallel
     runs = f"{running} of {most} run" if running else f"none runs, at most {most}"
@@ -114,15 +114,15 @@ def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row
 
 
 def _time(seconds: int) -> str:
-    """`30 min` or `1:30`; nothing for 0."""
+    """`30 min` or `1:30`; "" for 0."""
     if not seconds:
         return ""
     return clock(seconds) if seconds % 60 else f"{seconds // 60} min"
 
 
 def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:
-    """A row for each task, its goal where there is room, what it waits for or what it takes at its right end; its mark
-    can be pressed."""
+    """A row per task with a clickable mark, its goal if space permits, and its blocker or duration at the
+    right."""
     rows = []
     for depth, layer in enumerate(layers(tasks)):
         for task in layer:
@@ -137,9 +137,9 @@ def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:
 def detail_rows(
     task: SubTask, fact: Fact, progress: SubTaskProgress | None, states: Mapping[str, str], blocked: str
 ) -> list[Row]:
-    """The state of a task, its goal, what it says, what keeps it, its files, and what came of it.
+    """Details of a task: state, goal, message, blocker, files and result.
 
-    `states` are those of all tasks, by id.
+    `states` holds the states of all tasks by id.
     """
     said = [*_said(task, fact, progress, blocked), *_around(task, states)]
     told = Piece(f"  {_standing(task, fact)}", "warning" if fact.silent else "muted", "end")
@@ -148,7 +148,7 @@ def detail_rows(
 
 
 def words_for(task: SubTask | None, tasks: Sequence[SubTask], look: Look) -> list[Hint]:
-    """What can be done now; what waits for the person's word comes first."""
+    """Available actions, those that await the user first."""
     due = len(unapproved(tasks))
     names = [("run_ticked", f"run the {due} ticked")] if due else []
     names += _FOR_STATE.get(task.state, ()) if task else ()
@@ -189,7 +189,6 @@ def _standing(task: SubTask, fact: Fact) -> str:
 def _said(
     task: SubTask, fact: Fact, progress: SubTaskProgress | None, blocked: str
 ) -> Iterator[tuple[str, str]]:
-    """What matters now, then the goal."""
     if task.reason:
         yield task.reason, "failed" if task.state == "failed" else "muted"
     if progress is not None:

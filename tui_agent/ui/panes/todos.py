@@ -1,4 +1,4 @@
-"""The todos: ticked, added, edited and put in order by hand."""
+"""The todo pane: tick, add, edit and reorder todos."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tui_agent.ui.widgets.rows import Row
 
 
 class TodosPane(ListPane):
-    """A row for each todo, and at the bottom a line to write one."""
+    """A row per todo, and an input line at the bottom."""
 
     EMPTY = "The steps of the work are listed here."
     ID = "todos"
@@ -28,7 +28,7 @@ class TodosPane(ListPane):
         self._todos: tuple[Todo, ...] = ()
         self._review = ReviewSlice()
         self._unfolded: set[str] = set()
-        #: The todo whose text is in the input; empty for a new one.
+        #: Id of the todo being edited; "" for a new one.
         self._editing = ""
 
     @cached_property
@@ -48,7 +48,7 @@ class TodosPane(ListPane):
         self._draw()
 
     def _at_cursor(self, call: Callable[..., Coroutine[Any, Any, object]], *given: int) -> None:
-        """Ask the session for something with the todo under the cursor."""
+        """Run a session call on the current todo."""
         if todo := self._current():
             self.act(call(todo.id, *given))
 
@@ -58,7 +58,7 @@ class TodosPane(ListPane):
 
     @on(Lined.Chosen)
     def _row_chosen(self, event: Lined.Chosen) -> None:
-        """Unfold or fold the details of the todo."""
+        """Toggle the todo's details."""
         event.stop()
         self._unfolded ^= {event.key}
         self._draw()
@@ -76,7 +76,7 @@ class TodosPane(ListPane):
             self.act(self.session.todos.add(text))
 
     def write_again(self, todo: str) -> None:
-        """Go on with a line that was being written when the session ended: `todo` is its id, empty for a new one."""
+        """Restore an interrupted edit: `todo` is its id, "" for a new one."""
         found = next((one for one in self._todos if one.id == todo), None)
         if found is not None or not todo:
             self._write_todo(todo, found.text if found else "")
