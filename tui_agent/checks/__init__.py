@@ -1,1 +1,1 @@
-"""Checks: tests, linters and the like that a project has, and what their output says."""
+"""Checks of a project (tests, linters and similar), and interpretation of their output."""

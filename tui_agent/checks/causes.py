@@ -1,4 +1,5 @@
-"""Why a command failed if the change is not at fault: no network, a missing program, a limit, an emptied file."""
+"""Causes of a failed command unrelated to the change: no network, a missing program, a limit, a hidden
+file."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ Kind = Literal[
 
 
 class Cause(NamedTuple):
-    """What a failure comes from. words: one clause for a person. excused: nothing but this went wrong, as far as the
-    output tells, so that no change of the files could put it right."""
+    """Cause of a failure. words: a clause for the user. excused: the output shows no other problem, so no
+    change of the files could fix it."""
 
     kind: Kind
     words: str
@@ -41,14 +42,14 @@ _LIMITS: Final[dict[str, str]] = {
     "output": "it printed more than it may",
     "keyboard": _WORDS["keyboard"],
 }
-#: Where ports of databases and queues are named beside a refusal.
+#: Common ports of databases and queues in "connection refused" messages.
 _PORTS = r"(?:5432|3306|6379|27017|5672|9200|9092|11211|1433|1521|2181|4222|9042|26257|8123)"
 _NETWORK = "|".join(
     (
         r"EAI_AGAIN|\bENOTFOUND\b|ENETUNREACH|EHOSTUNREACH|[Nn]etwork is unreachable|[Nn]o route to host",
         r"[Tt]emporary failure (?:in name resolution|resolving)|[Nn]ame or service not known|nodename nor servname",
         r"getaddrinfo failed|failed to lookup address|[Nn]o such host|UnknownHostException|[Cc]ouldn't resolve host",
-        # not that of a bundler: Could not resolve "./module"
+        # Not a bundler's: Could not resolve "./module"
         r"[Cc]ould not resolve (?:host|proxy|dependenc|all |artifact|plugin|'[\w-]+\.[\w-]+|[\w.-]+:[\w.-]+:)",
         r"ENOTCACHED|only-if-cached|disabled by GOPROXY=off|run without offline|--offline|[Oo]ffline mode",
         r"No matching distribution found|ERR_PNPM_NO_OFFLINE|OfflineModeIsEnabled|LocalEntryNotFoundError",
@@ -56,7 +57,7 @@ _NETWORK = "|".join(
         r"blocked because of your configuration settings|^ssh: connect to host",
     )
 )
-#: What lines say, the first of which that fits names the cause; the output is looked at line by line.
+#: Patterns of output lines. The first match determines the cause.
 _SIGNS: Final[tuple[tuple[Kind, Late], ...]] = tuple(
     (kind, late(pattern))
     for kind, pattern in (
@@ -90,29 +91,31 @@ _SIGNS: Final[tuple[tuple[Kind, Late], ...]] = tuple(
         (
             "keyboard",
             r"problem with the editor 'false'|EOFError: EOF when reading a line|failed tty get|Error opening terminal"
-            # nor that of ssh, which goes on: Pseudo-terminal will not be allocated because ...
+            # Not ssh's harmless message: Pseudo-terminal will not be allocated because ...
             r"|(?<!because stdin is )not a (?:tty|terminal)\b|no(?:t from a)? (?:tty|terminal)\b"
             r"|[Ii]nappropriate ioctl|/dev/tty",
         ),
     )
 )
-#: What only code does wrong: with such a line in it, somebody has to look.
+#: Errors caused by code. With such a line the failure is not excused.
 _FAULT = late(
     r"^(?:E\s{1,20})?\s{0,20}(?:\w{1,80}\.){0,8}(?:Assertion|Syntax|Type|Name|Attribute|Import|ModuleNotFound|Reference|"
     r"Indentation|Key|Index|Value|ZeroDivision|Range)Error\b|^E\s{1,20}assert\b|assertion .{0,400}failed|panicked at"
     r"|^\s{0,20}expect\(received\)|\berror(?: TS\d{1,6}|\[E\d{1,6}\])|:\d{1,7}(?::\d{1,7})?: (?:fatal )?error\b"
     r"|\bundefined: \w|cannot find symbol|^\s{0,20}panic: "
 )
-#: Lines that are looked at, at the end of the output.
+#: Lines read from the end of the output, and their maximum length.
 _MOST_LINES, _WIDEST = 2_000, 2_000
 
 
 def cause_of(
     how: str, status: int, output: str, *, emptied: Sequence[str] = (), full: bool = False
 ) -> Cause | None:
-    """What a failed command shows of a cause outside of the change; None if it shows none. Blocking.
+    """The cause of a failed command outside the change, or None. Blocking.
 
-    how, status: as a result has them. emptied: files that have nothing in them for commands. full: there was no room.
+    - how, status: as in `RunResult`.
+    - emptied: files that are empty for commands.
+    - full: no space was left.
     """
     if how in _LIMITS:
         return Cause("keyboard" if how == "keyboard" else "limit", _LIMITS[how], True)
@@ -137,13 +140,13 @@ def cause_of(
     kind = max(found, key=lambda one: found[one])
     failed = outcome_of(output).failed or 1
     alone = sum(found.values()) >= failed and not any(_FAULT.search(line) for line in lines)
-    # an answer that was wanted, and room or rights to write, may be wanted by the change
+    # A prompt or missing write access may be a consequence of the change.
     may = kind not in ("keyboard", "read-only") or "editor 'false'" in output
     return Cause(kind, _WORDS[kind], status in (126, 127) or (alone and may))
 
 
 def missing_programs(output: str) -> list[str]:
-    """Names of programs that a shell, make or a runner did not find."""
+    """Programs that a shell, make or a runner did not find."""
     found = (next(filter(None, one.groups())) for one in _MISSING.finditer(output[-_MOST_LINES * 80 :]))
     return list(dict.fromkeys(found))
 
@@ -157,6 +160,6 @@ _MISSING = late(
 
 
 def _names(line: str, path: str) -> bool:
-    """Whether a line names a file, by its path or by a name that is not a common word."""
+    """Whether a line contains a file's path, or its base name if that is not a common word."""
     name = path.rpartition("/")[2]
     return path in line or (len(name) > 4 and "." in name and name in line)

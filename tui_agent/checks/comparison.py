@@ -1,4 +1,4 @@
-"""Which failures of a check a change brought: the outcome with the change, less the outcome without it."""
+"""New failures of a check: its results with a change, minus those without it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from tui_agent.checks.output import Outcome, outcome_of, wrong_lines
 
 
 class Finding(Struct, frozen=True):
-    """What one run of a check found.
+    """Results of one run of a check.
 
-    status: its exit status. passed, failed: counts, None if the runner does not say. failures: names, each as often as
-    it failed. lines: what a run of an unknown runner is compared by.
+    - status: exit status.
+    - passed, failed: counts, or None if unknown.
+    - failures: names, repeated for each failure.
+    - lines: normalized error lines, for comparing runs of an unknown runner.
     """
 
     ok: bool
@@ -26,7 +28,7 @@ class Finding(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """Failures that a change brought, and those from before; None where there are some and nobody can count them."""
+    """Failures caused by a change, and earlier failures; None if they exist but cannot be counted."""
 
     new: int | None = 0
     old: int | None = 0
@@ -35,28 +37,28 @@ class Difference(Struct, frozen=True):
 
     @property
     def is_worse(self) -> bool:
-        """Whether there is a failure that was not there before."""
+        """Whether a new failure exists."""
         return self.new != 0
 
 
 def finding(ok: bool, status: int, output: str, report: Outcome) -> Finding:
-    """What a run found, by the report of its runner if it wrote one, else by its output. Blocking."""
+    """Results of a run, from the runner's report or else from its output. Blocking."""
     printed = outcome_of(output)
     passed, failed = (report if report.failed is not None else printed)[:2]
-    # names in the output lead to a run of these tests alone; those of a report do not
+    # Only names from the output can be used to rerun those tests.
     names = printed.failures if len(printed.failures) >= len(report.failures) else report.failures
     lines = wrong_lines(output) if not ok and not names else ()
     return Finding(ok, status, passed, failed, names, lines)
 
 
 def difference(now: Finding, before: Finding) -> Difference:
-    """What of the failures of `now` was not there `before`."""
+    """The failures of `now` that are not in `before`."""
     if now.ok:
         return Difference()
     if before.ok:
         return Difference(now.failed or len(now.failures) or None, 0, now.failures)
     if (before.failures or before.failed) and not now.failures and not now.failed:
-        return Difference(None, None)  # it broke before it could tell, or in a way that it does not count
+        return Difference(None, None)  # The run broke early, or failed in an uncounted way.
     if now.failures or before.failures:
         new, old = _apart(now.failures, before.failures)
         more = _unnamed(now) - _unnamed(before)
@@ -71,7 +73,7 @@ def difference(now: Finding, before: Finding) -> Difference:
 
 
 def _apart(now: tuple[str, ...], before: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Those of `now` that are not in `before`, and those that are, each as often as it stands there."""
+    """Multiset difference and intersection of `now` and `before`."""
     left = Counter(before)
     new, old = [], []
     for name in now:
@@ -88,7 +90,8 @@ def _unnamed(found: Finding) -> int:
 
 
 def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Difference, tuple[str, ...]]:
-    """The difference after a second run, and the new failures of the first that it did not have: they come and go."""
+    """The difference after a second run, and the flaky failures: new in the first run, absent in the
+    second."""
     again = difference(now, before)
     if not first.new_names:
         return again, ()
@@ -99,27 +102,28 @@ def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Diffe
     if now.ok:
         return Difference(0, first.old, (), first.old_names), gone
     if not now.ok and not now.failures:
-        return first, ()  # that run broke, and shows of no test that it passes
+        return first, ()  # That run broke, so it proves no test to pass.
     if not again.new_names:
         return again if again.new else Difference(0, first.old, (), first.old_names), gone
     return Difference(len(new), first.old, new, first.old_names), gone
 
 
-#: Options of pytest with a value of their own.
+#: Pytest options that take a value.
 _WITH_VALUE = frozenset(
     ("-k", "-m", "-n", "-p", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--rootdir", "--cov")
 )
-#: More failures than this are run again with all others.
+#: With more failures than this, the whole check is repeated.
 MOST_ALONE = 20
 
 
 def has_run(found: Finding, names: tuple[str, ...]) -> bool:
-    """Whether a run of these tests alone ran as many as they are, as far as its runner counts them."""
+    """Whether a run of only these tests ran as many tests, if its runner counts them."""
     return found.passed is None or found.passed + (found.failed or 0) >= len(set(names))
 
 
 def alone(command: str, failures: tuple[str, ...]) -> str:
-    """The command for these failures alone; the command itself if its runner cannot, or is not known."""
+    """The command limited to these failures, or the unchanged command if its runner is unknown or does not
+    support it."""
     if not failures or len(failures) > MOST_ALONE or any(sign in command for sign in "|&;<>$`\n(){}*?"):
         return command
     try:
@@ -135,7 +139,7 @@ def alone(command: str, failures: tuple[str, ...]) -> str:
             if word.startswith("-") or (at and program[at] in _WITH_VALUE)
         ]
         return shlex.join([*before, "pytest", *options, *failures])
-    tests_of_code = all(name.replace("::", "").isidentifier() for name in failures)  # not of documentation
+    tests_of_code = all(name.replace("::", "").isidentifier() for name in failures)  # Not doctests.
     if program[:2] == ["cargo", "test"] and "--" not in program and tests_of_code:
         going_on = [word for word in program if word != "--no-fail-fast"]
         return shlex.join([*going_on, "--no-fail-fast", "--", "--exact", *failures])

@@ -1,4 +1,4 @@
-"""Which checks a project has, as its own files say. Nothing is run."""
+"""Detects a project's checks from its files, without running anything."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from tui_agent.checks.projects.scripts import ci_lines
 from tui_agent.checks.projects.tasks import LINTS, TESTS, RecipeTarget, plain_of, rules, task_lines
 from tui_agent.settings.schema import CheckCommand
 
-#: More checks than this are not offered.
+#: Maximum number of detected checks.
 MOST_FOUND = 20
-#: The kind of a check that runs all hooks: one where no hook is a check of its own.
+#: Kind of the check that runs all hooks, if no hook is a separate check.
 HOOKS = "pre-commit"
 
 
 def concerns(check: CheckCommand, paths: Iterable[str]) -> bool:
-    """Whether it has to do with one of these files: one that a glob of its `files` fits, and none with a `!`."""
+    """Whether a check applies to one of these files: matched by a glob of its `files`, and by none with a
+    `!`."""
     wanted = [glob for glob in check.files if not glob.startswith("!")]
     unwanted = [glob[1:] for glob in check.files if glob.startswith("!")]
     return not check.files or any(
@@ -35,7 +36,7 @@ def _fits(path: str, globs: Iterable[str]) -> bool:
 
 
 def found_in(root: Path) -> list[CheckCommand]:
-    """The checks that the project's own files name, tests first. Nothing is run. Blocking."""
+    """The project's checks, tests first. Blocking."""
     found: dict[str, CheckCommand] = {}
     for check in sorted(_found(Project(root)), key=lambda one: not one.kind.endswith(" tests")):
         name, count = check.name, 2
@@ -47,7 +48,7 @@ def found_in(root: Path) -> list[CheckCommand]:
 
 
 def _found(project: Project) -> Iterator[Plain]:
-    """One check of each kind: the command that a file of the project says, else what its settings ask for."""
+    """One check per kind: a command in the project's files, or one derived from its settings."""
     said, covered = _said(project)
     kinds = {check.kind for check in said} | covered
     configured = [*python_checks(project, kinds), *node_checks(project), *other_checks(project)]
@@ -63,13 +64,13 @@ def _found(project: Project) -> Iterator[Plain]:
 
 
 def _best(check: Plain, said: list[Plain]) -> Plain:
-    """The plainest command of its kind, the first of several."""
+    """The plainest command of the check's kind; the first among equals."""
     return min((one for one in (*said, check) if one.kind == check.kind), key=lambda one: one.narrowed)
 
 
 def _said(project: Project) -> tuple[list[Plain], set[str]]:
-    """The plain commands that CI files, recipes and tasks say, in this order; and the kinds of checks that a recipe
-    runs in a way of its own, which is a check then."""
+    """Plain commands from CI files, recipes and tasks, in this order, and the kinds of checks that a recipe
+    runs in its own way. Such a recipe is a check."""
     ci = [
         found for line in ci_lines(project) if (found := plain(line.text, project, line.folder)) is not None
     ]
@@ -90,12 +91,12 @@ def _said(project: Project) -> tuple[list[Plain], set[str]]:
 
 
 def _is_whole(target: RecipeTarget) -> bool:
-    """Whether the recipe is more than the plain commands in it, and runs a known runner in a view."""
+    """Whether the recipe contains more than plain commands, and runs a known runner that works in a view."""
     return target.more and bool(target.named) and not target.away
 
 
 def _opaque(project: Project) -> Iterator[Plain]:
-    """`make test`, whatever it does, where nothing else is known."""
+    """`make test`, if no other check is known."""
     for recipes in rules(project):
         for name in TESTS:
             if name in recipes and not recipes.target(name).away:

@@ -1,4 +1,4 @@
-"""What the output of known runners says: how many passed and failed, and the names of what failed."""
+"""Parses the output of known runners: counts of passed and failed tests, and names of failures."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import NamedTuple
 from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 
-#: How many failures are named, and letters of a name.
+#: Maximum number of failure names, and characters of a name.
 MOST_FAILURES, LONGEST_NAME = 500, 300
-#: Letters of an output that are read: its beginning and its end.
+#: Characters read from the output, split between its beginning and its end.
 MOST_READ = 1 << 20
-#: The file in which pytest says what it found, from the workspace's root; in a view it is thrown away.
+#: Report file of pytest, relative to the workspace's root. Discarded in a view.
 REPORT = ".tui-agent-report.xml"
-#: What makes runners write it, and go on behind a failure, whatever the project's settings say.
+#: Makes pytest write it and continue after failures, overriding the project's settings.
 REPORTING = {"PYTEST_ADDOPTS": f"--junitxml={REPORT} --maxfail=0"}
 
 
 class Outcome(NamedTuple):
-    """What a runner says itself.
+    """Results as stated by a runner.
 
-    passed, failed: how many; None where it does not say. failures: their names in order, the same in every run and
-    without line numbers; a name stands there as often as it failed.
+    passed, failed: counts, or None if not stated. failures: names in order, stable between runs and
+    without line numbers, repeated for each failure.
     """
 
     passed: int | None = None
@@ -32,13 +32,13 @@ class Outcome(NamedTuple):
     failures: tuple[str, ...] = ()
 
 
-#: A count, and seconds; more digits are neither.
+#: Patterns of a count and of seconds; longer numbers are neither.
 _PIECES = {"<N>": r"(?<![\d.])\d{1,9}(?!\d)", "<S>": r"(?<![\d.])[\d.]{1,12}(?![\d.])"}
-#: `3 failed, 1 skipped`: a number and a word, in any order and with any words between.
+#: `3 failed, 1 skipped`: a number and a word, in any order, with any other words.
 _ITEM = late(rf"({_PIECES['<N>']})[ \t]{{1,20}}(?:tests?[ \t]{{1,20}})?([a-z]{{2,20}})", re.IGNORECASE)
 #: `Tests run: 3, Failures: 1`, `failures=1`: a word and a number.
 _FIELD = late(rf"((?:(?:un)?expected )?[A-Za-z]{{3,20}})[:=][ \t]{{0,20}}({_PIECES['<N>']})")
-#: What the words of such a summary count; other words count for nothing.
+#: Meaning of the words in such summaries; other words are ignored.
 _COUNTED: Mapping[str, str] = {
     word: kind
     for kind, words in {
@@ -52,22 +52,23 @@ _COUNTED: Mapping[str, str] = {
 _MARK = late("<[NS]>")
 _PATH = r"([\w./@+-]{1,400})"
 _ANSI = late(r"\x1b(?:\[[0-9;:?]{0,60}[@-~]|\][^\n\x07\x1b]{0,2000}(?:\x07|\x1b\\)?|[()]\w)")
-#: What leads back to the first column.
+#: Escape sequence for the first column.
 _LINE_START = late(r"\x1b\[[01]?G")
-#: Where a name ends with its line.
+#: Line number at the end of a name.
 _LINE = late(r" \(line \d{1,9}\)$")
 _SPACES = late(r"\s{1,400}")
 
 
 class RunnerFormat:
-    """How one runner ends its output, and how it names a failure.
+    """Format of one runner's summary and failures.
 
-    summary: an expression whose group `counts` holds numbers and words, or whose groups are called `passed`,
-    `failed`, `left` (out) or `total`. Each match is one run; `adds` says whether they are added up, else the last one
-    counts. failures: expressions whose groups, joined, are the name, or whose group `list` holds one
-    in each line. uncounted: the same for what failed and is in no
-    count, as a file that could not be read. sign: text without which the output is another's; after: text behind which
-    the failures are named.
+    - summary: expression with a group `counts` of numbers and words, or groups `passed`, `failed`, `left`
+      (omitted) or `total`. Each match is one run.
+    - adds: sum the runs; otherwise the last one counts.
+    - failures: expressions whose joined groups are the name, or whose group `list` has one name per line.
+    - uncounted: same for failures missing from the counts, such as unreadable files.
+    - sign: text required in the output.
+    - after: text that precedes the failures.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class RunnerFormat:
         after: str = "",
         each: bool = False,
     ) -> None:
-        """`each`: a match of `summary` is one failure and not a summary."""
+        """`each`: every match of `summary` is one failure."""
         self.name = name
         self._summary, self._failures, self._uncounted = summary, failures, uncounted
         self._adds, self._sign, self._after, self._each = adds, sign, after, each
@@ -92,7 +93,7 @@ class RunnerFormat:
         return summary, failures, [_compiled(self._uncounted)] if self._uncounted else []
 
     def read(self, output: str) -> Outcome | None:
-        """What this runner found; None if the output is not its own."""
+        """The results, or None if the output is of another runner."""
         if self._sign and self._sign not in output:
             return None
         summary, failures, uncounted = self._expressions
@@ -100,14 +101,16 @@ class RunnerFormat:
         if not runs:
             return None
         if self._each:
-            runs = list({run[0]: run for run in runs}.values())  # some say all again in the end
+            runs = list(
+                {run[0]: run for run in runs}.values()
+            )  # Some runners print everything again at the end.
             return Outcome(None, len(runs), _names(runs))
         counted = [_numbers(run) for run in (runs if self._adds else runs[-1:])]
         passed = [one[0] for one in counted if one[0] is not None]
         failed = sum(one[1] for one in counted)
         begin = output.find(self._after)
         names = _names(match for pattern in failures for match in pattern.finditer(output, begin))
-        if len(names) > failed:  # some are said once as they fail and once in the end
+        if len(names) > failed:  # Some runners print a failure immediately and again at the end.
             names = tuple(dict.fromkeys(names))
         more = dict.fromkeys(_names(match for pattern in uncounted for match in pattern.finditer(output)))
         names = (*names, *more)[:MOST_FAILURES]
@@ -119,7 +122,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _numbers(run: re.Match[str]) -> tuple[int | None, int]:
-    """Passed and failed of one summary."""
+    """Passed and failed counts of one summary."""
     groups = run.groupdict()
     numbers: dict[str, int] = {}
     said = groups.pop("counts", None) or ""
@@ -143,7 +146,7 @@ def _numbers(run: re.Match[str]) -> tuple[int | None, int]:
 
 
 def _names(found: Iterable[re.Match[str]]) -> tuple[str, ...]:
-    """Names of failures, each as often as it stands there up to `MOST_FAILURES`."""
+    """Failure names with repetitions, up to `MOST_FAILURES`."""
     names: list[str] = []
     for match in found:
         listed = (
@@ -162,8 +165,8 @@ _PYTEST_FAILURE = (
     r"^(?:FAILED|ERROR|(?:\[[^\]\n]{0,200}\] )?(?:\([^)\n]{0,200}\) )?SUBFAIL(?:ED)?(?:[(\[][^\n]{0,200}?[)\]])?) "
     r"([^\s:\[][^\n\[]{0,400}?(?:\[[^\n]{0,300}?\](?= - |$))?)(?: - [^\n]*)?$"
 )
-#: Each runner by its summary; the first that fits counts. No expression repeats a class that matches across lines, and
-#: each begins at a line, so that an output is read in linear time.
+#: Runners by summary; the first match counts. Every expression is anchored at a line start, and none repeats
+#: a class that matches across lines, so reading takes linear time.
 RUNNERS: Sequence[RunnerFormat] = (
     RunnerFormat(
         "pytest",
@@ -210,11 +213,11 @@ RUNNERS: Sequence[RunnerFormat] = (
         "node:test",
         r"^([#ℹ]) tests <N>\n(?:\1 suites <N>\n)?\1 pass (?P<passed><N>)\n\1 fail (?P<failed><N>)"
         r"(?:\n\1 cancelled (?P<cancelled><N>))?",
-        # not of what failed for a part of it
+        # Excludes subtests.
         r"^[ \t]{0,80}not ok <N> -? ?(?![^\n]{0,300}# (?:SKIP|TODO))([^\n]{1,300})\n"
         r"[ \t]{1,80}---\n(?!(?:[ \t]{1,80}(?:duration_ms|type|location): [^\n]{0,300}\n){0,3}"
         r"[ \t]{1,80}failureType: 'subtestsFailed')",
-        r"^not ok <N> ([^-#\n][^\n]{0,300})$",  # that of mocha
+        r"^not ok <N> ([^-#\n][^\n]{0,300})$",  # Mocha's format.
         r"^test at (\S{1,300}):<N>:<N>\n✖ ([^\n]{1,300}?)(?: \([\d.]{1,20}m?s\))?$",
         adds=True,
     ),
@@ -235,7 +238,7 @@ RUNNERS: Sequence[RunnerFormat] = (
     RunnerFormat(
         "phpunit",
         r"^(?:OK \((?P<passed><N>) tests?, |Tests: (?P<total><N>), (?=Assertions)(?P<counts>[^\n]{1,200}))",
-        # but those of other headings
+        # Excludes other headings.
         r"^There (?:was|were) <N> (?:risky|incomplete|skipped) [^\n]{1,30}:\n"
         r"(?:(?!--$|There w|[A-Z]{2,10}!$|OK|Tests: )[^\n]{0,1000}\n){0,5000}|^<N>\) (\S{1,200}::[^\n]{1,300})$",
         r"^ ✘ ([^\n]{1,300})$",
@@ -351,12 +354,12 @@ RUNNERS: Sequence[RunnerFormat] = (
         r"^[ \t]{1,8}✘ \[fail\]: ([^\n]{1,300})$",
     ),
 )
-#: A message with its path in the line below.
+#: A message with its path in the next line.
 _ABOVE_PLACE = (
     r"^((?:error(?:\[[\w-]{1,80}\])?:|ERROR|[A-Z]{1,5}\d{2,5}) [^\n]{1,300})\n[ \t]{1,8}--> "
     rf"{_PATH}:"
 )
-#: The same of what looks at code without running it.
+#: Formats of linters and compilers.
 LINTERS: Sequence[RunnerFormat] = (
     RunnerFormat(
         "rustc",
@@ -443,12 +446,12 @@ _PROVED_TEST = late(
 )
 _TAP = late(r"^(?P<no>not )?ok\b[ \t]?\d{0,9}[ \t]{0,4}-?[ \t]{0,4}(?P<name>[^\n]{0,300})", re.MULTILINE)
 _TAP_DIRECTIVE = late(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
-#: A line that says that something went wrong, for an output of no known runner.
+#: An error line in the output of an unknown runner.
 _WRONG = late(
     r"^[^\n]{0,200}?(?:[Ee]rror|ERROR|FAIL|FAILED|[Ff]ailed|[Pp]anic|[Ff]atal|Exception|[Aa]ssertion)\b[^\n]{0,300}",
     re.MULTILINE,
 )
-#: What differs between two runs of the same: addresses, lines that an edit above has moved, times.
+#: Differences between equal runs: addresses, line numbers, times.
 _VARYING = late(
     r"0x[0-9a-fA-F]{1,40}|(?<=:)\d{1,20}(?=[:,)\s]|$)|(?<=line )\d{1,20}"
     r"|(?<![\d.])[\d.]{1,20}(?= ?(?:[mnµu]?s|sec|seconds?|min|minutes?)\b)"
@@ -456,7 +459,7 @@ _VARYING = late(
 
 
 def outcome_of(output: str) -> Outcome:
-    """What the runner's own summary says, and which failures it names; nothing if the runner is not known."""
+    """Counts and failure names from the runner's own summary; empty for an unknown runner."""
     text = _plain(output)
     for read in (*(one.read for one in RUNNERS), _go, _prove, *(one.read for one in LINTERS), _tap):
         if (found := read(text)) is not None:
@@ -465,7 +468,7 @@ def outcome_of(output: str) -> Outcome:
 
 
 def wrong_lines(output: str) -> tuple[str, ...]:
-    """Lines that tell of an error, without places and times: what two runs of an unknown program are compared by."""
+    """Error lines without positions and times, for comparing two runs of an unknown program."""
     lines = (match[0].strip() for match in _WRONG.finditer(_plain(output)))
     return tuple(
         _VARYING.sub("#", line)[:LONGEST_NAME] for line, _ in zip(lines, range(MOST_FAILURES), strict=False)
@@ -476,13 +479,13 @@ def _plain(output: str) -> str:
     if len(output) > 2 * MOST_READ:
         output = f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
     output = _ANSI.sub("", _LINE_START.sub("\r", output)).replace("\r\n", "\n")
-    if "\r" in output:  # lines that were written over
+    if "\r" in output:  # Overwritten lines.
         output = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in output.split("\n"))
     return output
 
 
 def _go(text: str) -> Outcome | None:
-    """Go names a package behind its tests. A subtest counts by the test that it is a part of."""
+    """Go prints the package after its tests. A subtest counts as its parent test."""
     if '"Action":"' in text and (found := _GO_JSON.findall(text)):
         tests = [(how, package, test) for how, package, test in found if test and "/" not in test]
         wrong = [f"{package} {test}".strip() for how, package, test in found if how == "fail" and test]
@@ -517,7 +520,7 @@ def _go(text: str) -> Outcome | None:
 
 
 def _prove(text: str) -> Outcome | None:
-    """A file that failed without a failed test has died, or ran others than it said."""
+    """A failed file without a failed test crashed, or its test plan was wrong."""
     total = _PROVED.search(text)
     if total is None:
         return None
@@ -547,7 +550,7 @@ def _is_tap(text: str) -> bool:
 
 
 def named(failures: Sequence[str], most: int) -> Iterator[str]:
-    """The first failures, each once, and how many more there are."""
+    """The first distinct failures, and the number of further failures."""
     different = list(dict.fromkeys(failures))
     yield from different[:most]
     if len(different) > most:

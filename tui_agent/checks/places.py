@@ -1,4 +1,4 @@
-"""Where an output points to in the project's files: stack traces, failed assertions, messages of compilers."""
+"""Source locations in an output: stack traces, failed assertions, compiler messages."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.checks import Place
 
-#: How many places are named, and how many paths are looked for.
+#: Maximum number of locations, and of paths looked up.
 MOST_PLACES, MOST_LOOKED_FOR = 50, 2_000
-#: Letters of an output that are read: its beginning and its end.
+#: Characters read from the output, split between its beginning and its end.
 MOST_READ = 1 << 20
 _ANSI = late(r"\x1b\[[0-9;:?]{0,60}[@-~]")
-#: A path and a line in the notations of languages and tools, each path read once from its first letter:
-#: `a.py:3`, `a.ts(3,5)`, `a.java:[3,5]`, `"a.py", line 3`, `a.php on line 3`, `a.cs:line 3`, `a_test.dart 3:5`,
-#: `a.js: Unexpected token (3:5)`.
+#: Path and line in the notations of languages and tools. Each path is scanned once: `a.py:3`, `a.ts(3,5)`,
+#: `a.java:[3,5]`, `"a.py", line 3`, `a.php on line 3`, `a.cs:line 3`, `a_test.dart 3:5`, `a.js: Unexpected
+#: token (3:5)`.
 _LOCATED = late(
     r"(?<![\w./@+~\\-])(?P<path>[\w./@+~-]{1,400}|(?<=\")[^\"\n:]{1,400}(?=\"))"
     r"(?:"
@@ -30,17 +30,17 @@ _LOCATED = late(
     r"|: [^\n:()]{1,80} \((?P<behind>\d{1,9}):\d{1,9}\)"
     r")"
 )
-#: The method before a file of Java, Kotlin or Scala, whose folders are those of its package.
+#: The method in front of a Java, Kotlin or Scala file; its package gives the folders.
 _METHOD = late(r"(?<![\w.$])(?P<package>(?:[a-z_]\w{0,80}\.){1,20})[\w$.<>]{1,200}\($")
-#: A line that is a path, and one below it that is a position in that file.
+#: A line that is only a path, and a line with a position in that file.
 _ALONE = late(r"^(?P<path>[\w./@+~-]{1,400})$")
 _POSITION = late(r"^[ \t]{1,8}(?P<line>\d{1,9}):\d{1,9}[ \t]{1,8}(?:error|warning|✖|⚠|✘)")
 
 
 def places(output: str, find: Callable[[str], str]) -> list[Place]:
-    """Where the output points to in the project's files, each once, in order.
+    """Distinct locations in the project's files, in order.
 
-    `find` returns the path from the workspace's root of the file that a path in the output means, "" if it means none.
+    `find` maps a path in the output to a workspace-relative path, or "".
     """
     looked_for = 0
 
@@ -60,7 +60,7 @@ def places(output: str, find: Callable[[str], str]) -> list[Place]:
 
 
 def _located(output: str) -> Iterator[tuple[str, int]]:
-    """Each path with its line, as the output spells it."""
+    """Each path with its line, as printed."""
     if len(output) > 2 * MOST_READ:
         output = f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
     above = ""
@@ -91,7 +91,7 @@ _LINES = ("colon", "word", "shell", "named", "round", "square", "apart", "behind
 
 
 def _cleaned(path: str) -> str:
-    """Without the form of an address, and without the steps that lead to it from another folder."""
+    """The path without URL syntax and leading `..` components."""
     path = f"/{path[5:].lstrip('/')}" if path.startswith("file:/") else path
     path = re.sub(r"^/{2,10}", "/", path)
     return _STEPS.sub("", path)

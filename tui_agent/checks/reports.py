@@ -1,4 +1,4 @@
-"""Reports in the form of JUnit, read as XML within bounds: a report is written by the project that it is about."""
+"""JUnit XML reports, parsed with limits because the project controls their content."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from xml.parsers import expat
 from tui_agent.checks.output import LONGEST_NAME, MOST_FAILURES, Outcome
 from tui_agent.files.numbers import whole_number
 
-#: Letters, elements inside each other, and elements of a report; what is beyond that counts for nothing.
+#: Limits: characters, depth, and elements of a report; the excess is ignored.
 MOST_REPORT, MOST_DEEP, MOST_ELEMENTS = 4_000_000, 64, 250_000
-#: The largest count of tests that is believed.
+#: Maximum plausible number of tests.
 MOST_TESTS = 10_000_000
 
 
 class _Refused(Exception):
-    """The report holds something that no report needs."""
+    """The report contains a construct that no valid report needs."""
 
 
 class _Reader:
-    """Sums what the outermost suites that give a number say, and names the cases that failed."""
+    """Sums the counts of the outermost suites that state them, and collects names of failed cases."""
 
     def __init__(self) -> None:
         self.passed = self.failed = self.suites = 0
@@ -37,12 +37,12 @@ class _Reader:
         self._parser = parser
 
     def read(self, report: str) -> None:
-        """Raises `expat.ExpatError`, and `_Refused` for what is beyond the bounds."""
+        """Raises `expat.ExpatError`, and `_Refused` above the limits."""
         if len(report) > MOST_REPORT:
             raise _Refused
         self._parser.Parse(
             report.encode("utf-8", "replace"), True
-        )  # at once: in parts a long tag is read again
+        )  # In one call, because expat rescans long tags between chunks.
 
     def _refuse(self, *_: object) -> NoReturn:
         raise _Refused
@@ -77,9 +77,9 @@ _NAMES = ("tests", "failures", "errors", "skipped")
 
 
 def outcome_of_report(report: str) -> Outcome:
-    """What the numbers of the suites say, and the cases that failed; nothing if it is another text.
+    """Counts of the suites, and the failed cases; empty if the text is not such a report.
 
-    A description of types, an entity, or a size beyond the bounds makes it none: then the output counts.
+    A DTD, an entity, or an excessive size makes it invalid; the output is then used instead.
     """
     reader = _Reader()
     try:

@@ -1,11 +1,11 @@
-"""Reads a layer: what of it is new, changed, deleted or of another mode, compared with the folder that it is laid over.
+"""Compares a layer with the folder below it: new, changed and deleted files, and changed modes.
 
-A layer of an overlay holds a file for each that was opened for writing, a character device 0:0 for each that was
-deleted, and folders; a folder with the mark "opaque" replaces the one below it. So much is equal to what was there
-before (a touch, a file that was moved away and back) that each is compared. Renames are a deletion and a new file.
+An overlay's layer has a file for each file opened for writing, a character device 0:0 for each deletion,
+and folders; an "opaque" folder replaces the lower one. Many entries equal the original (a touch, a file
+moved away and back), so each is compared. A rename counts as a deletion and a new file.
 
-Python's own library alone. Paths and sizes are the command's: nothing here follows a link, calls itself, or holds more
-than a piece of a file, and everything is counted against a `Budget`.
+Standard library only. The command controls paths and sizes: the code follows no link, does not recurse,
+holds only a piece of a file in memory, and counts everything against a `Budget`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from typing import NamedTuple
 
 from tui_agent.trial.beneath import Beneath
 
-#: What programs make for themselves, and what git keeps: nobody proposes that.
+#: Caches of programs, and git's files, which are never proposed.
 LEFT_OUT = frozenset(
     {".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".hypothesis"}
 )
-#: Bytes of a file that are held at a time, and of a path.
+#: Bytes of a file in memory, and maximum length of a path in bytes.
 PIECE, LONGEST = 1 << 18, 4000
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-#: Why the content of a file is not kept.
+#: Reasons why a file's content is not kept.
 TOO_LARGE, BINARY = "it is too large", "it is binary"
 NO_ROOM = "it is beyond what is kept of one command"
 
 
 class Before(NamedTuple):
-    """What the command found at a path instead of what is in the folder: `Seed` of `plan.py`, by its path."""
+    """The state before the command if it differs from the folder: a `Seed` of `plan.py`, by path."""
 
     kind: str
     content: bytes
@@ -42,10 +42,15 @@ class Before(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """How much of a layer is read; what is beyond is named, and left out.
+    """Limits for reading a layer. Paths beyond them are reported as omitted.
 
-    files: that were written, and as many that were deleted. entries: that are looked at. depth: of folders. largest:
-    bytes of a file whose content is kept; texts: bytes of all that are kept. read: bytes that are compared. seconds.
+    - files: written files, and the same number of deleted files.
+    - entries: scanned entries.
+    - depth: nested folders.
+    - largest: bytes of a file whose content is kept.
+    - texts: total bytes of kept contents.
+    - read: bytes compared.
+    - seconds: duration.
     """
 
     files: int
@@ -58,10 +63,9 @@ class Budget(NamedTuple):
 
 
 class Found(NamedTuple):
-    """One path that a command left in another state than it found it; as `Written` of `changed.py` has it.
+    """A path whose state a command changed, as `Written` of `changed.py`.
 
-    at, digest: of the kept content, its place in the file of contents and its hash; -1 if none is kept, for the reason
-    in `why`.
+    at, digest: offset and hash of the kept content; -1 if it is not kept, with the reason in `why`.
     """
 
     path: str
@@ -83,7 +87,7 @@ class _Content(NamedTuple):
 
 
 class Comparison:
-    """One layer with the folder below it."""
+    """Comparison of one layer with the folder below it."""
 
     def __init__(
         self,
@@ -97,9 +101,12 @@ class Comparison:
         apart: Iterable[str] = (),
         beside: bool = False,
     ) -> None:
-        """`since` is when the view was made, in seconds since the epoch; the descriptor `contents` gets what is kept
-        of files, from `begin` on. apart: paths that are not looked at. beside: the seeds are in a layer below this one,
-        which holds only what the command wrote."""
+        """Kept contents are written to the descriptor `contents` from offset `begin`.
+
+        - since: creation time of the view, in seconds since the epoch.
+        - apart: ignored paths.
+        - beside: the seeds are in a separate layer below, and this layer has only the command's writes.
+        """
         self._apart, self._beside = frozenset(apart), beside
         self._layer, self._real, self._seeds, self._since = layer, real, seeds, since
         self._budget, self._contents = budget, contents
@@ -108,11 +115,11 @@ class Comparison:
         self._looked = self._read = self._names = self._gone_count = 0
         self._files: Mapping[str, tuple[int, int, int]] = {}
         self.found: list[Found] = []
-        #: What is left out: by reason, how many paths, and the first of them.
+        #: Omissions by reason: number of paths, and the first few.
         self.left: dict[str, tuple[int, list[str]]] = {}
-        #: What is still to be looked at, the next one last: how, the path, whether what was below it is gone.
+        #: Stack of pending work: action, path, and whether the lower contents are gone.
         self._waiting: list[tuple[str, str, bool]] = []
-        #: Names of seeds by their folder, with whether they are there.
+        #: Names of seeds by folder, and whether they exist.
         self._planted: dict[str, dict[str, bool]] = {}
         for path, seed in seeds.items():
             there = seed.kind != "gone"
@@ -126,11 +133,11 @@ class Comparison:
 
     @property
     def end(self) -> int:
-        """Where the contents end."""
+        """End offset of the contents."""
         return self._end
 
     def of_layer(self) -> list[Found]:
-        """What is in the layer of an overlay, in the order of its folders."""
+        """The changes in an overlay's layer, in folder order."""
         self._waiting.append(("folder", "", False))
         self._work()
         told = {one.path for one in self.found}
@@ -141,7 +148,8 @@ class Comparison:
         return self.found
 
     def _left_no_trace(self, path: str) -> bool:
-        """Whether a pending file was deleted that is not in the folder, of which the layer then holds nothing."""
+        """Whether a pending file that is missing in the folder was deleted. The layer has no entry for it
+        then."""
         if self._seeds[path].kind != "file" or not LEFT_OUT.isdisjoint(path.split("/")):
             return False
         if self._layer.status(path) is not None or self._real.status(path) is not None:
@@ -149,7 +157,7 @@ class Comparison:
         return not self._beside or self._covers(path)
 
     def _covers(self, path: str) -> bool:
-        """Whether the layer hides what is below it at a path that it does not hold."""
+        """Whether the layer hides the lower folder's entry at a path missing from the layer."""
         while "/" in path:
             path = path.rpartition("/")[0]
             if (there := self._layer.status(path)) is not None:
@@ -158,7 +166,8 @@ class Comparison:
         return False
 
     def of_copy(self, files: Mapping[str, tuple[int, int, int]]) -> list[Found]:
-        """What is in a copy of the folder, where `files` are size, time and mode of each when it was made."""
+        """The changes in a copy of the folder. `files` has size, time and mode of each file at its
+        creation."""
         self._files = files
         self._waiting.append(("copy", "", False))
         for path in sorted(files, reverse=True):
@@ -186,7 +195,7 @@ class Comparison:
                         self._folder(path, opaque)
                 case "entry":
                     self._entry(path, opaque)
-                case "file":  # in the place of a folder, whose files are told of by now
+                case "file":  # It replaced a folder, whose files are already reported.
                     there = self._layer.status(path)
                     if there is not None:
                         self._file(path, there, None)
@@ -208,7 +217,9 @@ class Comparison:
         self.left[why] = known + count, [*paths, path[:LONGEST]] if len(paths) < 3 else paths
 
     def _tell(self, found: Found) -> None:
-        deleted = found.kind == "deleted"  # many new files do not hide what was deleted
+        deleted = (
+            found.kind == "deleted"
+        )  # Deletions have their own limit, so many new files do not displace them.
         count = self._gone_count if deleted else len(self.found) - self._gone_count
         self._names += len(found.path) + len(found.target)
         if count >= self._budget.files or self._names > self._budget.files * 400:
@@ -218,7 +229,6 @@ class Comparison:
         self.found.append(found)
 
     def _copied(self, folder: str) -> None:
-        """A folder of a copy: what is in it is as it was, or is to be compared."""
         try:
             names = self._layer.listing(folder)
         except OSError:
@@ -247,7 +257,7 @@ class Comparison:
             self._leave("unreadable", path)
             return
         self._next("entry", path, names, opaque)
-        if opaque:  # popped, and so looked at, before the entries
+        if opaque:  # Popped, and therefore processed, before the entries.
             self._next("gone", path, self._below(path).difference(names))
 
     def _entry(self, path: str, opaque: bool) -> None:
@@ -265,7 +275,7 @@ class Comparison:
             self._waiting.append(("folder", path, opaque or not was_folder))
         elif was_folder:
             self._waiting.append(("file", path, False))
-            if not self._files:  # of a copy, each of its files is told of by itself
+            if not self._files:  # For a copy, each file is reported separately.
                 self._gone(path)
         else:
             self._file(path, there, before)
@@ -294,7 +304,7 @@ class Comparison:
         self._tell(Found(path, kind, executable, "", there.st_size, meanwhile, *content[1:]))
 
     def _gone(self, path: str) -> None:
-        """A file, or all files of a folder, that were there."""
+        """Report a deleted file, or all files of a deleted folder."""
         before = self._before(path)
         if before is None or (isinstance(before, Before) and before.kind == "hidden"):
             return
@@ -305,14 +315,14 @@ class Comparison:
         self._tell(Found(path, "deleted", executable, meanwhile=self._meanwhile(before)))
 
     def _before(self, path: str) -> Before | os.stat_result | None:
-        """What the command found there: pending, else in the folder."""
+        """The state before the command: pending, or in the folder."""
         seed = self._seeds.get(path)
         if seed is not None:
             return None if seed.kind == "gone" else seed
         return self._real.status(path)
 
     def _below(self, path: str) -> set[str]:
-        """Names that were in a folder: on the disk and pending, without those that are pending as deleted."""
+        """Names in a folder before the command: on disk and pending, without pending deletions."""
         names = set(self._real.names(path))
         for name, there in self._planted.get(path, {}).items():
             (names.add if there else names.discard)(name)
@@ -329,7 +339,7 @@ class Comparison:
         return bool(mode & 0o100)
 
     def _compared(self, path: str, there: os.stat_result, before: Before | os.stat_result | None) -> _Content:
-        """Whether the content is what was there before; else it is kept, as long as there is room."""
+        """Compare with the previous content; keep a different content within the budget."""
         if there.st_size > self._budget.largest:
             return _Content(False, why=TOO_LARGE)
         if self._read + there.st_size > self._budget.read:
@@ -348,7 +358,7 @@ class Comparison:
             return _Content(False, why="it could not be read")
 
     def _kept(self, path: str, after: FileIO, before: Callable[[int], bytes | None] | None) -> _Content:
-        """The content goes behind what is kept so far, which a next one overwrites if it turns out to be no news."""
+        """Appends the content to the kept data. If it is unchanged, the next content overwrites it."""
         same, why, size, digest = before is not None, "", 0, blake2b(digest_size=20)
         while True:
             piece = after.read(PIECE)
@@ -362,12 +372,12 @@ class Comparison:
                 why = BINARY
             if not why and self._end - self._begin + size > self._budget.texts:
                 why = NO_ROOM
-            if size > self._budget.largest:  # it grows while it is read
+            if size > self._budget.largest:  # The file grows while it is read.
                 return _Content(False, why=TOO_LARGE)
             if not why:
                 try:
                     put(self._contents, piece, self._end + size - len(piece))
-                except OSError:  # the disk is full
+                except OSError:  # The disk is full.
                     why = NO_ROOM
         if same:
             return _Content(True)
@@ -380,7 +390,7 @@ class Comparison:
 
 
 def put(descriptor: int, data: bytes, at: int) -> None:
-    """Write all of it. Raises OSError."""
+    """Write all of `data`. Raises OSError."""
     rest = memoryview(data)
     while rest:
         written = os.pwrite(descriptor, rest, at)
@@ -388,7 +398,7 @@ def put(descriptor: int, data: bytes, at: int) -> None:
 
 
 def _whole(read: Callable[[int], bytes | None], size: int) -> bytes:
-    """So many bytes, or all that there are."""
+    """Reads `size` bytes, or fewer at the end."""
     found = read(size) or b""
     while 0 < len(found) < size and (more := read(size - len(found))):
         found += more

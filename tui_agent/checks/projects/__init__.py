@@ -1,1 +1,1 @@
-"""What a project's own files say about how it is checked. They are read within bounds, and nothing of it is run."""
+"""Detects checks in a project's files, with size limits and without running anything."""

@@ -1,4 +1,4 @@
-"""The files of a project that say how it is checked: each read once, within bounds."""
+"""Cached, size-limited access to a project's configuration files."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pathlib import Path
 from tui_agent.files.git_folder import read_regular
 from tui_agent.files.structures import Unreadable, read_json, read_toml
 
-#: Bytes that are read of one file and of all of them, letters of a line, and names of a folder that are looked at.
+#: Limits: bytes of one file, bytes of all files, characters of a line, and names in a folder.
 MOST_READ, MOST_TOGETHER, MOST_LETTERS, MOST_NAMES = 1 << 20, 8 << 20, 1_000, 500
-#: Folders that are looked through for tests.
+#: Maximum number of folders searched for tests.
 MOST_FOLDERS = 400
-#: Folders that hold nothing of the project itself.
+#: Folders without the project's own files.
 _APART = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist", "vendor"})
 _SECTION = re.compile(r"^\[([^\]\n]+)\]\s*$")
 
 
 class Project:
-    """Every look is blocking; what is not a regular file, is too large, cannot be read or lies outside of the folder,
-    where a link leads to, counts as empty."""
+    """A project's files. All methods block. Files that are not regular, too large, unreadable, or outside the
+    folder (through a link) count as empty."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -32,10 +32,12 @@ class Project:
         self._left = MOST_TOGETHER
 
     def text(self, name: str) -> str:
-        """The content of a file, "" without it."""
+        """The content of a file, or ""."""
         if name not in self.texts:
             try:
-                content = read_regular(self._at(name), min(MOST_READ, self._left))  # never waits at a pipe
+                content = read_regular(
+                    self._at(name), min(MOST_READ, self._left)
+                )  # Does not block on a pipe.
             except (OSError, ValueError):
                 content = b""
             self._left -= len(content)
@@ -43,7 +45,7 @@ class Project:
         return self.texts[name]
 
     def lines(self, name: str) -> str:
-        """The content of a file that is read line by line: without blank lines and those that nobody writes."""
+        """The content for line-based readers, without blank and overlong lines."""
         return written_lines(self.text(name))
 
     def toml(self, name: str) -> dict[str, object]:
@@ -59,7 +61,7 @@ class Project:
             return {}
 
     def sections(self, name: str) -> dict[str, dict[str, str]]:
-        """The sections of a file as `setup.cfg`, each with its keys and their values, which may have several lines."""
+        """The sections of a file in `setup.cfg` format, with keys and (multi-line) values."""
         found: dict[str, dict[str, str]] = {}
         section: dict[str, str] = {}
         key = ""
@@ -91,18 +93,18 @@ class Project:
             return 0
 
     def _at(self, name: str) -> str:
-        """The real place of a path. Raises `ValueError` if it is outside of the folder."""
+        """The resolved path. Raises `ValueError` if it is outside the folder."""
         at = os.path.realpath(self.root / name)
         if at != self._real and not at.startswith(self._real.rstrip("/") + "/"):
             raise ValueError(f"{name} leads out of the folder")
         return at
 
     def holds(self, path: str) -> bool:
-        """Whether a relative path leads to something in the project."""
+        """Whether a relative path exists in the project."""
         return is_inside(path) and self._mode(path) != 0
 
     def matching(self, folder: str, glob: str) -> list[str]:
-        """Names in one folder, sorted."""
+        """Matching names in one folder, sorted."""
         try:
             with os.scandir(self._at(folder)) as entries:
                 names = [entry.name for entry, _ in zip(entries, range(MOST_NAMES), strict=False)]
@@ -111,7 +113,7 @@ class Project:
         return sorted(name for name in names if fnmatchcase(name, glob))
 
     def below(self, folder: str, *globs: str) -> Iterator[str]:
-        """Relative paths of the files in a folder, and in those below it, that fit a glob."""
+        """Relative paths of matching files in a folder and its descendants."""
         top = self.root / folder
         if not self.has_folder(folder):
             return
@@ -130,7 +132,7 @@ def written_lines(text: str) -> str:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a relative path stays in the folder that it begins in."""
+    """Whether a relative path stays in its starting folder."""
     return bool(path) and path[0] not in "/~-" and ".." not in path.split("/")
 
 
@@ -139,7 +141,7 @@ def table(value: object) -> dict[str, object]:
 
 
 def words(value: object) -> list[str]:
-    """The texts in a list, or of one text."""
+    """The strings of a list, or a single string as a list."""
     if isinstance(value, str):
         return [value]
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Node: the scripts of package.json, with the package manager of the project."""
+"""Node: scripts of package.json, run with the project's package manager."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCRIPTS = (
 )
 _TYPED = ("*.ts", "*.tsx", "*.mts", "*.cts", "*.vue", "*.svelte", "*.json")
 _LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
-#: Scripts by what they check, the best name first.
+#: Script names by kind of check, best first.
 _NAMES = {
     "node tests": ("test", "tests", "test:unit", "unit", "test:ci", "test-ci", "jest", "mocha", "vitest"),
     "node lint": ("lint", "lint:js", "lint:check", "eslint", "xo", "lint:ci"),
@@ -40,18 +40,18 @@ _NAMES = {
 }
 _ESLINT = ("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc",
            ".eslintrc.json", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.yml", ".eslintrc.yaml")  # fmt: skip
-#: A script that never ends by itself, and what makes it end.
+#: Watch scripts, which do not exit, and the options that make them exit.
 _WATCHES = re.compile(r"--watch(?!=false|All=false)|\b(?:ng|react-scripts|vue-cli-service) test\b|\bwatch\b")
-#: What a script before or behind another one does that no view has: it asks a registry or a service.
+#: Companion scripts that need a registry or a service, which views lack.
 _AWAY = re.compile(
     r"\baud\b|\baudit\b|\bsnyk\b|\bcodecov\b|\bcoveralls\b|\bncu\b|\b(?:npm|pnpm|yarn) (?:ci|i|install|publish)\b"
 )
 _BUILDS = re.compile(r"\b(?:build|compile|tsc|babel|rollup|webpack|esbuild|tsup|swc|generate|codegen)\b")
 _OTHER_SCRIPT = re.compile(r"npm run (?:-s |--silent )?([\w:.-]{1,60})")
-#: Lines that name packages.
+#: Maximum number of package globs.
 MOST_GLOBS = 200
 _NONE = re.compile(r"no test specified|^\s*(?:exit|true|:)(?:\s+\d+)?\s*$|^\s*echo [^&|;]*$")
-#: A script that runs the one of the same name in every package.
+#: A script that runs the script of the same name in every package.
 DELEGATES = re.compile(
     r"(?:npm (?:run )?[\w:-]+ (?:-ws|--workspaces)|npm (?:-ws|--workspaces) (?:run )?[\w:-]+"
     r"|pnpm (?:-r|--recursive|recursive)(?: --no-bail| --if-present)*(?: run)? [\w:-]+"
@@ -60,7 +60,7 @@ DELEGATES = re.compile(
 
 
 def package_manager(project: Project) -> str:
-    """The one that `packageManager` names, else that of the lock file."""
+    """The package manager in `packageManager`, or that of the lock file."""
     named = project.json("package.json").get("packageManager")
     if isinstance(named, str) and (name := named.partition("@")[0]) in ("npm", "pnpm", "yarn", "bun"):
         return name
@@ -71,7 +71,9 @@ def node_checks(project: Project) -> Iterator[Plain]:
     package = project.json("package.json")
     if not project.has("package.json"):
         if project.has("deno.json", "deno.jsonc"):
-            own = table(project.json("deno.json").get("tasks")).get("test")  # it names what tests may do
+            own = table(project.json("deno.json").get("tasks")).get(
+                "test"
+            )  # It includes the permissions of tests.
             yield Plain("node tests", "deno", "deno task test" if own else "deno test")
         return
     manager = package_manager(project)
@@ -101,7 +103,7 @@ def node_checks(project: Project) -> Iterator[Plain]:
 
 
 def _script(scripts: dict[str, str], kind: str) -> str:
-    """The best script of a kind that ends by itself, else one that can be told to; "" without one."""
+    """The best script of a kind that exits, or one with an option to exit; "" if none."""
     names = [name for name in _NAMES[kind] if name in scripts and not _NONE.search(scripts[name])]
     if kind != "node tests":
         names = [name for name in names if not re.search(r"--fix\b|--write\b", scripts[name])]
@@ -118,7 +120,7 @@ def _run(manager: str, name: str, scripts: dict[str, str]) -> str:
         built = _BUILDS.search(before) and not _AWAY.search(before)
         return f"npm run pre{name} && {alone}" if built else alone
     between = " --" if manager == "npm" else ""
-    if re.search(r" (?:--bail\b|-b\b)", script):  # else nothing is known of what comes behind an old failure
+    if re.search(r" (?:--bail\b|-b\b)", script):  # Otherwise tests after an old failure would not run.
         if re.search(r"\bmocha\b", script):
             return f"{run}{between} --no-bail"
         if re.search(r"\b(?:jest|vitest)\b", script):
@@ -133,7 +135,7 @@ def _run(manager: str, name: str, scripts: dict[str, str]) -> str:
 
 
 def _calls(script: str, name: str, programs: tuple[str, ...]) -> bool:
-    """Whether a script runs another one, or the program behind it."""
+    """Whether a script runs another script, or that script's program."""
     return bool(
         re.search(rf"(?:run|run-s|run-p|npm-run-all|yarn|pnpm)(?: [\w:-]+)* {re.escape(name)}\b", script)
         or any(re.search(rf"(?:^|[&|;] *)(?:npx )?{program}\b", script) for program in programs)
@@ -141,17 +143,17 @@ def _calls(script: str, name: str, programs: tuple[str, ...]) -> bool:
 
 
 def executes(manager: str) -> str:
-    """What begins a command with a program of the project's packages; nothing is fetched."""
+    """Prefix for running a program of the project's packages without downloads."""
     return {"pnpm": "pnpm exec", "yarn": "yarn run", "bun": "bun run"}.get(manager, "npx --no-install")
 
 
 def is_workspace(project: Project) -> bool:
-    """Whether the manifest at the top names packages below it."""
+    """Whether the top manifest lists packages."""
     return bool(package_globs(project))
 
 
 def package_globs(project: Project) -> list[str]:
-    """The globs of the folders of packages."""
+    """The globs of the package folders."""
     named = project.json("package.json").get("workspaces")
     if isinstance(named, dict):
         named = named.get("packages")

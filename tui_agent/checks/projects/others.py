@@ -1,4 +1,4 @@
-"""Compiled and other languages: what the files of their build tools say."""
+"""Checks of compiled and other languages, from the files of their build tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CMAKE_TESTS = re.compile(
     r"^\s*(?:enable_testing|include\s*\(\s*CTest|add_test|gtest_discover_tests)\b",
     re.MULTILINE | re.IGNORECASE,
 )
-#: Options of a project that build its tests: not those that leave them out, or run them in another way.
+#: Options that enable building the tests.
 _TEST_OPTION = re.compile(
     r"^\s*option\s*\(\s*(?!\w*(?:WITHOUT|DISABLE|SKIP|EXCLUDE|(?<![A-Z])NO_))"
     r"(\w*(?:(?:BUILD|ENABLE)\w*TEST(?:S|ING)?|(?<![A-Z])TESTS?|TESTING))\s+\"[^\"\n]*\"\s+OFF",
@@ -22,7 +22,7 @@ _TEST_OPTION = re.compile(
 
 
 def other_checks(project: Project) -> Iterator[Plain]:
-    """Each language once, tests first."""
+    """Checks of each language once, tests first."""
     yield from _rust(project)
     yield from _go(project)
     yield from _c(project)
@@ -71,7 +71,7 @@ def _go(project: Project) -> Iterator[Plain]:
 
 
 def go_modules(project: Project) -> list[str]:
-    """The folders of the modules that go.work names, without `./`; those below the folder alone."""
+    """Module folders listed in go.work, without `./`; only those inside the project."""
     text = re.sub(r"//[^\n]*", "", project.lines("go.work"))
     named = re.findall(r"^use\s+([^(\s]+)\s*$", text, re.MULTILINE)
     for group in re.findall(r"^use\s*\(([^)]*)\)", text, re.MULTILINE):
@@ -142,7 +142,7 @@ def _ruby(project: Project) -> Iterator[Plain]:
 
 
 def _perl(project: Project) -> Iterator[Plain]:
-    """The tests of a distribution; those of one with code in C are built first."""
+    """Tests of a distribution; one with C code is built first."""
     if not project.matching("t", "*.t") or not project.has(
         "Makefile.PL", "Build.PL", "dist.ini", "minil.toml", "cpanfile"
     ):

@@ -1,4 +1,4 @@
-"""Plain commands: those of a known runner with known options, which no CI file or recipe can make do anything else."""
+"""Plain commands: known runners with known options, so that no CI file or recipe can run arbitrary code."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from tui_agent.files.late_expressions import late
 
 
 class Plain(NamedTuple):
-    """A command that is run as it is.
+    """A command that is run unchanged.
 
-    kind: what it checks; one check of a kind is enough. files: globs of the files that it has to do with. narrowed:
-    how many words make it narrower than its plainest form.
+    - kind: a project has one check per kind.
+    - files: globs of the files it applies to.
+    - narrowed: number of words that restrict it compared with its plainest form.
     """
 
     kind: str
@@ -26,7 +27,7 @@ class Plain(NamedTuple):
     narrowed: int = 0
 
 
-#: What may stand before a runner: names of settings that tests need, programs that start another one.
+#: Allowed prefixes of a runner: environment settings for tests, and wrapper programs.
 _VARIABLE = late(
     r"(?:PYTHONPATH|DJANGO_SETTINGS_MODULE|NODE_ENV|RAILS_ENV|MIX_ENV|CI|APP_ENV|SETTINGS)=[\w./:-]{0,80}"
 )
@@ -48,18 +49,18 @@ _WRAPPERS = {
 _WRAPPER_VALUES = frozenset(
     ("--group", "--extra", "--with", "--python", "-p", "--source", "--rcfile", "--include", "--omit", "-d")
 )
-#: Those whose environment another program has to name.
+#: Wrappers that select the environment.
 _KEPT_WRAPPERS = {"poetry run", "pipenv run", "bundle exec"}
 _SAFE = late(r"[\w ./:=@,+%\[\]()*^!<>|~\"'-]{0,400}", re.ASCII)
-#: A word that leads out of the folder, as a path or as the value of an option.
+#: A path outside the folder, as a word or an option's value.
 _OUTSIDE = late(r"(?:^|[=:,])[/~]|(?:^|[/=:,])\.\.(?:/|$)")
 _OPERATORS = late(r"[;|&<>`$\\\n\r(){}#]")
-#: A longer line is not a plain command.
+#: Maximum length of a plain command, in characters.
 _MOST_LETTERS = 400
 
 
 def plain(line: str, project: Project, folder: str = "") -> Plain | None:
-    """The check that a line of a script is, if it is a plain one; `folder` is where the line is run."""
+    """The check in a script line, if it is a plain command; `folder` is its working directory."""
     line = line.strip()
     if len(line) > _MOST_LETTERS or not line:
         return None
@@ -90,7 +91,7 @@ def plain(line: str, project: Project, folder: str = "") -> Plain | None:
 
 
 def _unwrapped(words: list[str], project: Project) -> tuple[str, list[str]]:
-    """The program that starts the other one, if it is needed, and the words of the other one."""
+    """The wrapper, if needed, and the words of the wrapped command."""
     kept = ""
     for _ in range(3):
         for begin, options in _WRAPPERS.items():
@@ -113,7 +114,7 @@ def _unwrapped(words: list[str], project: Project) -> tuple[str, list[str]]:
 
 
 def has_environment(project: Project) -> bool:
-    """Whether a virtual environment is in the folder, or a link to one: what runs there uses its programs."""
+    """Whether the folder has a virtual environment (or a link to one), whose programs are used then."""
     return any((project.root / name).is_dir() for name in (".venv/bin", "venv/bin"))
 
 
@@ -174,7 +175,7 @@ def _everything(word: str) -> bool:
 
 
 def _told(runner: KnownRunner, words: Sequence[str], project: Project, folder: str) -> list[str] | None:
-    """What of the words stays; None if one of them is not known."""
+    """The words to keep, or None if a word is unknown."""
     keep, drop, valued = runner.keep.split(), runner.drop.split(), runner.valued.split()
     told: list[str] = []
     if runner.needs and not any(word in runner.needs.split() for word in words):
@@ -195,7 +196,7 @@ def _told(runner: KnownRunner, words: Sequence[str], project: Project, folder: s
 
 
 def _names_files(word: str, project: Project, folder: str) -> bool:
-    """Whether it is a path of the project, a package of Go, or the dotted name of a module."""
+    """Whether it is a path of the project, a Go package, or a module's dotted name."""
     path = word.partition("::")[0].removesuffix("/...").removeprefix("./")
     if path in ("", ".", "..."):
         return True

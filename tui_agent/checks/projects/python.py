@@ -1,4 +1,4 @@
-"""Python: the tests and linters that a project's settings name, where nobody says the command itself."""
+"""Python: tests and linters in a project's settings, if no file states the command."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tui_agent.checks.projects.plain import Plain, has_environment
 from tui_agent.checks.projects.runners import PYTHON
 from tui_agent.checks.projects.tasks import hooks
 
-#: So many test files are read to know what they are written for.
+#: Number of test files read to detect the test framework.
 _MOST_FILES = 5
-#: Tests that are functions, or ask for pytest, are for pytest.
+#: Tests written as functions, or files that import pytest.
 _PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULTILINE)
 
 
 def python_checks(project: Project, told: Collection[str]) -> Iterator[Plain]:
-    """What the settings name; `told` are the kinds of checks for which a command is known."""
+    """Checks from the settings; `told` are the kinds with a known command."""
     tools = table(project.toml("pyproject.toml").get("tool"))
     if "python tests" not in told:
         yield from _tests(project, tools)
@@ -52,7 +52,7 @@ def _tests(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
 
 
 def _needs_pytest(project: Project) -> bool:
-    """Whether pytest is among what the project needs to be worked on."""
+    """Whether pytest is a development dependency."""
     names = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py", "requirements-dev.txt")
     more = (
         "requirements.txt",
@@ -65,7 +65,7 @@ def _needs_pytest(project: Project) -> bool:
 
 
 def _test_files(project: Project) -> Iterator[str]:
-    """Those in the folder itself, then those in a folder for tests."""
+    """Test files in the folder itself, then in test folders."""
     yield from project.matching(".", "test_*.py")
     for folder in ("tests", "test"):
         yield from project.below(folder, "test_*.py", "*_test.py")
@@ -90,7 +90,7 @@ def _linters(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
 
 
 def _mypy(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
-    """`mypy` alone where its settings name the files, else with the project's own package."""
+    """`mypy` alone if its settings list the files, otherwise with the project's package."""
     settings: dict[str, object] = table(tools.get("mypy"))
     configured = "mypy" in tools or "mypy" in hooks(project)
     for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):
@@ -105,7 +105,7 @@ def _mypy(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
 
 
 def _package(project: Project) -> str:
-    """The folder of the project's own code, "." if it is not known."""
+    """The folder of the project's code, or "." if unknown."""
     name = table(project.toml("pyproject.toml").get("project")).get("name")
     if isinstance(name, str) and re.fullmatch(r"[\w.-]{1,80}", name):
         module = name.replace("-", "_").lower()

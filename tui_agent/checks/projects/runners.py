@@ -1,4 +1,4 @@
-"""Runners of tests and linters, by the words that they begin with, and what may follow those."""
+"""Known test runners and linters by first words, with their permitted arguments."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import NamedTuple
 PYTHON = ("*.py", "*.pyi", "*.toml", "*.cfg", "*.ini")
 RUST = ("*.rs", "Cargo.toml", "Cargo.lock")
 GO = ("*.go", "go.mod", "go.sum")
-#: Tests may read any file, such as a template or a picture, but for texts that only people read.
+#: Tests may depend on any file except documentation.
 TESTED = ("!*.md", "!*.rst", "!*.adoc", "!LICENSE*", "!AUTHORS*", "!.gitignore", "!.github/*")
 
 
 class KnownRunner(NamedTuple):
-    """A program, by its first words, and what may follow.
+    """A program, by its first words, and its permitted arguments.
 
-    keep, drop: options, the second of which only change what is printed, measured or how fast, or end a run at its
-    first failure, behind which new ones would not be seen; valued: those whose
-    value is the next word. paths: whether files and folders of the project may be named.
+    - keep, drop: options. Dropped options only affect output, measurement or speed, or stop at the first
+      failure, which would hide new failures.
+    - valued: options whose value is the next word.
+    - paths: the project's files and folders may be named.
     """
 
     begin: str
@@ -27,9 +28,9 @@ class KnownRunner(NamedTuple):
     drop: str = ""
     valued: str = ""
     paths: bool = True
-    #: Words of which at least one must be there, since without it the program writes.
+    #: Words of which at least one is required, because the program writes without it.
     needs: str = ""
-    #: What the command begins with, if not as it was said.
+    #: Replacement for the first words.
     instead: str = ""
 
 

@@ -1,4 +1,4 @@
-"""The lines of scripts in a project's CI files. YAML is read by its indentation alone: no anchors, no tags."""
+"""Script lines of CI files. YAML is read by indentation only, without anchors and tags."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tui_agent.checks.projects.files import Project
 from tui_agent.files.late_expressions import late
 
-#: CI files that are read, and lines of each.
+#: Limits: CI files, and lines per file.
 MOST_FILES, MOST_LINES = 20, 5_000
 _WORKFLOWS = (".github/workflows", ".forgejo/workflows", ".gitea/workflows")
 _OTHERS = (
@@ -22,7 +22,7 @@ _OTHERS = (
     ".cirrus.yml",
     "appveyor.yml",
 )
-#: Workflows that check what is pushed come first; those that publish are not looked at.
+#: Workflows that check pushes are read first; publishing workflows are skipped.
 _FIRST = late(r"\b(?:tests?|ci|check|checks|build|main|python|node|go|rust)\b")
 _NEVER = late(r"publish|release|deploy|nightly|docs?\b|stale|codeql|dependabot|label|scorecard")
 _KEY = late(r"^( *)(?:- +)?(['\"]?)([\w-]+)\2 *:(?: +(.*))?$")
@@ -39,7 +39,8 @@ class ScriptLine(NamedTuple):
 
 
 def ci_lines(project: Project) -> Iterator[ScriptLine]:
-    """The lines that a project's CI runs, with the folder of each; those with an operator but `&&` as they are."""
+    """The lines run by the project's CI, with their folders. Lines with operators other than `&&` are
+    unchanged."""
     names = [
         f"{folder}/{name}"
         for folder in _WORKFLOWS
@@ -53,7 +54,7 @@ def ci_lines(project: Project) -> Iterator[ScriptLine]:
 
 
 def joined(line: ScriptLine) -> Iterator[ScriptLine]:
-    """The commands between `&&`; `cd` moves those behind it."""
+    """The commands separated by `&&`; `cd` changes the folder of the following commands."""
     folder = line.folder
     for part in line.text.split("&&"):
         words = part.split()
@@ -105,7 +106,7 @@ def _lines(text: str) -> Iterator[ScriptLine]:
 
 
 def _block(lines: list[str], at: int, indent: int) -> tuple[list[str], int]:
-    """The lines of a block that are deeper than its key, and where it ends."""
+    """The lines indented deeper than the key, and the end of the block."""
     block = []
     while at < len(lines) and (not lines[at].strip() or len(lines[at]) - len(lines[at].lstrip(" ")) > indent):
         block.append(lines[at].strip())
@@ -114,7 +115,7 @@ def _block(lines: list[str], at: int, indent: int) -> tuple[list[str], int]:
 
 
 def _folder_of_step(lines: list[str], at: int, column: int) -> str:
-    """The `working-directory` beside a key of a step: above or below it, in the same column."""
+    """The `working-directory` next to a key of a step, in the same column."""
     for step in (-1, 1):
         here = at
         while 0 <= here < len(lines):
@@ -133,7 +134,7 @@ def _folder_of_step(lines: list[str], at: int, column: int) -> str:
 
 
 def continued(script: str) -> Iterator[str]:
-    """Lines, those that end with a backslash with the next; nothing of loops and conditions."""
+    """Lines with continuations joined, without loops and conditionals."""
     depth = 0
     for line in re.sub(r"\\\n\s*", " ", script).splitlines():
         line = line.strip()

@@ -1,4 +1,4 @@
-"""Taskfile.yml: its tasks as rules of a Makefile. YAML is read by its indentation alone: no anchors, no includes."""
+"""Converts Taskfile.yml to Makefile rules. YAML is read by indentation only, without anchors and includes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tui_agent.files.late_expressions import late
 
 NAMES = tuple(f"{name}{dist}.{ending}" for name in ("Taskfile", "taskfile") for dist in ("", ".dist")
               for ending in ("yml", "yaml"))  # fmt: skip
-#: Lines of a file that are read.
+#: Maximum number of lines read.
 MOST_LINES = 2_000
 _KEY = late(r"^(['\"]?)([\w][\w:./-]{0,80})\1 *:(?: +(.*))?$")
 _USED = late(r"\{\{ *\.(\w+) *\}\}")
@@ -19,7 +19,7 @@ _FLOW = late(r"^\[([^\[\]]*)\]$")
 
 
 def as_recipes(text: str) -> str:
-    """Its variables and tasks as a Makefile says them; `:` in a name becomes `/`."""
+    """Variables and tasks in Makefile syntax; `:` in a name becomes `/`."""
     lines = [line for line in text.splitlines()[:MOST_LINES] if not line.lstrip().startswith("#")]
     said = list[str]()
     for key, _, inside in _keys(lines):
@@ -42,7 +42,7 @@ def _named(name: str) -> str:
 
 
 def _task(value: str, body: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The tasks that one needs, and its commands."""
+    """Dependencies and commands of a task."""
     if value:
         return [], [unquoted(value)]
     if body and body[0].lstrip().startswith("- "):
@@ -76,7 +76,7 @@ def _commands(value: str, inside: Sequence[str]) -> Iterator[str]:
 
 
 def _items(value: str, inside: Sequence[str]) -> list[str]:
-    """The items of a list, with the lines of each."""
+    """Items of a list, with their lines."""
     if flow := _FLOW.match(value):
         return [unquoted(one.strip()) for one in flow[1].split(",") if one.strip()]
     items = list[str]()
@@ -90,7 +90,7 @@ def _items(value: str, inside: Sequence[str]) -> list[str]:
 
 
 def _keys(lines: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """The keys of the outermost level, with the value of each, and the lines below it."""
+    """Keys of the outermost level, with value and nested lines."""
     if not lines:
         return
     indent, at = _indent(lines[0]), 0

@@ -1,4 +1,4 @@
-"""Task runners: the lines that make, just, tox, nox and scripts of pyproject.toml would run. None of them is run."""
+"""Commands of make, just, tox, nox and scripts in pyproject.toml, extracted without running them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")
 TESTS = ("test", "tests", "check", "unittest", "test-unit", "unit")
 LINTS = ("lint", "typecheck", "type-check", "types", "mypy", "static", "style")
-#: Targets that one needs, rules and lines of a file that are read.
+#: Limits: depth of dependencies, rules of a file, and its lines.
 MOST_DEEP, MOST_RULES, MOST_LINES = 6, 300, 200
-#: Words of a command.
+#: Maximum number of words in a command.
 MOST_WORDS = 100
 
 _RULE = late(r"^([\w./ -]{1,200}?)::?(?!=)([^=#]*)(?:#.*)?$")
@@ -27,7 +27,7 @@ _RECIPE = late(r"^@?([A-Za-z][\w-]*)((?: +[*+$]?[\w-]+(?:=\S*)?)*)\s*:(?!=)\s*([
 _VARIABLE = late(r"^(?:export )?([A-Za-z_]\w*)\s*(?:::?|\?)?=\s*(.*)$")
 _USE = late(r"\$[({]([A-Za-z_]\w*)[)}]")
 _MAKE = late(r"^(?:\$[({]MAKE[)}]|make|just|task)(?: -s| --no-print-directory)*((?: +[A-Za-z][\w./-]*)+)$")
-#: What needs a network, a service or another machine: nothing of it works in a view.
+#: Commands that need a network, a service or another machine, which views lack.
 _AWAY = late(
     r"\b(?:pip3? install|uv (?:sync|pip)|poetry install|pdm install|npm (?:ci|install|i)\b|pnpm (?:i|install)\b"
     r"|yarn install|docker|podman|docker-compose|curl|wget|apt(?:-get)?|brew|sudo|bundle install|composer install"
@@ -45,13 +45,13 @@ _NAMED = {
     "cmake tests": re.compile(r"\bctest\b"),
     "java tests": re.compile(r"\b(?:mvnw?|gradlew?)\b"),
 }  # fmt: skip
-#: Any of these takes a wildcard, a list or an option in braces out of a command of tox.
+#: Placeholders of tox commands: a wildcard, a list or an option.
 _BRACES = late(r"\{\[?[^{}]*\]?\}")
 
 
 class RecipeTarget(NamedTuple):
-    """What a target runs: its plain commands; which kinds of checks it runs in other ways; whether there is more to
-    it; and whether it needs what no view has."""
+    """Commands of a target: plain commands, kinds of checks run in other ways, whether it does more, and
+    whether it needs resources that views lack."""
 
     plain: tuple[Plain, ...] = ()
     named: frozenset[str] = frozenset()
@@ -60,7 +60,7 @@ class RecipeTarget(NamedTuple):
 
 
 class RecipeFile:
-    """The rules of a Makefile, a justfile or a Taskfile."""
+    """Rules of a Makefile, a justfile or a Taskfile."""
 
     def __init__(self, project: Project, program: str, text: str) -> None:
         self._project = project
@@ -94,7 +94,7 @@ class RecipeFile:
                         body = known[1]
 
     def target(self, name: str) -> RecipeTarget:
-        """What it runs, with all that it needs."""
+        """The commands of a target and its dependencies."""
         found: list[Plain] = []
         named: set[str] = set()
         more = away = False
@@ -159,7 +159,7 @@ _SCRIPT = late(
 
 
 _HOOK = late(r"^ {0,40}-? {0,40}(id|entry): {0,40}['\"]?([^'\"#\n]+)", re.MULTILINE)
-#: What a known hook of pre-commit comes to on the whole folder.
+#: Equivalent commands of known pre-commit hooks for the whole folder.
 _HOOKS = {
     "ruff": "ruff check .",
     "ruff-check": "ruff check .",
@@ -176,14 +176,16 @@ _HOOKS = {
 
 
 def hooks(project: Project) -> set[str]:
-    """The names of the hooks of pre-commit."""
+    """Names of the pre-commit hooks."""
     return {value.strip() for key, value in _hook_entries(project) if key == "id"}
 
 
 def _hook_entries(project: Project) -> list[tuple[str, str]]:
     """`id` and `entry` of each hook, in order."""
     text = project.lines(".pre-commit-config.yaml")
-    return _HOOK.findall(text) if text else []  # most folders have none, and a start waits for no expression
+    return (
+        _HOOK.findall(text) if text else []
+    )  # Avoids compiling the expression at startup if the file is missing.
 
 
 def _hook_lines(project: Project) -> Iterator[str]:
@@ -192,7 +194,7 @@ def _hook_lines(project: Project) -> Iterator[str]:
 
 
 def task_lines(project: Project) -> Iterator[str]:
-    """The lines of tox, nox, hatch, poe, pdm, rye, taskipy and pipenv that are said for tests and linters."""
+    """Commands for tests and linters of tox, nox, hatch, poe, pdm, rye, taskipy and pipenv."""
     yield from _tox(project)
     yield from _hook_lines(project)
     python = project.toml("pyproject.toml")
@@ -251,14 +253,14 @@ def _tox(project: Project) -> Iterator[str]:
 
 
 def sections_of(text: str) -> dict[str, dict[str, str]]:
-    """As `Project.sections`, of a text."""
+    """`Project.sections` for a text."""
     inner = Project.__new__(Project)
     inner.texts = {"": text[:MOST_READ]}
     return inner.sections("")
 
 
 def _without_braces(line: str) -> str:
-    """A line without what tox, hatch or poe put in: only the default of what a person adds stays."""
+    """A line without placeholders of tox, hatch or poe, except for defaults of user arguments."""
     line = re.sub(r"\{(?:pos)?args:([^{}]*)\}", r"\1", line.lstrip("-! "))
     line = re.sub(r"\{(?:pos)?args\}|\$@|\"\$@\"", "", line)
     line = re.sub(r"\{envpython\}|\{env_python\}", "python", line)
@@ -267,7 +269,7 @@ def _without_braces(line: str) -> str:
 
 
 def _nox(text: str) -> Iterator[str]:
-    """The words of each `session.run("…", "…")` that are all literal; what the person adds is left out."""
+    """The words of each fully literal `session.run("…", "…")`, without user arguments."""
     for call in re.finditer(r"\bsession\.run(?:_always)?\(", text):
         at, said = call.end(), list[str]()
         while at < len(text) and len(said) < MOST_WORDS:

@@ -1,4 +1,4 @@
-"""Workspaces of several packages: a command for all of them is narrowed to those that changed, and that use these."""
+"""Narrows commands of multi-package workspaces to changed packages and their dependents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_agent.checks.projects.files import Project, is_inside, table, words
 from tui_agent.checks.projects.node import DELEGATES, package_globs, package_manager
 from tui_agent.checks.projects.others import go_modules
 
-#: More packages than this are not told apart, and more than this are not named in a command.
+#: Limits: packages of a workspace, and packages named in a command.
 MOST_PACKAGES, MOST_NAMED = 500, 30
 _NAME = re.compile(r"(?:@[\w.-]+/)?[\w][\w.-]*", re.ASCII)
 _NODE_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
@@ -24,7 +24,7 @@ _SCRIPT = re.compile(r"(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)")
 
 
 class Package(NamedTuple):
-    """A package of a workspace: its name, its folder, and the names of what it needs."""
+    """A workspace package: its name, its folder, and names of its dependencies."""
 
     name: str
     folder: str
@@ -32,8 +32,8 @@ class Package(NamedTuple):
 
 
 def narrowed(command: str, project: Project, paths: Iterable[str]) -> str:
-    """The command for the packages that these files are in and those that use them; the command itself if the
-    manifests do not say so, a file is in no package, or the command is for something else. Blocking."""
+    """The command for the packages of these files and their dependents. Unchanged if the manifests do not
+    determine it, a file is in no package, or the command is not for a workspace. Blocking."""
     paths = list(paths)
     if _CARGO.match(command) and re.search(r" --(?:workspace|all)(?= |$)", command):
         return _changed(command, _cargo_packages(project), paths, _cargo)
@@ -58,7 +58,8 @@ def _changed(
 
 
 def affected_by(paths: Iterable[str], packages: list[Package]) -> list[Package] | None:
-    """The packages that these files are in, and those that use them, directly or not; None if a file is in none."""
+    """The packages of these files and their direct and indirect dependents; None if a file is in no
+    package."""
     wanted: set[str] = set()
     for path in paths:
         inside = [one for one in packages if path.startswith(f"{one.folder}/")]
@@ -71,7 +72,7 @@ def affected_by(paths: Iterable[str], packages: list[Package]) -> list[Package] 
 
 
 def _folders(project: Project, globs: Iterable[str], manifest: str) -> list[str]:
-    """The folders that globs name and that have a manifest; a glob has one level for each of its parts."""
+    """Folders with a manifest that match the globs; each part of a glob matches one level."""
     found: dict[str, None] = {}
     left_out = list[str]()
     for glob in globs:
@@ -148,7 +149,7 @@ def _go(command: str, packages: list[Package]) -> str:
 
 
 def _script_of_all(command: str, project: Project) -> str:
-    """The script that a command runs in every package, "" if it is none; the script at the top may say so."""
+    """The script that a command (or a top-level script) runs in every package, or ""."""
     if DELEGATES.fullmatch(command):
         said = [word for word in command.split()[1:] if word not in _AROUND and not word.startswith("-")]
         return said[0] if len(said) == 1 else ""
@@ -172,7 +173,7 @@ def _node_packages(project: Project) -> list[Package]:
 
 
 def _node(project: Project, manager: str, script: str, packages: list[Package]) -> str:
-    """The command for those that have the script, "" without any."""
+    """The command for the packages that have the script, or ""."""
     having = [
         shlex.quote(package.name)
         for package in packages
