@@ -1,4 +1,4 @@
-"""Views that draw their own lines: pieces of text with a meaning, fitted into cells, and the marks of states."""
+"""Line-based views: styled text pieces fitted to cells, and state symbols."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from textual.strip import Strip
 
 from tui_agent.ui.sink import one_line
 
-#: A meaning of the theme (`muted`, `added`, …) to the style that shows it; empty is plain text.
+#: Maps a theme role (`muted`, `added`, …; "" is plain) to its style.
 Inks = Callable[[str], Style]
 ELLIPSIS = "…"
-#: A part that gives way keeps this many cells before the line is cut at its end.
+#: Minimum cells of a shrinkable piece before the line is cut at its end.
 _SHORTEST = 6
 _SPACES = re.compile(r"( +)")
 
 
 class Piece(NamedTuple):
-    """Text and its meaning. `gives` says which end of it is left out first where the line is too narrow; `all` of it
-    is shown only in cells that nothing else takes."""
+    """Text and its theme role. `gives` is the end cut first on narrow lines; `all` marks a piece shown only
+    in spare cells."""
 
     text: str
     ink: str = ""
@@ -34,14 +34,14 @@ class Piece(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Pieces from the left, and at the right end the longest of `right` that fits beside them."""
+    """Pieces from the left, and the longest variant of `right` that fits."""
 
     left: tuple[Piece, ...]
     right: tuple[Piece, ...] = ()
 
 
 def fit(text: str, width: int, gives: str = "end") -> str:
-    """`text` in at most `width` cells, with an ellipsis where the start or the end of it was left out."""
+    """`text` in at most `width` cells, with an ellipsis at the cut end."""
     if cell_len(text) <= width:
         return text
     if width <= 1:
@@ -57,14 +57,14 @@ def fit(text: str, width: int, gives: str = "end") -> str:
 
 
 def column(text: str, width: int, gives: str = "end") -> str:
-    """`text` in exactly `width` cells: cut, or filled with spaces."""
+    """`text` in exactly `width` cells: cut or padded."""
     if len(text) <= width and text.isascii() and text.isprintable():
         return text.ljust(width)
     return set_cell_size(fit(one_line(text), width, gives), width)
 
 
 def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip:
-    """The line in exactly `width` cells; `base` lies under every piece, such as the mark of the cursor."""
+    """The line in exactly `width` cells; `base` is the background style of all pieces, e.g. of the cursor."""
     base = base or Style.null()
     left = [piece._replace(text=one_line(piece.text)) for piece in line.left]
     needed = sum(cell_len(piece.text) for piece in left if piece.gives != "all")
@@ -83,7 +83,7 @@ def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip
 
 
 def wrap(text: str, width: int, hang: int = 0) -> list[str]:
-    """`text` in lines of at most `width` cells, broken at spaces; all but the first are indented by `hang`."""
+    """`text` in lines of at most `width` cells, broken at spaces; a hanging indent of `hang` cells."""
     hang = min(hang, width // 2)
     lines = [""]
     for number, paragraph in enumerate(text.split("\n")):
@@ -101,7 +101,7 @@ def wrap(text: str, width: int, hang: int = 0) -> list[str]:
 
 
 def _words(text: str, width: int) -> list[str]:
-    """Words and the spaces between them; what is wider than `width` is cut into pieces that are not."""
+    """Words and spaces; words wider than `width` are split."""
     parts = [part for part in _SPACES.split(text) if part]
     return [
         piece for part in parts for piece in (chop_cells(part, width) if len(part) * 2 > width else [part])
@@ -109,12 +109,12 @@ def _words(text: str, width: int) -> list[str]:
 
 
 def _in_free(text: str, room: int) -> str:
-    """As much of it as `room` cells hold; nothing where that would hardly be a word."""
+    """The part that fits `room` cells; "" if too short to be readable."""
     return fit(text, room) if room >= _SHORTEST * 2 else ""
 
 
 def _right(choices: Sequence[Piece], width: int, left: int) -> Piece:
-    """The longest that leaves the left side whole; else the shortest, unless it would crowd the left out."""
+    """The longest variant that keeps the left side whole, or else the shortest if it fits."""
     cleaned = [piece._replace(text=one_line(piece.text)) for piece in choices]
     for piece in cleaned:
         if left + 1 + cell_len(piece.text) <= width:
@@ -125,7 +125,7 @@ def _right(choices: Sequence[Piece], width: int, left: int) -> Piece:
 
 
 def _fitted(pieces: list[Piece], room: int) -> list[Piece]:
-    """The pieces in at most `room` cells: those that give way first, the widest of them most."""
+    """The pieces in at most `room` cells; the widest shrinkable ones shrink most."""
     over = sum(cell_len(piece.text) for piece in pieces) - room
     for index, piece in sorted(enumerate(pieces), key=lambda item: -cell_len(item[1].text)):
         if over <= 0:
@@ -151,7 +151,6 @@ def _cut(pieces: list[Piece], room: int) -> list[Piece]:
     return kept
 
 
-#: File actions of the plan.
 ACTIONS = {
     "waiting": Piece("·", "muted"),
     "looking": Piece("●", "running"),
@@ -161,7 +160,7 @@ ACTIONS = {
     "create": Piece("+", "added"),
     "failed": Piece("✗", "failed"),
 }
-#: Attempts of an action; a miss is part of looking and no failure.
+#: Attempts of an action; a miss is part of the search, not a failure.
 ATTEMPTS = {
     "looking": Piece("●", "running"),
     "hit": Piece("✓", "done"),
@@ -209,9 +208,9 @@ _INKS = (
 
 
 class Lined(ScrollView, can_focus=True):
-    """A ScrollView with a style for every meaning; subclasses implement `render_line`.
+    """A ScrollView with a style per theme role; subclasses implement `render_line`.
 
-    Nothing is mounted for a line, and nothing outside the visible region is drawn.
+    Lines need no widgets; only the visible region is drawn.
     """
 
     COMPONENT_CLASSES = {f"ink--{name}" for name in _INKS} | {
@@ -230,7 +229,7 @@ class Lined(ScrollView, can_focus=True):
     )
 
     class Moved(Message):
-        """The cursor is, or in a graph is to be, on what has this key."""
+        """The cursor is at this key, or is requested there (graph)."""
 
         def __init__(self, view: Lined, key: str) -> None:
             super().__init__()
@@ -242,10 +241,10 @@ class Lined(ScrollView, can_focus=True):
             return self.view
 
     class Chosen(Moved):
-        """What the cursor is on was clicked."""
+        """The item at the cursor was clicked."""
 
     class Marked(Moved):
-        """The mark of a row or a node was clicked."""
+        """The mark of a row or node was clicked."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -254,16 +253,16 @@ class Lined(ScrollView, can_focus=True):
 
     @property
     def across(self) -> int:
-        """The cells of a line that are seen, without the scrollbar."""
+        """Visible cells per line, without the scrollbar."""
         return self.scrollable_content_region.width
 
     @property
     def down(self) -> int:
-        """The lines that are seen at once."""
+        """Number of visible lines."""
         return self.scrollable_content_region.height
 
     def ink(self, name: str) -> Style:
-        """The foreground and weight that show a meaning; an empty name is plain text."""
+        """Foreground and weight of a theme role; "" is plain text."""
         style = self._inks.get(name)
         if style is None:
             full = self.get_component_rich_style(f"ink--{name}") if name else self._plain
@@ -272,7 +271,7 @@ class Lined(ScrollView, can_focus=True):
         return style
 
     def ground(self, name: str) -> Style:
-        """The background of `ground--name`, blended with what lies under it."""
+        """Background of `ground--name`, blended with the one below."""
         style = self._inks.get(f"ground {name}")
         if style is None:
             full = self.get_component_rich_style(f"ground--{name}")
@@ -283,19 +282,19 @@ class Lined(ScrollView, can_focus=True):
         return style
 
     def scroll_to(self, x: float | None = None, y: float | None = None, **how: Any) -> None:
-        """Scroll at once: every frame of an animation goes through the terminal, and keys would wait for it."""
+        """Scroll without animation: each frame would delay key handling."""
         how["animate"] = False
         super().scroll_to(x, y, **how)
 
     def forget_drawn(self) -> None:
-        """Called when colours changed: a subclass that keeps drawn lines drops them here."""
+        """Called on a theme change: subclasses drop cached lines here."""
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._forget_styles()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        # A focused pane may be another shade: what is blended with it is then blended again.
+        # The focused pane's background can differ, so the blend is recomputed.
         plain = self.rich_style
         if plain != self._plain:
             self._plain = plain

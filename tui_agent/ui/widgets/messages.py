@@ -1,4 +1,4 @@
-"""What was said, as blocks: one for each message of the transcript, and one that grows while a reply streams."""
+"""Message blocks of the transcript, including the streaming response."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ if TYPE_CHECKING:
     from tui_agent.ui.markdown.message_text import MessageText
     from tui_agent.ui.widgets.plan_block import PlanBlock
 
-#: Seconds between two drawings of a reply that streams.
+#: Seconds between two redraws of a streaming response.
 STREAM_INTERVAL = 0.1
-#: How many times as long as the last drawing took there is none, so that a long reply leaves room for keys.
+#: Minimum pause as a multiple of the last redraw's duration, so that long responses leave time for input.
 REST = 3
-#: Characters that may be drawn at once.
+#: Maximum number of characters drawn at once.
 SHORT = 2_000
-#: Characters of reasoning, and of a summary that still streams, that are shown: the newest.
+#: Characters shown of reasoning and of a streaming summary: the newest.
 SHOWN = 8_000
-#: So many places where a check failed are listed below it.
+#: Maximum number of check failures listed below the check.
 MOST_LINKS = 5
-#: So many reads in a row are one line of the transcript.
+#: Consecutive reads merged into one line.
 LONG_RUN = 3
-#: Of more lines of calls in one message the newest few are shown, and the others are one line.
+#: Of more call lines per message than the first, only the newest few are shown; the rest share one line.
 MOST_LINES, NEWEST = 8, 4
-#: What came of each call is not listed for more of them in one line.
+#: Maximum number of calls per line with listed results.
 MOST_DETAILS = 20
 READS = frozenset({"read_files", "list_directory", "search_text", "find_files"})
-#: Who speaks, where no colour says it.
+#: Speaker labels for display without colour.
 _SPEAKERS = {"person": "You:", "agent": "The model:"}
-#: What may be more than one plain paragraph on one line.
+#: Matches text other than a single plain paragraph on one line.
 _MARKDOWN = re.compile(r"[*_`#\[\]|<>~&\\\n]|^\s|^([-+=]|\d+[.)])|  |.{2000}")
 
 
 class MessageBlock(Vertical, GrowsAtEnd):
-    """One message, also while it is still coming: `grow` draws it as it is so far, `finish` ends it where it is."""
+    """A message, possibly still streaming: `grow` redraws it, `finish` completes it."""
 
     def __init__(self, message: ChatMessage | None = None, facts: str = "", unfolded: bool = False) -> None:
-        """Without a message it is a reply that streams."""
+        """`message` is `None` for a streaming response."""
         kind, level = (message.kind, message.level) if message else ("agent", "info")
         super().__init__(classes=f"message -{kind} -{level}")
         self.message = message
@@ -69,7 +69,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
         self._due: Timer | None = None
         self._took = 0.0
         self._plan: PlanBlock | None = None
-        #: Whether it is near what is in view, and so measured first where it gets another width.
+        #: Whether the block is near the viewport, which gives it priority when widths change.
         self.near = True
 
     def compose(self) -> Iterable[Widget]:
@@ -98,10 +98,9 @@ class MessageBlock(Vertical, GrowsAtEnd):
             yield self._facts_line
 
     def show_calls(self, message: ChatMessage) -> None:
-        """The calls that it made, as they are answered one after the other, and the thinking between them; what was
-        opened stays open."""
+        """Update the tool calls and the reasoning between them; unfolded lines stay unfolded."""
         before = self.message
-        if before is not None and message.command != before.command:  # another one followed it
+        if before is not None and message.command != before.command:  # superseded by another command
             self.message = message
             self.refresh(recompose=True)
             return
@@ -115,7 +114,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
 
     def on_mount(self) -> None:
         if self.message is not None:
-            self._draw_calls(self.message.calls)  # one may have been answered since the block was composed
+            self._draw_calls(self.message.calls)  # a call can finish before the block is composed
 
     def _draw_calls(self, calls: Sequence[ToolUse]) -> None:
         there, groups = list(self.query(CallLine)), grouped(calls)
@@ -127,12 +126,12 @@ class MessageBlock(Vertical, GrowsAtEnd):
             line.remove()
 
     def fold_line(self, at: int) -> FoldLine | None:
-        """The command or the call of that number among those that can be unfolded; None where it is not drawn."""
+        """The foldable command or call with this index; `None` if not drawn."""
         lines = list(self.query(FoldLine))
         return lines[at] if 0 <= at < len(lines) else None
 
     def show_facts(self, facts: str) -> None:
-        """What became of it; also before it is composed, and while the screen goes away, when there is no line."""
+        """Update the outcome; safe before composition and during removal."""
         if facts == self.facts:
             return
         self.facts = facts
@@ -144,14 +143,14 @@ class MessageBlock(Vertical, GrowsAtEnd):
             self.mount(self._facts_line)
 
     def select_code(self, code: str) -> Region | None:
-        """Select a block of code in the message; where it is among all messages, None where it is not drawn."""
+        """Select a code block. Returns its region in the transcript, or `None` if not drawn."""
         for text in self.query("MessageText"):
             if (region := cast("MessageText", text).select_code(code)) is not None:
                 return region.translate(self.virtual_region.offset + text.virtual_region.offset)
         return None
 
     def show_plan(self, plan: PlanSlice) -> None:
-        """How the files of this request are found, live; the newest plan of its turn."""
+        """Show the live plan of the request: the newest of its turn."""
         if self._plan is None and plan.actions and self.is_mounted:
             from tui_agent.ui.widgets.plan_block import PlanBlock
 
@@ -163,7 +162,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
     # ── while it streams ─────────────────────────────────────────────────────────────────────────────────
 
     def grow(self, reply: ReplySlice) -> None:
-        """Draw this much of the reply soon."""
+        """Schedule a redraw of the response up to this point."""
         self._reply = reply
         if self._due is None:
             self._due = self.set_timer(max(STREAM_INTERVAL, REST * self._took), self._draw_reply)
@@ -174,13 +173,13 @@ class MessageBlock(Vertical, GrowsAtEnd):
             await self._draw_thoughts(reply.reasoning, 0)
             await self._draw(reply.summary, reply.message, growing=True)
         except MountError:
-            return  # the reply was taken back meanwhile, and this block is going
+            return  # the response was withdrawn and this block is being removed
         self._took, self._due = time.monotonic() - begun, None
         if self._reply is not reply and self.message is None:
             self.grow(self._reply)
 
     def finish(self, message: ChatMessage, facts: str) -> None:
-        """The reply is complete: what is drawn of it stays, and what came since its last drawing is added at once."""
+        """Complete the response: keeps the drawn part and appends the rest."""
         self.message = message
         if self._due is not None:
             self._due.stop()
@@ -217,10 +216,10 @@ class MessageBlock(Vertical, GrowsAtEnd):
 
 
 class Reasoning(GuardedText):
-    """The thinking before an answer: one line with its tokens, below it the text if that is asked for and known."""
+    """Reasoning before an answer: a line with its token count, and the text if known and unfolded."""
 
     def __init__(self, text: str, tokens: int, unfolded: bool) -> None:
-        """`tokens` are those that the provider counted, 0 if it has not: then they are estimated."""
+        """`tokens` as counted by the provider; 0 means estimate."""
         super().__init__(classes="reasoning", markup=False)
         self._text = text
         self._tokens = tokens
@@ -254,7 +253,7 @@ class Reasoning(GuardedText):
 
 
 class CallLine(FoldLine):
-    """Calls of tools in one line: what, how long, how much; what came of each, once it is asked for."""
+    """Tool calls in one line: name, duration and size; results when unfolded."""
 
     def __init__(self, uses: Sequence[ToolUse]) -> None:
         super().__init__()
@@ -293,7 +292,7 @@ def _use(use: ToolUse) -> list[str | tuple[str, str]]:
 
 
 def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
-    """Each call alone, but a long run of reads that went well together, and all but the newest of very many."""
+    """Groups long runs of successful reads, and all but the newest of many calls."""
     groups: list[list[ToolUse]] = []
     for use in uses:
         reads = use.ok and use.name in READS
@@ -310,7 +309,7 @@ def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
-    """`2 files · 3 hunks · 1 todo · 2 applied`: what came with a message and what became of it, in words."""
+    """E.g. `2 files · 3 hunks · 1 todo · 2 applied`: contents and outcome of a message."""
     changes = [change for name in message.changes if (change := review.change(name))]
     changes = [change for change in changes if not change.reason.startswith("replaced by ")] or changes[-1:]
     counts = [
@@ -323,14 +322,14 @@ def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
 
 
 def _decided(changes: Sequence[Change]) -> Iterable[str]:
-    """`2 applied`, `1 pending`: the states of the changes, once one of them is decided or failed."""
+    """`2 applied`, `1 pending`: counts by state, if any change is decided or failed."""
     states = Counter("pending" if change.is_open else change.state for change in changes)
     if states.keys() - {"pending"}:
         yield from (f"{number} {state}" for state, number in states.items())
 
 
 def markdown(text: str, *, parsed: bool = True, growing: bool = False, classes: str = "") -> MessageText:
-    """A widget for a long text or one in Markdown, imported when it is first needed."""
+    """A widget for long or Markdown text, imported on first use."""
     from tui_agent.ui.markdown.message_text import MessageText
 
     return MessageText(text, parsed=parsed, growing=growing, classes=classes)
@@ -344,7 +343,7 @@ def _agent_text(summary: str, text: str) -> Iterable[Widget]:
 
 
 def _words(text: str, classes: str) -> Widget:
-    """Plain words: what is short is one piece, what is long is drawn in steps."""
+    """Plain text: short text as one widget, long text drawn in steps."""
     if len(text) <= SHORT:
         return _short(text, classes)
     return markdown(text, parsed=False, classes=classes)

@@ -1,4 +1,4 @@
-"""A pane: one part of the screen, drawn from some slices of the state."""
+"""Base class of the panes."""
 
 from __future__ import annotations
 
@@ -25,27 +25,26 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
     from tui_agent.ui.widgets.hints import HintLine
 
-#: Keys that wait for what is being done: those of actions, what is typed into the pane too, or all wherever they go.
+#: Keys that wait for a pending call: the pane's actions, also text typed into it, or all keys.
 Waiting = Literal["actions", "text", "all"]
 _WAITING: tuple[Waiting, ...] = ("actions", "text", "all")
-#: Seconds that a key to a pane waits at most for what an earlier key asked of the session.
+#: Maximum seconds that a key waits for an earlier session call.
 AT_MOST = 1.0
 
 
 async def called(command: Callable[[], object]) -> None:
-    """Call a command, and wait for what it has begun."""
+    """Call a command and await its result, if awaitable."""
     begun = command()
     if inspect.isawaitable(begun):
         await begun
 
 
 class Pane(Container):
-    """Base of all panes.
+    """Base class of all panes.
 
-    A subclass has the id under which it is registered (`ID`), names the fields of `State` that it is drawn from
-    (`SLICES`), and has `show`. The style sheet beside its module (`plan.py`, `plan.tcss`) is its own: rules in it
-    reach only the pane and what is in it. Keys come from the table of actions: `review.apply` calls what `commands`
-    has for `apply`.
+    A subclass defines its registered id (`ID`), the `State` fields it displays (`SLICES`) and `show`. Its
+    stylesheet (`plan.tcss` for `plan.py`) is scoped to the pane. Keys map to actions: `review.apply` calls
+    the entry `apply` of `commands`.
     """
 
     ID: ClassVar[str] = ""
@@ -62,14 +61,14 @@ class Pane(Container):
     """
 
     class Retitled(Message):
-        """The title or a count in it changed."""
+        """The title or one of its counts changed."""
 
         def __init__(self, pane: Pane) -> None:
             super().__init__()
             self.pane = pane
 
     class GoneTo(Message):
-        """The person is led to another pane; where they have left for a third meanwhile, it only comes to the front."""
+        """Moves the user to another pane; only brings it to the front if the user has already left."""
 
         def __init__(self, name: str, focus: bool = True) -> None:
             super().__init__()
@@ -77,13 +76,13 @@ class Pane(Container):
             self.focus = focus
 
     class ActionAsked(Message):
-        """An action that is not the pane's own is to be done; `action` is its id."""
+        """Requests an action of another component by its id."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
             self.action = action
 
-    #: Shown in the line above the pane, with its counts: `Plan 2/3`.
+    #: Title line with counts, e.g. `Plan 2/3`.
     title_text: var[str | Content] = var("", init=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -98,56 +97,55 @@ class Pane(Container):
 
     def __init__(self, session: Session) -> None:
         super().__init__(id=f"pane-{self.ID}")
-        #: The person is about to come: go to what the line over the prompt says waits here.
+        #: Called before the pane gets focus by its key, to select the item that awaits the user.
         self.lead: Callable[[], object] = lambda: None
         self.session = session
-        #: What is being done and decides what the next keys mean, and which of them have to wait for it.
+        #: Pending calls that affect the meaning of later keys, with the keys that wait for each.
         self._doing: dict[asyncio.Future[None], Waiting] = {}
         self.set_reactive(Pane.title_text, self.TITLE)
 
     def show(self, state: State) -> None:
-        """Draw the state; called once when the pane is there, then when one of its slices is another."""
+        """Draw the state. Called once after mounting, then for each change in its slices."""
         raise NotImplementedError
 
     async def flush(self) -> None:
-        """Hand over what the person typed and the session has not got yet."""
+        """Pass unsaved typed text to the session."""
 
     @property
     def entry(self) -> Widget:
-        """What gets the focus when the person goes to this pane: the first that can have it."""
+        """The widget to focus: the first focusable one."""
         return next((child for child in self.query("*") if child.focusable), self)
 
     def enter(self) -> None:
-        """Take the focus, at once: as a message it would come after what hides the pane that had it."""
+        """Take the focus synchronously: a message would arrive after the previous pane is hidden."""
         self.screen.set_focus(self.entry)
 
     def go_to(self, name: str, *, focus: bool = True) -> None:
-        """Bring another pane to the front and give it the focus; see `GoneTo`."""
+        """Bring another pane to the front and focus it; see `GoneTo`."""
         self.post_message(self.GoneTo(name, focus))
 
     @property
     def keys(self) -> Keys:
-        """The keys that are in force."""
         return getattr(self.app, "keys", Keys({}))
 
     @property
     def plain(self) -> bool:
-        """Whether it is drawn for screen readers."""
+        """Whether screen reader mode is on."""
         return getattr(self.app, "plain", False)
 
     @cached_property
     def calls_by_key(self) -> dict[str, str]:
-        """What each key of this pane calls."""
+        """The action name of each key."""
         keys = self.keys.by_action
         return {key: action.call for action in actions_of(self.ID) for key in keys.get(action.id, ())}
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
-        """What actions of this pane call, by their names."""
+        """Handlers by action name."""
         return {}
 
     async def action_do(self, action_id: str) -> None:
-        """Do what a key, the palette, the footer or the mouse asked for."""
+        """Run an action requested by key, palette, footer or mouse."""
         action = ACTIONS[action_id]
         if action.writes and self.session.state.session.read_only:
             self.ask(refuse(self.app, self.session))
@@ -161,7 +159,7 @@ class Pane(Container):
         await self.action_do(event.action)
 
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
-        """Run a call on the session beside the screen; an error for the person becomes a notice."""
+        """Run a session call in the background; user-facing errors become notices."""
         ask(self, self.session, call)
 
     def act(
@@ -172,10 +170,11 @@ class Pane(Container):
         text_waits: bool = True,
         opens: bool = False,
     ) -> None:
-        """Like `ask`, for what decides what the next keys mean: those to this pane wait until it is done and shown.
+        """Like `ask`, for calls that affect the meaning of later keys: keys to this pane wait until the
+        result is shown.
 
-        So do keys to the panes in `changes`. With `text_waits` false, only keys of actions wait; with `opens` all
-        keys, since they are for the dialog that it opens after a while.
+        Keys to the panes in `changes` wait too. If `text_waits` is false, only action keys wait; if
+        `opens` is true, all keys wait for the dialog to open.
         """
         others = (self.screen.query_one_optional(f"#pane-{name}", Pane) for name in changes)
         panes = [self, *filter(None, others)]
@@ -205,7 +204,7 @@ class Pane(Container):
         self.ask(then())
 
     def waits_for(self, keys: Waiting) -> asyncio.Future[None] | None:
-        """What keys have to wait for: those of this pane's actions, what is typed into it, or all wherever they go."""
+        """The pending call that keys of this kind wait for, if any."""
         least = _WAITING.index(keys)
         return next((done for done, waiting in self._doing.items() if _WAITING.index(waiting) >= least), None)
 

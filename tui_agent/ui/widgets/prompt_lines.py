@@ -1,4 +1,4 @@
-"""The lines over the chat's input: what waits, what could be said next, what can be picked, a model to choose."""
+"""Lines above the prompt: pending questions, progress, next steps, queued messages and model setup."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class PromptLine(Static):
-    """A line over the input, seen while it has words. Words that are the same lay nothing out again."""
+    """A line above the prompt, visible while non-empty. Unchanged text triggers no layout."""
 
     def __init__(self, id: str) -> None:
         super().__init__("", id=id, markup=False)
@@ -43,16 +43,16 @@ class PromptLine(Static):
         self.display = False
 
     def say(self, words: str | Content, *, layout: bool = True) -> None:
-        """Show these words; without any the line goes."""
+        """Set the text; empty text hides the line."""
         words = label(words) if isinstance(words, str) else words
         self.display = bool(words)
-        if not words.is_same(self._words):  # each update is another layout of the whole screen
+        if not words.is_same(self._words):  # each update triggers a full screen layout
             self._words = words
             self.update(words, layout=layout)
 
 
 class ApprovalLine(PromptLine):
-    """Shown the state like a pane; a click goes to the sub-tasks."""
+    """Receives the state like a pane; a click opens the sub-tasks."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
 
@@ -67,7 +67,7 @@ class ApprovalLine(PromptLine):
         self.post_message(Pane.GoneTo("subtasks"))
 
     def _said(self, tasks: Sequence[SubTask]) -> str:
-        """Nothing where all that may run by itself does."""
+        """Empty if no task awaits approval."""
         waiting = [task for task in tasks if task.state in ("pending", "ready") and not task.wanted]
         ticked = sum(task.auto_execute for task in waiting)
         autonomy = self._session.loaded.settings.autonomy
@@ -83,7 +83,7 @@ class ApprovalLine(PromptLine):
 
 
 class PermissionLine(PromptLine, can_focus=True):
-    """Says that a call of a tool waits for permission; Enter or a click shows exactly what it would do."""
+    """Reports a tool call awaiting permission; Enter or a click shows its exact effect."""
 
     BINDINGS = view_bindings("block")
 
@@ -106,7 +106,7 @@ class PermissionLine(PromptLine, can_focus=True):
 
 
 class OfferLine(PromptLine, can_focus=True):
-    """Says which checks were found; Enter or a click asks whether they are to run on every proposal."""
+    """Reports detected checks; Enter or a click offers to run them on every proposal."""
 
     BINDINGS = view_bindings("block")
 
@@ -139,7 +139,7 @@ _ELEMENT = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 class NextSteps(Static):
-    """Next steps, numbered; choosing one types its text."""
+    """Numbered next steps; selecting one inserts its text."""
 
     class StepPressed(Message):
         def __init__(self, step: NextStep) -> None:
@@ -162,7 +162,7 @@ class NextSteps(Static):
         self.update(_joined(rows))
 
     def text_of(self, number: int) -> str | None:
-        """What the step of that number, from 1, types; None where there is none."""
+        """Text of a step (1-based), or `None`."""
         return self.steps[number - 1].input_text if 0 < number <= len(self.steps) else None
 
     def on_click(self, event: events.Click) -> None:
@@ -182,26 +182,26 @@ _PHASES = {
 }
 
 
-#: The cells of a line that its sign and the edges of the chat take.
+#: Cells of the line's symbol and the chat's borders.
 MARK = 5
-#: The cells of a path that is being written, at the least.
+#: Minimum cells of a path in progress.
 _SHORTEST_PATH = 12
-#: Seconds from which they are told, and those without a word of the model after which that is told.
+#: Seconds before the elapsed time, and before the model's silence, is shown.
 SHOWN_FROM, SILENT = 2, 10
 
 
 class ProgressLine(PromptLine):
-    """What the turn is doing, or the command that was started last; below it the step and what was used."""
+    """The activity of the turn or the last started command; below it the step and the usage."""
 
     def __init__(self) -> None:
         super().__init__("progress")
         self._state: State | None = None
-        #: Draws the seconds of what runs.
+        #: Updates the elapsed seconds.
         self._counting: Timer | None = None
-        #: The number of the turn that runs and when it was first seen, by the clock of `time.monotonic`.
+        #: Number of the running turn and its first `time.monotonic` timestamp.
         self._turn, self._since = 0, 0.0
         self._rows = 0
-        #: What came of the answer last, and when.
+        #: The last received part of the answer, and its time.
         self._heard: tuple[object, ...] = ()
         self._heard_at = 0.0
 
@@ -228,7 +228,7 @@ class ProgressLine(PromptLine):
         self.say(_joined(lines) if lines else "", layout=layout)
 
     def _live(self, state: State, seconds: float) -> list[Content]:
-        """What the turn does, for how long, what came of the answer, the key that ends it."""
+        """Activity, elapsed time, received output and the stop key."""
         turn, reply = state.turn, state.reply
         stop, across = self._stop_key, self._across
         if turn.phase == "retrying":
@@ -248,7 +248,7 @@ class ProgressLine(PromptLine):
         of = sum(len(batch.now) for batch in state.batches)
         asks = turn.phase in ("asking", "streaming") and not turn.reading and not turn.calls
         silent = asks and quiet >= SILENT
-        reads = turn.phase == "asking" and turn.reading  # which has its seconds
+        reads = turn.phase == "asking" and turn.reading  # already includes its seconds
         letters = max(reply.letters, len(reply.reasoning)) if turn.phase == "streaming" else 0
         facts = [
             f"nothing heard for {clock(quiet)}" if silent else "",
@@ -273,7 +273,7 @@ class ProgressLine(PromptLine):
 
     @property
     def _across(self) -> int:
-        """The cells of the chat; many before it has a size."""
+        """Width of the chat in cells; a large default before layout."""
         return (self.parent.size.width if isinstance(self.parent, Widget) else 0) or 1000
 
     def _count(self) -> None:
@@ -282,20 +282,20 @@ class ProgressLine(PromptLine):
 
 
 def _files(count: int, of: int) -> str:
-    """`3 of 12 files`, or `3 files` where nobody knows how many there will be."""
+    """`3 of 12 files`, or `3 files` if the total is unknown."""
     words = f"{count:,} of {of:,}" if of >= count and of > 1 else f"{count:,}"
     return f"{words} file{'s' if max(count, of) > 1 else ''}"
 
 
 def fit_path(path: str, room: int) -> str:
-    """The path, or the end of one that is longer than so many cells."""
+    """The path, or its end within `room` cells."""
     path = one_line(path)
     return path if len(path) <= room else f"…{path[len(path) - room + 1 :]}"
 
 
 def fitted(doing: str, facts: Sequence[str], stops: str, room: int) -> str:
-    """What is done, its facts and the key that ends it in so many cells: the last facts go first, then the end of what
-    is done, never the key."""
+    """Activity, facts and stop key in `room` cells: drops the last facts, then cuts the activity; keeps the
+    key."""
     facts = list(facts)
     while facts and cell_len(doing + "".join(facts) + stops) > room:
         facts.pop()
@@ -306,7 +306,7 @@ def fitted(doing: str, facts: Sequence[str], stops: str, room: int) -> str:
 
 
 def _command(running: Sequence[RunningCommand], stop: str, across: int) -> Content:
-    """The command that was started last: how long it has run, the key that ends it, and its last line."""
+    """The last started command: elapsed time, stop key and last output line."""
     one = running[-1]
     more = f" and {len(running) - 1} more" if len(running) > 1 else ""
     seconds = max(0, int(time.time() - one.since))
@@ -326,7 +326,7 @@ def _progress(turn: TurnSlice, model: str) -> str:
 
 
 def so_far(state: State) -> list[Content]:
-    """`step 12 · 45.2k tokens · $0.31 so far`, once a turn has more than one step."""
+    """`step 12 · 45.2k tokens · $0.31 so far`, from the second step of a turn."""
     turn, used = state.turn, state.usage.turn
     if turn.step < 2:
         return []
@@ -336,7 +336,7 @@ def so_far(state: State) -> list[Content]:
 
 
 class QueuedMessages(Static):
-    """Messages that were sent while a turn was running; a click takes one back into the input."""
+    """Messages queued during a turn; a click returns one to the prompt."""
 
     class Removed(Message):
         def __init__(self, index: int) -> None:
@@ -360,8 +360,8 @@ class QueuedMessages(Static):
 
 
 def in_words(label: str) -> str:
-    """The words of a next step, which may be HTML: without tags, entities decoded (and so before they are cleaned)."""
-    from html import unescape  # it brings a table of two thousand entities
+    """Plain text of a next step that can contain HTML: strips tags, decodes entities."""
+    from html import unescape  # loads a table of two thousand entities
 
     return unescape(_ELEMENT.sub("", label)).strip() or label
 
@@ -375,7 +375,7 @@ class ContinueLine(PromptLine):
         super().__init__("going-on")
 
     def show(self, text: str, state: State) -> None:
-        """Say it for this input, where it is so."""
+        """Show or hide the line for this input."""
         keys = getattr(self.app, "keys", None)
         key = keys.shown("chat.go_on") if keys is not None else ""
         what = "your words go" if state.input.memory else "your progress is sent"
@@ -384,10 +384,10 @@ class ContinueLine(PromptLine):
 
 
 class NoModelLine(Static):
-    """Looks once, when no model is chosen: at names of variables, and at servers on this machine. It asks no model."""
+    """Without a model: checks environment variables and local servers once. Sends no model request."""
 
     class ModelsFound(Message):
-        """The models that could be used here."""
+        """Models available on this machine."""
 
         def __init__(self, models: Sequence[Suggestion]) -> None:
             super().__init__()
@@ -400,7 +400,7 @@ class NoModelLine(Static):
         self.display = False
 
     def show(self, *, told: bool) -> None:
-        """Show it where there is no model, unless that is `told` elsewhere."""
+        """Show the line without a model, unless `told` elsewhere."""
         missing = not self._session.models.name
         self.display = missing and not told
         if missing and not self._looked:
@@ -416,7 +416,7 @@ class NoModelLine(Static):
 
 
 def no_model_words(found: Sequence[Suggestion], key: str) -> str:
-    """What was found, once for each place, and what can be done."""
+    """Models found, once per source, and possible actions."""
     places = list(dict.fromkeys(it.because for it in found))
     what = " · ".join(places) if places else "No API key or local server was found"
     choose = f"{key} chooses a model" if key else "Choose a model"
@@ -424,7 +424,7 @@ def no_model_words(found: Sequence[Suggestion], key: str) -> str:
 
 
 class NewBelow(PromptLine):
-    """Says how much came below what is in view; a click goes there."""
+    """Reports the number of new messages below the viewport; a click scrolls there."""
 
     class NewPressed(Message):
         pass

@@ -1,4 +1,4 @@
-"""The transcript: a window of messages that follows the newest, unless the person has scrolled up."""
+"""The transcript: a window of messages that follows the newest unless the user has scrolled up."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tui_agent.ui.widgets.command_output import FoldLine
 from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, facts_of
 from tui_agent.ui.widgets.scroll_position import ScrollPosition, around
 
-#: The newest messages, which are drawn at once when a session is opened: about a screenful.
+#: Newest messages drawn immediately at startup: about a screenful.
 AT_ONCE = 6
-#: How many messages are in the widget when it is opened, come with a page, and may be in it at most.
+#: Messages mounted at startup, added per page, and kept at most.
 FIRST, PAGE, MOST = 30, 20, 50
-#: Seconds of quiet after which it is told where the person is.
+#: Seconds of inactivity before the scroll position is reported.
 TOLD_AFTER = 0.5
 
 
 class Source(Protocol):
-    """What has a transcript: a session, as far as it matters here."""
+    """The part of a session used by the transcript."""
 
     @property
     def state(self) -> State: ...
@@ -37,18 +37,17 @@ class Source(Protocol):
 
 
 class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
-    """A run of messages without gaps. It may end before the newest, where the person left it further up: then more
-    come at the lower edge too."""
+    """A contiguous range of messages. If it ends before the newest, more are loaded at both ends."""
 
     class Stood(Message):
-        """The person is at another place; None: with the newest message."""
+        """The user scrolled. `None` means following the newest message."""
 
         def __init__(self, stand: ScrollPosition | None) -> None:
             super().__init__()
             self.stand = stand
 
     class BlockAsked(Message):
-        """The chosen block is to be copied or opened, or the person goes back: `copy`, `open`, `leave`."""
+        """Request on the selected block: `copy`, `open` or `leave`."""
 
         def __init__(self, block: TextBlock, what: str) -> None:
             super().__init__()
@@ -56,40 +55,40 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.what = what
 
     class Walked(Message):
-        """Another block is chosen, None where no longer any is."""
+        """The selected block changed; `None`: no selection."""
 
         def __init__(self, block: TextBlock | None) -> None:
             super().__init__()
             self.block = block
 
     class Behind(Message):
-        """So many messages came below the part in view."""
+        """Number of new messages below the viewport."""
 
         def __init__(self, count: int) -> None:
             super().__init__()
             self.count = count
 
     def __init__(self, source: Source, stand: ScrollPosition | None = None) -> None:
-        """`stand` is the place to go back to; None: the newest message."""
+        """`stand` is the scroll position to restore; `None`: the newest message."""
         super().__init__(id="transcript")
         self._source = source
         self._blocks: dict[int, MessageBlock] = {}
         self._live: MessageBlock | None = None
         self._unfolded = False
-        #: A page is on its way.
+        #: A page is being loaded.
         self._paging = False
-        #: There are messages below the last that is drawn.
+        #: Messages exist below the last mounted one.
         self._apart = False
         self._behind = 0
-        #: Where to go back to, until the person scrolls: what is drawn late moves what is below it.
+        #: Position to restore until the user scrolls: late layout moves the content below.
         self._back_to = stand
         self._going_back = False
         self._told = stand
         self._timer: Timer | None = None
-        #: The size at which the person last scrolled, and where they were then: it is kept when the size changes.
+        #: Size and position at the last user scroll, restored after a resize.
         self._seen: tuple[Size, ScrollPosition | None] = Size(), None
         self._chosen: TextBlock | None = None
-        #: Older messages are drawn with the first size.
+        #: Older messages are mounted on the first resize.
         self._fills_late = False
 
     def on_mount(self) -> None:
@@ -99,7 +98,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._go_back())
 
     def pre_layout(self, layout: Layout) -> None:
-        """Those in view and a screenful around it are measured first, should they get another width."""
+        """Measure visible and nearby messages first on a width change."""
         y, reach = -self.scroll_y, self.outer_size.height
         for block in [
             *(self._blocks[number] for number in sorted(self._blocks)),
@@ -110,12 +109,12 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
 
     @property
     def following(self) -> bool:
-        """Whether the newest message is in view and stays there."""
+        """Whether the view is anchored at the newest message."""
         at_the_end = not self.max_scroll_y or self.scroll_y >= self.max_scroll_y - 1
         return at_the_end and not self._apart and self._back_to is None
 
     def on_resize(self) -> None:
-        """What the person read stays in view: another width makes other lines of it."""
+        """Keeps the visible text in view: wrapping depends on the width."""
         size, stand = self._seen
         if stand is not None and size != self.size:
             self._back_to = stand
@@ -126,12 +125,12 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.call_after_refresh(self._fill)
 
     def page(self, screenfuls: int) -> None:
-        """Scroll so far at once: Textual's own begins with the next frame."""
+        """Scroll immediately; Textual's own method starts with the next frame."""
         y = self.scroll_y + screenfuls * self.scrollable_content_region.height
         self.scroll_to(y=y, animate=False, immediate=True)
 
     def follow(self) -> None:
-        """Go to the newest message and stay with what comes."""
+        """Scroll to the newest message and follow new ones."""
         self._back_to = None
         self._seen = self.size, None
         if self._apart:
@@ -141,7 +140,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self.scroll_end(animate=False)
 
     def go_to(self, number: int) -> None:
-        """Bring a message into view, wherever it is."""
+        """Scroll to a message, mounting it if necessary."""
         self.release_anchor()
         self._back_to = ScrollPosition(number)
         self._seen = self.size, self._back_to
@@ -156,7 +155,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
     # ── blocks ───────────────────────────────────────────────────────────────────────────────────────────
 
     def walk(self) -> None:
-        """Choose the newest block, and take the keys."""
+        """Select the newest block and take the focus."""
         found = self._all_blocks()
         if found:
             self.focus()
@@ -183,11 +182,11 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.scroll_to_widget(widget, animate=False)
 
     def _line_of(self, block: TextBlock | None) -> FoldLine | None:
-        """The line that can be unfolded which the block is."""
+        """The foldable line of a block, if any."""
         return self._blocks[block.message].fold_line(block.line) if block is not None else None
 
     def _show_code(self, block: TextBlock) -> bool:
-        """Show a block of code as selected, in view; whether it is drawn."""
+        """Select a code block and scroll to it. Returns whether it is drawn."""
         region = self._blocks[block.message].select_code(block.text)
         if region is not None:
             self.scroll_to_region(region, animate=False)
@@ -211,7 +210,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             at = found.index(block) if block in found else len(found)
             self._choose(found[max(0, min(len(found) - 1, at + (1 if meant == "next" else -1)))])
         elif meant == "unfold" and (line := self._line_of(block)) is not None:
-            self.release_anchor()  # what was unfolded is read from its beginning
+            self.release_anchor()  # unfolded text is read from its start
             line.action_press()
             self.call_after_refresh(self.scroll_to_widget, line, animate=False, top=True)
         else:
@@ -243,21 +242,21 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self._show_live(state)
 
     def _show_plan(self, state: State) -> None:
-        """Below the message that asked for it: where the plan has no room of its own, its attempts are seen there."""
+        """Show the plan below its message if the plan pane has no space."""
         asked = (m.number for m in state.chat.messages if m.kind == "person" and m.turn == state.plan.turn)
         block = self._blocks.get(max(asked, default=0))
         if block is not None:
             block.show_plan(state.plan)
 
     def _fill(self) -> None:
-        """Draw older messages too, where the newest, which are drawn first, leave room for them."""
+        """Mount older messages in the space left by the newest."""
         oldest = min(self._blocks, default=1)
         self._fills_late = not self.size
         if oldest > 1 and self.virtual_size.height < 2 * self.size.height:
             self._page_once(self._page(oldest))
 
     def _start_over(self) -> None:
-        """Draw the newest messages alone."""
+        """Mount only the newest messages."""
         for block in self._blocks.values():
             block.remove()
         self._blocks = {}
@@ -265,7 +264,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self.show(self._source.state)
 
     def _add(self, messages: list[ChatMessage], review: ReviewSlice) -> None:
-        """Put messages below; the reply that streamed becomes its message where it is, and is not drawn again."""
+        """Append messages; a streamed response becomes its message in place, without a redraw."""
         followed = self.following
         live = self._live
         reply = next((message for message in messages if message.kind == "agent"), None)
@@ -302,7 +301,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self._live = None
 
     def _trim(self) -> None:
-        """Take the oldest out of the widget; they come back by scrolling."""
+        """Unmount the oldest messages; scrolling reloads them."""
         for number in sorted(self._blocks)[: -MOST if len(self._blocks) > MOST else 0]:
             self._blocks.pop(number).remove()
 
@@ -342,7 +341,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.run_worker(page)
 
     async def _page(self, before: int) -> None:
-        """Put a page of older messages above, and keep in view what was."""
+        """Prepend a page of older messages, keeping the viewport in place."""
         height = None if self.following else self.virtual_size.height
         older = await self._source.earlier(before, PAGE)
         newer = self._blocks
@@ -359,11 +358,10 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self._paging = False
 
     async def _page_below(self, after: int) -> None:
-        """Put a page of newer messages below."""
         await self._draw(after + 1, min(after + PAGE, self._source.state.chat.total))
 
     async def _draw(self, first: int, last: int) -> None:
-        """Add these messages at the end; then what is newer, where that follows without a gap."""
+        """Append these messages, and newer ones if contiguous."""
         state = self._source.state
         messages = tuple(message for message in state.chat.messages if first <= message.number <= last)
         if len(messages) < last - first + 1:
@@ -381,7 +379,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
 
     @property
     def stand(self) -> ScrollPosition | None:
-        """The place at the upper edge; None where the newest message is followed."""
+        """Position at the upper edge; `None` while following."""
         if self._back_to is not None or self.following:
             return self._back_to
         top = round(self.scroll_y)
@@ -401,13 +399,13 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.post_message(self.Stood(self._told))
 
     async def _draw_around(self, stand: ScrollPosition) -> None:
-        """Draw the messages around a place, instead of the newest."""
+        """Mount the messages around a position instead of the newest."""
         await self._draw(*around(stand, self._source.state.chat.total, FIRST))
         if stand.message not in self._blocks:
-            self.follow()  # it cannot be read
+            self.follow()  # unreadable
 
     def _go_back(self) -> None:
-        """Bring the place into view again, whatever has been drawn since."""
+        """Restore the position after late layout."""
         block = self._blocks.get(self._back_to.message) if self._back_to else None
         if block is None or self._back_to is None or not block.size:
             return

@@ -1,4 +1,4 @@
-"""The first screen of a session in which nothing was said: what this is, what to try, the model, the keys."""
+"""First screen of a new session: introduction, suggestions, model and keys."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WHAT = (
     "You and a language model change this folder together. It says which files it needs and what it would "
     "change; nothing is written before you apply it."
 )
-#: Actions whose keys a beginner needs, with a word for each.
+#: Actions whose keys are shown to beginners, with labels.
 _KEYS = (
     ("chat.send", "send"),
     ("session.model", "choose a model"),
@@ -40,18 +40,18 @@ _KEYS = (
     ("app.palette", "every action"),
     ("app.help", "every key"),
 )
-#: Rows below which only the things to try are told, and cells across that are used at most.
+#: Height below which only suggestions are shown, and maximum width in cells.
 _SHORT, _WIDEST = 16, 72
 
 
-#: As many models that were found here are offered at once.
+#: Maximum number of detected models offered.
 MOST_OFFERED = 6
 _LOGIN = ("login:", "log in to an account", "")
 _REHEARSAL = ("rehearsal:", "rehearse", "recorded replies, no key")
 
 
 class WhoAnswers(NamedTuple):
-    """A way to an answer: its value in the list of models, what it does, and why it is there."""
+    """A model option: its value in the model list, description and reason."""
 
     value: str
     words: str
@@ -59,7 +59,7 @@ class WhoAnswers(NamedTuple):
 
 
 def ways(found: Sequence[Suggestion], *, rehearses: bool = True) -> list[WhoAnswers]:
-    """What was found here, a few of each place, then what needs neither a key nor a server."""
+    """Some detected models per source, then options without key or server."""
     first = [it for it in found if it.because not in {other.because for other in found[: found.index(it)]}]
     rest = [it for it in found if it not in first]
     here = [WhoAnswers(it.model, f"use {it.model}", it.because) for it in [*first, *rest][:MOST_OFFERED]]
@@ -67,10 +67,10 @@ def ways(found: Sequence[Suggestion], *, rehearses: bool = True) -> list[WhoAnsw
 
 
 class WelcomeLines(Widget):
-    """As many lines as there is room for, found as the screen is laid out: once for the first frame."""
+    """As many lines as fit, computed once during layout for the first frame."""
 
     def __init__(self, lines: Callable[[int, int], list[Content]]) -> None:
-        """`lines` gives them for the cells across and the rows of the container."""
+        """`lines` takes the container's width and height in cells."""
         super().__init__()
         self._lines = lines
 
@@ -83,7 +83,7 @@ class WelcomeLines(Widget):
 
 
 class Welcome(Center):
-    """A column in the middle. A digit in the empty prompt, or a click, chooses one of the things to try."""
+    """A centred column. A digit in the empty prompt or a click selects a suggestion."""
 
     DEFAULT_CSS = f"""
     Welcome {{
@@ -93,7 +93,7 @@ class Welcome(Center):
     """
 
     class WayPressed(Message):
-        """Whoever is to answer was chosen; an empty value asks for more of them."""
+        """A model option was selected; "" requests the full list."""
 
         def __init__(self, value: str) -> None:
             super().__init__()
@@ -102,7 +102,7 @@ class Welcome(Center):
     def __init__(self) -> None:
         super().__init__(id="welcome")
         self._model = ""
-        #: Who could answer, while no model is chosen; None until that is known.
+        #: Model options while none is selected; `None` until known.
         self._ways: Sequence[WhoAnswers] | None = None
         self._first = 0
         self._shown = WelcomeLines(self._lines)
@@ -111,7 +111,7 @@ class Welcome(Center):
         return [self._shown]
 
     def show(self, state: State, model: str) -> bool:
-        """Show it until something is said; whether it is shown. `model` is the one that will be asked, "" for none."""
+        """Show until the first message. Returns whether visible. `model` is the selected one, "" if none."""
         self.display = not (state.chat.total or state.turn.number or state.session.read_only)
         recorded = "recorded replies" if state.session.rehearsal or state.session.replay else ""
         before, self._model = self._model, recorded or state.model.name or model
@@ -120,17 +120,17 @@ class Welcome(Center):
         return self.display
 
     def offer(self, found: Sequence[Suggestion]) -> None:
-        """Offer the models that were found here, while none is chosen."""
+        """Offer detected models while none is selected."""
         self._ways = ways(found, rehearses=getattr(self.app, "reopen", None) is not None)
         self._shown.refresh(layout=True)
 
     @property
     def offers(self) -> bool:
-        """Whether it asks who is to answer."""
+        """Whether a model choice is offered."""
         return bool(self.display and not self._model and self._ways)
 
     def text_of(self, number: int) -> str | None:
-        """What the thing to try of that number, from 1, puts into the prompt: nothing where that is who answers."""
+        """Prompt text of a suggestion (1-based); none for model options."""
         if not self.display:
             return None
         if self.offers:
@@ -178,7 +178,7 @@ class Welcome(Center):
         return [*above, *tries, *space, *([] if self.offers else [model, *space]), *table]
 
     def _offered(self, width: int) -> list[Content]:
-        """A row for each way to an answer, and one that leads to all others."""
+        """A row per model option, and one for the full list."""
         wide = max(len(way.words) for way in self._ways or ()) + 2
         rows = [
             parts((f"  {number}  ", "bold $accent"), way.words.ljust(wide), (way.why, "$muted"))
