@@ -1,1 +1,1 @@
-"""Bytes on disk, safely: paths that stay inside, files that are replaced whole or not at all."""
+"""Safe file access: paths confined to a folder, and atomic replacement of files."""

@@ -1,4 +1,4 @@
-"""Several files written all or nothing: a journal before the first byte, taken back where it breaks off."""
+"""Atomic writes of several files: a journal before the first byte, and rollback on failure."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from tui_agent.files.systems import file_error, several_at_once, stamp_of, wait_
 from tui_agent.files.text import md5
 from tui_agent.files.walk import Spot
 
-#: How often a file that another program wrote meanwhile is merged and tried again, and how long its next save is
-#: waited for, in seconds.
+#: Number of merge retries for a file that another program keeps writing, and the maximum wait for its next
+#: save, in seconds.
 TRIED_AGAIN, NEXT_SAVE = 3, 0.1
-#: How long an editor that writes a file in place is waited for, in seconds.
+#: Maximum wait for an editor that writes a file in place, in seconds.
 LONGEST_SAVE = 2.0
 
 
 class Step(Struct, frozen=True):
-    """One file of a batch: its new content (None: it goes) and the hash that must be there (see `replace`).
+    """One file of a batch: its new content (None: removal) and the required current hash (see `replace`).
 
-    `merged` makes another new content of what another program wrote meanwhile, None where both do not go together;
-    without it such a file is `Outdated`. A new file takes owner, attributes and permissions of the one at `like`, if
-    that is given; `mode` (permission bits) overrides, and `executable` changes them.
+    `merged` merges the new content with another program's write, and returns None on conflict; without it
+    such a file is `Outdated`. A new file copies owner, attributes and permissions from `like`, if given.
+    `mode` (permission bits) overrides them, and `executable` changes them.
     """
 
     path: str
@@ -58,7 +58,7 @@ class Step(Struct, frozen=True):
 
 
 class BatchResult(Struct, frozen=True):
-    """What a batch wrote: the steps as they were in the end, and the folders that were made, the innermost first."""
+    """Result of a batch: the final steps, and the created folders, innermost first."""
 
     steps: tuple[Step, ...]
     folders: tuple[str, ...]
@@ -76,13 +76,14 @@ def write_batch(
     record: Callable[[], None] | None = None,
     waits: Callable[[str], None] = lambda words: None,
 ) -> list[str]:
-    """Write every step or none, and return the hash that each file has now, in order (empty: gone).
+    """Write every step or none, and return the new hash of each file, in order (empty: removed).
 
-    Old contents are in `blobs`, and the journal (a path in our own data folder) is on disk, before the first byte
-    is written. When all is written `written` is told what, and `record` is called before the journal goes: what it
-    makes durable under `name` tells `heal` that the batch was finished. If either raises, all is taken back.
-    `leaves` are folders that go too, where they are empty then. `waits` is told what the disk is waited for. Raises
-    as `replace` does; FileError too where taking back failed: then the journal stays, for `heal`.
+    Old contents are in `blobs` and the journal (a path in our data folder) is on disk before the first
+    byte is written. After the last write `written` is called with the result, then `record`, which must
+    durably store that `name` is complete, for `heal`. If either raises, everything is rolled back.
+
+    `leaves` are folders removed if they end up empty. `waits` receives descriptions of disk waits. Raises
+    as `replace` does; also FileError if the rollback fails, in which case the journal stays for `heal`.
     """
     if journal.exists():
         raise FileError(
@@ -118,21 +119,21 @@ def _forget(journal: Path) -> None:
 
 def _forget_recorded(journal: Path) -> None:
     try:
-        os.unlink(journal)  # a power cut may bring it back, to no effect: nobody waits for the disk
+        os.unlink(journal)  # No sync: reappearance after a power failure is harmless.
     except OSError:
-        pass  # the record says that it is done: the next `heal` removes it
+        pass  # It is recorded as complete, so the next `heal` removes it.
 
 
 class StillWritten(Outdated):
-    """Another program was faster at every try."""
+    """Another program won the race at every attempt."""
 
 
 class WrittenInPlace(Outdated):
-    """Another program wrote into the old file while it was replaced, in lines that were changed."""
+    """Another program wrote to the old file in place during its replacement, with conflicting changes."""
 
 
 class _Batch:
-    """A batch on its way: its steps, and the journal's entry of each."""
+    """A running batch: its steps and their journal entries."""
 
     def __init__(
         self,
@@ -143,7 +144,7 @@ class _Batch:
         steps: Sequence[Step],
         leaves: tuple[str, ...],
     ) -> None:
-        """Check every step before anything is touched, and keep what is there now."""
+        """Check every step and read the current contents; changes nothing."""
         self.gate, self.journal, self.blobs = gate, journal, blobs
         self.steps = list(steps)
         entries = tuple(self._entry(at) for at in range(len(steps)))
@@ -154,7 +155,7 @@ class _Batch:
                 raise FileError(f"{shown(step.path)} is twice in one batch", "give each file one change")
 
     def begin(self) -> None:
-        """Have the journal on disk, and what was there before."""
+        """Make the journal and the old contents durable."""
         try:
             begin(self.journal, self.plan, self.blobs)
         except BaseException as error:
@@ -164,16 +165,17 @@ class _Batch:
             raise
 
     def keep(self, sync: bool = True) -> None:
-        """Put the journal in its place as it is now."""
+        """Write the current journal."""
         try:
             keep(self.journal, self.plan, sync=sync)
         except OSError as error:
             raise file_error(error, self.journal, "written") from error
 
     def write(self, waits: Callable[[str], None]) -> None:
-        """Stage everything, so that a full disk shows before the first file changes; then contents, then removals.
+        """Stage all files first, so that a full disk is detected before the first change; then move contents,
+        then remove files.
 
-        The disk is waited for once when all is staged, and once when all is in its place.
+        Syncs once after staging and once after the moves.
         """
         order = sorted(range(len(self.steps)), key=lambda at: self.steps[at].data is None)
         staged = [at for at in order if self.steps[at].data is not None]
@@ -189,8 +191,8 @@ class _Batch:
         several_at_once(self._sync_folder, folders)
 
     def _entry(self, at: int, in_journal: bool = False) -> BatchEntry:
-        """What the journal says of a step. What is there now is kept in the blobs, or with `in_journal` there, which
-        is one write to wait for instead of two."""
+        """The journal entry of a step. Stores the current content in the blobs, or `in_journal`, which saves
+        one sync."""
         step = self.steps[at]
         with self.gate.find(step.path, "write") as spot:
             try:
@@ -211,7 +213,7 @@ class _Batch:
             return entry_of(spot, seen.md5, after, there if in_journal else None)
 
     def _seen(self, at: int, spot: Spot, expected: str | None) -> FileFound:
-        """What is at a spot; where it is not as expected, the step is made to fit it. Raises Outdated."""
+        """The current state of a spot. If it is unexpected, the step is merged. Raises Outdated."""
         step = self.steps[at]
         try:
             return seen_as_expected(spot, expected)
@@ -220,7 +222,7 @@ class _Batch:
                 raise
             descriptor = open_checked(spot)
             try:
-                wait_for_writers(descriptor, LONGEST_SAVE)  # half a save is nothing to merge
+                wait_for_writers(descriptor, LONGEST_SAVE)  # Do not merge an incomplete save.
             finally:
                 os.close(descriptor)
             if not (found := staging.look(spot)).md5:
@@ -233,7 +235,7 @@ class _Batch:
         return found
 
     def _stage(self, at: int, sync: bool = True, swept: set[str] | None = None) -> None:
-        """Write the new content beside its place. A folder that is not among the `swept` ones is swept first."""
+        """Write the new content next to its target. Sweeps a folder unless it is in `swept`."""
         entry, step = self.plan.entries[at], self.steps[at]
         try:
             with self.gate.find(entry.path, "write") as spot:
@@ -274,11 +276,11 @@ class _Batch:
             raise file_error(error, entry.path, "written") from error
 
     def _land(self, at: int) -> None:
-        """Move a file to its place. One that another program was faster with is merged and tried again.
+        """Move a file into place. Merges and retries if another program wrote first.
 
-        A program that saves at a steady rate has just saved when the race is lost: behind its next save there is the
-        whole time until the one after that. Waiting for the disk would use it up, so the disk is waited for when the
-        file has landed: a kill finds everything it needs in any case.
+        After losing a race against a program that saves periodically, the longest free interval begins
+        right after its next save. A sync would use up this interval, so it follows the move; a kill in
+        between loses nothing.
         """
         for attempt in range(TRIED_AGAIN + 1):
             try:
@@ -323,10 +325,8 @@ class _Batch:
             raise file_error(error, entry.path, "written") from error
 
     def _look_back(self, at: int, spot: Spot, old: int, seen: FileFound) -> None:
-        """What an editor wrote into the old file, which it had open while that was replaced, is merged in.
-
-        Raises WrittenInPlace where both do not go together: what the editor wrote is put back then.
-        """
+        """Merge data that an editor wrote through its open descriptor of the old file during the replacement.
+        Raises WrittenInPlace on conflict, after restoring the editor's version."""
         wait_for_writers(old, LONGEST_SAVE)
         there = os.pread(old, os.fstat(old).st_size, 0)
         if md5(there) == seen.md5:
@@ -348,7 +348,7 @@ class _Batch:
         self.steps[at] = replace(step, data=data, expected=md5(there))
 
     def _fit(self, at: int) -> None:
-        """Merge a step with what is there by now; the journal knows of both contents before the next try."""
+        """Merge a step with the current content. The journal lists both contents before the next attempt."""
         old = self.plan.entries[at]
         new = replace(
             self._entry(at, in_journal=True),
@@ -393,10 +393,10 @@ def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: BatchJournal, cause: Ba
 
 
 def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] = ()) -> list[str]:
-    """Settle what a crash left, and say what was done, a sentence each (none: there was nothing to settle).
+    """Completes or rolls back after a crash. Returns a sentence for each action.
 
-    A batch whose name is among `recorded` was finished: only its traces go. Any other is taken back, except for
-    files that somebody has changed since. Raises FileError where that fails; the journal stays then.
+    A batch in `recorded` is complete, and only its leftovers are removed. Any other is rolled back, except
+    for files changed since. Raises FileError on failure; the journal then stays.
     """
     plan, damaged = _read(journal)
     if plan is None:
@@ -419,7 +419,7 @@ def _untouched(plan: BatchJournal) -> str:
 
 
 def _read(journal: Path) -> tuple[BatchJournal | None, list[str]]:
-    """The journal, or why there is none; one that is damaged never got as far as a first byte."""
+    """The journal, or the reason why none is usable. A damaged journal means that no file was written."""
     try:
         return BatchJournal.decode(journal.read_bytes()), []
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Contents kept under their hash, so that what was seen, sent or overwritten can be had again, byte for byte."""
+"""Content-addressed store of seen, sent and overwritten contents."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tui_agent.files.text import md5
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _A_DAY = 24 * 3600.0
-#: So long after it was written, in seconds, a content may not be durable: another session syncs it later.
+#: Age in seconds below which a content written by another session may not be durable yet.
 _JUST_NOW = 60.0
-#: The most that is held in memory, in bytes.
+#: Maximum size of contents held in memory, in bytes.
 MOST_HELD = 256 * 2**20
 
 
 class Blobs:
-    """A folder of contents (private to the user), sharded by the first two digits. Safe for any number of threads.
+    """A private folder of contents, sharded by the first two digits of the key. Thread-safe.
 
-    The folder is made with the first content. What is not in it is looked for in the folder `behind` it, which is
-    never written. What may be `held` is in memory while the disk does not take it, and written with whatever is
-    written next; `on_held` is told why, on the caller's thread, when that begins.
+    The folder is created with the first content. Missing contents are read from the read-only folder
+    `behind`. While the disk fails, contents passed to `hold` stay in memory until the next successful
+    write; `on_held` is called with the reason on the caller's thread when that starts.
     """
 
     def __init__(self, folder: Path, behind: Path | None = None) -> None:
@@ -35,16 +35,14 @@ class Blobs:
         self.on_held: Callable[[FileError], None] | None = None
         self._behind = Blobs(behind) if behind else None
         self._held: dict[str, bytes] = {}
-        #: What is written and not synced, and whether what is held may wait for that.
+        #: Contents that are written but not synced, and whether held contents may wait for the sync.
         self._unsynced: dict[str, bytes] = {}
         self._later = False
         self._settling = threading.Lock()
 
     def put(self, data: bytes) -> str:
-        """Keep `data`, durably, and return its key. Raises FileError where it cannot be kept.
-
-        A stored file that was damaged is put right; another content with the same hash is refused.
-        """
+        """Store `data` durably and return its key. Raises FileError. A damaged stored file is repaired; a
+        hash collision is refused."""
         key = md5(data)
         there = bool(_KEY.fullmatch(key)) and self._path(key).exists()
         self.put_soon(data)
@@ -59,7 +57,7 @@ class Blobs:
         return key
 
     def put_soon(self, data: bytes) -> str:
-        """The same, but it is durable only when `settle` was called: before anything durable speaks of it."""
+        """As `put`, but durable only after `settle`, which must precede any durable reference to it."""
         key = md5(data)
         try:
             there = self._read(key)
@@ -76,20 +74,19 @@ class Blobs:
         return key
 
     def settle(self) -> None:
-        """Make durable what is not yet; all of it at once, since each waits for the disk. What the disk does not take
-        is held in memory."""
+        """Make all pending contents durable in one sync. On failure they are held in memory."""
         with self._settling:
             waiting = list(self._unsynced)
             try:
                 if waiting:
                     self._sync(waiting)
             except OSError as error:
-                for key in waiting:  # which of them is on disk nobody can say now
+                for key in waiting:  # After a failed sync, the state of each is unknown.
                     if (data := self._unsynced.pop(key, None)) is not None:
                         self._hold(key, data, file_error(error, self.folder, "written"))
 
     def sync(self) -> None:
-        """The same; raises FileError where the disk does not take it."""
+        """As `settle`, but raises FileError on failure."""
         with self._settling:
             try:
                 if waiting := list(self._unsynced):
@@ -98,13 +95,14 @@ class Blobs:
                 raise file_error(error, self.folder, "written") from error
 
     def sync_later(self) -> Callable[[], None]:
-        """Let what may be held be durable later; what comes back is to be called before anything speaks of it."""
+        """Defer durability of held contents. The returned function must be called before any reference to
+        them is stored."""
         self._later = True
         return self.settle
 
     def hold(self, data: bytes) -> str:
-        """Keep `data` and return its key; in memory where the disk does not take it. Raises FileError where memory
-        has no room for it either."""
+        """Store `data` and return its key; keeps it in memory if the disk fails. Raises FileError if memory
+        is also full."""
         try:
             key = self.put_soon(data) if self._later else self.put(data)
         except FileError as error:
@@ -124,11 +122,11 @@ class Blobs:
             self.on_held(error)
 
     def hold_text(self, text: str) -> str:
-        """The same with text, as `put_text` keeps it."""
+        """As `hold`, for text encoded as in `put_text`."""
         return self.hold(text.encode("utf-8", "surrogatepass"))
 
     def flush(self) -> None:
-        """Write what is held, as far as the disk takes it."""
+        """Write held contents as far as possible."""
         for key, data in list(self._held.items()):
             try:
                 self._write(key, data)
@@ -138,7 +136,7 @@ class Blobs:
             self._held.pop(key, None)
 
     def get(self, key: str) -> bytes:
-        """The content under a key. Raises FileError where it is missing or damaged."""
+        """The content of a key. Raises FileError if it is missing or damaged."""
         try:
             data = self._held.get(key) or self._read(key)
         except OSError as error:
@@ -154,21 +152,21 @@ class Blobs:
         return here or (self._behind is not None and self._behind.has(key))
 
     def put_text(self, text: str) -> str:
-        """Keep text as UTF-8; what has no encoding (half characters of odd file names) is kept all the same."""
+        """Store text as UTF-8. Lone surrogates from odd file names are preserved."""
         return self.put(text.encode("utf-8", "surrogatepass"))
 
     def get_text(self, key: str) -> str:
         return self.get(key).decode("utf-8", "surrogatepass")
 
     def size(self) -> int:
-        """How many bytes lie in the store."""
+        """Size of the store in bytes."""
         total = 0
         for folder, _, names in os.walk(self.folder):
             for name in names:
                 try:
                     total += os.stat(os.path.join(folder, name)).st_size
                 except FileNotFoundError:
-                    pass  # removed while we counted
+                    pass  # Removed in the meantime.
         return total
 
     def _path(self, key: str) -> Path:
@@ -183,10 +181,8 @@ class Blobs:
             return self._behind._read(key) if self._behind else None
 
     def _kept_again(self, key: str, data: bytes) -> None:
-        """A text is as old as the last time that it was kept: what cleans the store goes by that.
-
-        One that was written just now, by another session maybe, need not be durable yet.
-        """
+        """Update the time of a stored content, which the clean-up uses as its age. A very recent one,
+        possibly of another session, may not be durable."""
         path = self._path(key)
         try:
             age = time.time() - path.stat().st_mtime
@@ -195,7 +191,7 @@ class Blobs:
             elif age > _A_DAY / 2:
                 os.utime(path)
         except OSError:
-            pass  # it lies in the folder behind, or may only be read: its age is of no account then
+            pass  # It is in the folder behind, or read-only, so its age is irrelevant.
 
     def _write(self, key: str, data: bytes) -> None:
         write_private(self._path(key), data, sync=False)

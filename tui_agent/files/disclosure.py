@@ -1,4 +1,4 @@
-"""What in a file is secret, by its names and by its content, and what may be shown of it."""
+"""Detection of secrets in files, by name and content, and the text that may be sent."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tui_agent.files.names import shown
 from tui_agent.files.text import TextFile, decode, encode
 
 SecretChoice = Literal["mask", "send", "leave"]
-#: What the person said, by the SHA-256 of the bytes that it was said about.
+#: The user's choices, by the SHA-256 of the file's bytes.
 Decisions = Mapping[str, SecretChoice]
 
 
 class Undecided(LooksSecret):
-    """Nobody has said yet what becomes of a file with a secret: `digest` is the SHA-256 of its bytes; `named` says that
-    its names make it one."""
+    """The user has not decided about a file with a secret. `digest` is the SHA-256 of its bytes; `named`
+    means that its names make it a secret."""
 
     def __init__(self, path: str, digest: str, what: str, *, named: bool) -> None:
         super().__init__(f"{shown(path)} {what}", "it is not sent without asking")
@@ -31,7 +31,7 @@ class Undecided(LooksSecret):
 
 
 class Judged(Struct, frozen=True):
-    """A file as it is, what in it is secret, and why: the end of a sentence, empty where nothing is."""
+    """A file with its secrets and the reason (the end of a sentence), or "" without secrets."""
 
     path: str
     data: bytes
@@ -42,14 +42,12 @@ class Judged(Struct, frozen=True):
     named: bool = False
 
     def choice(self, decisions: Decisions) -> SecretChoice | None:
-        """What becomes of it; None where the person has to say so."""
+        """The choice for this file, or None if the user must decide."""
         return decisions.get(self.digest) if self.what else "send"
 
     def shown(self, decisions: Decisions) -> tuple[str, tuple[Hit, ...]]:
-        """The text that may be sent, and the places that are masked in it.
-
-        Raises `Undecided`, or `LooksSecret` where the person said that it stays here.
-        """
+        """The text that may be sent, and its masked places. Raises `Undecided`, or `LooksSecret` if the user
+        refused."""
         match self.choice(decisions):
             case "send":
                 return self.text.text, ()
@@ -61,9 +59,9 @@ class Judged(Struct, frozen=True):
 
 
 def judge(path: str, data: bytes, text: TextFile, named: bool) -> Judged:
-    """Look for secrets in a file's content; `named` says that its names make it one. Blocking.
+    """Find secrets in a file's content; `named` means that its names make it a secret. Blocking.
 
-    A file that is a secret by its names is one as a whole: masked, it shows only the names of its values.
+    A file that is secret by name is masked except for the names of its values.
     """
     found = tuple(values(text.text) if named else hits(text.text))
     if named:
@@ -77,10 +75,8 @@ def judge(path: str, data: bytes, text: TextFile, named: bool) -> Judged:
 
 
 def judge_file(gate: Gate, path: str, limit: int, newer: str | None = None) -> Judged:
-    """The same for a file of the workspace, or for the `newer` text that its buffer has. Blocking.
-
-    Raises PathRefused, TooLarge, Undecodable or FileError.
-    """
+    """As `judge`, for a workspace file or the `newer` text of its buffer. Blocking. Raises PathRefused,
+    TooLarge, Undecodable or FileError."""
     data, named = read_judged(gate, path, limit)
     text = decode(data, path)
     if newer is not None:

@@ -1,4 +1,4 @@
-"""What one folder holds, as the judge of secrets sees it."""
+"""Contents of one folder relevant for the detection of secrets."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tui_agent.files.key_search import LARGEST, Keys
 from tui_agent.files.names import is_git
 from tui_agent.files.sensitive import is_secret, is_store, stores_in
 
-#: Whose the files of a folder are. "own": the person's, or nobody knows. "partly": somebody else's, most often; the
-#: certificates and test keys in there have to be readable. "shipped": certainly. "git": git's.
+#: Origin of a folder's files. "own": the user's, or unknown. "partly": mostly third-party, with certificates
+#: and test keys that must stay readable. "shipped": certainly third-party. "git": git's files.
 Kind = Literal["own", "partly", "shipped", "git"]
-#: A file by device and inode.
+#: Device and inode of a file.
 Identity = tuple[int, int]
 
 _SHIPPED = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
 _PARTLY = frozenset({"vendor", "target"})
-#: What git writes itself, under names that people gave to branches, or that tell nothing.
+#: Git's own folders, with file names that are branch names or meaningless.
 _OF_GIT = frozenset({"objects", "refs", "lfs", "rr-cache"})
 _NO_TEXT = (
     *(
@@ -40,18 +40,23 @@ _NO_TEXT = (
     *(".zip", ".gz", ".bz2", ".xz", ".zst", ".7z", ".jar", ".whl", ".so", ".o", ".a", ".dll", ".exe", ".pyc"),
     *(".class", ".wasm", ".pdf", ".parquet", ".npy", ".onnx"),
 )
-#: A time so near to now may stand for a later write as well: clocks of file systems tick in steps.
+#: Clock resolution of file systems, in nanoseconds. A more recent time may also belong to a later write.
 _TICK = 50_000_000
 
 
 class FolderLook:
-    """What was seen. `changed` tells it from the folder as it was at another time; None where it cannot.
+    """Scan of a folder. `changed` identifies the folder's version; None if it cannot.
 
-    named: paths of secrets by name. folders: names to go on with. links: paths of symbolic links. several: files with
-    several names: path, which one, how many names. others: what belongs to somebody else: path and size. sizes: of
-    the files, by name. searched: which version of a file was searched. waiting: the version of one that was not; 0
-    where it may have been written this moment. keys: what was found, by name. closed: names of files of our own that we
-    may not read.
+    - named: paths of secrets by name.
+    - folders: names of subfolders to scan.
+    - links: paths of symbolic links.
+    - several: files with hard links: path, identity, number of links.
+    - others: files of other users: path and size.
+    - sizes: file sizes by name.
+    - searched: searched version of each file.
+    - waiting: unsearched versions; 0 if the file may just have been written.
+    - keys: found keys by name.
+    - closed: names of our own files without read permission.
     """
 
     __slots__ = (
@@ -85,7 +90,7 @@ class FolderLook:
         self.closed: set[str] = set()
 
     def look_again(self, place: str) -> None:
-        """Find the files that were written where they are. Raises OSError."""
+        """Find files that were modified in place. Raises OSError."""
         now = time.time_ns()
         for name in (*self.searched, *self.waiting):
             try:
@@ -115,7 +120,7 @@ class FolderLook:
         self.waiting[name] = version
 
     def take(self, path: str, entry: os.DirEntry[str], status: os.stat_result, now: int) -> None:
-        """Note one entry of the folder: a file, a link, or something else."""
+        """Record one entry of the folder."""
         named = (
             is_store(path)
             if self.kind == "shipped"
@@ -146,7 +151,7 @@ class FolderLook:
 def look(
     place: str, folder: str, kind: Kind, status: os.stat_result, before: FolderLook | None
 ) -> FolderLook:
-    """What is in a folder; what was searched `before`, and is as it was, is not searched again. Raises OSError."""
+    """Scan a folder. Unchanged files searched in `before` are not searched again. Raises OSError."""
     now = time.time_ns()
     seen = FolderLook(kind)
     if before is not None:
@@ -159,7 +164,7 @@ def look(
             try:
                 there = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
-                continue  # it went in this moment: what else is here counts
+                continue  # Deleted in the meantime; other entries still count.
             if user and kind in ("own", "partly") and (there.st_uid, there.st_gid) != (user, group):
                 seen.others.append((path, there.st_size))
             if not stat.S_ISDIR(there.st_mode):
@@ -181,18 +186,18 @@ def look(
 
 
 def is_closed(status: os.stat_result) -> bool:
-    """Whether it is our own, and we may not read it before we say that we may: nobody knows what is in there."""
+    """Whether it is our own but unreadable without a chmod, so its content is unknown."""
     wanted = 0o500 if stat.S_ISDIR(status.st_mode) else 0o400
     return 0 < os.geteuid() == status.st_uid and status.st_mode & wanted != wanted
 
 
 def version_of(status: os.stat_result) -> tuple[int, int, int]:
-    """The same as long as no entry of a folder came or went; that time of its own a program cannot choose."""
+    """Version of a folder's list of entries, based on the change time, which programs cannot set."""
     return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
 def kind_below(kind: Kind, name: str) -> Kind:
-    """Whose the files of a folder are that is in another."""
+    """The origin of files in a subfolder."""
     if kind in ("shipped", "git"):
         return kind
     if is_git(name):
@@ -207,7 +212,7 @@ def _is_shipped_root(folder: str) -> bool:
 
 
 def _deep(place: str, path: str, seen: FolderLook) -> None:
-    """Secrets by name anywhere below: what is installed comes and goes as a whole, with its folder."""
+    """Secrets by name at any depth: an installed package changes only as a whole."""
     for folder, folders, names in os.walk(place):
         below = path + folder[len(place) :]
         seen.named += [f"{below}/{name}" for name in stores_in(f"/{below}", names)]
@@ -219,7 +224,7 @@ def _own(path: str, kind: Kind) -> bool:
 
 
 def _of_git(path: str) -> bool:
-    """By the part behind `.git`: branches have any names."""
+    """Checks the path after `.git`, because branches have arbitrary names."""
     inner = f"/{path}".rpartition("/.git/")[2] if "/.git/" in f"/{path}" else path
     parts = inner.split("/")
     if "git-crypt" in parts or "creds" in parts[:-1]:
@@ -228,7 +233,7 @@ def _of_git(path: str) -> bool:
 
 
 def _version(status: os.stat_result, now: int) -> int:
-    """Which version of which file it is; 0 where it may be written again without being told apart."""
+    """Version of a file; 0 if a later write could leave the same version."""
     if now - max(status.st_mtime_ns, status.st_ctime_ns) <= _TICK:
         return 0
     return (

@@ -1,4 +1,4 @@
-"""The one gate for every path that a model, a file or a person names: inside the workspace, or refused."""
+"""Validation of every path named by the model, a file or the user: inside the workspace, or refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
     "read_judged",
 ]
 
-#: Why a change to such a file waits for the person's own pick.
+#: Reason why a change to such a file needs individual approval.
 LOOKS_SECRET = "it looks like a secret"
 
 Purpose = Literal["read", "write", "list"]
@@ -40,11 +40,11 @@ _CHUNK = 1 << 20
 
 
 class ResolvedPath(Struct, frozen=True):
-    """A path that passed the gate. It was right when it was asked for: to touch it, go through the gate again.
+    """A validated path, valid only at the time of the check. Validate again before access.
 
-    `path` is relative, with `/`, spelled as the disk does ("." is the root itself); `real` is the same with links
-    resolved, and `absolute` is where that lies. `exists` is whether anything stood there. `secret` says that the
-    file, by any of the names that it has in the folder, looks as if it held a secret.
+    `path` is relative, with `/`, in the disk's spelling ("." is the root). `real` is `path` with links
+    resolved, and `absolute` its absolute form. `exists` means that it existed. `secret` means that one of
+    the file's names in the folder looks like a secret.
     """
 
     path: str
@@ -55,16 +55,16 @@ class ResolvedPath(Struct, frozen=True):
 
     @property
     def governing(self) -> bool:
-        """Whether the path, or what it links to, governs what programs do."""
+        """Whether the path or its link target controls programs."""
         return governs(self.path) or governs(self.real)
 
 
 class Gate:
-    """Lets paths inside one root pass. `own` are folders of tui-agent's own; where one lies inside, it is closed.
+    """Admits paths inside one root. `own` are tui-agent's own folders, which are excluded. Raises PathRefused
+    if the root is not an accessible folder.
 
-    `ignore_case` is true where the file system takes `A` and `a` for one name. `aliases` are paths of a copy whose
-    files have the names of secrets in the folder that was copied, and only there.
-    Raises PathRefused where the root is not a folder, or may not be opened.
+    `ignore_case` is true on case-insensitive file systems. `aliases` are paths in a copy that are secrets
+    by name only in the original folder.
     """
 
     def __init__(self, root: Path, own: Sequence[Path] = (), aliases: Collection[str] = ()) -> None:
@@ -72,7 +72,7 @@ class Gate:
         self.ignore_case = takes_case_for_nothing(self.root)
         owned = [Path(os.path.realpath(folder)).parts for folder in own]
         self.aliases = frozenset(aliases)
-        #: The judge of what is a secret in here.
+        #: Detects secrets in this folder.
         self.secrets = SecretFiles(self.root)
         length = len(self.root.parts)
         self._closed = [
@@ -80,24 +80,22 @@ class Gate:
         ]
 
     def place(self, path: str, purpose: Purpose) -> ResolvedPath:
-        """What a relative path means, for `read` and `write` of a file or `list` of a folder.
-
-        What does not exist passes where it could be made. Raises PathRefused.
-        """
+        """Resolves a relative path for `read` or `write` of a file, or `list` of a folder. A missing path is
+        valid if it could be created. Raises PathRefused."""
         with self.find(path, purpose) as spot:
             there, secret = spot.status is not None, self.is_secret(spot)
             return ResolvedPath(spot.path, spot.real, self.root.joinpath(*spot.parts), there, secret)
 
     def is_secret(self, spot: Spot) -> bool:
-        """Whether the file at a spot looks like a secret by one of its names: the one that was asked for, those of
-        the links on the way, its own, or another that a link gives it."""
+        """Whether the file looks like a secret by the requested name, a link's name, its own, or another name
+        from a link."""
         if any(map(is_secret, (spot.path, *spot.links, spot.real))) or spot.real in self.aliases:
             return True
         status = spot.status
         return status is not None and self.secrets.is_linked(spot.real, status)
 
     def find(self, path: str, purpose: Purpose) -> Spot:
-        """The same as a place that is held open: what is done through its descriptor cannot be led astray."""
+        """As `place`, but returns an open spot. Access through its descriptor is safe from path races."""
         parts = _parts(path, purpose)
         self._check_names(path, parts, purpose)
         spot = walk(self.root, path, parts, ignore_case=self.ignore_case)
@@ -111,7 +109,8 @@ class Gate:
         return spot
 
     def without_secrets(self, paths: Iterable[str]) -> list[str]:
-        """Those of the paths, which need not exist, that may be copied: none that looks like a secret. Blocking."""
+        """The paths that may be copied because they do not look like secrets; they need not exist.
+        Blocking."""
         return [path for path in paths if not self._looks_secret(path)]
 
     def linked_secrets(self) -> frozenset[str]:
@@ -127,10 +126,8 @@ class Gate:
             return False
 
     def relative(self, path: str | os.PathLike[str], folder: Path | None = None) -> str:
-        """The relative path for one that a person gave, absolute or from `folder` (default: the root).
-
-        Only words are changed here; the result is for `place`. Raises PathRefused for a path outside.
-        """
+        """The relative path for a user's path, absolute or relative to `folder` (default: the root). Purely
+        textual; pass the result to `place`. Raises PathRefused for a path outside."""
         whole = os.path.normpath(os.path.join(folder or self.root, os.fspath(path)))
         for candidate in (
             whole,
@@ -151,10 +148,11 @@ class Gate:
 
 
 def read(gate: Gate, path: str, limit: int) -> bytes:
-    """The bytes of a file of at most `limit` bytes for whatever may leave this machine: a request, an upload, a copy.
+    """The bytes of a file of at most `limit` bytes, for data that may leave this machine: requests, uploads,
+    copies.
 
-    Raises LooksSecret for a file that does by any of its names, PathRefused, TooLarge, or FileError where it does not
-    exist or cannot be read.
+    Raises LooksSecret if one of its names looks like a secret, PathRefused, TooLarge, or FileError if it
+    is missing or unreadable.
     """
     data, secret = read_judged(gate, path, limit)
     if secret:
@@ -163,14 +161,15 @@ def read(gate: Gate, path: str, limit: int) -> bytes:
 
 
 def read_judged(gate: Gate, path: str, limit: int) -> tuple[bytes, bool]:
-    """The same, with whether the file looks like a secret by any of its names, for who asks the person then."""
+    """As `read`, but returns whether the file looks like a secret instead of raising, for callers that ask
+    the user."""
     with gate.find(path, "read") as spot, _opened(spot, path) as file:
-        spot.status = os.fstat(file.fileno())  # of what is read, whatever stood there a moment ago
+        spot.status = os.fstat(file.fileno())  # The status of the opened file, not of an earlier one.
         return _content(file, path, limit), gate.is_secret(spot)
 
 
 def read_for_person(gate: Gate, path: str, limit: int) -> bytes:
-    """The same, of any file: for what stays here, the editor and the comparing, merging and undoing of changes."""
+    """As `read`, but for any file, for local use: the editor, and comparing, merging and undoing changes."""
     with gate.find(path, "read") as spot, _opened(spot, path) as file:
         return _content(file, path, limit)
 
@@ -196,10 +195,8 @@ def _content(file: FileIO, path: str, limit: int) -> bytes:
 
 
 def open_checked(spot: Spot) -> int:
-    """A descriptor for reading the regular file at a spot; a pipe, a device or a link put there since is refused.
-
-    Raises FileError or PathRefused if it is not a file any more, OSError for what the system refuses.
-    """
+    """A read-only descriptor of the regular file at a spot. Raises FileError or PathRefused if it is no
+    longer a regular file, and OSError."""
     if spot.status is None:
         raise FileError(
             f"{shown(spot.path)} does not exist", "check the name, or search for it with a pattern"
@@ -219,7 +216,7 @@ def open_checked(spot: Spot) -> int:
 
 
 def _all_of(descriptor: int, limit: int) -> bytes:
-    """Everything up to one byte more than the limit: a file may grow while it is read."""
+    """Reads up to one byte more than the limit, because the file may grow."""
     chunks, left = [], limit + 1
     while left and (chunk := os.read(descriptor, min(left, _CHUNK))):
         chunks.append(chunk)
@@ -240,7 +237,7 @@ def _resolved(root: Path) -> Path:
 
 
 def _parts(path: str, purpose: Purpose) -> list[str]:
-    """The components of a relative path; none for the root itself."""
+    """The components of a relative path; empty for the root."""
     if "\0" in path:
         raise _refused(path, "it holds a NUL character", "name it without")
     if path.startswith("/"):

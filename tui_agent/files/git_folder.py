@@ -1,7 +1,7 @@
-"""The repository that a folder is in, found and read without git, and with no trust in what it says.
+"""Finds and reads the repository of a folder without running git and without trusting its contents.
 
-What git itself would believe decides what git runs: so nothing here follows an include, opens a pipe, takes a git
-folder that belongs to another work tree, or reads more of a configuration than its text.
+Git's configuration decides which programs git runs. This module therefore follows no includes, opens no
+pipes, rejects git folders of other work trees, and only parses the text of a configuration.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from msgspec import Struct
 from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 
-#: The variable in which a process is told the fingerprint of the repository whose filters the person trusted.
+#: Variable with the fingerprint of the repository whose filters the user trusted.
 TRUSTED_FILTERS: Final = "TUI_AGENT_TRUSTED_FILTERS"
-#: A configuration of more bytes is nobody's.
+#: Maximum size of a configuration file, in bytes.
 MOST_CONFIG: Final = 1 << 20
 _MOST_POINTER: Final = 1 << 14
-#: What git reads in a git folder and in the one that work trees share; none of it may be a pipe or lead elsewhere.
+#: Files that git reads in a git folder and in the common folder. Pipes and links to the outside are rejected.
 _OWN: Final = ("HEAD", "index", "config.worktree")
 _SHARED: Final = (
     *("config", "objects", "refs", "packed-refs", "shallow", "logs", "worktrees", "reftable", "lfs"),
@@ -44,11 +44,11 @@ Entries = tuple[tuple[str, str], ...]
 
 
 class GitFolder(Struct, frozen=True):
-    """A repository as seen from a folder of its work tree; every path is absolute and resolved.
+    """A repository as seen from a folder of its work tree. All paths are absolute and resolved.
 
-    `git_dir` is the work tree's own, `common_dir` what linked work trees share. `head` is the text of its HEAD.
-    `entries` are the keys and values of its own configuration, in order, includes not followed. `is_foreign` says
-    that it belongs to another user.
+    `git_dir` is the work tree's own folder, `common_dir` the one shared by linked work trees. `head` is
+    the text of HEAD. `entries` are the keys and values of its own configuration, in order, without
+    includes. `is_foreign` means that it belongs to another user.
     """
 
     work_tree: str
@@ -60,26 +60,24 @@ class GitFolder(Struct, frozen=True):
 
     @property
     def branch(self) -> str:
-        """The name of the branch, "" where HEAD is detached."""
+        """The branch name, or "" with a detached HEAD."""
         return self.head.removeprefix("ref: refs/heads/") if self.head.startswith("ref: refs/heads/") else ""
 
     @property
     def filters(self) -> Entries:
-        """The filters that its own configuration defines."""
+        """The filters defined in its own configuration."""
         return tuple((key, value) for key, value in self.entries if _FILTER.fullmatch(key))
 
     @property
     def fingerprint(self) -> str:
-        """What a person trusts who trusts its filters: this repository with exactly these commands."""
+        """Identifies this repository with exactly these filter commands, for the user's trust."""
         told = json.dumps([self.common_dir, self.filters]).encode(errors="surrogatepass")
         return hashlib.sha256(told).hexdigest()
 
 
 def find_git_folder(folder: str) -> GitFolder | None:
-    """The repository whose work tree `folder` is in. None where there is none, or one that git would not take.
-
-    A nearer repository that is refused hides one further up, as it does for git.
-    """
+    """The repository whose work tree contains `folder`; None if missing or invalid for git. An invalid inner
+    repository hides an outer one, as in git."""
     here = os.path.realpath(folder)
     try:
         device = os.stat(here).st_dev
@@ -97,7 +95,8 @@ def find_git_folder(folder: str) -> GitFolder | None:
 
 
 def repository_around(folder: str) -> str:
-    """The work tree that a folder is a part of; "" where it is its top, is in none, or that holds the home as well."""
+    """The work tree that contains a folder. "" if the folder is its top, if none exists, or if it also
+    contains the home."""
     found = find_git_folder(folder)
     if found is None or found.work_tree in ("/", folder):
         return ""
@@ -106,8 +105,8 @@ def repository_around(folder: str) -> str:
 
 
 def git_folder_elsewhere(folder: str) -> str:
-    """The repository that the nearest `.git` points to, outside of its folder, if it does not name that folder as its
-    work tree and so is not taken; "" for all else."""
+    """The repository outside the folder that the nearest `.git` file points to and that is rejected because
+    it does not name that folder as its work tree; otherwise ""."""
     at = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(at, ".git")):
         if at == os.path.dirname(at):
@@ -121,7 +120,7 @@ def git_folder_elsewhere(folder: str) -> str:
 
 
 def _named(work_tree: str) -> str:
-    """The git folder that the `.git` of a folder is or points to; "" if it is none. Raises OSError."""
+    """The git folder that a folder's `.git` is or points to, or "". Raises OSError."""
     pointer = os.path.join(work_tree, ".git")
     if not stat.S_ISREG(os.lstat(pointer).st_mode):
         return os.path.realpath(pointer)
@@ -133,7 +132,7 @@ def _named(work_tree: str) -> str:
 
 
 def read_regular(path: str, most: int) -> bytes:
-    """A regular file of at most `most` bytes. Raises OSError for anything else, and never waits."""
+    """A regular file of at most `most` bytes. Raises OSError otherwise; never blocks."""
     data = read_start(path, most + 1)
     if len(data) > most:
         raise OSError(f"{path} is too large")
@@ -141,7 +140,7 @@ def read_regular(path: str, most: int) -> bytes:
 
 
 def read_start(path: str | os.PathLike[str], most: int) -> bytes:
-    """The first `most` bytes of a regular file. Raises OSError for anything else, and never waits."""
+    """The first `most` bytes of a regular file. Raises OSError otherwise; never blocks."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -150,9 +149,10 @@ def read_start(path: str | os.PathLike[str], most: int) -> bytes:
 
 
 def parse_config(text: str) -> Entries:
-    """The keys (`section.subsection.name`, the first and last in lower case) and values of git's configuration format.
+    """Keys (`section.subsection.name`, first and last part in lower case) and values in git's configuration
+    format.
 
-    A key without a value is true. Raises ValueError where a line cannot be read.
+    A key without a value is true. Raises ValueError on a syntax error.
     """
     found: list[tuple[str, str]] = []
     section, at = "", 1 if text.startswith("\ufeff") else 0
@@ -179,12 +179,12 @@ def parse_config(text: str) -> Entries:
 
 
 def is_true(value: str) -> bool:
-    """Whether git takes a value for true."""
+    """Whether git treats a value as true."""
     return value.lower() in ("true", "yes", "on", "1")
 
 
 def format_config(entries: Iterable[tuple[str, str]]) -> bytes:
-    """A configuration of these keys and values, for git to read."""
+    """A configuration file for git with these keys and values."""
     lines = []
     for key, value in entries:
         section, _, rest = key.partition(".")
@@ -200,7 +200,7 @@ def _quoted(text: str) -> str:
 
 
 def _value(text: str, at: int) -> tuple[str, int]:
-    """A value and where it ends: quotes and escapes resolved, comments and spaces at its end left out."""
+    """A value and its end offset, with quotes and escapes resolved, without comments and trailing spaces."""
     parts: list[str] = []
     kept, quoted = 0, False
     while at < len(text) and text[at] != "\n":
@@ -237,7 +237,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _open(work_tree: str) -> GitFolder | None:
-    """The repository that the `.git` of a folder names. Raises OSError or ValueError for one that is broken."""
+    """The repository of a folder's `.git`. Raises OSError or ValueError if it is broken."""
     pointer = os.path.join(work_tree, ".git")
     git_dir = _named(work_tree)
     if not git_dir:
@@ -265,7 +265,7 @@ def _common_dir(git_dir: str) -> str:
 
 
 def _check_plain(folder: str, names: tuple[str, ...]) -> None:
-    """Raises OSError if one of these is neither a file nor a folder, or a link that leads out."""
+    """Raises OSError if one of these is neither a file nor a folder, or is a link to the outside."""
     for name in names:
         path = os.path.join(folder, name)
         try:
@@ -296,10 +296,10 @@ def _config(path: str) -> Entries:
 
 
 def _belongs(git_dir: str, common_dir: str, work_tree: str, settings: dict[str, str]) -> bool:
-    """Whether this git folder is that of this work tree: a pointer could name any on the machine.
+    """Whether the git folder belongs to this work tree; a pointer could name any git folder.
 
-    It is inside, or names the work tree itself: as a linked work tree's and a submodule's do, and one that was made
-    with `--separate-git-dir` if `core.worktree` is set in it.
+    It must be inside, or name the work tree itself: linked work trees and submodules do, and
+    `--separate-git-dir` repositories if `core.worktree` is set.
     """
     if git_dir != common_dir:
         back = os.path.join(git_dir, "gitdir")
@@ -314,7 +314,7 @@ def _belongs(git_dir: str, common_dir: str, work_tree: str, settings: dict[str, 
 
 
 def _is_known(settings: dict[str, str]) -> bool:
-    """Whether the format of the repository is one that we can describe to git in our own words."""
+    """Whether the repository format is supported."""
     version = settings.get("core.repositoryformatversion", "0")
     extensions = {key.partition(".")[2] for key in settings if key.startswith("extensions.")}
     return version == "0" or (version == "1" and extensions <= _EXTENSIONS)
@@ -329,7 +329,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _us() -> set[int]:
-    """Whose repositories are ours: our own, and for a superuser by `sudo` those of who became it."""
+    """Owners of trusted repositories: the user, and under `sudo` also the invoking user."""
     sudo = os.environ.get("SUDO_UID", "")
     own = os.geteuid()
     return {own, whole_number(sudo, own)} if own == 0 else {own}

@@ -1,4 +1,4 @@
-"""The journal of a batch: what it will do to which files, kept until it is done, and how to undo it."""
+"""Journal of a batch: the planned changes, kept until completion, and the rollback."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tui_agent.files.walk import Spot
 
 
 class BatchEntry(Struct, frozen=True):
-    """One file of a batch. `raw` are the bytes of its path, `before` and `after` its hashes (empty: not there).
+    """One file of a batch. `raw` are the bytes of its path, `before` and `after` its hashes (empty: missing).
 
-    New content is staged under `temporary`; `mode` are the permission bits before; `folders` are those that were
-    made for it, the innermost first.
+    New content is staged under `temporary`; `mode` are the previous permission bits; `folders` are folders
+    created for it, innermost first.
     """
 
     raw: bytes
@@ -33,11 +33,12 @@ class BatchEntry(Struct, frozen=True):
     temporary: str
     mode: int | None = None
     folders: tuple[str, ...] = ()
-    #: What was there before, where there was no time to put it into the blobs first.
+    #: Previous content, if it was not stored in the blobs first.
     content: bytes | None = None
-    #: The old file has this name, too, while it is replaced: an editor may write into it.
+    #: Second name of the old file during its replacement, because an editor may still write to it.
     aside: str = ""
-    #: The hash of what lies there until `after` does: the batch's own, without what an editor wrote meanwhile.
+    #: Hash of the batch's own content at the path until `after`, which includes an editor's concurrent write,
+    #: is in place.
     landed: str = ""
 
     @property
@@ -46,8 +47,8 @@ class BatchEntry(Struct, frozen=True):
 
 
 class BatchJournal(Struct, frozen=True):
-    """A batch on its way in the workspace `root`. `name` is what the log calls it once it is done; `leaves` are
-    folders that go with it when they are empty, the innermost first."""
+    """A running batch in the workspace `root`. `name` identifies it in the log once complete; `leaves` are
+    folders to remove if empty, innermost first."""
 
     name: str
     entries: tuple[BatchEntry, ...]
@@ -56,13 +57,13 @@ class BatchJournal(Struct, frozen=True):
 
     @property
     def made(self) -> tuple[str, ...]:
-        """The folders that are made for its files, the innermost first."""
+        """Folders created for its files, innermost first."""
         folders = dict.fromkeys(folder for entry in self.entries for folder in entry.folders)
         return innermost_first(folders)
 
     @staticmethod
     def decode(data: bytes) -> BatchJournal:
-        """Raises ValueError (msgspec's are such) for anything but a whole journal."""
+        """Raises ValueError (including msgspec's errors) for an invalid journal."""
         return msgspec.json.decode(data, type=BatchJournal)
 
 
@@ -71,7 +72,7 @@ def innermost_first(folders: Iterable[str]) -> tuple[str, ...]:
 
 
 def entry_of(spot: Spot, before: str, after: str, content: bytes | None = None) -> BatchEntry:
-    """What a journal says of one file that is about to be written."""
+    """The journal entry of a file before it is written."""
     return BatchEntry(
         raw=os.fsencode(spot.real),
         before=before,
@@ -85,23 +86,20 @@ def entry_of(spot: Spot, before: str, after: str, content: bytes | None = None) 
 
 
 def keep(path: Path, journal: BatchJournal, *, sync: bool = True) -> None:
-    """Put the journal in its place, on disk with `sync`. Raises OSError."""
+    """Write the journal; durable with `sync`. Raises OSError."""
     write_private(path, msgspec.json.encode(journal), sync=sync)
 
 
 def begin(path: Path, journal: BatchJournal, blobs: Blobs) -> None:
-    """Put a new journal in its place and make it durable, with the contents that it speaks of. Raises OSError or
-    FileError."""
+    """Write a new journal and make it durable with the contents it refers to. Raises OSError or FileError."""
     keep(path, journal, sync=False)
     several_at_once(lambda durable: durable(), [blobs.sync, lambda: sync_new(path)])
 
 
 @contextmanager
 def noted(path: Path | None, gate: Gate, entry: BatchEntry) -> Generator[None]:
-    """While one file is being replaced, `path` says which temporary file a kill would leave (see `clear`).
-
-    It is only there to be tidy: where it cannot be written, the file is replaced all the same.
-    """
+    """Stores the name of the temporary file in `path` during a replacement, so that `clear` can remove it
+    after a kill. Errors are ignored."""
     if path is None:
         yield
         return
@@ -116,18 +114,18 @@ def noted(path: Path | None, gate: Gate, entry: BatchEntry) -> Generator[None]:
 
 
 def forget(path: Path) -> None:
-    """The batch is settled. Raises OSError while the journal is there."""
+    """Remove the journal of a completed batch. Raises OSError if it still exists."""
     os.unlink(path)
     try:
         sync_folder(path.parent)
     except OSError:
-        pass  # only a power cut could bring it back now, and then hashes decide
+        pass  # It could only reappear after a power failure; hashes then decide.
 
 
 def clear(gate: Gate, path: Path, among: Iterable[str] = ()) -> list[str]:
-    """Remove the temporary file of a replacement that was cut off, and the folders made for it; a sentence if there
-    was one. The file itself is as it was, or whole as it was to be. Where a power cut left nothing of the note, the
-    file is looked for beside those `among` which it was. Raises OSError."""
+    """Remove the temporary file of an interrupted replacement, and folders created for it; returns a sentence
+    if one existed. The file itself is complete, old or new. If a power failure erased the note, searches
+    next to the files in `among`. Raises OSError."""
     try:
         note = BatchJournal.decode(path.read_bytes())
     except ValueError:
@@ -146,11 +144,9 @@ def clear(gate: Gate, path: Path, among: Iterable[str] = ()) -> list[str]:
 
 
 def take_back(gate: Gate, blobs: Blobs, journal: BatchJournal) -> list[str]:
-    """Put every file back that still is as the batch left it, the last first; say what was done.
-
-    Can be broken off and begun again at any point. Raises FileError where a file cannot be put back.
-    """
-    for entry in journal.entries:  # all of them first: they may be what fills the disk
+    """Roll back every file still in the batch's state, last first, and report the actions. Can be interrupted
+    and repeated at any point. Raises FileError."""
+    for entry in journal.entries:  # Remove temporaries first: they may fill the disk.
         with suppress(PathRefused, OSError), gate.find(entry.path, "write") as spot:
             if len(spot.missing) <= 1:
                 staging.discard(spot.folder, entry.temporary)
@@ -167,7 +163,7 @@ def _take_back(gate: Gate, blobs: Blobs, entry: BatchEntry) -> str:
     name = shown(entry.path)
     try:
         with gate.find(entry.path, "write") as spot:
-            if len(spot.missing) > 1:  # not even its folder was made
+            if len(spot.missing) > 1:  # Its folder was never created.
                 return ""
             with writing(spot.folder):
                 return _restore(spot, blobs, entry)
@@ -197,11 +193,11 @@ def _restore(spot: Spot, blobs: Blobs, entry: BatchEntry) -> str:
 
 
 def remove_folders(gate: Gate, folders: Iterable[str]) -> None:
-    """Remove folders that were made for files which are gone, the innermost first; what anybody uses stays."""
+    """Remove created folders whose files are gone, innermost first; folders in use stay."""
     for folder in folders:
         try:
             with gate.find(folder, "list") as spot:
                 if spot.status is not None:
                     os.rmdir(spot.name, dir_fd=spot.folder)
         except (PathRefused, OSError):
-            continue  # it is in use, or was never made
+            continue  # In use, or never created.

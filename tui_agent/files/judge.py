@@ -1,7 +1,6 @@
-"""The one judge of which files of a folder are secrets: by a name, by a link of either kind, by origin, by content.
+"""Detection of all secrets in a folder: by name, symbolic or hard link, origin, and content.
 
-The gate asks it about one file, a view about all of them. Of a folder whose entries did not change, and of a file that
-was not written, it remembers what it saw.
+Used by the gate for single files and by views for all files. Caches unchanged folders and files.
 """
 
 from __future__ import annotations
@@ -25,23 +24,24 @@ from tui_agent.files.touched import TouchedFolders
 
 Why = Literal["name", "link", "origin", "content", "closed"]
 
-#: For so long one look at a folder counts for the gate, in seconds: a search reads thousands of files.
+#: Seconds that the gate reuses a folder scan, because a search reads thousands of files.
 FRESH_SECONDS = 2.0
-#: From so many files on the system is asked which were written; fewer are looked at each time.
+#: Number of files from which file events are used; fewer files are checked each time.
 WATCHED_FROM = 3_000
-#: From so many files on a child searches them.
+#: Number of files from which a child searches them, and its batch size.
 CHILD_FROM, BATCH = 200, 500
-#: Entries around a folder that are looked at for the other names of its files, and links that are followed.
+#: Limits: entries around a folder scanned for other names of its files, links followed, and linked files.
 MOST_AROUND, MOST_LINKS, MOST_LINKED = 5_000, 5_000, 5_000
-#: Smaller files are not told by their bytes: too many have the same.
+#: Smaller files, in bytes, are not identified by content, because collisions are common.
 SMALLEST_TOLD = 8
 
 
 class SecretFile(Struct, frozen=True):
-    """A secret by its relative `path`. `by` is the name that makes it one: its own, a link's, or the one that it had.
-    Nobody knows what is in one that is closed: a file or folder of our own that we may not read, but may open.
+    """A secret at relative `path`. `by` is the name that makes it a secret: its own, a link's, or a previous
+    name. For a secret by content, `what` and `line` describe its first key, and `digest` is the SHA-256 of
+    its bytes.
 
-    Where its content does, `what` and `line` say which key it holds first, and `digest` is the SHA-256 of its bytes.
+    `closed` marks an own file or folder without read permission, whose content is unknown.
     """
 
     path: str
@@ -53,7 +53,7 @@ class SecretFile(Struct, frozen=True):
 
 
 class Links(NamedTuple):
-    """What links of either kind make a secret: files by identity and by path, and absolute paths outside."""
+    """Secrets by link: files by identity and by path, and absolute paths outside."""
 
     identities: frozenset[Identity] = frozenset()
     paths: frozenset[str] = frozenset()
@@ -61,10 +61,8 @@ class Links(NamedTuple):
 
 
 class SecretFiles:
-    """Knows the secrets below a folder, which is a workspace or, with `git`, a folder that git keeps elsewhere.
-
-    Every method may be called from any thread; those that look at the disk block.
-    """
+    """Finds the secrets below a folder: a workspace or, with `git`, a separate git folder. Thread-safe;
+    methods that read the disk block."""
 
     def __init__(self, root: str | os.PathLike[str], *, git: bool = False) -> None:
         self.root = os.fspath(root)
@@ -75,25 +73,25 @@ class SecretFiles:
         self._walking = threading.RLock()
         self._searching = threading.Lock()
         self._closed = False
-        #: Files that the search has behind it, and all that it has to look at, while it works.
+        #: Number of files searched and total number, during a search.
         self.progress = (0, 0)
-        #: What was found the last time.
+        #: Result of the previous search.
         self.last: tuple[SecretFile, ...] = ()
-        #: Paths that were renamed from a secret, with its name.
+        #: Paths renamed from a secret, with its name.
         self._origins: dict[str, str] = {}
-        #: The bytes of secrets by name, hashed, by size: the name that had them.
+        #: By size: hashes of the bytes of secrets by name, with that name.
         self._bytes: dict[int, dict[str, str]] = {}
         self._copies: dict[str, str] = {}
         self._looked = -FRESH_SECONDS
         self._linked = Links()
-        #: What makes a path in there a secret: the path of a link or of another name.
+        #: By path: the path of the link or other name that makes it a secret.
         self._named_by: dict[str, str] = {}
         self._targets: dict[str, tuple[int, frozenset[Identity]]] = {}
 
     # ── for the gate: one file ───────────────────────────────────────────────────────────────────────────
 
     def is_linked(self, path: str, status: os.stat_result) -> bool:
-        """Whether a regular file is, by a link or by where it came from, another name of a secret. Blocking."""
+        """Whether a regular file is another name of a secret, by link or origin. Blocking."""
         if not stat.S_ISREG(status.st_mode):
             return False
         if path in self._origins or self._copies.get(path):
@@ -107,15 +105,16 @@ class SecretFiles:
         return identity in links.identities or path in links.paths
 
     def linked(self) -> frozenset[str]:
-        """All paths in this folder that are other names of what looks like a secret. Blocking."""
+        """All paths in this folder that are other names of secrets. Blocking."""
         return self._links(fresh=True).paths | frozenset(self._origins)
 
     def add_origin(self, path: str, of: str) -> None:
-        """Say that the file at a path was renamed from a secret."""
+        """Register that the file at `path` was renamed from a secret."""
         self._origins[path] = of
 
     def _leads_to(self, path: str, identity: Identity) -> bool:
-        """Whether a link with the name of a secret, in a folder on the way to `path`, leads to the file. Blocking."""
+        """Whether a link with a secret's name in an ancestor folder of `path` points to the file.
+        Blocking."""
         folders = ["", *(path[:at] for at, letter in enumerate(path) if letter == "/")]
         targets = frozenset[Identity]().union(*map(self._targets_in, folders))
         if not targets or identity in targets:
@@ -123,7 +122,7 @@ class SecretFiles:
         return any(_identity(os.path.join(self.root, folder)) in targets for folder in folders[1:])
 
     def _targets_in(self, folder: str) -> frozenset[Identity]:
-        """What the links in a folder lead to that have names of secrets; looked at again when its entries change."""
+        """Targets of the links with secret names in a folder; cached until its entries change."""
         place = os.path.join(self.root, folder)
         try:
             changed = os.stat(place).st_ctime_ns
@@ -137,7 +136,7 @@ class SecretFiles:
     # ── all files ────────────────────────────────────────────────────────────────────────────────────────
 
     def scan(self) -> None:
-        """Look at everything that is new or was written since the last time. Blocking; the first time for long."""
+        """Search new and modified files. Blocking; the first call is slow."""
         with self._searching:
             waiting = self._walk()
             self.progress = (0, len(waiting))
@@ -147,7 +146,7 @@ class SecretFiles:
                 self.progress = (0, 0)
 
     def found(self) -> tuple[SecretFile, ...]:
-        """Every secret, by path, as `scan` would find it now. Blocking."""
+        """Every secret by path, after a fresh scan. Blocking."""
         self.scan()
         linked = self._links(fresh=True).paths
         found: dict[str, SecretFile] = {}
@@ -172,25 +171,25 @@ class SecretFiles:
         return self.last
 
     def is_known(self, path: str) -> bool:
-        """Whether a path is, or was, one of a secret file, by any of its names."""
+        """Whether a path is or was a name of a secret file."""
         return is_secret(path) or path in self._named_by or path in self._origins or path in self._copies
 
     def outside(self) -> tuple[str, ...]:
-        """Absolute paths outside that a link in here, or its target, gives the name of a secret, after `found`."""
+        """After `found`: absolute outside paths to which a link or its target gives a secret's name."""
         return tuple(sorted(self._linked.outside))
 
     def others(self) -> list[tuple[str, int]]:
-        """What belongs to somebody else, after `found`: paths with sizes."""
+        """After `found`: paths and sizes of other users' files."""
         with self._walking:
             return [one for seen in self._folders.values() for one in seen.others]
 
     def told_by_bytes(self, data: bytes) -> str:
-        """The path of the secret that these are, or were, the bytes of; "" where they are of none."""
+        """The path of the secret with these present or past bytes, or ""."""
         known = self._bytes.get(len(data))
         return known.get(hashlib.sha256(data).hexdigest(), "") if known else ""
 
     def close(self) -> None:
-        """Stop a search that is on its way."""
+        """Cancel a running search."""
         self._closed = True
 
     def _named(self) -> list[str]:
@@ -198,13 +197,13 @@ class SecretFiles:
             return [path for seen in self._folders.values() for path in seen.named]
 
     def repositories(self) -> list[str]:
-        """Absolute paths of folders below the root that have a `.git` of their own, as they were last seen."""
+        """Absolute paths of subfolders with their own `.git`, as of the last scan."""
         with self._walking:
             folders = [folder.rpartition("/") for folder in self._folders]
         return sorted(os.path.join(self.root, above) for above, _, name in folders if above and is_git(name))
 
     def _walk(self) -> list[tuple[str, str]]:
-        """Look at every folder that has other entries, and every file that was written; what has to be searched."""
+        """Scan changed folders and files, and return the files to search."""
         with self._walking:
             seen, self._folders = self._folders, {}
             self._closed_folders = []
@@ -228,7 +227,7 @@ class SecretFiles:
                 except OSError as error:
                     if isinstance(error, PermissionError) and is_closed(status):
                         self._closed_folders.append(folder)
-                    continue  # it went, or is somebody else's
+                    continue  # Deleted, or owned by another user.
                 self._folders[folder] = entry
                 folders += [(_joined(folder, name), kind_below(kind, name)) for name in entry.folders]
             self._know_bytes(fresh)
@@ -243,10 +242,10 @@ class SecretFiles:
             self._watch = TouchedFolders()
             for folder in self._folders:
                 self._watch.add(os.path.join(self.root, folder), folder)
-            # what was written until now is looked at once more
+            # Files written until now are checked once more.
 
     def _know_bytes(self, folders: Collection[str]) -> None:
-        """Keep what the secrets are like, and find the files that have the bytes of one: of all, where one is new."""
+        """Hash the secrets, and find files with the same bytes: among all files if a secret is new."""
         new: set[int] = set()
         for folder in folders:
             for path in self._folders[folder].named:
@@ -345,7 +344,7 @@ def _joined(folder: str, name: str) -> str:
 
 
 def _counted(keys: Keys, kind: Kind) -> list[tuple[str, int]]:
-    """The kinds of keys that count in a folder: dependencies bring private keys for their tests."""
+    """Kinds of keys that count in a folder: dependencies contain private keys for tests."""
     return [
         one for one in keys[1] if kind != "partly" or one[0] not in ("a private key", "a signed web token")
     ]
@@ -368,7 +367,7 @@ def _targets(place: str, folder: str) -> Iterator[Identity]:
 
 
 def _identity(place: str) -> Identity | None:
-    """Which file or folder a place leads to; None where it leads nowhere."""
+    """Identity of the file or folder at a path, or None."""
     try:
         status = os.stat(place)
     except OSError:
@@ -377,12 +376,12 @@ def _identity(place: str) -> Identity | None:
 
 
 def _gives_name(link: str, leads_to_folder: bool) -> bool:
-    """Whether what a link leads to is a secret by the link's name: `.env` for a file, `.aws` for a folder."""
+    """Whether the link's name makes its target a secret: `.env` for a file, `.aws` for a folder."""
     return is_secret(f"{link}/x" if leads_to_folder else link)
 
 
 def _files_at(place: str, cut: int) -> list[str]:
-    """The file at a place, or those below it, without the first letters of their paths."""
+    """The file at a path, or all files below it, with `cut` characters removed from their paths."""
     if not os.path.isdir(place):
         return [place[cut:]] if os.path.lexists(place) else []
     found: list[str] = []
@@ -394,7 +393,7 @@ def _files_at(place: str, cut: int) -> list[str]:
 
 
 def _around(root: str) -> frozenset[Identity]:
-    """The secrets by name in the home, in the folders above a folder, and in those beside it."""
+    """Secrets by name in the home, in the ancestors of a folder, and in its siblings."""
     home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
     places, found, left = [home], set(), MOST_AROUND
     above = os.path.dirname(root)

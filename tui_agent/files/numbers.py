@@ -1,6 +1,6 @@
-"""Numbers and dates in text from outside, within bounds: what is too long, too large or no number is the default.
+"""Parses numbers and dates from untrusted text; invalid or out-of-range input yields the default.
 
-`int()` raises ValueError above 4,300 digits, and `float()` reads `nan` and `inf`.
+`int()` raises ValueError above 4,300 digits, and `float()` accepts `nan` and `inf`.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-#: Letters of a number or a date that are looked at.
+#: Maximum length of a number and of a date, in characters.
 LONGEST_NUMBER, LONGEST_DATE = 32, 64
-#: The largest number that fits in every format we write.
+#: Largest number representable in all output formats.
 LARGEST = 2**63 - 1
 
 
 def whole_number(text: str | bytes | None, default: int = 0, *, least: int = 0, most: int = LARGEST) -> int:
-    """A decimal number from `least` to `most`, else `default`: for "", None, another script, a sign too many."""
+    """A decimal number from `least` to `most`, or `default` (for "", None, non-ASCII digits, repeated
+    signs)."""
     digits = text.decode("latin-1") if isinstance(text, bytes) else text or ""
     digits = digits.strip()
     if len(digits) > LONGEST_NUMBER or not (digits.isascii() and digits.removeprefix("-").isdigit()):
@@ -25,11 +26,11 @@ def whole_number(text: str | bytes | None, default: int = 0, *, least: int = 0, 
 
 
 def based_number(text: str | None, base: int, default: int = 0, *, most: int = LARGEST) -> int:
-    """The same in base 8 or 16, without a sign or a prefix."""
+    """As `whole_number`, in base 8 or 16, without sign and prefix."""
     digits = text or ""
     if len(digits) > LONGEST_NUMBER or not (digits.isascii() and digits.isalnum()):
         return default
-    if digits[1:2] in ("x", "X", "o", "O"):  # `int` takes a prefix
+    if digits[1:2] in ("x", "X", "o", "O"):  # `int` accepts a prefix.
         return default
     try:
         number = int(digits, base)
@@ -41,7 +42,7 @@ def based_number(text: str | None, base: int, default: int = 0, *, most: int = L
 def real_number(
     text: str | bytes | None, default: float = 0.0, *, least: float = 0.0, most: float = float(LARGEST)
 ) -> float:
-    """A decimal number from `least` to `most`, with a point or an exponent, else `default`."""
+    """A decimal number from `least` to `most`, with a point or an exponent, or `default`."""
     digits = text.decode("latin-1") if isinstance(text, bytes) else text or ""
     digits = digits.strip()
     if len(digits) > LONGEST_NUMBER or not digits.isascii() or "_" in digits:
@@ -54,8 +55,8 @@ def real_number(
 
 
 def seconds_of(date: str | None) -> float | None:
-    """Seconds since 1970 of a date as HTTP or ISO 8601 writes it, in UTC if it names no zone; None if it is none."""
-    from email.utils import parsedate_to_datetime  # it imports the client of sockets
+    """Seconds since 1970 of an HTTP or ISO 8601 date, in UTC without a zone; None if invalid."""
+    from email.utils import parsedate_to_datetime  # Slow: it imports `socket`.
 
     words = (date or "").strip()
     if not words or len(words) > LONGEST_DATE:
@@ -70,7 +71,7 @@ def seconds_of(date: str | None) -> float | None:
 
 
 def amount(value: object, default: float, *, least: float = 0.0, most: float = float(LARGEST)) -> float:
-    """A number of parsed data between `least` and `most`: beyond them it is the nearer; `default` if it is none."""
+    """A parsed number clamped to `least` and `most`; `default` if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return default
     return float(max(least, min(value, most)))

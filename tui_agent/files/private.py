@@ -1,7 +1,7 @@
-"""Files and folders for this user alone, whatever the umask says: all that tui-agent keeps goes through here.
+"""Private files and folders, independent of the umask, for all of tui-agent's data.
 
-In a workspace and in a folder that the person named, folders keep the rights that they have; ours are tightened where
-an older version, or a home that was made by hand, left them open.
+Permissions of existing folders in workspaces and of user-specified folders are unchanged; tui-agent's own
+folders are restricted if they are open.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_private(folder: Path | str) -> None:
-    """Make a folder of ours, and those above it that are missing, with the rights 0700.
-
-    One that is there is closed to others, those above it are left as they are. Raises OSError.
-    """
+    """Create a folder and its missing parents with mode 0700, and restrict an existing one; existing parents
+    are unchanged. Raises OSError."""
     folder = Path(folder)
     try:
         status = folder.stat()
@@ -34,10 +32,8 @@ def make_private(folder: Path | str) -> None:
 
 
 def open_private(path: Path | str, flags: int) -> int:
-    """A descriptor of a file of ours with the rights 0600, made where `flags` hold `O_CREAT`.
-
-    What is not a regular file (a pipe that a recording goes to, say) keeps its rights. Raises OSError.
-    """
+    """A descriptor of our file with mode 0600, created if `flags` contain `O_CREAT`. Other file types, such
+    as a pipe for a recording, keep their permissions. Raises OSError."""
     descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
     try:
         status = os.fstat(descriptor)
@@ -50,16 +46,14 @@ def open_private(path: Path | str, flags: int) -> int:
 
 
 def write_private(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Replace a file of ours whole, or not at all, on disk on return; its folder is made. Raises OSError.
-
-    Without `sync` a kill leaves the old or the new, but a power cut may leave neither.
-    """
+    """Atomically replace a file of ours, and create its folder. Raises OSError. Without `sync` a power
+    failure can lose both versions."""
     make_private(path.parent)
     replace_private(path, content, sync=sync)
 
 
 def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """The same in a folder that is there, and may be one that the person named. Raises OSError."""
+    """As `write_private`, in an existing folder, possibly a user-specified one. Raises OSError."""
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
     try:
@@ -77,9 +71,8 @@ def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def sync_new(*paths: Path) -> None:
-    """Make files durable that were put where there were none, content and name at once; until it returns a power cut
-    may leave names without their contents. Raises OSError.
-    """
+    """Sync new files and their folder entries together. Until it returns, a power failure can leave names
+    without contents. Raises OSError."""
     systems.several_at_once(_sync, list(dict.fromkeys([*paths, *(path.parent for path in paths)])))
 
 
@@ -92,7 +85,7 @@ def _sync(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable. Raises OSError."""
+    """Make a folder's entries durable. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         systems.sync(descriptor)
@@ -103,6 +96,6 @@ def sync_folder(folder: Path) -> None:
 def _make(folder: Path) -> None:
     if not folder.parent.exists():
         _make(folder.parent)
-    with suppress(FileExistsError):  # somebody was faster
+    with suppress(FileExistsError):  # Created concurrently.
         folder.mkdir(mode=FOLDER_MODE)
-        folder.chmod(FOLDER_MODE)  # a strict umask would shut us out of it
+        folder.chmod(FOLDER_MODE)  # A strict umask would deny us access.

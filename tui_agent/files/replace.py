@@ -1,6 +1,7 @@
-"""One file replaced: whole, durable, and only over the content that its writer saw.
+"""Atomic, durable replacement of one file, only if its content is as expected.
 
-`batch.write_batch` writes several, all or none, by the same steps: `seen_as_expected`, `staging.stage`, `staging.land`.
+`batch.write_batch` uses the same steps for several files: `seen_as_expected`, `staging.stage`,
+`staging.land`.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ def replace(
     mode: int | None = None,
     note: Path | None = None,
 ) -> str:
-    """Write `data` to a file (None: remove it) and return the hash that is there now (empty: nothing).
+    """Write `data` to a file (None: remove it) and return the new hash ("" if removed).
 
-    `expected` is the hash that must be on disk, empty for "no such file", None for whatever there is. `mode` are
-    permission bits; without it a file keeps its own. Missing folders are made. A link inside the workspace is
-    written through. With a `note` (a path in our own data folder) a later start can remove what a kill in the middle
-    would leave, see `journal.clear`. Raises Outdated, with nothing written, where the disk is not as expected;
-    PathRefused; FileError where it could not be done, with nothing left of the attempt.
+    `expected` is the required current hash, "" for a missing file, or None for any state. `mode` are
+    permission bits; by default a file keeps its own. Creates missing folders, and writes through links
+    inside the workspace. With a `note` (a path in our data folder), `journal.clear` can remove leftovers
+    of a kill.
+
+    Raises Outdated if the content is unexpected, PathRefused, or FileError; the file is then unchanged.
     """
     with gate.find(path, "write") as spot, _told(path, "written" if data is not None else "removed"):
         if data is None:
@@ -49,7 +51,7 @@ def replace(
 
 
 def move(gate: Gate, old: str, new: str, expected: str | None) -> None:
-    """Give a file another name. Nothing may have the new one yet. Raises as `replace` does."""
+    """Rename a file. The new name must not exist. Raises as `replace` does."""
     with gate.find(old, "write") as source, gate.find(new, "write") as target, _told(old, "renamed"):
         refuse_link(source, "renamed")
         if target.status is not None:
@@ -59,19 +61,19 @@ def move(gate: Gate, old: str, new: str, expected: str | None) -> None:
 
 
 def on_disk(gate: Gate, path: str) -> str:
-    """The hash of a file as it is now, empty where there is none. Raises PathRefused or FileError."""
+    """The current hash of a file, or "" if missing. Raises PathRefused or FileError."""
     with gate.find(path, "read") as spot, _told(path, "read"):
         return "" if spot.missing else staging.look(spot).md5
 
 
 def mode_on_disk(gate: Gate, path: str) -> int | None:
-    """The permission bits of a file, None where there is none: for a copy that is to be as executable."""
+    """The permission bits of a file, or None if missing; for copies that must be equally executable."""
     with gate.find(path, "read") as spot:
         return None if spot.status is None else stat.S_IMODE(spot.status.st_mode)
 
 
 def put(spot: Spot, data: bytes, expected: str | None, temporary: str, mode: int | None = None) -> str:
-    """The part of `replace` that runs inside the lock, over a spot whose folder exists."""
+    """The locked part of `replace`, for a spot with an existing folder."""
     seen = seen_as_expected(spot, expected)
     staging.check_writable(spot)
     staging.stage(spot, temporary, data, seen.status, mode)
@@ -84,7 +86,7 @@ def put(spot: Spot, data: bytes, expected: str | None, temporary: str, mode: int
 
 
 def seen_as_expected(spot: Spot, expected: str | None) -> FileFound:
-    """What is at a spot. Raises Outdated where its hash is not the expected one."""
+    """The current state of a spot. Raises Outdated if its hash is unexpected."""
     found = FileFound("") if len(spot.missing) > 1 else staging.look(spot)
     if expected is None or found.md5 == expected:
         return found
@@ -96,7 +98,7 @@ def seen_as_expected(spot: Spot, expected: str | None) -> FileFound:
 
 
 def refuse_link(spot: Spot, doing: str) -> None:
-    """Raise PathRefused for a path that is a link: what goes, it or its target, would be a guess."""
+    """Raise PathRefused for a link: removing it or its target would be a guess."""
     if spot.is_link:
         raise PathRefused(
             f"{shown(spot.path)} is a link and was not {doing}", f"name the file itself, {shown(spot.real)}"
@@ -127,7 +129,7 @@ def _move(source: Spot, target: Spot, expected: str | None) -> None:
 
 @contextmanager
 def _writing_both(source: Spot, target: Spot) -> Generator[None]:
-    """Both folders locked, in one order for everybody; once only where they are the same."""
+    """Lock both folders in a fixed order, or one if they are the same."""
     first, second = (os.fstat(spot.folder) for spot in (source, target))
     keys = {(s.st_dev, s.st_ino): spot.folder for s, spot in ((first, source), (second, target))}
     with writing(*(keys[key] for key in sorted(keys))):
