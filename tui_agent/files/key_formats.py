@@ -1,4 +1,4 @@
-"""Secrets by their form: keys and tokens in a text, and the text without them."""
+"""Detection and masking of keys and tokens by their format."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tui_agent.files.late_expressions import late
 from tui_agent.files.text import PIECE
 
 MASK = "[masked]"
-#: The letters that keys are written in.
+#: The characters of keys.
 ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+/=;")
 _LINE_OF_IT = late(r"[^\r\n]+")
-#: A line with a name and a value, or one that is all value.
+#: A line with a name and a value, or only a value.
 _VALUE = late(
     r"""^[ \t]*+(?:(?:export[ \t]+)?["']?[A-Za-z_][\w.-]{0,80}["']?[ \t]*[=:][ \t]*+)?+([^\r\n]*)$""",
     re.MULTILINE,
@@ -28,7 +28,7 @@ _VALUE = late(
 
 
 class Hit(Struct, frozen=True):
-    """Characters `start` to `end` of a text are a secret; `what` says which kind, as in “an AWS access key”."""
+    """Characters `start` to `end` of a text are a secret; `what` is its kind, as in “an AWS access key”."""
 
     start: int
     end: int
@@ -39,11 +39,11 @@ class _Form(Struct, frozen=True):
     what: str
     pattern: str
     fits: Callable[[str], bool] = lambda found: True
-    #: What is to be masked all the same, although it may be no key or only a part of one.
+    #: Accepts matches to mask even though they may be no key or a truncated key.
     cut: Callable[[str], bool] = lambda found: True
 
 
-#: Between the lines of a key: line ends, also as JSON writes them, and the seams of strings that code puts together.
+#: Separators between the lines of a key: line ends, including JSON escapes, and concatenated string literals.
 _BREAK = r"""(?:\s|\\{1,8}[nrt]?|["']\s{0,40}[+.&]?\s{0,40}["']){1,64}+"""
 _BASE64_LINE = r"[A-Za-z0-9+/]{16,}+={0,2}"
 _HEADERS = rf"(?:{_BREAK}[A-Za-z-]{{3,30}}: [^\r\n\\\"']{{0,200}})*+"
@@ -53,7 +53,7 @@ _PRIVATE_KEY = (
     rf"(?:{_BREAK}-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----)?+"
 )
 _NO_KEY = late(r"-----[A-Z0-9 ]{1,80}-----|^[A-Za-z-]{3,30}: .*$|[^A-Za-z0-9+/]", re.MULTILINE)
-#: Fewer letters of Base64 than the shortest private key has, 48 bytes of Ed25519.
+#: Fewer Base64 characters than in the shortest private key (Ed25519, 48 bytes).
 _SHORTEST_KEY = 60
 _LINE = 40
 
@@ -63,7 +63,7 @@ _AWS = (
     rf"(?i:secret_?access_?key|secret_?key|session_?token){_GIVEN}(?P<value>[A-Za-z0-9/+]{{40,2000}}={{0,2}})"
 )
 _REGISTRY = "a password of a package registry"
-#: What a package manager's settings call a password or token, with its value: in YAML, INI, XML, or after a space.
+#: Passwords and tokens in package manager settings: YAML, INI, XML, or separated by a space.
 _REGISTRY_VALUE = r"""(?P<value>[^\s"'\\$<>{}#,]{8,2000})"""
 _REGISTRY_GIVEN = r"""["']?(?:[ \t]{0,8}[=:]|[ \t])[ \t]{0,8}["']?"""
 
@@ -78,27 +78,27 @@ def _is_private_key(found: str) -> bool:
 
 
 def _is_part_of_key(found: str) -> bool:
-    """A few letters between the two lines, or most of a line of them: the first line alone is not a secret."""
+    """Whether the matched block contains key characters. The first line alone is not a secret."""
     return len(_key_body(found)) >= (1 if "-----END " in found else _LINE)
 
 
 def _is_varied(found: str) -> bool:
-    """Whether it is more than a row of the same few letters, as placeholders are."""
+    """Whether it has more variety than a placeholder of repeated characters."""
     return len(set(found[4:])) >= 6
 
 
 def _is_random(found: str) -> bool:
-    """Whether it looks drawn by lot rather than written: many different characters, digits among them."""
+    """Whether it looks random: many different characters, with digits."""
     return len(set(found)) >= 10 and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
 
 
 def _is_given(found: str) -> bool:
-    """Whether it is a value and not what code or a sample has in its place."""
+    """Whether it is a value, not a placeholder in code or in a sample."""
     return len(set(found)) >= 6 and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
 
 
 def _is_signed(found: str) -> bool:
-    """Whether it is a signed JSON web token, and not the one that every page about them shows."""
+    """Whether it is a signed JSON web token other than the well-known documentation example."""
     head, body, _ = found.split(".")
     try:
         header, claims = (json.loads(base64.urlsafe_b64decode(part + "==")) for part in (head, body))
@@ -109,7 +109,7 @@ def _is_signed(found: str) -> bool:
     return str(header.get("alg", "none")).lower() != "none" and claims.get("name") != "John Doe"
 
 
-#: Each begins with letters of its own, which are found fast; what is before them is looked at afterwards.
+#: Each begins with literal characters for fast search; the characters before it are checked afterwards.
 _FORMS = (
     _Form("a private key", _PRIVATE_KEY, _is_private_key, _is_part_of_key),
     _Form("an age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
@@ -168,10 +168,10 @@ _FORMS = (
 
 
 def hits(text: str, *, cut: bool = False) -> list[Hit]:
-    """Every secret in a text that its form tells, in order, none touching another.
+    """All secrets in a text by format, in order, without overlap. About one second per 30 MB: call it in a
+    thread.
 
-    With `cut` also what has the form and is too short or too plain to be one. It takes about a second for 30 MB:
-    call it in a thread.
+    With `cut`, also matches that are too short or too plain to be keys.
     """
     found = sorted(_found(text, cut), key=lambda hit: (hit.start, -hit.end))
     kept: list[Hit] = []
@@ -181,9 +181,9 @@ def hits(text: str, *, cut: bool = False) -> list[Hit]:
     return kept
 
 
-#: What can be a part of a key; all else ends a word.
+#: Possible characters of a key; all others end a word.
 _WORDS = bytes(c if chr(c) in ALPHABET else 0x20 for c in range(256))
-#: How each form begins but those of `_NAMED_VALUES`.
+#: Beginnings of all formats except `_NAMED_VALUES`.
 _BEGINNINGS = (
     rb"AGE-SECRET-KEY-1|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_|tid=[0-9a-f]{32};"
     rb"|rt_[\w.-]{40}|gl(?:pat|dt|ptt|rt|soat|cbt|ft|agent)-|xox[abeoprs]-|xapp-\d|hooks\.slack\.com/"
@@ -192,7 +192,7 @@ _BEGINNINGS = (
     rb"|do[opr]_v1_|hv[sbr]\.[\w-]{24}|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_|lin_api_|dckr_|AccountKey="
     rb"|SharedAccessKey=|eyJ[\w-]{10}"
 )
-#: No form but a private key needs more characters than this to match.
+#: Maximum match length, in characters, except for private keys.
 _LONGEST_FORM = 1 << 15
 _NAMED_VALUES = (
     *(b"PRIVATE KEY", b"aws_", b"AWS_", b"ecretAccessKey"),
@@ -202,13 +202,13 @@ _SHORTEST_WORD = 20
 
 
 def may_hold_key(data: bytes) -> bool:
-    """Whether `hits` could find anything in these bytes of UTF-8; it is fast, and a no is certain."""
+    """Fast filter on UTF-8 bytes: False means that `hits` finds nothing."""
     if any(word in data for word in _NAMED_VALUES):
         return True
     long = [word for word in data.translate(_WORDS).split() if len(word) >= _SHORTEST_WORD]
     mixed = [
         word for word in long if not word.isalpha() or b"A" in word
-    ]  # of letters alone: `AKIA…`, `AIza…`
+    ]  # Beginnings without separators: `AKIA…`, `AIza…`
     return bool(mixed) and _beginning().search(b" ".join(mixed)) is not None
 
 
@@ -218,12 +218,12 @@ def _beginning() -> re.Pattern[bytes]:
 
 
 def values(text: str) -> list[Hit]:
-    """All of a text that is secret as a whole, but for the names that it gives to its values."""
+    """The values of a text that is a secret as a whole, without their names."""
     return [Hit(*match.span(1), "a value") for match in _VALUE.finditer(text) if match[1]]
 
 
 def hits_masked(text: str, found: Sequence[Hit]) -> str:
-    """The text with `MASK` in place of what was found in it, in each of its lines: none is added and none goes."""
+    """The text with `MASK` in place of the hits. Preserves the number of lines."""
     parts, at = [], 0
     for hit in found:
         parts += [text[at : hit.start], _LINE_OF_IT.sub(MASK, text[hit.start : hit.end])]
@@ -241,7 +241,7 @@ def _found(text: str, cut: bool) -> Iterator[Hit]:
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """As `pattern.finditer`, with one call per piece: other threads stand still during a call."""
+    """As `pattern.finditer`, with one call per piece, because a call blocks other threads."""
     at = begin = 0
     while begin < len(text):
         end = begin + PIECE
@@ -262,13 +262,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 Span = tuple[int, int]
 
-#: Shorter than any issuer's, as a key is that was cut off. A digit tells a key from a name such as `hf_…`.
+#: Truncated keys, shorter than any real key. A required digit excludes names such as `hf_…`.
 _CUT = (
     r"\b(?:sk|pk|rk|xai|gsk|hf|gh[pousr]|glpat|xox[abprs])[-_](?=[\w-]{0,60}\d)[\w-]{16,}"
     r"|\bgithub_pat_\w{20,}|\bAIza[\w-]{30,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
 )
 _HEADER = r"(?i:bearer|basic)\s+(?P<header>[\w.~+/=-]{16,})"
-#: A quoted value given to a name like `api_key`, in code or in JSON, also where the quotes are escaped.
+#: A quoted value assigned to a name like `api_key`, in code or JSON, including escaped quotes.
 _ASSIGNED = (
     r"(?i:api[_-]?key|secret|passw(?:or)?d|access[_-]?token|auth[_-]?token)(?:\\?[\"'])?\s*[:=]\s*"
     r"\\?(?P<quote>[\"'])(?!\$)(?P<value>[^\"'\s\\]{8,})\\?(?P=quote)"
@@ -276,20 +276,17 @@ _ASSIGNED = (
 _SECRET = late("|".join((_CUT, _HEADER, _ASSIGNED)))
 _SECRET_NAME = late(r"(?i)(?:_|^)(?:key|token|secret|password|passwd)$")
 _SHORTEST = 8
-#: No form of a key holds it: what is put together with it between is found as if it were apart.
+#: Separator that no key format contains, for searching joined texts independently.
 _BETWEEN = "\0"
 
 
 def masked(text: str, environment: Mapping[str, str] | None = None) -> str:
-    """`text` with every secret-looking part replaced by `MASK`."""
     return "".join(masked_pieces([text], environment))
 
 
 def masked_values(value: Any, environment: Mapping[str, str] | None = None) -> Any:
-    """A value of JSON with every string in it masked, and nothing else changed: it has the same shape as before.
-
-    A string that is JSON itself is masked string by string as well.
-    """
+    """A JSON value with masked strings and unchanged structure. Strings that contain JSON are masked string
+    by string."""
     together = _BETWEEN.join(_strings(value))
     return _each_masked(value, environment) if secret_spans(together, environment) else value
 
@@ -328,7 +325,8 @@ def _masked_string(text: str, environment: Mapping[str, str] | None) -> str:
 
 
 def masked_pieces(pieces: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
-    """As many pieces as came, together masked: a secret that is spread over several is found all the same."""
+    """The pieces masked as one text, so that a secret that spans several pieces is found. Returns the same
+    number of pieces."""
     spans = secret_spans("".join(pieces), environment)
     clean, start = [], 0
     for piece in pieces:
@@ -338,11 +336,11 @@ def masked_pieces(pieces: Sequence[str], environment: Mapping[str, str] | None =
 
 
 def secret_spans(text: str, environment: Mapping[str, str] | None = None) -> list[Span]:
-    """Where secret-looking parts are, in order, none touching another.
+    """Spans of secret-looking parts, in order, without overlap.
 
-    That is: the values of environment variables that are named like secrets (eight characters or more), all the
-    forms of `files.key_formats` and beginnings of such keys, authorization headers, and quoted values given to names
-    like `api_key`. Never more than the value itself: what is around it can still be read, by a JSON parser too.
+    Covers values of secret-named environment variables (eight characters or more), all formats of
+    `files.key_formats` and their truncated beginnings, authorization headers, and quoted values of names
+    like `api_key`. Spans only the value itself, so that the surrounding JSON stays valid.
     """
     found = list(_known(text, os.environ if environment is None else environment))
     found += [(hit.start, hit.end) for hit in hits(text, cut=True)]
@@ -369,7 +367,7 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
 
 
 def _without(piece: str, offset: int, spans: Iterable[Span]) -> str:
-    """The piece that begins at `offset`; the mask is in the piece in which its secret begins."""
+    """The masked piece that begins at `offset`. A mask is placed in the piece in which its secret begins."""
     parts, at = [], 0
     for start, end in ((start - offset, end - offset) for start, end in spans):
         if end <= 0 or start >= len(piece):

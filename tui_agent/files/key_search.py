@@ -1,6 +1,6 @@
-"""Files searched for keys by their content: one, or many in a child at the lowest priority.
+"""Content search for keys in one file, or in many files in a low-priority child process.
 
-The child gets a line of JSON with a list of paths, and answers with a line that has what was found by path.
+Request: a line of JSON with a list of paths. Response: a line of JSON with the results by path.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from pathlib import Path
 
 from tui_agent.files.key_formats import hits, may_hold_key
 
-#: Of larger files the content is not searched.
+#: Maximum size of searched files, in bytes.
 LARGEST = 4_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: How a file in UTF-16 or UTF-32 begins; the longer marks first, since one begins with another.
+#: Byte-order marks of UTF-16 and UTF-32, longest first, because one is a prefix of another.
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"),
     (b"\0\0\xfe\xff", "utf-32"),
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-#: Without a mark: how many bytes a letter has, and which of them is not zero.
+#: Encodings without a mark: bytes per character, and index of the non-zero byte.
 _WIDE = (("utf-32-le", 4, 0), ("utf-32-be", 4, 3), ("utf-16-le", 2, 0), ("utf-16-be", 2, 1))
 _BEGINNING = 8_000
 _OURS = str(Path(__file__).parents[2])
 _PROGRAM = f"import sys; sys.path.insert(0, {_OURS!r}); from tui_agent.files.key_search import main; main()"
 
-#: What was found in a file: the SHA-256 of its bytes, and each kind of key with the line of the first.
+#: Keys of a file: the SHA-256 of its bytes, and each kind of key with its first line.
 Keys = tuple[str, list[tuple[str, int]]]
 
 
 def read_text(path: str) -> bytes | None:
-    """The bytes of a regular file that is text and not too large; None of any other, or where it cannot be read."""
+    """The bytes of a regular text file of limited size; None for other or unreadable files."""
     try:
         descriptor = os.open(path, _READ)
     except OSError:
@@ -55,10 +55,8 @@ def read_text(path: str) -> bytes | None:
 
 
 def encoding_of(data: bytes) -> str:
-    """The name of the encoding that a file's bytes are in, also for wide letters without a mark; "" for a binary file.
-
-    Nine of ten letters have to be Western for the latter.
-    """
+    """The encoding of the bytes, including UTF-16 and UTF-32 without a mark; "" for binary data. Without a
+    mark, nine of ten characters must be Western."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
@@ -73,12 +71,12 @@ def encoding_of(data: bytes) -> str:
 
 
 def in_letters(data: bytes) -> str:
-    """The text of a file, whatever it is written in; no letter that a key is made of is lost."""
+    """The text in any encoding. Preserves every character that can be part of a key."""
     return data.decode(encoding_of(data) or "utf-8", "replace")
 
 
 def keys_in(path: str) -> Keys | None:
-    """What keys a file holds; None where it holds none. Blocking."""
+    """The keys in a file, or None. Blocking."""
     data = read_text(path)
     if not data or (encoding_of(data) == "utf-8" and not may_hold_key(data)):
         return None
@@ -90,7 +88,7 @@ def keys_in(path: str) -> Keys | None:
 
 
 class KeySearch:
-    """The child, while it lives. Raises OSError where it cannot be started, or went."""
+    """The search child. Methods raise OSError if it cannot be started or has exited."""
 
     def __init__(self) -> None:
         self._child = subprocess.Popen(
@@ -103,7 +101,7 @@ class KeySearch:
         )
 
     def keys_in(self, paths: Sequence[str]) -> dict[str, Keys]:
-        """What keys each of these files holds; blocking."""
+        """The keys in each of these files. Blocking."""
         assert self._child.stdin is not None and self._child.stdout is not None
         try:
             self._child.stdin.write(json.dumps(paths).encode() + b"\n")
@@ -126,7 +124,7 @@ class KeySearch:
 
 
 def main() -> None:
-    """The child: it ends with its input."""
+    """Main loop of the child, until its input ends."""
     with suppress(OSError):
         os.nice(19)
     for line in sys.stdin.buffer:

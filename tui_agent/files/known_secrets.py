@@ -1,7 +1,7 @@
-"""The secret values of a session: what the files of its folders hold, looked at again where they change.
+"""Secret values of a session, collected from the files in its folders and updated when they change.
 
-What goes to a model is matched against them when it enters the conversation, and is kept as it was sent. What was sent
-is never changed: a value that becomes known later is masked in what is new, and in exports, which are matched whole.
+Text is masked when it enters the conversation with the model. Sent text is never changed: a value
+discovered later is masked only in new text and in exports.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tui_agent.files.names import is_git, shown
 from tui_agent.files.secret_values import SecretValues, Value, values_of_bytes
 from tui_agent.files.sensitive import is_secret
 
-#: Installed code: keys in there are for tests, and everybody has them.
+#: Installed code, with public test keys.
 _OF_OTHERS = frozenset(
     {"node_modules", "site-packages", "dist-packages", "__pycache__", ".tox", ".nox", ".hg", ".svn"}
 )
-#: Folders that are looked into, and files with secrets; their size, and that of others in which keys are looked for.
+#: Limits: folders, files with secrets, and bytes of a file (with secrets, or searched for keys).
 MOST_FOLDERS, MOST_SECRETS, MOST_BYTES = 5_000, 500, 1_000_000
 MOST_OTHERS, MOST_OTHER_BYTES, LARGEST_OTHER = 3_000, 8_000_000, 256_000
-#: A value made of words is the project's own if so many of its files have it, or a sample of the file does.
+#: A value made of words is public if this many project files or a sample file contain it.
 COMMON_IN = 3
 _SAMPLE = late(
     r"(?i).*\.(?:example|sample|template|tmpl|dist|defaults)(?:\.[^/]*)?|(?:.*/)?(?:example|sample|template)\.env"
@@ -40,8 +40,8 @@ _Stamp = tuple[int, int, int]
 
 
 class _Folder(NamedTuple):
-    """A folder as it was at some time of change: its folders; its files with names of secrets and its others, each
-    with what to call it."""
+    """A folder at a certain change time: subfolders, files with secret names, and other files, with their
+    display names."""
 
     changed: int
     folders: tuple[str, ...]
@@ -50,7 +50,8 @@ class _Folder(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """What a file held: its values, and the SHA-256 of its bytes; `named`: all of it was looked at."""
+    """Contents of a file: its values and the SHA-256 of its bytes. `named` means that all values were
+    considered."""
 
     stamp: _Stamp
     named: bool
@@ -62,19 +63,18 @@ class _Held(NamedTuple):
 
 
 class KnownSecrets:
-    """Holds the values in memory; each call that looks at files is for a thread."""
+    """Holds the values in memory. Methods that read files should run in a thread."""
 
     def __init__(self, *roots: str, judge: SecretFiles | None = None) -> None:
-        """`roots` are the folders whose files count; `judge` tells what more in one of them is a secret, as far as it
-        has looked."""
+        """`roots` are the folders; `judge` provides additional secrets in one of them, as far as known."""
         self._roots = [os.path.realpath(root) for root in dict.fromkeys(roots) if root]
         self._judge = judge
-        #: The repositories that the roots are parts of; None before they were looked for.
+        #: Repositories that contain the roots; None before the search.
         self._around: list[str] | None = None
         self._folders: dict[str, _Folder] = {}
         self._files: dict[str, _Held] = {}
-        #: What each file with values has held in this session, by its digest: of what went or changed, a command may
-        #: have a copy.
+        #: All values of this session by digest of the file: commands may have copied files that are now
+        #: deleted or changed.
         self._ever: dict[str, tuple[str, _Held]] = {}
         self._lock = threading.Lock()
         self._key: object = None
@@ -87,7 +87,7 @@ class KnownSecrets:
         return f"KnownSecrets({len(self._values)})"
 
     def add(self, name: str, data: bytes) -> None:
-        """Take the bytes of another secret, such as one that only git has; `name` is what to call it. Blocking."""
+        """Add the bytes of another secret, such as one only in git, with display name `name`. Blocking."""
         held = _read(data[:MOST_BYTES], (0, 0, 0), named=True)
         if held.values:
             with self._lock:
@@ -95,14 +95,16 @@ class KnownSecrets:
 
     @property
     def values(self) -> SecretValues:
-        """Those of the last look."""
+        """The values of the last `look`."""
         return self._values
 
     def look(
         self, decisions: Mapping[str, str] | None = None, between: Callable[[], object] = lambda: None
     ) -> SecretValues:
-        """The values now. `decisions` are what the person said, by the SHA-256 of a file's bytes: what is sent as it is
-        hides nothing. Blocking; of what did not change only the times are read. `between` is called before each file.
+        """The current values. Blocking; unchanged files are only checked for their times. `between` is called
+        before each file.
+
+        `decisions` are the user's choices by SHA-256 of a file; permitted files contribute no values.
         """
         with self._lock:
             held, others = self._held(between)
@@ -118,18 +120,18 @@ class KnownSecrets:
             return self._values
 
     def begin(self, decisions: Mapping[str, str]) -> None:
-        """Look, unless that was done since the person decided last. Blocking."""
+        """Look, unless done since the last decision. Blocking."""
         if self._key is None or _sent(decisions) != self._sent:
             self.look(decisions)
 
     def masked(self, text: str) -> str:
-        """The text without values of the last look; where one was met, `untold` says so."""
+        """The text without the last known values. After a match, `untold` reports it."""
         clean, names = self._values.masked(text)
         self._met |= names
         return clean
 
     def untold(self) -> str:
-        """A sentence, once in a session, that something was masked, and what it is from; "" where nothing was."""
+        """A sentence, once per session, about masked values and their source; otherwise ""."""
         if self._told or not self._met:
             return ""
         self._told = True
@@ -141,7 +143,7 @@ class KnownSecrets:
     # ── the files ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _held(self, between: Callable[[], object]) -> tuple[list[tuple[str, _Held]], list[tuple[str, _Held]]]:
-        """What each file with a value holds, after its name; and the files of which only their form was looked at."""
+        """Values of each file, by name, and files searched only for key formats."""
         secrets, others = self._paths()
         before, self._files = self._files, {}
         found: list[tuple[str, _Held]] = []
@@ -185,14 +187,14 @@ class KnownSecrets:
             while waiting and len(self._folders) < MOST_FOLDERS:
                 place = waiting.pop(0)
                 if place in self._folders:
-                    continue  # one root is in another
+                    continue  # One root contains another.
                 try:
                     changed = os.stat(place).st_ctime_ns
                     entry = seen.get(place)
                     if entry is None or entry.changed != changed:
                         entry = _entries(root, place, changed)
                 except OSError:
-                    continue  # it went, or nobody may look into it
+                    continue  # Deleted, or unreadable.
                 self._folders[place] = entry
                 secrets += entry.secrets
                 others += entry.others if root in self._roots else ()
@@ -200,7 +202,7 @@ class KnownSecrets:
         return secrets, others
 
     def _look_at(self, path: str, before: dict[str, _Held], most: int, *, named: bool) -> _Held | None:
-        """What a file holds; None for what is too large, cannot be read, or is something else."""
+        """The values of a file; None if it is too large, unreadable, or not a regular file."""
         try:
             status = os.stat(path)
             stamp = status.st_mtime_ns, status.st_size, status.st_ino
@@ -210,7 +212,7 @@ class KnownSecrets:
             if held is None or held.stamp != stamp or held.named != named:
                 descriptor = os.open(
                     path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-                )  # a pipe is not waited for
+                )  # Does not block on a pipe.
                 with open(descriptor, "rb") as file:
                     held = _read(file.read(most), stamp, named=named)
         except OSError:
@@ -262,7 +264,7 @@ def _entries(root: str, place: str, changed: int) -> _Folder:
 
 
 def _common(values: set[bytes], paths: Sequence[str]) -> set[bytes]:
-    """Those that the project uses for something else: a sample or several files have them as a word."""
+    """Values that are also in other use in the project: as a word in a sample or in several files."""
     counts = dict.fromkeys(values, 0)
     words = {value: re.compile(rb"(?<!\w)" + re.escape(value) + rb"(?!\w)") for value in values}
     for path in paths:

@@ -1,5 +1,5 @@
-"""Regular expressions that are compiled at their first use: a start imports over a hundred that it does not need, and
-compiling them takes 26 ms of processor time."""
+"""Regular expressions compiled at first use. Compiling over a hundred unneeded ones at startup takes 26 ms of
+processor time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from functools import cached_property
 
 
 class Late:
-    """A regular expression by its source. Its methods are those of a compiled one, which `compiled` is.
+    """A lazily compiled regular expression with the methods of `re.Pattern`; `compiled` is the pattern.
 
-    A fault in the source raises `re.error` at the first use. Each method is looked up once and then an attribute of
-    the instance, so that a call costs what a call of the compiled expression costs.
+    Raises `re.error` at first use. Methods are cached as instance attributes, so calls have no overhead.
     """
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
@@ -58,9 +57,9 @@ def late(pattern: str, flags: int = 0) -> Late:
 
 
 def compile_in(*packages: str, between: Callable[[], object] = lambda: None) -> None:
-    """Compile those of the modules of these packages that are imported, for a moment in which nobody waits; `between`
-    is called before each."""
-    for name, module in sys.modules.copy().items():  # one step: other threads import meanwhile
+    """Compile the expressions in the imported modules of these packages while idle. `between` is called
+    before each."""
+    for name, module in sys.modules.copy().items():  # An atomic copy, because other threads import modules.
         if name.startswith(packages):
             for value in vars(module).copy().values():
                 if isinstance(value, Late):

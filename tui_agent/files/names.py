@@ -1,4 +1,4 @@
-"""Names of files: which may be made, which nobody touches, and how an odd one is shown."""
+"""File names: validity, protected names, and display."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import unicodedata
 
 from tui_agent.files.visible import escaped, hidden
 
-#: The folder in a workspace that holds settings for tui-agent.
+#: Folder in a workspace with settings for tui-agent.
 OWN_FOLDER = ".tui-agent"
 #: Limits of Linux and macOS, in bytes.
 MAX_NAME = 255
@@ -21,7 +21,7 @@ _SHOWN_LENGTH = 160
 
 
 def shown(path: str) -> str:
-    """A path with what acts or hides spelled out, shortened in the middle where it is long."""
+    """A path with escaped control and invisible characters, shortened in the middle if long."""
     text = escaped(path)
     if len(text) <= _SHOWN_LENGTH:
         return text
@@ -30,7 +30,7 @@ def shown(path: str) -> str:
 
 
 def plain(text: str) -> str:
-    """A name for a file of our own, made of any text: letters, digits and dashes; no two texts have the same."""
+    """An injective mapping from text to file names of letters, digits and dashes."""
     kept = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:40]
     if kept and kept == text:
         return kept
@@ -40,7 +40,7 @@ def plain(text: str) -> str:
 
 
 def is_text(name: str) -> bool:
-    """Whether a name from the disk can be written as UTF-8."""
+    """Whether a name can be encoded in UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -49,11 +49,11 @@ def is_text(name: str) -> bool:
 
 
 def fault_of_new(name: str) -> str:
-    """Why a file or folder of this name may not be made; empty where it may.
+    """The reason why a new file or folder may not have this name, or "".
 
-    Names that one system reads differently from another, or that look like another on the screen, are refused:
-    control characters, line separators, bidi controls, tags and other invisible letters, backslashes, a space at
-    either end, a trailing dot.
+    Refuses names that differ between systems or imitate other names on the screen: control characters,
+    line separators, bidi controls, tags and other invisible characters, backslashes, leading or trailing
+    spaces, a trailing dot.
     """
     if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in name):
         return "its name holds a control character"
@@ -70,22 +70,23 @@ def fault_of_new(name: str) -> str:
 
 
 def is_git(name: str) -> bool:
-    """Whether some file system would take this component for `.git`: any case, trailing dots, invisible letters."""
+    """Whether any file system might treat this component as `.git`: any case, trailing dots, invisible
+    characters."""
     return _folded(name) in (".git", "git~1")
 
 
 def is_own(name: str) -> bool:
-    """Whether this component is tui-agent's own folder in a workspace."""
+    """Whether this component is tui-agent's folder in a workspace."""
     return _folded(name) == OWN_FOLDER
 
 
 def same_letters(name: str) -> str:
-    """One form for all the ways in which Unicode can compose the same letters."""
+    """Unicode-normalized form."""
     return unicodedata.normalize("NFC", name)
 
 
 def without_case(name: str) -> str:
-    """One form for all names that a file system which ignores case takes for the same."""
+    """Case-folded form, equal for names that a case-insensitive file system treats as equal."""
     return same_letters(name).casefold()
 
 

@@ -1,8 +1,8 @@
-"""Secrets by their value: what a file with secrets holds, found again in any text, plain or transformed.
+"""Finds the values of secret files in any text, plain or encoded.
 
-A value that can be a secret is looked for as it is, in Base64 (all three alignments, both alphabets), in hexadecimal,
-backwards and in URLs, also where white space is between its letters: a line break after 76 of them, or one after each.
-Values are in memory only, and no representation of what holds them shows one.
+Searches the plain value, Base64 (three alignments, both alphabets), hexadecimal, reversed text and URL
+encoding, ignoring white space between characters. Values are kept in memory only, and no `repr` shows
+them.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from tui_agent.files.key_formats import MASK, hits
 from tui_agent.files.key_search import in_letters
 from tui_agent.files.late_expressions import late
 
-#: The shortest value of any name, and of a name that says what it is.
+#: Minimum length of a value, and of a value whose name indicates a secret.
 SHORTEST, SHORTEST_SAID = 12, 8
-#: A longer value is looked for in pieces of so many letters; and of one file so many values are at most.
+#: Longer values are searched in pieces of this length; and the maximum number of values of a file.
 PIECE, MOST_OF_A_FILE = 384, 2_000
-#: So many values are looked for at most: those with telling names come first.
+#: Maximum number of values searched; those with telling names have priority.
 MOST_VALUES = 3_000
-#: Letters of a line that are read; and of a value that are looked at for what it is.
+#: Characters read of a line, and characters of a value used to classify it.
 LONGEST_LINE, _JUDGED = 8_192, 300
 
 
 class Value(NamedTuple):
-    """Bytes that must not be seen. `said`: the name of the value says that it is a secret, or it has the form of a
-    key. `plain`: it is made of words, so that it may be one that the project uses for something else."""
+    """Bytes to hide. `said`: its name or its format marks it as a secret. `plain`: it consists of words, so
+    the project may use it elsewhere."""
 
     data: bytes
     said: bool = True
@@ -68,7 +68,7 @@ _SAYS = _words("""
     privatekey credential credentials cred creds passwords
     """)
 _SAYS_AT_END = ("password", "passwd", "secret", "token", "apikey", "pwd")
-#: After such a word a name means something about the secret, and not itself.
+#: Suffix words that make a name a property of the secret, not the secret.
 _ABOUT = _words("""
     id ids url uri host hostname port name user username email path file filename dir directory type kind alg
     algorithm algo method mode driver provider issuer audience scope scopes ttl expiry expires expiration lifetime
@@ -80,12 +80,12 @@ _ABOUT = _words("""
     list order index serializer storage cache pool queue topic zone flag option setting mask status state validator
     rotation schedule layout binding shortcut
     """)
-#: Before “key” such a word makes it one of a table, a cache or a keyboard.
+#: Words before "key" that make it a key of a table, a cache or a keyboard.
 _OF_A_TABLE = _words("""
     sort primary foreign cache partition routing public project feature translation group row object lookup index range
     unique storage map hot short arrow function
     """)
-#: What a build puts where everybody can read it.
+#: Prefixes of names that builds publish.
 _PUBLIC = (
     "NEXT_PUBLIC_",
     "NUXT_PUBLIC_",
@@ -96,7 +96,7 @@ _PUBLIC = (
     "PUBLIC_",
     "VUE_APP_",
 )
-#: Words of which nobody makes a secret that is one: what samples and local servers are set up with.
+#: Common words in defaults of samples and local servers, not real secrets.
 _COMMON = _words("""
     administrator admin root user guest test testing tests demo default sample example dummy fake mock placeholder
     password passwd passphrase pass pwd secret secrets token key api jwt auth session access app application django
@@ -131,7 +131,7 @@ _NOT_SECRET = late(
 _HEX_ID = late(
     r"(?i)(?:(?:[a-z]{1,8}-)?[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:sha\d+|md5)[:-].*)"
 )
-#: Before a value it says only how that is written.
+#: Prefix that only states the encoding of a value.
 _SCHEME = late(r"(?i)\A(?:base64:|(?:bearer|basic|token) +)")
 _PUBLIC_KEY = late(r"(?:ssh|ecdsa|sk)-[\w@.-]+$|AAAA[BCE][\w+/=]+$")
 _PIECE = late(r"[A-Za-z0-9]+")
@@ -139,11 +139,11 @@ _WORD_PIECE = late(r"[A-Za-z]+\d{0,4}|\d{0,4}[A-Za-z]+|\d+")
 
 
 def values_in(text: str, *, named: bool) -> list[Value]:
-    """The values of a file's text that can be secrets, in order, each once; all of it takes linear time.
+    """Distinct potential secrets in a file's text, in order, in linear time.
 
-    named: the file is a secret by its name, so that every value in it is looked at; else only what has the form of a
-    key. Not among them: what is shorter than `SHORTEST` (`SHORTEST_SAID` if its name says password, token, secret or
-    key), numbers, host names, addresses, paths, versions, words, placeholders, public keys and certificates.
+    named: the file is a secret by name, so all its values are considered; otherwise only key formats.
+    Excludes values shorter than `SHORTEST` (`SHORTEST_SAID` if the name indicates a secret), numbers, host
+    names, addresses, paths, versions, words, placeholders, public keys and certificates.
     """
     found: dict[bytes, Value] = {}
     for hit in hits(text):
@@ -165,14 +165,14 @@ def _add(found: dict[bytes, Value], values: Iterable[Value]) -> None:
 
 
 def _of_key(line: str) -> Iterator[Value]:
-    """Of a line of what has the form of a key: the line, unless it is a heading or documentation's own example."""
+    """A line of a matched key, unless it is a header or a documentation example."""
     line = line.strip()
     if len(line) >= SHORTEST and not _BLOCK.search(line) and "EXAMPLE" not in line and ": " not in line:
         yield from _value(line, said=True)
 
 
 def _ordinary_values(text: str) -> Iterator[str]:
-    """What a file says that nobody hides: names of users and databases, which some take for a password too."""
+    """Public values such as user and database names, which may also be used as a password."""
     for line in text.splitlines():
         match = _ASSIGNED.fullmatch(line[:LONGEST_LINE])
         if match and not _says(match["name"]):
@@ -182,8 +182,8 @@ def _ordinary_values(text: str) -> Iterator[str]:
 
 
 def _named_values(text: str) -> Iterator[Value]:
-    """Values of a file that is a secret by its name. Beside the blocks of certificates and keys
-    it has to be said what is one."""
+    """Values of a file that is a secret by name. In files with certificate or key blocks, other values need a
+    telling name."""
     block, blocks = "", bool(_BLOCK.match(text.lstrip())) or "\n-----BEGIN " in text
     for line in text.splitlines():
         line = line[:LONGEST_LINE].strip()
@@ -192,7 +192,7 @@ def _named_values(text: str) -> Iterator[Value]:
         if block:
             if "PRIVATE" in block and not mark:
                 yield from _lines_of_key(line)
-            if "\\n" in line:  # a key as JSON writes it
+            if "\\n" in line:  # A key in JSON notation.
                 yield from _block_in_line(line)
                 block = ""
             continue
@@ -233,7 +233,7 @@ def _of_line(line: str) -> Iterator[Value]:
 
 
 def _bare(value: str) -> str:
-    """A value without its quotes, the comma behind it, and a remark."""
+    """A value without quotes, trailing comma and comment."""
     value = value.strip().rstrip(",;")
     if value[:1] in ("'", '"', "`"):
         end = value.find(value[0], 1)
@@ -242,7 +242,7 @@ def _bare(value: str) -> str:
 
 
 def _judged(name: str, value: str) -> Iterator[Value]:
-    """The value as something to hide, if it can be that; of a URL what lets one in."""
+    """The value if it can be a secret; for a URL, its credentials."""
     value = _SCHEME.sub("", value)
     if len(value) < SHORTEST_SAID:
         return
@@ -264,7 +264,7 @@ def _judged(name: str, value: str) -> Iterator[Value]:
 
 
 def _of_url(url: re.Match[str]) -> Iterator[Value]:
-    """The password of a URL, as it is and as it is meant; a user that is one; and what its query hands over."""
+    """Credentials of a URL: the password (raw and decoded), a secret user name, and secrets in the query."""
     user, colon, password = (url[2] or "").partition(":")
     for secret in dict.fromkeys((password, unquote(password)) if colon else ()):
         if len(secret) >= SHORTEST_SAID and _fits("password", secret, True) and secret != user:
@@ -279,7 +279,7 @@ def _of_url(url: re.Match[str]) -> Iterator[Value]:
 
 
 def _says(name: str) -> bool:
-    """Whether the name of a value says that it is a secret."""
+    """Whether the name indicates a secret."""
     words = [word.casefold() for word in _WORDS_OF_NAME.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
@@ -308,12 +308,12 @@ def _fits(name: str, value: str, said: bool) -> bool:
 
 
 def _is_wordy(value: str) -> bool:
-    """Whether it is made of words and short numbers, as names are."""
+    """Whether it consists of words and short numbers, like a name."""
     return all(_WORD_PIECE.fullmatch(piece) for piece in _PIECE.findall(value))
 
 
 def _is_drawn(value: str) -> bool:
-    """Whether it looks drawn by lot rather than written: a piece of it has letters and digits as no word has."""
+    """Whether a part of it looks random, with a mix of letters and digits."""
     if any(letter.isspace() for letter in value) or len(set(value)) < 8:
         return False
     pieces = [piece for piece in _PIECE.findall(value) if not _WORD_PIECE.fullmatch(piece)]
@@ -321,7 +321,7 @@ def _is_drawn(value: str) -> bool:
 
 
 def _value(text: str, *, said: bool) -> Iterator[Value]:
-    """The value; a long one in pieces."""
+    """The value, in pieces if long."""
     data, plain = text.encode("utf-8", "replace"), _is_wordy(text)
     for at in range(0, len(data), PIECE):
         if at == 0 or len(data) - at >= SHORTEST:
@@ -329,13 +329,13 @@ def _value(text: str, *, said: bool) -> Iterator[Value]:
 
 
 def chunks_of(data: bytes) -> list[Value]:
-    """What of a binary file, such as a key store, is found again in Base64 and in hexadecimal: its rows of 48 bytes."""
+    """Rows of 48 bytes of a binary file, such as a key store, to find in Base64 or hexadecimal."""
     rows = (data[at : at + 48] for at in range(0, min(len(data), 48 * 200), 48))
     return [Value(row) for row in rows if len(set(row)) >= 12]
 
 
 def values_of_bytes(data: bytes, *, named: bool) -> list[Value]:
-    """The same for the bytes of a file."""
+    """As `values_in`, for the bytes of a file."""
     text = in_letters(data)
     if "\0" in text[:8_000] or text[:8_000].count("\ufffd") > 16:
         return chunks_of(data) if named else []
@@ -344,19 +344,19 @@ def values_of_bytes(data: bytes, *, named: bool) -> list[Value]:
 
 # ── found again ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-#: What may be between the letters of a value: also the other half of a letter in UTF-16.
+#: Bytes permitted between a value's characters, including the zero byte of UTF-16.
 _SPACE = b" \t\r\n\0"
 _LINE = late(r"[^\r\n]+")
 _ALPHABETS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
-#: Bytes of a text that are told apart at once where a hit is looked up.
+#: Bytes per page in the lookup of positions.
 _PAGE = 4_096
-#: With so many values only the common forms of each are looked for.
+#: Above this number of values, only common encodings are searched.
 _MANY = 600
 
 
 class _Needle(NamedTuple):
-    """Bytes to look for, without white space: a value in one form. `before` and `after`: how many letters around it
-    hold bits of it too."""
+    """Bytes to find, without white space: one encoding of a value. `before` and `after`: number of adjacent
+    characters that contain bits of it."""
 
     data: bytes
     value: int
@@ -366,10 +366,10 @@ class _Needle(NamedTuple):
 
 
 class SecretValues:
-    """Finds values in texts. A text without any costs about a hundredth of a microsecond a letter."""
+    """Finds values in texts. About 10 ns per character in text without values."""
 
     def __init__(self, sources: Mapping[str, Iterable[Value]] | None = None) -> None:
-        """`sources` are the values by the name of what holds them."""
+        """`sources` are the values by display name of their source."""
         each: dict[bytes, tuple[Value, str]] = {}
         for name, values in (sources or {}).items():
             for value in values:
@@ -378,7 +378,7 @@ class SecretValues:
         ordered = sorted(each.values(), key=lambda pair: not pair[0].said)[:MOST_VALUES]
         self._names = [name for _, name in ordered]
         self._needles: list[_Needle] = []
-        #: Which needles have such bytes, and where: 8 at a time, and 4 for the short ones.
+        #: Index of needles by 8 of their bytes (4 for short needles), with the offset.
         self._long: dict[int, list[tuple[int, int]]] = {}
         self._short: dict[int, list[tuple[int, int]]] = {}
         few = len(ordered) <= _MANY
@@ -399,8 +399,7 @@ class SecretValues:
         return len(self._names)
 
     def _place(self, needle: _Needle) -> None:
-        """Choose the bytes by which a needle is found, one place for each way in which a text may be aligned: those
-        that the fewest others have."""
+        """Choose the rarest bytes to index a needle, one offset per alignment of the text."""
         width = 8 if len(needle.data) >= 15 else 4
         if len(needle.data) < 2 * width - 1:
             return
@@ -413,7 +412,7 @@ class SecretValues:
             table.setdefault(word, []).append((len(self._needles) - 1, at))
 
     def masked(self, text: str) -> tuple[str, frozenset[str]]:
-        """The text with `MASK` in place of each value, in each of its lines, and the names of what held them."""
+        """The text with `MASK` for each value, preserving lines, and the names of their sources."""
         if not self._needles or len(text) < SHORTEST_SAID:
             return text, frozenset()
         text, dumped = self._without_dumps(text)
@@ -431,7 +430,7 @@ class SecretValues:
         return b"".join([*parts, data[at:]]).decode("utf-8", "surrogatepass"), names | dumped
 
     def _without_dumps(self, text: str) -> tuple[str, frozenset[str]]:
-        """The text with `MASK` in place of the rows of a dump, as of `xxd`, `hexdump` and `od`, that hold a value."""
+        """Masks rows of dumps (`xxd`, `hexdump`, `od`) that contain a value."""
         if not any(_ROW.search(text, at, at + _SLICE + _ADDRESS) for at in range(0, len(text), _SLICE)):
             return text, frozenset()
         parts: list[str] = []
@@ -456,7 +455,7 @@ class SecretValues:
         return "".join([*parts, text[at:]]), frozenset(names)
 
     def masked_json(self, value: Any) -> Any:
-        """A value of JSON with each string in it masked, and nothing else changed."""
+        """A JSON value with masked strings and unchanged structure."""
         match value:
             case str():
                 return self.masked(value)[0]
@@ -502,9 +501,9 @@ class SecretValues:
             yield first, last, needle.value
 
 
-#: Bytes that are looked through at once, since other threads wait for that long, and by how many a row is seen.
+#: Bytes per search call, because a call blocks other threads, and the scan distance for dump rows.
 _SLICE, _ADDRESS = 1 << 17, 64
-#: Rows that begin with where they are, and such a row.
+#: Consecutive dump rows, and a single row.
 _DUMPED = late(
     r"^[0-9a-fA-F]{5,15}[08]:?[ \t]+\S[^\r\n]*(?:\r?\n[0-9a-fA-F]{5,15}[08]:?[ \t]+\S[^\r\n]*)*", re.MULTILINE
 )
@@ -514,7 +513,7 @@ _ROW_BYTES = 16
 
 
 def _in_hexadecimal(row: str) -> bytes:
-    """The bytes of a row of a dump, as far as they are before its letters."""
+    """The bytes of a hexadecimal dump row, without its text column."""
     data = b""
     for word in row.split():
         if len(data) >= _ROW_BYTES or not _BYTES.fullmatch(word):
@@ -524,13 +523,13 @@ def _in_hexadecimal(row: str) -> bytes:
 
 
 def _in_words(row: str) -> bytes:
-    """The same where each two bytes are one number, the lower of them behind."""
+    """As `_in_hexadecimal`, for little-endian 16-bit words."""
     words = [word for word in row.split() if _BYTES.fullmatch(word) and len(word) == 4]
     return b"".join(bytes.fromhex(word)[::-1] for word in words)
 
 
 def _in_letters(row: str) -> bytes:
-    """The letters of a row of `od -c`; one for each byte that is none."""
+    """The characters of an `od -c` row, one per byte."""
     words = row.split()
     return "".join(word if len(word) == 1 else " " for word in words).encode("ascii", "replace")
 
@@ -543,7 +542,7 @@ def _is_letter(one: bytes) -> bool:
 
 
 class _Where:
-    """Where a byte of a text without its white space is in the text."""
+    """Maps offsets in the text without white space to offsets in the text."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -570,7 +569,7 @@ def _forms(value: Value, number: int, few: bool) -> Iterator[_Needle]:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return  # a row of a binary file
+        return  # A row of a binary file.
     yield _Needle(data.translate(None, _SPACE), number, apart=value.plain)
     if few:
         yield _Needle(data.hex().upper().encode(), number)
@@ -580,7 +579,7 @@ def _forms(value: Value, number: int, few: bool) -> Iterator[_Needle]:
 
 
 def _base64_forms(data: bytes, number: int, shift: int) -> Iterator[_Needle]:
-    """The letters of Base64 that only these bytes decide, where `shift` bytes of a group of three are before them."""
+    """Base64 characters determined by these bytes alone, at an alignment of `shift` bytes."""
     coded = base64.b64encode(b"\0" * shift + data)
     first, last = (0, 2, 3)[shift], (shift + len(data)) * 8 // 6
     sure, after = coded[first:last], int((shift + len(data)) % 3 != 0)

@@ -1,7 +1,5 @@
-"""Paths that are only touched after the person was asked: what holds secrets, and what governs programs.
-
-This is judged by names alone; `judge` applies it to every name that a file has, and `key_formats` looks at the content.
-"""
+"""Paths that need the user's permission: secrets, and files that control programs. Based on names only;
+`judge` applies it to all names of a file, and `key_formats` checks contents."""
 
 from __future__ import annotations
 
@@ -19,9 +17,9 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 class _AnyOf:
-    """All these globs as one expression; a word that begins with `^` is an expression already.
+    """Globs combined into one expression; an entry that begins with `^` is already an expression.
 
-    It is made when a name is first asked about: all of them take 10 ms, and the screen starts without.
+    Compiled at first use, because it takes 10 ms and the start does not need it.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
@@ -70,7 +68,7 @@ _SECRET_NAMES = _AnyOf(
     .python_history .node_repl_history .xauthority
     """)
 )
-#: What people call a file of their own in which they note what lets them in.
+#: Typical names of personal credential notes.
 _NOTED = _AnyOf(
     (
         rf"^\.?(?:tokens?|passwords?|passwds?|passphrases?)(?:[._-][a-z0-9._-]+?)?{_DATA}",
@@ -78,21 +76,21 @@ _NOTED = _AnyOf(
         rf"^\.?{_WHOSE}(?:tokens?|passwords?|passwd|passphrase)",
     )
 )
-#: Names that are only telling in the folder of the program that they belong to.
+#: Names that indicate a secret only in a specific program's folder.
 _SECRET_PLACES = _AnyOf(
     _words("""
     */gh/hosts.yml */gh/hosts.yaml */.config/hub */glab-cli/config.yml */.m2/settings.xml */.cargo/credentials*
     */.gem/credentials */.huggingface/token */.config/gcloud/* */.pip/pip.conf
     """)
 )
-#: Folders of which everything but public keys is secret, and those of which code and prose is not.
+#: Folders whose contents are secret: all except public keys, or all except code and prose.
 _HIDDEN_FOLDERS = frozenset(
     _words("""
     .ssh .gnupg .aws .azure .kube .docker .password-store .gcloud .oci .terraform.d .kaggle .snowflake .chef .secrets
     """)
 )
 _SECRET_FOLDERS = frozenset(("secrets",))
-#: Where programs and people keep what lets them in, under names that no library ships: not `*.pem`, not `auth.json`.
+#: Credential stores with names that no library ships; excludes `*.pem` and `auth.json`.
 _STORE_NAMES = frozenset(
     _words("""
     .env .envrc .netrc _netrc .npmrc .pypirc .git-credentials .gitcredentials .pgpass pgpass.conf .my.cnf .mylogin.cnf
@@ -120,7 +118,7 @@ _STORE_PLACES = _AnyOf(
     */.git/git-crypt/* */.git/annex/creds/* */.git/modules/*/git-crypt/* */.gem/*credentials*
     """)
 )
-#: What is in the places above, and in hidden folders.
+#: Parts of store paths, including hidden folders.
 _STORE_FOLDERS = late(
     r"/\.(?:m2|cargo|composer|bundle|gem|gradle|sbt|ivy2|hex|conda|pip|huggingface|git|npm|ssh|gnupg|aws|azure|kube|docker"
     r"|password-store|gcloud|oci|terraform\.d|kaggle|snowflake|chef|secrets|config)(?:/|$)"
@@ -130,14 +128,14 @@ _STORE_ENDINGS = (
     *(".kdbx", ".ppk", ".keytab", ".tfstate", ".tfvars", ".env"),
     *("~", ".bak", ".backup", ".old", ".orig", ".save", ".copy", ".swp"),
 )
-#: A pattern to copy from, or the public half of a key.
+#: Templates, and public keys.
 _SAMPLES = _AnyOf(
     _words("""
     *.example *.sample *.template *.tmpl *.dist *.defaults *.pub *.example.* *.sample.* *.template.* *-sample.*
     *-example.* example.env sample.env template.env .secrets.baseline .env.schema *.env.d.ts .env.d.ts
     """)
 )
-#: Code and prose that merely deal with secrets.
+#: Code and prose about secrets.
 _CODE = _AnyOf(
     _words("""
     *.py *.pyi *.pyx *.ts *.tsx *.mts *.cts *.js *.jsx *.mjs *.cjs *.vue *.svelte *.astro *.go *.rs *.java *.kt *.kts
@@ -147,14 +145,14 @@ _CODE = _AnyOf(
     *.rst *.adoc *.tex *.ipynb *.svg *.png *.jpg *.jpeg *.gif *.ico *.lock *.snap *.map
     """)
 )
-#: Code whose very purpose is to hold the keys of one installation.
+#: Code files that hold the keys of an installation.
 _SECRET_CODE = _AnyOf(_words("wp-config*.php localsettings.php"))
-#: Such words in another sense: models' vocabularies, designs, pages that set a password.
+#: Other meanings of such words: model vocabularies, designs, password pages.
 _OTHER_SENSE = late(
     r"(?:design|css|style|theme|color|special|added|stop)[._-]?tokens?\b.*|tokeni[sz].*"
     r"|.*[._-](?:reset|forgot|rules|policy)\b.*"
 )
-#: What an interface says in each language is called by its pages: `locales/en/auth.json`.
+#: Translations are named after pages: `locales/en/auth.json`.
 _LANGUAGES = frozenset(
     _words("locale locales lang langs language languages i18n l10n intl translation translations")
 )
@@ -162,11 +160,11 @@ _WORDS_OF_PAGES = late(
     r"(?:auth|token|tokens|password|passwords|secret|secrets|credentials)\.(?:json|ya?ml|properties)"
 )
 
-#: What a design calls its colours and sizes, in folders of its own: `src/theme/tokens.json`.
+#: Folders of design tokens: `src/theme/tokens.json`.
 _DESIGNS = frozenset(_words("design designs theme themes style styles css ui design-system design-tokens"))
 _WORDS_OF_DESIGN = late(r"tokens?\.(?:json|ya?ml)")
 
-#: What editors and people put around the name of a file that they keep a copy of.
+#: Backup and copy suffixes around a file name.
 _COPY = late(
     r"(?P<before>.+?)(?:~|\.(?:bak|backup|back|bkp|bk|old|orig|original|save|saved|swp|swo|swn|tmp|temp|copy|prev"
     r"|rej|disabled|off|rpmsave|rpmnew|dpkg-old|dpkg-dist|ucf-old|\d{1,14}|\d{4}-\d\d-\d\d)"
@@ -205,9 +203,9 @@ _GOVERNING_FOLDERS = frozenset(
 
 
 def is_secret(path: str) -> bool:
-    """Whether a path looks as if it held keys or passwords; `.env.example`, `token.py` and the like do not.
+    """Whether a path looks like a file with keys or passwords. `.env.example`, `token.py` and similar do not.
 
-    Case, trailing dots and the endings of backups and copies do not matter: `.ENV~` and `id_rsa (1)` are secrets.
+    Ignores case, trailing dots, and backup and copy suffixes: `.ENV~` and `id_rsa (1)` are secrets.
     """
     *folders, name = _components(path)
     if any(folder in _HIDDEN_FOLDERS for folder in folders):
@@ -220,7 +218,8 @@ def is_secret(path: str) -> bool:
 
 
 def is_store(path: str) -> bool:
-    """The same among files that others made: tools, caches, dependencies. Certificates and test keys are none there."""
+    """As `is_secret`, among third-party files: tools, caches, dependencies. Certificates and test keys do not
+    count."""
     *folders, name = _components(path)
     if _SAMPLES.match(name):
         return False
@@ -235,7 +234,7 @@ def is_store(path: str) -> bool:
 
 
 def stores_in(folder: str, names: Iterable[str]) -> list[str]:
-    """Those of the names in a folder of which `is_store` says yes, fast where nearly none is one."""
+    """The names in a folder for which `is_store` is true; fast if almost none match."""
     telling = bool(_STORE_FOLDERS.search(folder.casefold()))
     return [
         name
@@ -246,15 +245,13 @@ def stores_in(folder: str, names: Iterable[str]) -> list[str]:
 
 
 def is_sample(path: str) -> bool:
-    """Whether a name is of a pattern to copy from, such as `.env.example`."""
+    """Whether the name is of a template, such as `.env.example`."""
     return bool(_SAMPLES.match(_components(path)[-1]))
 
 
 def governs(path: str) -> bool:
-    """Whether a file steers an agent, an editor, git, a build server or a shell, so that writing it needs asking.
-
-    The agent must not edit what governs it.
-    """
+    """Whether a file controls an agent, an editor, git, a build server or a shell, so that writes need
+    permission."""
     *folders, name = _components(path)
     return any(folder in _GOVERNING_FOLDERS for folder in (*folders, name)) or bool(
         _GOVERNING_NAMES.match(name)
@@ -274,7 +271,7 @@ def _holds_secrets(folders: list[str], name: str) -> bool:
 
 
 def _without_copying(name: str) -> Iterator[str]:
-    """The name, and what it was before somebody made a backup or a copy under it."""
+    """The name, and the original names before backup or copy suffixes."""
     yield name
     for _ in range(_COPIES_OF_COPIES):
         before = _original(name)
@@ -283,7 +280,7 @@ def _without_copying(name: str) -> Iterator[str]:
         name = before
         yield name
         if name.startswith(".") and not name.startswith(".env"):
-            yield name[1:]  # an editor hides its copy of `id_rsa` as `.id_rsa.swp`
+            yield name[1:]  # Swap files: `.id_rsa.swp` belongs to `id_rsa`.
 
 
 def _original(name: str) -> str:
@@ -299,7 +296,7 @@ def _original(name: str) -> str:
 
 
 def _components(path: str) -> tuple[str, ...]:
-    """The folders and the name as every file system would take them for the same."""
+    """Normalized components, equal for paths that some file system treats as equal."""
     if not path.isascii():
         path = "".join(c for c in unicodedata.normalize("NFKC", path) if unicodedata.category(c) != "Cf")
     parts = [part for part in path.casefold().replace("\n", ".").split("/") if part not in ("", ".")]

@@ -1,4 +1,4 @@
-"""New content beside its place: written under a temporary name, made durable, and moved over the old in one step."""
+"""Staged writes: content is written to a temporary file next to the target, synced, and renamed over it."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from tui_agent.files.walk import Spot
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 20
-#: The names of temporaries of this process that could not be removed when it was done with them.
+#: Temporary files of this process that could not be removed.
 _left: set[str] = set()
-#: By how much the clock may have been set since the machine was started, in seconds.
+#: Tolerance for clock changes since boot, in seconds.
 _CLOCK_SET = 60.0
 
 
 class FileFound(Struct, frozen=True):
-    """What lies at a spot: its hash (empty: nothing) and its status at that moment."""
+    """State of a spot: its hash ("" if missing) and status."""
 
     md5: str
     status: os.stat_result | None = None
 
 
 def temporary_name() -> str:
-    """A name that nobody guesses, which says whose it is and which process made it."""
+    """An unpredictable name that contains tui-agent's prefix and the process id."""
     return f".tui-agent-{os.getpid()}-{secrets.token_hex(8)}.tmp"
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a name (without folders) is one of ours for content on its way: no index should list it."""
+    """Whether a base name is a temporary of ours, to be omitted from indexes."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def look(spot: Spot) -> FileFound:
-    """Hash what lies at a spot now, not when the spot was found. Raises PathRefused, FileError, OSError."""
+    """The current state of a spot, with its hash. Raises PathRefused, FileError, OSError."""
     spot.status = _status(spot)
     if spot.status is None:
         return FileFound("")
@@ -63,7 +63,7 @@ def look(spot: Spot) -> FileFound:
 
 
 def content(spot: Spot) -> bytes:
-    """The bytes of the file at a spot. Raises like `look`."""
+    """The bytes of the file at a spot. Raises as `look` does."""
     with os.fdopen(open_checked(spot), "rb") as file:
         return file.read()
 
@@ -79,11 +79,12 @@ def stage(
     source: Spot | None = None,
     executable: bool | None = None,
 ) -> None:
-    """Write `data` under `temporary` in the spot's folder, durably with `sync`; nothing stays of it on failure.
+    """Write `data` to `temporary` in the spot's folder, durably with `sync`; removed on failure. Raises
+    OSError.
 
-    Permissions, owner and extended attributes are taken from the file at the spot, whose status is `like`;
-    `source` is another file that they are taken from, for one that moves. `mode` (permission bits) overrides;
-    `executable` then sets or clears the bits of those who may read it. Raises OSError.
+    Copies permissions, owner and extended attributes of the file at the spot (status `like`), or of
+    `source` for a moved file. `mode` (permission bits) overrides them; `executable` then sets or clears
+    execution for everyone with read permission.
     """
     known = like is not None or mode is not None or (source is not None and source.status is not None)
     descriptor = os.open(temporary, _WRITE, 0o600 if known else 0o666, dir_fd=spot.folder)
@@ -108,21 +109,20 @@ def stage(
 
 
 def with_execution(mode: int, executable: bool) -> int:
-    """Permission bits with execution for everybody who may read, or for nobody."""
+    """Permission bits with execution for everyone who may read, or for nobody."""
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
 
 
 def keep_aside(spot: Spot, aside: str) -> None:
-    """Give the file at a spot another name, under which it stays when it is replaced; not where the file system has
-    no hard links."""
+    """Add a hard link that preserves the old file during its replacement; skipped without hard link
+    support."""
     discard(spot.folder, aside)
     with suppress(OSError):
         os.link(spot.name, aside, src_dir_fd=spot.folder, dst_dir_fd=spot.folder, follow_symlinks=False)
 
 
 def put_back(spot: Spot, aside: str, seen: FileFound) -> bool:
-    """Give the file that was kept aside its place again, whatever was written into it since; False where there is
-    none. Raises Outdated, OSError."""
+    """Restore the preserved file with any later writes; False if it is missing. Raises Outdated, OSError."""
     try:
         status = os.stat(aside, dir_fd=spot.folder, follow_symlinks=False)
     except (FileNotFoundError, ValueError):
@@ -136,10 +136,8 @@ def put_back(spot: Spot, aside: str, seen: FileFound) -> bool:
 
 
 def land(spot: Spot, temporary: str, seen: FileFound, *, sync: bool = True) -> None:
-    """Move staged content to its place, if that still is as it was `seen`; durable on return with `sync`.
-
-    Raises Outdated, and leaves the temporary where it is, if it is not.
-    """
+    """Rename staged content into place if the spot is unchanged since `seen`; durable with `sync`. Raises
+    Outdated otherwise, and keeps the temporary file."""
     check_unmoved(spot, seen)
     if seen.status is None:
         _land_new(spot, temporary)
@@ -150,7 +148,7 @@ def land(spot: Spot, temporary: str, seen: FileFound, *, sync: bool = True) -> N
 
 
 def sync_staged(spot: Spot, temporary: str) -> None:
-    """Make durable what was staged without that."""
+    """Sync content staged without `sync`."""
     descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.folder)
     try:
         systems.sync(descriptor)
@@ -159,7 +157,7 @@ def sync_staged(spot: Spot, temporary: str) -> None:
 
 
 def sync_file(spot: Spot) -> None:
-    """Make the content at a spot durable."""
+    """Sync the content at a spot."""
     descriptor = open_checked(spot)
     try:
         systems.sync(descriptor)
@@ -168,7 +166,7 @@ def sync_file(spot: Spot) -> None:
 
 
 def remove(spot: Spot, seen: FileFound, *, sync: bool = True) -> None:
-    """Remove the file at a spot, if it still is as it was `seen`; durable on return with `sync`."""
+    """Remove the file at a spot if it is unchanged since `seen`; durable with `sync`."""
     check_unmoved(spot, seen)
     os.unlink(spot.name, dir_fd=spot.folder)
     if sync:
@@ -176,7 +174,7 @@ def remove(spot: Spot, seen: FileFound, *, sync: bool = True) -> None:
 
 
 def check_unmoved(spot: Spot, seen: FileFound) -> None:
-    """Raise Outdated unless the spot is as it was `seen`: by its status, and where that moved, by its hash."""
+    """Raise Outdated unless the spot's status or else its hash equals `seen`."""
     status = _status(spot)
     if _identity(status) == _identity(seen.status):
         return
@@ -187,7 +185,7 @@ def check_unmoved(spot: Spot, seen: FileFound) -> None:
 
 
 def check_writable(spot: Spot) -> None:
-    """Raise FileError for a file that its owner protected from writing: a rename would not mind."""
+    """Raise FileError for a read-only file, which a rename would replace."""
     if spot.status is not None and not spot.status.st_mode & 0o222:
         raise FileError(
             f"{shown(spot.path)} is write-protected", f"allow it with `chmod u+w {shown(spot.path)}`"
@@ -195,21 +193,20 @@ def check_writable(spot: Spot) -> None:
 
 
 def discard(folder: int, temporary: str) -> bool:
-    """Remove a temporary, which may be gone already; whether it was there."""
+    """Remove a temporary file. Returns whether it existed."""
     try:
         os.unlink(temporary, dir_fd=folder)
     except FileNotFoundError:
         return False
     except OSError:
-        _left.add(temporary)  # the next writer here sweeps it
+        _left.add(temporary)  # The next write in this folder sweeps it.
         return False
     _left.discard(temporary)
     return True
 
 
 def sweep(folder: int) -> None:
-    """Remove the temporaries in a folder that this process could not remove, or whose process died before it could,
-    or was ended by a power cut."""
+    """Remove leftover temporaries of this process, of dead processes, and from before a reboot."""
     for name in os.listdir(folder):
         match = _TEMPORARY.fullmatch(name)
         if match and (name in _left or not runs(match[1]) or _is_from_before_the_start(folder, name)):
@@ -217,7 +214,7 @@ def sweep(folder: int) -> None:
 
 
 def _is_from_before_the_start(folder: int, name: str) -> bool:
-    """Whether a file is older than the machine is up: the number of its process is another's by now."""
+    """Whether a file predates the boot, so that its process id may be reused."""
     uptime = getattr(time, "CLOCK_BOOTTIME", None)
     if uptime is None:
         return False
@@ -229,7 +226,7 @@ def _is_from_before_the_start(folder: int, name: str) -> bool:
 
 
 def sync_folder(folder: int) -> None:
-    """Make renames in a folder durable, on file systems that know how."""
+    """Make renames in a folder durable, if the file system supports it."""
     try:
         systems.sync(folder)
     except OSError as error:
@@ -239,7 +236,7 @@ def sync_folder(folder: int) -> None:
 
 @contextmanager
 def made_parents(spot: Spot) -> Generator[None]:
-    """Make the missing folders of a spot; they go again if what follows fails and they are empty."""
+    """Create the missing folders of a spot; on failure of the body, removes them if empty."""
     top, missing = os.dup(spot.folder), spot.missing[:-1]
     try:
         spot.make_parents()
@@ -252,18 +249,18 @@ def made_parents(spot: Spot) -> Generator[None]:
 
 
 def remove_folders(top: int, names: tuple[str, ...]) -> None:
-    """Remove nested empty folders below the descriptor `top`, the innermost first; one that is used stays."""
+    """Remove nested empty folders below descriptor `top`, innermost first."""
     for depth in range(len(names), 0, -1):
         try:
             os.rmdir("/".join(names[:depth]), dir_fd=top)
         except FileNotFoundError:
-            continue  # it did not get that far
+            continue  # It was never created.
         except OSError:
             return
 
 
 def _land_new(spot: Spot, temporary: str) -> None:
-    """Make the name appear only if nobody else has it: a link fails where a rename would overwrite."""
+    """Create the name only if it is free: a link fails if it exists, a rename overwrites."""
     try:
         os.link(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
     except FileExistsError as error:
@@ -271,7 +268,9 @@ def _land_new(spot: Spot, temporary: str) -> None:
             f"{shown(spot.path)} was made by somebody else meanwhile", "look at it first"
         ) from error
     except OSError:
-        os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)  # no hard links here
+        os.rename(
+            temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder
+        )  # No hard links on this file system.
     else:
         discard(spot.folder, temporary)
 
@@ -283,14 +282,15 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _take_after(spot: Spot, descriptor: int, like: os.stat_result) -> None:
-    """Give a new file the owner, attributes and permissions of the one it replaces; owner first, it clears bits."""
+    """Copy owner, attributes and permissions of the replaced file; owner first, because it clears permission
+    bits."""
     now = os.fstat(descriptor)
     for user, group in ((like.st_uid, -1), (-1, like.st_gid)):
         if user not in (-1, now.st_uid) or group not in (-1, now.st_gid):
             try:
                 os.fchown(descriptor, user, group)
             except PermissionError:
-                pass  # only root gives files away: it becomes ours, as with any editor
+                pass  # Only root can change the owner, so the file becomes ours, as with any editor.
     os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
     source = open_checked(spot)
     try:

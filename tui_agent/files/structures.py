@@ -1,4 +1,4 @@
-"""TOML and JSON from outside as values, within bounds: whatever is wrong with a text is one error."""
+"""Parses untrusted TOML and JSON with limits. Every problem raises `Unreadable`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from typing import Any
 
 from tui_agent.files.late_expressions import late
 
-#: Letters of a text, levels of tables and lists inside each other, and parts of one dotted key.
+#: Limits: characters, nesting depth, and parts of a dotted key.
 MOST_LETTERS, MOST_DEEP, MOST_PARTS = 1 << 20, 64, 64
-#: Between two parts of a key there is one dot.
+#: Separator of key parts.
 _DOT = late(r"(?<!\.)\.(?!\.)")
 
 
 class Unreadable(ValueError):
-    """A text that is not TOML or JSON within the bounds; its words say why."""
+    """The text is invalid or exceeds the limits; the message is the reason."""
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The tables of a text in TOML. Raises `Unreadable`."""
+    """The tables of a TOML text. Raises `Unreadable`."""
     import tomllib
 
     _check_size(text)
-    for number, line in enumerate(text.splitlines(), 1):  # the reader needs time by the square of the parts
+    for number, line in enumerate(
+        text.splitlines(), 1
+    ):  # Parsing time is quadratic in the number of key parts.
         if line.count(".") > MOST_PARTS and any(
             len(_DOT.findall(part)) >= MOST_PARTS for part in line.replace("]", "=").split("=")[:-1]
         ):
@@ -33,13 +35,13 @@ def read_toml(text: str) -> dict[str, Any]:
         raise Unreadable(str(error)) from None
     except RecursionError:
         raise Unreadable("it is nested too deeply") from None
-    except (ValueError, OverflowError):  # `int` refuses 4,301 digits
+    except (ValueError, OverflowError):  # `int` refuses 4,301 digits.
         raise Unreadable("a number or a date in it is out of range") from None
     return _shallow(value)
 
 
 def read_json(text: str) -> Any:
-    """The value of a text in JSON. Raises `Unreadable`."""
+    """The value of a JSON text. Raises `Unreadable`."""
     _check_size(text)
     try:
         value = json.loads(text)
@@ -58,7 +60,7 @@ def _check_size(text: str) -> None:
 
 
 def _shallow(value: Any) -> Any:
-    """The value, if it has at most `MOST_DEEP` levels: what is made of it may go down by itself."""
+    """The value if its depth is at most `MOST_DEEP`, so that consumers may recurse."""
     level: list[Any] = [value]
     for _ in range(MOST_DEEP):
         level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list)]

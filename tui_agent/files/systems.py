@@ -1,8 +1,8 @@
-"""What an operating system says and does about files: errors as sentences, stamps, locks, syncs and attributes.
+"""File operations of the operating system: error messages, stamps, locks, syncs and attributes.
 
-Descriptors are taken where a name could lead astray. A stamp is the whole of (modified, changed, size, inode), of which
-the second cannot be set by hand. It is not believed of a file that changed shortly before it was read: the clock behind
-it ticks too slowly to tell two writes apart. Where it is not believed the file is read, so that the content decides.
+Uses descriptors if a name could be redirected. A stamp is (modified, changed, size, inode); programs
+cannot set the change time. A stamp is not trusted if the file changed shortly before it was read, because
+the file system's clock is too coarse; the content is compared instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tui_agent.errors import FileError
 from tui_agent.files.names import shown
 
 Item = TypeVar("Item")
-#: How many syncs are waited for at a time.
+#: Maximum number of concurrent syncs.
 AT_ONCE = 16
 _SENTENCES = {
     errno.ENOSPC: ("the disk is full", "free some space, then try again"),
@@ -41,7 +41,7 @@ _SENTENCES = {
 
 
 def sentence(error: OSError) -> tuple[str, str]:
-    """Why a system call failed, and what to do about it."""
+    """The reason why a system call failed, and advice."""
     code = error.errno or 0
     return _SENTENCES.get(code, (os.strerror(code) if code else str(error), "try again, or look at the file"))
 
@@ -52,15 +52,15 @@ def file_error(error: OSError, path: str | os.PathLike[str], doing: str) -> File
     return FileError(f"{shown(os.fspath(path))} could not be {doing}, {why}", remedy)
 
 
-#: A file that changed less than so many seconds before it was read is read again the next time.
+#: Minimum age of a change, in seconds, for a stamp to be trusted.
 SETTLED = 2.0
 
-#: Modified and changed in nanoseconds, size in bytes, inode.
+#: Modification and change time in nanoseconds, size in bytes, inode.
 Stamp = tuple[int, int, int, int]
 
 
 def stamp_of(path: Path | str) -> Stamp | None:
-    """The stamp of what a path leads to; None where nothing does."""
+    """The stamp of a path's target, or None if missing."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -69,7 +69,7 @@ def stamp_of(path: Path | str) -> Stamp | None:
 
 
 def inode_of(path: Path | str) -> int:
-    """Which file a path is, not following links; 0 where there is none."""
+    """The inode of a path, without following links; 0 if missing."""
     try:
         return os.lstat(path).st_ino
     except (OSError, ValueError):
@@ -77,11 +77,11 @@ def inode_of(path: Path | str) -> int:
 
 
 def is_settled(stamp: Stamp) -> bool:
-    """Whether the last change lies so far back that a later one is sure to give another stamp."""
+    """Whether the last change is old enough that any later change yields another stamp."""
     return time.time() - stamp[1] / 1e9 > SETTLED
 
 
-#: How long to wait for another writer, in seconds; a write takes milliseconds.
+#: Maximum wait for another writer, in seconds; a write takes milliseconds.
 PATIENCE = 10.0
 _PAUSE = 0.005
 _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
@@ -90,10 +90,10 @@ _here = threading.RLock()
 
 @contextmanager
 def writing(*folders: int) -> Generator[None]:
-    """Hold the folders behind these descriptors. Raises FileError when another program does not let go.
+    """Lock the folders behind these descriptors. Raises FileError on timeout.
 
-    The lock is on the open folder itself, so that no lock file ever lies in a workspace. Where the file system
-    has no such locks (some network mounts), threads of this process still exclude each other.
+    Locks the open folder itself, so no lock file is created. Without lock support (some network mounts),
+    it only excludes threads of this process.
     """
     for folder in folders:
         _lock(folder)
@@ -122,14 +122,14 @@ def _unlock(folder: int) -> None:
     try:
         fcntl.flock(folder, fcntl.LOCK_UN)
     except OSError:
-        pass  # it never was locked, or is gone
+        pass  # Never locked, or already closed.
 
 
-#: On macOS a plain sync leaves the bytes in the drive's cache, where a power cut takes them.
+#: On macOS a plain fsync leaves data in the drive's cache.
 _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
-#: What copyfile(3) calls access control lists and extended attributes.
+#: Flags of copyfile(3) for access control lists and extended attributes.
 _ACL, _ATTRIBUTES = 1 << 0, 1 << 2
-#: A file system that has no attributes, one that we may not write, one that is gone again.
+#: Ignored errors: no attribute support, no permission, file deleted.
 _NOT_OURS = (
     errno.ENOTSUP,
     errno.EPERM,
@@ -140,21 +140,19 @@ _NOT_OURS = (
 
 
 def sync(descriptor: int) -> None:
-    """Wait until a file or a folder is on the disk itself. Raises OSError."""
+    """Sync a file or folder to disk. Raises OSError."""
     if _FULL_SYNC is not None:
         try:
             fcntl.fcntl(descriptor, _FULL_SYNC)
             return
         except OSError:
-            pass  # a file system that cannot, a network mount say
+            pass  # Not supported, for example on a network mount.
     os.fsync(descriptor)
 
 
 def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> None:
-    """Call `work` with each item, several at a time: a slow disk is waited for once and not for each of them.
-
-    Raises what the first of them raised, when all have ended.
-    """
+    """Call `work` with each item concurrently, so that the latency of a slow disk counts once. Raises the
+    first exception after all calls have ended."""
     if len(items) < 2:
         for item in items:
             work(item)
@@ -166,12 +164,12 @@ def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> No
             pass
 
 
-#: Why such a file is asked about.
+#: Reason why replacing such a file needs permission.
 OTHER_NAMES = "it is a hard link: the other names of the file would keep the old text"
 
 
 def has_other_names(path: Path) -> bool:
-    """Whether it is a file that other names lead to as well (hard links): to replace it cuts this one off."""
+    """Whether the file has other hard links, which a replacement would detach."""
     try:
         status = path.lstat()
     except OSError:
@@ -180,9 +178,8 @@ def has_other_names(path: Path) -> bool:
 
 
 def wait_for_writers(descriptor: int, seconds: float) -> None:
-    """Wait until nobody has the file open for writing, so long at the most; where the system does not tell, not at all.
-
-    The descriptor is one for reading."""
+    """Wait up to `seconds` until no process has the file open for writing; returns at once on systems without
+    leases. The descriptor must be read-only."""
     deadline = time.monotonic() + seconds
     while _is_written(descriptor) and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -193,7 +190,7 @@ def _is_written(descriptor: int) -> bool:
     if lease is None:
         return False
     try:
-        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # the usual one would end this process
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # The default signal would kill this process.
         fcntl.fcntl(descriptor, lease, fcntl.F_RDLCK)
         fcntl.fcntl(descriptor, lease, fcntl.F_UNLCK)
     except OSError as error:
@@ -202,10 +199,8 @@ def _is_written(descriptor: int) -> bool:
 
 
 def copy_attributes(source: int, target: int) -> None:
-    """Give one file the extended attributes (tags) and access control lists of another. Raises OSError.
-
-    What the file system does not have, or we may not set, is left out.
-    """
+    """Copy extended attributes and access control lists. Raises OSError. Skips unsupported and forbidden
+    attributes."""
     if hasattr(os, "listxattr"):
         _copy_each(source, target)
     else:
@@ -226,7 +221,7 @@ def _copy_each(source: int, target: int) -> None:
 
 
 def _copy_all(source: int, target: int) -> None:
-    """By the C library of macOS, which Python has no function for."""
+    """Uses the C library of macOS, because Python has no equivalent."""
     import ctypes
 
     copy = getattr(ctypes.CDLL(None, use_errno=True), "fcopyfile", None)
@@ -241,10 +236,8 @@ def _pass_over(error: OSError) -> None:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove it, also where folders in it are closed to us; a link is removed itself. Nothing there is no error.
-
-    Raises OSError for what cannot be removed.
-    """
+    """Remove a tree, including folders without permissions; a link itself is removed. Ignores a missing
+    folder. Raises OSError."""
     import shutil
 
     if os.path.islink(folder) or os.path.isfile(folder):
@@ -260,7 +253,7 @@ def remove_folder(folder: str) -> None:
 
 
 def _open_up(folder: str) -> None:
-    """Give ourselves the right to every folder in it, each before it is looked into."""
+    """Restore permissions on every subfolder, top-down."""
     os.chmod(folder, 0o700)
     for inner, names, _ in os.walk(folder):
         for name in names:
@@ -269,16 +262,16 @@ def _open_up(folder: str) -> None:
                 os.chmod(path, 0o700)
 
 
-#: Larger than any export of a session or recording that could be held in memory with ease.
+#: Maximum size of an imported session or recording, in bytes.
 MOST_BYTES = 512 * 1024 * 1024
-#: Of JSON that Python's own reader gives up on, which it does below a thousand levels.
+#: JSON beyond the recursion limit of Python's parser, which is below a thousand levels.
 TOO_DEEP = "it is nested too deeply"
-#: Of JSON with the escape of half a surrogate pair, which no text can hold.
+#: JSON with an escaped lone surrogate.
 HALF_A_LETTER = "it holds half of a letter (a lone surrogate)"
 
 
 def read_given(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The bytes of a regular file. Raises OSError, also for a pipe or a device, which might never end."""
+    """The bytes of a regular file. Raises OSError, also for pipes and devices, which may be endless."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)

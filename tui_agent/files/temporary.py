@@ -1,4 +1,5 @@
-"""Temporary folders of ours: in one folder of this user's alone, so that nobody else chooses their names."""
+"""Temporary folders inside a private folder of the user, so that other users cannot predict or occupy
+names."""
 
 from __future__ import annotations
 
@@ -13,17 +14,17 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.files.private import FOLDER_MODE
 from tui_agent.files.systems import remove_folder
 
-#: The largest number of a process on Linux; elsewhere it is smaller.
+#: Maximum process id on Linux; smaller on other systems.
 MOST_PROCESSES = 1 << 22
 _OWNED = re.compile(r"(\d{1,7})-\w+")
-#: The folder that took the place of one that is somebody else's, by that one's path.
+#: Replacement folders by the path of an unusable folder.
 _instead: dict[str, str] = {}
 
 
 def own_place() -> str:
-    """The folder for temporary ones, with the rights 0700. Raises OSError.
+    """The private parent folder, mode 0700. Raises OSError.
 
-    If its name is taken by another user or is not a folder, it is one with a random name that ends with the process.
+    If another user owns the name or it is not a folder, uses a random name that is removed at exit.
     """
     place = os.path.join(tempfile.gettempdir(), f"tui-agent-{os.geteuid()}")
     with suppress(FileExistsError):
@@ -37,12 +38,12 @@ def own_place() -> str:
 
 
 def make_temporary() -> str:
-    """A new folder of this process in the own place, which `sweep` knows by its name. Raises OSError."""
+    """Create a temporary folder of this process that `sweep` recognizes. Raises OSError."""
     return tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=own_place())
 
 
 def sweep() -> None:
-    """Remove the temporary folders of processes that ended before they could. Raises OSError."""
+    """Remove the temporary folders of dead processes. Raises OSError."""
     place = own_place()
     for name in os.listdir(place):
         owner = _OWNED.fullmatch(name)
@@ -51,7 +52,7 @@ def sweep() -> None:
 
 
 def runs(process: str) -> bool:
-    """Whether a process of this number runs; True for a text that is the number of none, which is nobody's to clean."""
+    """Whether a process with this id runs; True for invalid ids, which must not be cleaned."""
     number = whole_number(process, least=1, most=MOST_PROCESSES)
     if not number:
         return True
@@ -60,7 +61,7 @@ def runs(process: str) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        pass  # somebody else's
+        pass  # Owned by another user.
     return True
 
 
@@ -74,5 +75,5 @@ def _is_ours(place: str) -> bool:
 
 
 def _remove(folder: str) -> None:
-    with suppress(OSError):  # the next start sweeps
+    with suppress(OSError):  # The next start removes it.
         remove_folder(folder)

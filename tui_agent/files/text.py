@@ -1,4 +1,4 @@
-"""Text and the bytes it came from: encoding, byte-order mark and every line's own ending stay as they were."""
+"""Conversion between bytes and text that preserves encoding, byte-order mark and line endings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tui_agent.errors import Undecodable
 
-#: Characters of a long text that one call works on.
+#: Characters processed per call on long texts.
 PIECE = 1 << 20
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
 _MARKS: tuple[tuple[bytes, Encoding], ...] = (
@@ -22,7 +22,7 @@ _MARKS: tuple[tuple[bytes, Encoding], ...] = (
 
 
 class TextFile(Struct, frozen=True):
-    """A file as text. `text` holds each line's own ending; `mark` is the byte-order mark it began with, if any."""
+    """A decoded file. `text` keeps each line's ending; `mark` is its byte-order mark, if any."""
 
     text: str
     encoding: Encoding = "utf-8"
@@ -30,17 +30,15 @@ class TextFile(Struct, frozen=True):
 
     @property
     def ending(self) -> str:
-        """The line ending that most lines have; `\\n` where there is none."""
+        r"""The most common line ending; `\n` by default."""
         windows = self.text.count("\r\n")
         plain = self.text.count("\n") - windows
         return "\r\n" if windows > plain else "\n"
 
 
 def decode(data: bytes, name: str = "the file") -> TextFile:
-    """The text of UTF-8 (with or without a mark) or UTF-16 (with one).
-
-    Raises Undecodable for anything else: what cannot be written back as it was is not read as text.
-    """
+    """Decodes UTF-8 (with or without a mark) or UTF-16 (with a mark). Raises Undecodable if the result could
+    not be encoded back."""
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise Undecodable(f"{name} is UTF-32", "convert it to UTF-8 first")
     mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", "utf-8"))
@@ -57,10 +55,8 @@ def decode(data: bytes, name: str = "the file") -> TextFile:
 
 
 def encode(file: TextFile, text: str) -> bytes:
-    """New text in the encoding of a file; the file's own text gives the file's own bytes.
-
-    Raises Undecodable for text that no encoding can hold.
-    """
+    """Encodes new text in the file's encoding; unchanged text gives the original bytes. Raises
+    Undecodable."""
     try:
         return file.mark + text.encode(file.encoding)
     except UnicodeEncodeError as error:
@@ -70,15 +66,13 @@ def encode(file: TextFile, text: str) -> bytes:
 
 
 def md5(data: bytes) -> str:
-    """The hash by which contents are told apart and shown (hexadecimal); no guard against forgery."""
+    """Hexadecimal content hash for comparison and display; not cryptographically secure."""
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def pieces(text: str, size: int = PIECE) -> Iterator[str]:
-    """The text in pieces of about so many characters, each but the last ending with a line feed.
-
-    A call on a whole long text would keep every other thread waiting, the keyboard's among them.
-    """
+    """The text in pieces of about `size` characters, split after line feeds. One call on a long text would
+    block other threads."""
     at = 0
     while at < len(text):
         end = text.find("\n", at + size - 1) + 1 or len(text)

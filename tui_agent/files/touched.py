@@ -1,7 +1,7 @@
-"""Which folders hold files that were written in place: a folder's own time tells only what came and went.
+"""Folders with files modified in place, which a folder's own time does not reveal.
 
-The kernel queues an event before the write returns, so that what is read here is complete; where there is none of this
-(another system, too many folders), every file has to be looked at.
+The kernel queues events before the write returns, so the results are complete. Without inotify (other
+systems, too many folders), every file must be checked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EVENT = struct.Struct("iIII")
 
 
 class TouchedFolders:
-    """Watches folders, one by one, with inotify. Raises OSError where the system has none to give."""
+    """Watches folders individually with inotify. Raises OSError if it is unavailable."""
 
     def __init__(self) -> None:
         if not sys.platform.startswith("linux"):
@@ -31,16 +31,16 @@ class TouchedFolders:
         self._complete = True
 
     def add(self, place: str, folder: str) -> None:
-        """Watch the folder at `place`, which is told as `folder`; one that was renamed is told by its new name."""
+        """Watch the folder at `place`, reported as `folder`, or by its new name after a rename."""
         mask = _MODIFIED | _ATTRIBUTES | _WRITTEN | _ONLY_FOLDERS | _NO_LINKS
         number = self._libc.inotify_add_watch(self._descriptor, os.fsencode(place), mask)
         if number < 0:
-            self._complete = False  # the system has no more of them
+            self._complete = False  # The system's limit of watches is reached.
         else:
             self._folders[number] = folder
 
     def take(self) -> set[str] | None:
-        """The folders in which a file was written since the last time; None where any may be one."""
+        """The folders with files written since the last call; None if unknown."""
         found: set[str] = set()
         while True:
             try:

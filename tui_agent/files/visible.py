@@ -1,9 +1,9 @@
-"""Text from outside, made safe to look at: the one list of characters that act or hide instead of being seen.
+"""Sanitizes untrusted text: control and invisible characters become visible.
 
-File names, replies, file content and error texts may hold escape sequences, letters that turn the reading direction
-and letters that nobody sees. Everything that is written for a person or listed for a model passes through here:
-`clean` and `one_line` replace each such character by one visible character, so that columns stay where they are;
-`escaped` spells it out, for names; `json_escaped` spells it as JSON does, so that nothing is lost.
+File names, responses, file contents and errors may contain escape sequences, bidi controls and invisible
+characters. All text shown to users or listed for models is sanitized here: `clean` and `one_line` replace
+each such character by one visible character, so columns are preserved; `escaped` spells it out, for names;
+`json_escaped` uses JSON escapes, which is lossless.
 """
 
 from __future__ import annotations
@@ -13,33 +13,34 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
-#: Controls, format characters (bidi controls and tags among them), line and paragraph separators, lone surrogates.
+#: Controls, format characters (including bidi controls and tags), line and paragraph separators, lone
+#: surrogates.
 _ACTING = frozenset(("Cc", "Cf", "Zl", "Zp", "Cs"))
-#: What Unicode asks to be drawn as nothing although its category is that of a letter, a mark or none at all: the
-#: joiner of graphemes, Hangul and Khmer fillers, variation selectors, and what is set aside for more of them.
+#: Default-ignorable code points in other categories: combining grapheme joiner, Hangul and Khmer fillers,
+#: variation selectors, and reserved ranges.
 _IGNORABLE = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-#: Signs that are not letters of the text, but can be seen; as a file's name they are blank.
+#: Visible in text, but blank as a file name.
 _BLANK = frozenset("\u2800")
 _SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _ZWNJ, _ZWJ = "\u200c", "\u200d"
-#: Scripts whose letters change their shape with their neighbours: there joiners are part of the spelling.
+#: Scripts in which joiners are part of the spelling.
 _JOINING = ((0x0600, 0x08FF), (0x0900, 0x109F), (0x1780, 0x1AAF), (0xA800, 0xABFF), (0x11000, 0x11FFF))
 _IDEOGRAPHS = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 _VIRAMA = 9
-#: Bases of emoji whose category is not that of a symbol.
+#: Emoji bases outside the symbol categories.
 _EMOJI_BASES = frozenset("0123456789#*‼⁉ℹ〰〽")
 _BREAKS = {"\n": "␤", "\t": "␉"}
 
 
 def clean(text: str) -> str:
-    """The text with every character that acts or hides made visible, one for one.
+    """The text with control and invisible characters made visible, one for one.
 
-    Newlines and tabs stay; a carriage return before a newline goes, since the line ends there anyway. Joiners and
-    variation selectors stay where they shape the letters, ideographs or emoji beside them: text would be spelled
-    wrong without them, and there they change nothing but the shape of what is seen.
+    Keeps newlines and tabs; drops a carriage return before a newline. Keeps joiners and variation
+    selectors that shape adjacent letters, ideographs or emoji, because the text would be misspelled
+    without them.
     """
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
@@ -47,36 +48,34 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same for a title, a label or a name: line breaks and tabs are made visible too."""
+    """As `clean`, for single-line text: line breaks and tabs become visible too."""
     text = clean(text)
     return "".join(_BREAKS.get(c, c) for c in text) if "\n" in text or "\t" in text else text
 
 
 def escaped(text: str) -> str:
-    """A name on one line, with what acts or hides spelled out: `\\n`, `\\x1b`, `\\u202e`."""
+    r"""A single-line name with escapes: `\n`, `\x1b`, `\u202e`."""
     return replaced(text, _spelled, "\n\t")
 
 
 def json_escaped(text: str) -> str:
-    """JSON with what acts or hides written as `\\uXXXX`: it reads back as the same value.
-
-    Line ends between the values of an indented document stay.
-    """
+    r"""JSON with `\uXXXX` escapes, equal in value. Keeps line ends between the values of an indented
+    document."""
     return replaced(text, _json)
 
 
 def hidden(name: str) -> str:
-    """The first character of a name that nobody would see, or that would act; empty where there is none."""
+    """The first control or invisible character of a name, or ""."""
     return next((c for at, c in enumerate(name) if c in _BLANK or (_hides(c) and not _shapes(name, at))), "")
 
 
 def replaced(text: str, instead: Callable[[str], str], also: str = "") -> str:
-    """The text with `instead` of each character that acts or hides, and of those in `also`."""
+    """The text with control and invisible characters, and characters in `also`, mapped by `instead`."""
     if text.isascii() and (text if also else text.replace("\n", "").replace("\t", "")).isprintable():
-        return text  # at once, where looking at each letter of a long text would hold up every other thread
+        return text  # Fast path: a loop over a long text would block other threads.
     suspects = {c for c in set(text) if c in also or _hides(c)}
     shaping = {c for c in suspects if c in (_ZWNJ, _ZWJ) or _within(c, _SELECTORS)}
-    if shaping:  # whether they stay depends on their neighbours as they were
+    if shaping:  # Depends on the original neighbours.
         text = re.sub(
             f"[{''.join(shaping)}]",
             lambda found: found[0] if _shapes(found.string, found.start()) else instead(found[0]),
@@ -93,7 +92,7 @@ def _hides(character: str) -> bool:
 
 
 def _shapes(text: str, at: int) -> bool:
-    """Whether the joiner or variation selector there belongs to what is beside it."""
+    """Whether the joiner or variation selector belongs to its neighbours."""
     sign, before, after = text[at], text[at - 1] if at else "", text[at + 1 : at + 2]
     if not before or not (sign in (_ZWNJ, _ZWJ) or _within(sign, _SELECTORS)):
         return False
@@ -115,7 +114,7 @@ def _joins(character: str) -> bool:
 
 
 def _is_emoji(character: str) -> bool:
-    """A symbol, or what may follow one: a skin tone or the selector of its picture."""
+    """Whether it is a symbol, a skin tone or an emoji selector."""
     return _is_symbol(character) or character == "\ufe0f"
 
 
@@ -144,7 +143,7 @@ def _json(character: str) -> str:
 
 
 def size_in_words(count: int) -> str:
-    """Bytes for the eye: `812 B`, `12.3 kB`, `4.0 MB`."""
+    """A readable size: `812 B`, `12.3 kB`, `4.0 MB`."""
     if count < 1000:
         return f"{count} B"
     return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"

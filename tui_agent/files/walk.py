@@ -1,4 +1,4 @@
-"""From a path to a descriptor: one component after the other, and no link is followed that leads out."""
+"""Resolves a path to a descriptor, component by component, without following links out of the root."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tui_agent.errors import PathRefused
 from tui_agent.files.names import same_letters, shown, without_case
 from tui_agent.files.systems import sentence
 
-#: As many links as Linux itself follows before it calls them a loop.
+#: Linux's own limit of followed links.
 MAX_LINKS = 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Spot:
-    """Where a path ends: its folder, held open, and what stood there under its name.
+    """A resolved path: its open parent folder and the state of the entry. Close it after use.
 
-    `name` is what system calls take beside `folder`. `parts` are the real components below the root, links
-    resolved; `spelled` are those that were asked for, as the disk writes them. `missing` are the trailing
-    components that do not exist, the first of which would be made in `folder`; `status` is None then. `is_link`
-    says that the path itself names a link, `links` are the paths of all that were followed. Close it when done.
+    `name` is the entry's name relative to `folder`. `parts` are the real components below the root with
+    links resolved; `spelled` are the requested ones in the disk's spelling. `missing` are the trailing
+    nonexistent components, the first to be created in `folder`; `status` is then None. `is_link` means
+    that the path itself is a link; `links` are the paths of all followed links.
     """
 
     __slots__ = ("folder", "is_link", "links", "missing", "name", "parts", "spelled", "status")
@@ -58,12 +58,12 @@ class Spot:
         return "/".join(self.parts) or "."
 
     def make_parents(self) -> None:
-        """Make the folders that are missing, and go to the last one. Raises OSError."""
+        """Create the missing folders and open the last. Raises OSError."""
         for name in self.missing[:-1]:
             try:
                 os.mkdir(name, dir_fd=self.folder)
             except FileExistsError:
-                pass  # somebody was faster; what they made is opened like any folder
+                pass  # Created concurrently; it is opened like any folder.
             inner = os.open(name, _FOLDER, dir_fd=self.folder)
             os.close(self.folder)
             self.folder = inner
@@ -82,7 +82,7 @@ class Spot:
 
 
 def takes_case_for_nothing(root: Path) -> bool:
-    """Whether the file system takes `A` and `a` for one name, told by the root's own."""
+    """Whether the file system is case-insensitive, as tested with the root's name."""
     twin = root.with_name(root.name.swapcase())
     try:
         return twin != root and os.path.samefile(twin, root)
@@ -91,11 +91,11 @@ def takes_case_for_nothing(root: Path) -> bool:
 
 
 def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = False) -> Spot:
-    """Go from `root` (absolute, resolved) along `parts`; `path` is what to call it in an error.
+    """Walk from `root` (absolute, resolved) along `parts`; `path` is its name in errors.
 
-    With `ignore_case` the file system takes `A` for `a`: what is there gets the name that it has on disk.
-    Raises PathRefused where a link leads out of the root, to nothing or in circles, where a component on the way
-    is not a folder, or where the system says no.
+    `ignore_case` is true on case-insensitive file systems; existing entries get their name on disk. Raises
+    PathRefused if a link is broken, circular or leads outside, if an intermediate component is not a
+    folder, or on a system error.
     """
     going = _Walk(root, path, parts, ignore_case)
     try:
@@ -107,10 +107,8 @@ def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = Fal
 
 
 class _Walk:
-    """`folders` are the descriptors from the root down, `names` their names; `pending` is what lies ahead.
-
-    A pending component is a pair: the name, and whether the caller wrote it (or a link did).
-    """
+    """`folders` are the descriptors from the root down, `names` their names. `pending` holds pairs of a
+    component and whether the caller wrote it (or a link did)."""
 
     def __init__(self, root: Path, path: str, parts: Sequence[str], ignore_case: bool) -> None:
         self.root = root
@@ -149,7 +147,7 @@ class _Walk:
         self.folders.clear()
 
     def _look(self, name: str, asked: bool) -> tuple[str, os.stat_result | None]:
-        """The entry of a name; if there is none, the one with the same letters composed differently."""
+        """The entry of a name, or one equal after Unicode normalization."""
         status = self._status(name)
         if status is not None and self.ignore_case:
             return self._on_disk(name), status
@@ -159,7 +157,7 @@ class _Walk:
         return (twins[0], self._status(twins[0])) if len(twins) == 1 else (name, None)
 
     def _on_disk(self, name: str) -> str:
-        """A name that was found as the folder lists it."""
+        """The listed spelling of a found name."""
         names = os.listdir(self.folders[-1])
         if name in names:
             return name
@@ -207,10 +205,8 @@ class _Walk:
         return False
 
     def _from_root(self, target: str) -> list[str]:
-        """Begin again at the root, with the components of a target that was outside on the way.
-
-        Only the components are taken from here: they are walked like any others, so a swap gains nothing.
-        """
+        """Restart at the root with the components of an absolute target. They are walked like any others, so
+        a concurrent swap has no effect."""
         root = self.root.parts
         parts = Path(os.path.realpath(target)).parts
         if parts[: len(root)] != root:
@@ -231,7 +227,7 @@ class _Walk:
     def _spot(
         self, parts: tuple[str, ...], status: os.stat_result | None, missing: tuple[str, ...] = ()
     ) -> Spot:
-        """The end of the walk. A folder that was reached without a name of its own is a spot inside itself."""
+        """The final spot. A folder reached without a name of its own is a spot inside itself."""
         name = parts[-1] if len(parts) > len(self.names) else "."
         folder, spelled, links = self.folders.pop(), tuple(self.spelled), tuple(self.links)
         return Spot(folder, name, parts, spelled, status, missing, self.is_link, links)
