@@ -1,4 +1,4 @@
-"""The signs of a call or a change in a text: what shows them, and was not read, is told."""
+"""Signs of a call or a change in text, for reports about unreadable changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from tui_agent.files.late_expressions import late
 
-#: Keys of a change, in whatever quotes.
+#: Quote characters around keys of a change.
 _QUOTED = r"[\"'“”‘’\\]{1,4}"
 _TEXT = "(?:str|string|text|code|content|lines?)"
 _CHANGES = late(rf"(?i){_QUOTED}(?:file[_-]?changes|edits){_QUOTED}\s*:\s*\[")
@@ -17,7 +17,7 @@ _NEW = late(rf"(?i){_QUOTED}(?:replace|replacement|new(?:[_-]?{_TEXT})?){_QUOTED
 
 
 def looks_like_a_change(text: str, names: Collection[str]) -> bool:
-    """Whether somebody may have meant a call or a change by it, as keys, names and brackets tell."""
+    """Whether keys, names and brackets indicate an intended call or change."""
     if "{" not in text and "(" not in text:
         return False
     low = text.lower()

@@ -1,4 +1,5 @@
-"""What an answer only shows: examples, history and formats, as the words beside them say, and code inside fences."""
+"""Detects changes that an answer only shows (examples, history, formats), from the surrounding words and
+fences."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from collections.abc import Iterator
 
 from tui_agent.files.late_expressions import late
 
-# The words around a change are judged by class, not by phrase: a mood in which nothing is done, a word for an example
-# or a notation, a negation, a word for what was before or for others. Each class has its commonest words in the
-# languages that models answer in.
+# Words around a change are classified, not matched as phrases: unreal moods, words for examples or notations,
+# negations, words for the past or for others. Each class lists the most common words of the languages that
+# models use.
 
-#: A condition, or a mood in which nothing is done.
+#: A condition, or a mood without an action.
 _UNREAL = (
     r"\b(?:would|could|might|unless|perhaps|maybe|theoretically|in theory)\b|\b(?:you|one|we|they) can\b"
     r"|\b(?:had|should|were) (?:you|we|one|i|it|they)\b|\bmay (?:help|be|also|want|work)\b"
@@ -23,7 +24,7 @@ _UNREAL = (
     r"|\b(?:podr[íi]a|ser[íi]a|habr[íi]a|poderia|teria|seria|potrebbe|sarebbe|avrebbe|potremmo|zou)\w*"
     r"|\bможно\b|\bбы\b|\b(?:można|mógłby|byłoby|olabilir|olurdu)\b|也可以|如果|もし|かもしれ|수도 있"
 )
-#: Words for an example, for a notation, and for what is only thought of or told.
+#: Words for examples, notations and hypothetical text.
 _SHOWS = (
     r"\b(?:samples?|hypothetic\w+|illustrat\w+|pseudo\w*|anti-?patterns?|variants?|made-up|e\.g|for instance)"
     r"|\b(?:an?|another|typical|bad|for|of|as|this|following|the \w+) examples?\b|^\W*(?:\w+ )?examples?\W*$"
@@ -47,7 +48,7 @@ _SHOWS = (
     r"|形式です|格式是|형식은"
     r"|例です|例子|例如|示例|比如|譬如|参考|たとえば|例えば|예시|예를"
 )
-#: That something is not done, or not good.
+#: Negations and disapproval.
 _NOT = (
     r"\b(?:not|never|nobody|no one|reject\w*|discard\w*|dropped it|decided against|tried|attempt\w*)\b"
     r"|\b(?:wrong|bad|naive|risky|buggy|tempting)\b"
@@ -57,7 +58,7 @@ _NOT = (
     r"|\b(?:nicht|niemals|kein\w*|falsch\w*|jamais|(?<!ik )pas|nunca|não|niet|geen|değil)\b|^\W*(?:não|non|ne|nie)\b"
     r"|\bne\b|\bno (?:se|lo|la|he|hice|apli\w*)\b|\bnie \w|\bне\b|没|未|不要|不是|错误|ません|なかった|않|지 마"
 )
-#: What was before, and what others do.
+#: The past, and the behaviour of others.
 _HISTORY = (
     r"\b(?:commit|changelog|blame|upstream|maintainers?|stack overflow|mailing list|(?:pull|merge) request)\b"
     r"|\b(?:release notes|culprit|history|reviewer|colleague|they|somebody|someone|another branch|yours)\b"
@@ -86,7 +87,7 @@ _VERBS = (
     r"|(?:mak|us|mov|writ|chang|remov|replac|updat|renam|clamp|cach|restor)ing|made|did|went|wrote|rewr(?:ote|ite)"
     r"|undid|undo|took|gave|kept|noticed|take|get|go"
 )
-#: That the writer does something, or asks for it.
+#: The writer acts or requests an action.
 _ACTS = (
     r"\b(?:i|we)(?:['’](?:ve|ll|m|re)| have| will| am| are)?"
     rf" (?:(?:now|also|just|therefore|going to|then|simply|only|already|gone ahead and|do the) )*(?:{_VERBS}|same)\b"
@@ -96,7 +97,7 @@ _ACTS = (
     rf"|then )*(?:(?:{_STEMS})(?:s|es)|applies|logs)\b"
     rf"|\b(?:let me|let['’]s|so i) (?:{_VERBS})\b"
 )
-#: That what follows is a change of the writer's.
+#: Introduces a change by the writer.
 _ANNOUNCES = (
     r"\b(?:here|below|these|this|that|it)(?:['’]s| is| are|['’]re) (?:the|my|an?|what i)? ?(?:[\w-]+ ){0,2}"
     r"(?:changed?|fix|patch|edit|correction|update|version|diff|code|file|module|implementation|ended)s?\b"
@@ -106,7 +107,7 @@ _ANNOUNCES = (
     r"|\bhere (?:it|they|you|we) (?:is|are|go)\b|\bneeds? (?:an?|the|this|to)\b|\bthis should (?:work|do)\b"
     r"|^\W*step\b|\bplease find\b|^\W*(?:hier|voici|aqu[íi]|ecco|вот|oto)\b"
     r"|\b(?:added|fixed|changed|removed|replaced|corrected|updated|renamed|moved|included|done)\W*(?: here)?\W*$"
-    # the commonest of these verbs, and "I", in other languages
+    # The most common of these verbs, and "I", in other languages.
     r"|\b(?:should|must|has to|have to)\b|\bx \w+s\b"
     r"|\b(?:ich|wir|jetzt|j['’]|je|nous|on|il faut|he|hemos|ho|abbiamo|ik|heb|я|мы)(?:\b|(?<=['’]))|我|已"
     r"|\b(?:ergänz|änder|ersetz|entfern|korrigier|behoben|angepasst|füge|hinzu|ajout|modifie[rz]|remplac|supprim|corrig"
@@ -115,7 +116,7 @@ _ANNOUNCES = (
     r"|添加|修复|修改|替换|删除|改成|改为|追加|修正|変更|置き換え|削除|추가|수정|변경|삭제"
     rf"|\b(?:is|are|gets?) (?:now |also |only )*(?:{_STEMS}|\w+)(?:ed|taken)\b"
 )
-#: That it is proposed for the file at hand: in the polite mood, or as what the file is to be.
+#: Proposals for the current file: polite forms, or its intended state.
 _PROPOSES = (
     rf"\bi(?:['’]d| would)? (?:suggest|recommend|propose)\b(?!ed)|\bi(?:['’]d| would) (?:just |simply )?(?:{_STEMS})\b"
     rf"|\bhow (?:to|(?:you|we|i) (?:can|could)) (?:{_STEMS}|solve|refactor|resolve)\b"
@@ -130,17 +131,17 @@ _PROPOSES = (
 _NOTHING_DONE, _SHOWN, _NEGATED, _BEFORE, _DONE, _ANNOUNCED, _PROPOSED = (
     late(f"(?i){words}") for words in (_UNREAL, _SHOWS, _NOT, _HISTORY, _ACTS, _ANNOUNCES, _PROPOSES)
 )
-#: A sentence that speaks of the change beside it, though it does not introduce it.
+#: A sentence that refers to the change without introducing it.
 _POINTS = late(r"(?i)\b(?:this|these|such|following|below|block|diff|patch|examples?)\b|这|この|это\w*")
-#: Negations that negate nothing.
+#: Negations without negative meaning.
 _COURTESY = late(r"(?i)\b(?:don['’]t (?=forget)|(?:not a|no) (?:problem|worries)\W*|no worries\W*)")
-#: What takes from a proposal that it is one.
+#: Words that weaken a proposal.
 _VAGUE = late(
     r"(?i)\b(?:if (?:you|we|one|ever)|were it|examples?|samples?|alternativ\w*|illustrat\w*|suppose|imagine|have"
     r"|normally)\b"
 )
 _PRONOUN = late(r"(?i)^\W*(?:it|they|that|this|he|she)\b")
-#: That what is above a line is not to be done.
+#: Rejects the preceding change.
 _UNDONE = late(
     r"(?i)(?:\b(?:not|never)|n['’]t)\b.{0,20}\b(?:appl|do\b|done|made|make|carr|sent|send|meant|execut|recommend|copy|use)"
 )
@@ -150,7 +151,7 @@ _BELOW = late(
 )
 _SENTENCES = late(r"(?<=[.!?])\s+|(?<=:)\s+(?=\w)|(?<=[。！？])")
 _CLAUSES = late(r",\s+(?:so|but|and|then|therefore|yet|hence)?\s*|;\s+|\s+so\s+(?=i\b|we\b)|[；，]")
-#: From here on a clause only says more of what comes before it.
+#: Beginning of a subordinate clause.
 _SUBORDINATE = late(
     r"(?i)\s(?:that|which|who|because|since|when|while|although|as if|so that|in case|if|where|before|until)\s.*"
     r"|^\W*(?:because|since)\b.*"
@@ -158,7 +159,7 @@ _SUBORDINATE = late(
 _CODE = late(r"`[^`\n]*`|(?<![\w`])[\w.-]*[/\\][\w./\\-]*|\b[\w-]+\.[a-z]{1,5}\b(?![.(])")
 _KEPT = late(r"`(?:git |[0-9a-f]{7,40}`)")
 _WORD = late(r"[^\W\d_]+")
-#: Words that name a file and say nothing of it, and with how few others a sentence says nothing.
+#: Words of a file label without further meaning, and the maximum number of other words.
 _LABELS = frozenset(
     {
         "file",
@@ -180,9 +181,9 @@ _LABELS = frozenset(
 )
 _FEWEST, _SHORT = 6, 40
 _MOST_SENTENCES = 4
-#: So many characters above a change are read.
+#: Characters read above a change.
 _READ = 1_200
-#: The head of a commit as git shows it.
+#: A commit header in git's format.
 _COMMIT = late(r"(?m)^[ \t]*(?:commit [0-9a-f]{7,40}\b|Author:[ \t](?![12]\d{3}\b))")
 #: The first line of an edit.
 _EDIT = late(r"(?m)^[ \t]*(?:diff --git |--- |@@|<{5,9} |\*\*\* )")
@@ -192,16 +193,18 @@ _LINE = late(r"[^\n]*\S[^\n]*")
 
 
 def is_shown(above: str, below: str = "") -> bool:
-    """Whether the words beside a change say that it is an example, not done, or what was done before."""
+    """Whether the surrounding words mark a change as an example, not done, or history."""
     return judged(above) is True or (bool(below) and _takes_back(below))
 
 
 def judged(above: str) -> bool | None:
-    """What the words above a change say of it: that it is only shown, or that it is meant; None where they say neither.
+    """Whether the words above a change mark it as only shown (True) or as intended (False); None if
+    undecided.
 
-    The last sentence counts, and in it the last clause: "It must not be negative, so clamp it:" asks for the change.
-    One with next to no words, such as a path, counts with the one before it, and so does "It changed this:". One that
-    leads up to the change, as by its colon, counts whatever it is about; another one only if it speaks of the change.
+    The last clause of the last sentence counts: "It must not be negative, so clamp it:" requests the
+    change. A nearly empty sentence, such as a path or "It changed this:", is combined with the previous
+    one. A sentence that introduces the change (for example, with a colon) always counts, any other only if
+    it refers to the change.
     """
     for sentence in _sentences(above[-_READ:]):
         verdict = _verdict(sentence)
@@ -211,7 +214,7 @@ def judged(above: str) -> bool | None:
 
 
 def _sentences(above: str) -> Iterator[str]:
-    """The last sentences, the last one first, code and names of files as `x`; a blank line ends a sentence."""
+    """The last sentences in reverse order, with code and file names as `x`. A blank line ends a sentence."""
     told = 0
     for paragraph in reversed(above.split("\n\n")):
         lines = [line.strip(" \t>*_#") for line in paragraph.split("\n") if line.strip(" \t`~>")]
@@ -229,7 +232,7 @@ def _named(code: re.Match[str]) -> str:
 
 
 def _is_label(sentence: str) -> bool:
-    """Whether a sentence has a name, a number or a word, and nothing that is said."""
+    """Whether a sentence is only a label: a name, a number or a word."""
     words = [word for word in _WORD.findall(sentence) if word.lower() not in _LABELS]
     return len(words) < _FEWEST and sum(map(len, words)) < _SHORT
 
@@ -266,7 +269,7 @@ def _is_aside(text: str) -> bool:
 
 
 def _takes_back(below: str) -> bool:
-    """Whether a line below a change speaks of it, as of an example or of what is not done."""
+    """Whether a line below a change calls it an example or not done."""
     first = _SENTENCES.split(below[:_LONGEST])[0]
     if not _BELOW.search(first) or _DONE.search(first):
         return False
@@ -274,13 +277,13 @@ def _takes_back(below: str) -> bool:
 
 
 def is_commit(above: str, fenced: str = "") -> bool:
-    """Whether the head of a commit is above an edit: above its fence, or in it; lines of a file are none."""
+    """Whether a commit header is above an edit, above or inside its fence. Lines of a file do not count."""
     edit = _EDIT.search(fenced)
     return bool(_COMMIT.search(above) or (edit and _COMMIT.search(fenced, 0, edit.start())))
 
 
 def beside(text: str, begin: int, end: int, floor: int = 0) -> tuple[str, str]:
-    """What is above a place of a text, from `floor` on as far as it is read, and the first line below, fences aside."""
+    """The text above a place (from `floor`, limited) and the first line below, without fences."""
     above = text[max(floor, begin - _READ) : begin]
     for found in _LINE.finditer(text, end, end + _READ):
         if found[0].strip(" \t`~"):
@@ -289,18 +292,18 @@ def beside(text: str, begin: int, end: int, floor: int = 0) -> tuple[str, str]:
 
 
 class Fences:
-    """The fences of a text: where each begins, where what is in it begins, and where it ends."""
+    """The fences of a text: begin, begin of the content, and end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        #: Whether one of the places that were asked about was quoted.
+        #: Whether any queried place was quoted.
         self.quoted = False
         self._begins: list[int] = []
         self._ends: list[tuple[int, int]] = []
         self._more = self._found()
 
     def _found(self) -> Iterator[int]:
-        """Go through the text as far as it is asked about: the end of each fence that was added."""
+        """Scan as far as required, and yield the end of each new fence."""
         text, opened = self._text, None
         for found in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
             if opened is None:
@@ -318,13 +321,13 @@ class Fences:
         return end
 
     def quotes(self, at: int) -> bool:
-        """Whether a place is inside a fence among other text, or in a code span of its line."""
+        """Whether a place is inside a mixed fence, or in a code span of its line."""
         quoted = self.holds(at)
         self.quoted = self.quoted or quoted
         return quoted
 
     def holds(self, at: int) -> bool:
-        """The same, about a place at which nothing begins that could be carried out."""
+        """As `quotes`, for a place without an executable item."""
         if not self._ends or self._ends[-1][1] <= at:
             next((end for end in self._more if end > at), None)
         number = bisect_right(self._begins, at) - 1

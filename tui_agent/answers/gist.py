@@ -1,4 +1,4 @@
-"""What sums a text up in one line, for lists and hand-overs: a reply without a summary of its own has none on the
+"""One-line summary of a text for lists and hand-overs, because a reply without a summary shows none on the
 screen."""
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from tui_agent.files.late_expressions import late
 _PARAGRAPH = late(r"\n[ \t]*\n\s*")
 _SENTENCE = late(r".{12,}?[.!?…](?=\s)", re.DOTALL)
 _FENCE = late(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-#: A paragraph longer than this gives its first sentence.
+#: Characters above which only a paragraph's first sentence is used.
 LONG = 300
-#: What sums an answer up is near its beginning or its end.
+#: Characters read at the beginning and at the end of an answer.
 _LOOKED_AT = 50_000
 
 
 def gist_of(text: str) -> str:
-    """The last paragraph that is not code, a heading or a table; of a single one, its first sentence. One line."""
+    """The last paragraph that is not code, a heading or a table, on one line; if it is the only one, its
+    first sentence."""
     if len(text) > 2 * _LOOKED_AT:
         text = f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
     blocks = [block.strip() for block in _PARAGRAPH.split(without_code(text).strip())]
@@ -32,7 +33,7 @@ def gist_of(text: str) -> str:
 
 
 def without_code(text: str) -> str:
-    """The text without what is in fences."""
+    """The text without fenced code."""
     return _FENCE.sub("\n\n", text)
 
 
@@ -41,8 +42,7 @@ def _one_line(text: str) -> str:
 
 
 def holds(text: str, summary: str) -> bool:
-    """Whether a line of the text begins with the summary, whatever the spaces: shown with the text, it would be there
-    twice."""
+    """Whether a line of the text begins with the summary, ignoring spaces; showing both would repeat it."""
     words = summary.split()
     if not words or len(summary) > _LOOKED_AT:
         return summary == text

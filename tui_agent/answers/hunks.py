@@ -1,4 +1,4 @@
-"""The lines of one file in a diff or an envelope, as the hunks that they are, or as the text that they add."""
+"""Parses the lines of one file in a diff or an envelope into hunks, or into added text."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tui_agent.answers.values import EditHunk
 from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 
-#: The header of a hunk; the second `@@` may be missing where nothing stands behind it.
+#: The header of a hunk; the second `@@` is optional at the end of the line.
 HEADER = late(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|\s|$)")
 END_OF_FILE = "*** End of File"
-#: Behind `@@`: no line of the file, but `...`, or numbers that cannot be read, such as `-XX,7 +XX,8`.
+#: Text after `@@` that is not a line of the file: `...`, or unreadable numbers such as `-XX,7 +XX,8`.
 _NO_ANCHOR = re.compile(
     r"[\s.…]*(?:@@|$)|(?:\.{3}|…).*(?:\.{3}|…)|-[\w?.,]*[ \t]+\+[\w?.,]*(?:\s|$)"
     r"|\(?(?i:lines?[ \t]*)?[-+]?\d[\d,+ -]*\)?(?:@@|$)"
@@ -21,7 +21,7 @@ _NO_NEWLINE = "\\ No newline"
 
 
 class _Open:
-    """A hunk while its lines are read."""
+    """A hunk during parsing."""
 
     def __init__(self, header: re.Match[str] | None = None) -> None:
         self.header = header
@@ -35,7 +35,7 @@ class _Open:
 
     def add(self, line: str) -> None:
         if not line:
-            self.blank += 1  # a blank line without its mark; at the end of a hunk it is none
+            self.blank += 1  # A blank line without its mark, ignored at the end of a hunk.
             return
         for _ in range(self.blank):
             self._take(" ", "")
@@ -58,7 +58,7 @@ class _Open:
         self.without_newline.update("-+" if mark == " " else mark)
 
     def hunk(self, moved: int) -> EditHunk:
-        """The hunk; the ones before it have made the file so many lines longer."""
+        """The hunk; earlier hunks lengthened the file by `moved` lines."""
         return EditHunk(
             "\n".join([*self.old, ""]),
             "\n".join([*self.new, ""]),
@@ -71,7 +71,7 @@ class _Open:
         )
 
     def _line(self, moved: int) -> int | None:
-        """Where a header that was not counted wrong, and thus guessed, says that the hunk begins."""
+        """The start line in the header, unless the header is miscounted and thus guessed."""
         if self.header is None:
             return None
         starts = []
@@ -84,7 +84,7 @@ class _Open:
 
 
 def parse(body: Sequence[str]) -> tuple[EditHunk, ...]:
-    """The hunks of one file's lines (without file headers); lines without any `@@` are a single hunk."""
+    """The hunks of one file's lines, without file headers. Lines without `@@` form a single hunk."""
     found: list[_Open] = []
     current = _Open()
     begun = False
@@ -115,9 +115,9 @@ def parse(body: Sequence[str]) -> tuple[EditHunk, ...]:
 
 
 def added(body: Sequence[str]) -> str | None:
-    """The text of a file that the lines add; None where some line is neither added nor empty.
+    """The text of an added file; None if a line is neither added nor empty.
 
-    An empty line between added ones lost its mark; one at the end is none of the file.
+    An empty line between added lines lost its mark; at the end it is not part of the file.
     """
     lines: list[str] = []
     empty = written = 0
@@ -138,5 +138,5 @@ def added(body: Sequence[str]) -> str | None:
         elif line.strip() != END_OF_FILE:
             return None
     if written == promised and written < len(lines):
-        return None  # its header says that the empty lines are none of its lines
+        return None  # According to the header, the empty lines are not part of the file.
     return "\n".join(lines) + end if lines else ""

@@ -1,4 +1,4 @@
-"""What became of every character of a reply: a call, a change, a refusal, a thought, or text that is shown."""
+"""Classification of every character of a reply: call, change, refusal, thought, or displayed text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Use = Literal["call", "change", "refusal", "thought", "shown"]
 
 
 class UsedText(Struct, frozen=True, gc=False):
-    """The characters of a reply from `begin` up to `end`, and what they were taken for."""
+    """Characters `begin` to `end` of a reply, and their use."""
 
     begin: int
     end: int
@@ -22,20 +22,20 @@ class UsedText(Struct, frozen=True, gc=False):
 
 
 class Ledger:
-    """The text of a reply. What nobody claims is shown."""
+    """The text of a reply. Unclaimed text is displayed."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._claimed: list[UsedText] = []
 
     def claim(self, begin: int, end: int, use: Use) -> None:
-        """Say what the characters are. Claims do not overlap: what is claimed is in no text that is left."""
+        """Assign a use to characters. Claims never overlap."""
         if begin < end:
             self._claimed.append(UsedText(begin, end, use))
 
     @property
     def spans(self) -> tuple[UsedText, ...]:
-        """All of the text in order, neighbours of one use together."""
+        """All of the text in order; adjacent spans of one use are merged."""
         found: list[UsedText] = []
         at = 0
         for span in [*sorted(self._claimed, key=_begin), UsedText(len(self.text), len(self.text), "shown")]:
@@ -49,7 +49,7 @@ class Ledger:
         return tuple(found)
 
     def left(self, without: Iterable[Use] = ()) -> Left:
-        """The text that nobody has claimed, or all but what was claimed for one of the uses `without`."""
+        """The unclaimed text, or all text except that claimed for a use in `without`."""
         uses = frozenset(without)
         pieces: list[tuple[int, int]] = []
         at = 0
@@ -65,7 +65,7 @@ class Ledger:
 
 
 class Left:
-    """The text of some pieces of a reply, one behind the other; what is claimed of it is claimed of the reply."""
+    """Concatenated pieces of a reply. Claims are forwarded to the reply."""
 
     def __init__(self, ledger: Ledger, pieces: list[tuple[int, int]]) -> None:
         self.ledger = ledger
@@ -78,7 +78,7 @@ class Left:
         self.text = "".join(ledger.text[begin:end] for begin, end in pieces)
 
     def claim(self, begin: int, end: int, use: Use) -> None:
-        """Claim characters of this text; what is beyond it belongs to no reply."""
+        """Claim characters of this text; positions beyond its end are ignored."""
         end = min(end, len(self.text))
         number = bisect_right(self._offsets, begin) - 1
         while begin < end and 0 <= number < len(self._pieces):

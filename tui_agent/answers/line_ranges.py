@@ -1,5 +1,4 @@
-"""Lines of a file by number, as a request or a call names them. Lines count from 1; a range has its first and its last
-line."""
+"""Line ranges in requests and calls. Lines count from 1; ranges include both ends."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ _IN_WORDS = re.compile(r"\blines?\s+(\d{1,9})(?:\s*(?:-|–|to|and|until)\s*(\d{
 
 
 def read_range(written: object) -> Range | None:
-    """`120-180`, `L120-L180`, `120` or 120 as a range; None for anything else."""
+    """`120-180`, `L120-L180`, `120` or 120 as a range; None for any other value."""
     if isinstance(written, int) and not isinstance(written, bool):
         written = str(written)
     found = _SPAN.match(written.strip()) if isinstance(written, str) else None
@@ -25,7 +24,7 @@ def read_range(written: object) -> Range | None:
 
 
 def ranges_in(words: str, file_name: str) -> tuple[Range, ...]:
-    """The lines that a request names: `line 120`, `lines 120 to 180`, `big.py:120`, `big.py:120-180`."""
+    """The lines named in a request: `line 120`, `lines 120 to 180`, `big.py:120`, `big.py:120-180`."""
     at_name = re.compile(rf"(?<![\w.-]){re.escape(file_name)}:(\d{{1,9}})(?:-(\d{{1,9}}))?")
     found = [*_IN_WORDS.finditer(words), *at_name.finditer(words)]
     spans = [read_range(f"{one[1]}-{one[2]}" if one[2] else one[1]) for one in found]
@@ -38,7 +37,7 @@ def in_words(ranges: Sequence[Range]) -> str:
 
 
 def within(ranges: Iterable[Range], count: int) -> tuple[Range, ...]:
-    """The ranges in order, those that touch as one, none beyond the last of `count` lines."""
+    """The ranges sorted, adjacent ranges merged, limited to `count` lines."""
     found: list[Range] = []
     for first, last in sorted((max(1, first), min(last, count)) for first, last in ranges):
         if first > last:

@@ -1,4 +1,4 @@
-"""The lines of an answer, and those among them that could mean something."""
+"""The lines of an answer, and candidate lines for changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import overload
 from tui_agent.answers import markers
 from tui_agent.files.late_expressions import late
 
-#: A line that could begin, divide or end something; all others are passed over.
+#: A line that could begin, divide or end an item.
 _FENCE = r"[ \t]++(?:`{3}|~{3})"
 _HOT = late(
     r"\n(?=[ \t`~<>=@|\d*+d-])(?=[ \t`~<>=@|\d][^\n][^\n]|([-*+])(?:\1|[ \t]++[`~])|diff)"
@@ -17,19 +17,17 @@ _HOT = late(
     rf"|-(?:-{{4,8}} ?[A-Z]{{4}}|-- \S|{_FENCE})|\+(?:\+{{4,8}} ?[A-Z]{{4}}|{_FENCE})|\*(?:\*\* ?[A-Za-z]|{_FENCE})"
     rf"|@@|diff --|</?(?:{markers.TAGS})\b|\d{{1,9}}+[.)]{_FENCE})"
 )
-#: More lines that could mean something are in no answer that somebody wants to read.
+#: Maximum number of candidate lines in an answer.
 MOST_HOT = 20_000
-#: A patch of more lines, or an answer that holds one, is longer than anybody looks through.
+#: Maximum number of lines of a patch or an answer.
 MOST_LINES = 300_000
-#: Lines are searched in slices of so many letters, none of which holds the interpreter for long.
+#: Characters searched per call, because a call blocks other threads.
 _SLICE = 200_000
 
 
 class Lines:
-    """All lines of a text in `all`, and in `hot` the numbers of those that could mean something.
-
-    Where either are too many to be read, they are only as many as tell that.
-    """
+    """All lines of a text in `all`, and the numbers of candidate lines in `hot`. Truncated just above the
+    limits."""
 
     def __init__(self, text: str) -> None:
         self.all: list[str] = []
@@ -50,7 +48,7 @@ class Lines:
 
     @property
     def excess(self) -> str:
-        """What there is too much of for any change to be read; empty where there is not."""
+        """The exceeded limit in words, or ""."""
         if len(self.hot) > MOST_HOT:
             return f"more than {MOST_HOT:,} lines that could belong to a change"
         return f"more than {MOST_LINES:,} lines" if self.hot and len(self.all) > MOST_LINES else ""
@@ -59,7 +57,7 @@ class Lines:
         return len(self.all)
 
     def next_hot(self, at: int) -> int:
-        """The first line from `at` on that could mean something; the number of lines where there is none."""
+        """The first candidate line from `at` on, or the number of lines."""
         place = bisect_left(self.hot, at)
         return self.hot[place] if place < len(self.hot) else len(self.all)
 
@@ -68,13 +66,13 @@ class Lines:
             yield self.hot[place]
 
     def below(self, at: int) -> int:
-        """The first line from `at` on that is not blank."""
+        """The first non-blank line from `at` on."""
         while at < len(self.all) and not self.all[at].strip():
             at += 1
         return at
 
     def above(self, at: int, floor: int) -> str:
-        """The last line above `at`, down from `floor`, that is not blank."""
+        """The last non-blank line above `at`, not above `floor`."""
         while at > floor:
             at -= 1
             if self.all[at].strip():
@@ -82,7 +80,7 @@ class Lines:
         return ""
 
     def last(self) -> int:
-        """The line after the last one that is not blank."""
+        """The line after the last non-blank line."""
         end = len(self.all)
         while end and not self.all[end - 1].strip():
             end -= 1
@@ -90,9 +88,9 @@ class Lines:
 
 
 class Inside(Sequence[str]):
-    """Lines without the indentation of the fence around them; a line that is indented less does not belong to it."""
+    """Lines without the indentation of their fence; less indented lines are excluded."""
 
-    #: Stands for a line that is indented less: no form has a line that begins like this.
+    #: Replaces a less indented line; no format has a line that begins like this.
     LESS = "\0"
 
     def __init__(self, lines: Sequence[str], prefix: str) -> None:

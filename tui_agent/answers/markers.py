@@ -1,4 +1,4 @@
-"""Where an edit is marked in a text: search/replace blocks, and the marks of other forms, none of which is content."""
+"""Markers of edits in text: search/replace blocks and other formats."""
 
 from __future__ import annotations
 
@@ -14,21 +14,19 @@ from tui_agent.files.late_expressions import late
 _OPEN = late(r"(<{5,9}|-{5,9}) ?SEARCH>?[ \t]*$")
 _CLOSE = late(r"(>{5,9}|\+{5,9}) ?REPLACE[ \t]*$")
 _CLOSES = {"<": ">", "-": "+"}
-#: A marker of this family or of another tool's, in whatever form.
+#: A marker of a search/replace format, in any variant.
 _ANY = late(
     r"[ \t]*(?:[<>]{5,9}[ \t]*[A-Za-z]|[<>|]{7}[ \t]*$|[-=+]{5,9}[ \t]*(?:SEARCH|REPLACE|ORIGINAL|UPDATED)\b)"
 )
 _OPENS_ANY = late(r"[ \t]*(?:<{5,9}[ \t]*[A-Za-z]|-{5,9}[ \t]*(?:SEARCH|ORIGINAL)\b)")
-#: What some tools write below the opening marker: the line number, and a rule.
+#: Line numbers and rules that some tools write below the opening marker.
 _HINT = late(r":(?:start|end)_line:[ \t]*\d+[ \t]*$")
 _RULE = "-------"
 
 
 class Block(Struct, frozen=True):
-    """One block: what it says, or why it cannot be read; `end` is the line after its last one.
-
-    `open` says that no marker closed it: then `end` is where the search for one ended.
-    """
+    """A parsed block, or the reason why it is unreadable; `end` is the line after it. `open` means that the
+    closing marker is missing; `end` is then the end of the search."""
 
     end: int
     edit: EditHunk | None = None
@@ -41,20 +39,20 @@ def begins_block(line: str) -> bool:
 
 
 def resembles_block(line: str) -> bool:
-    """Whether a line looks like the opening marker of a block, whoever's and however it is written."""
+    """Whether a line resembles an opening marker in any variant."""
     return _OPENS_ANY.match(line) is not None
 
 
 def has_marker(line: str) -> bool:
-    """Whether a line looks like any marker of a block, or of a conflict."""
+    """Whether a line resembles a marker of a block or of a merge conflict."""
     return _ANY.match(line) is not None
 
 
 def read_block(lines: Sequence[str], at: int, marked: Iterable[int]) -> Block:
-    """The block that is opened in line `at`; `marked` are the lines below that may hold a marker, in order.
+    """The block opened in line `at`; `marked` are the sorted numbers of following candidate lines.
 
-    The divider is a line of as many `=` as the opening marker has signs. Two of them, or a conflict's markers
-    inside the block, leave open which text is searched for: then it is refused.
+    The divider has as many `=` as the opening marker has signs. Two dividers, or conflict markers inside
+    the block, make it ambiguous, and it is refused.
     """
     opening = _OPEN.match(lines[at])
     assert opening is not None
@@ -98,9 +96,9 @@ def _text(lines: Sequence[str], begin: int, end: int) -> str:
     return "".join(lines[number] + "\n" for number in range(begin, end))
 
 
-#: A file of these kinds may begin like a patch.
+#: Files of these types may begin like a patch.
 _PATCHES = (".patch", ".diff", ".rej", ".mbox", ".eml", ".orig")
-#: What these kinds hold may begin with a fence, or with a tag.
+#: Files of these types may begin with a fence or a tag.
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rst", ".qmd", ".rmd", ".txt", ".prompt", ".adoc")
 _MARKUP = (
     ".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte", ".astro", ".jsx", ".tsx", ".xsl", ".php",
@@ -108,7 +106,7 @@ _MARKUP = (
 
 _ENVELOPE = late(r"\*\*\* (?:(?:Begin|End) Patch[ \t]*$|(?:Add|Update|Delete) File:)")
 _FENCE = late(r"(?:`{3,}|~{3,})[^`]*$")
-#: Tags around a change in the answers of some tools, and around a call that is written as text.
+#: Tags of other tools around a change, and around a call in text.
 _EDIT_TAGS = (
     "write_to_file|replace_in_file|apply_diff|apply_patch|insert_content|search_and_replace|edit_file|create_file"
     "|str_replace|str_replace_editor|str_replace_based_edit_tool|update_file|delete_file|rewrite_file|new_file"
@@ -116,7 +114,7 @@ _EDIT_TAGS = (
     "|tool_call|tool_use|antArtifact|boltArtifact|boltAction|dyad-write|dyad-edit|dyad-rename|dyad-delete"
     "|edits?|search|replace|search_replace|old_str|new_str|diff|patch"
 )
-#: Tags that are a fence in some tools' answers and mean something else elsewhere.
+#: Tags that are fences for some tools and have another meaning elsewhere.
 _FENCE_TAGS = "source|sourcecode|code|codeblock|pre|file|content|document|artifact|changes?"
 TAGS = f"{_EDIT_TAGS}|{_FENCE_TAGS}"
 _TAG = late(rf"<(/?)(?:(?P<sure>{_EDIT_TAGS})|(?P<unsure>{_FENCE_TAGS}))(?P<rest>[ \t=>/|][^\n]{{0,400}})?$")
@@ -129,7 +127,7 @@ _NAMED_INSIDE = late(
 
 
 class Tag:
-    """A line that begins with a tag around a change: `sure` where it is hardly anything else."""
+    """A line that begins with a tag around a change; `sure` if another meaning is unlikely."""
 
     __slots__ = ("closing", "name", "path", "sure")
 
@@ -157,12 +155,12 @@ def is_markdown(path: str) -> bool:
 
 
 def may_hold_patches(path: str) -> bool:
-    """Whether a file of this kind may well hold the markers of edits: a patch, or words about them."""
+    """Whether files of this type may legitimately contain edit markers: patches or documentation."""
     return path.lower().endswith((*_PATCHES, *_MARKDOWN))
 
 
 def edit_form(path: str, text: str) -> str:
-    """The first line of a whole content that is the beginning of an edit in some form; empty where it is none."""
+    """The first line of a whole content if it begins an edit format; otherwise ""."""
     low = path.lower()
     if low.endswith(_PATCHES):
         return ""
@@ -189,7 +187,7 @@ def edit_form(path: str, text: str) -> str:
 
 
 def _first_lines(text: str) -> Iterator[str]:
-    """The first lines from the first one on that is not blank."""
+    """The first lines, without leading blank lines."""
     at, found = 0, 0
     while at < len(text) and found < 3:
         end = text.find("\n", at)

@@ -1,4 +1,4 @@
-"""Names of files as git and models write them: in the headers of diffs, behind a fence, in the line above it."""
+"""File names in diff headers, fence info strings, and the lines above fences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tui_agent.files.numbers import based_number
 
 NOTHING = "/dev/null"
 _LONGEST = 300
-#: Longer lines hold no name that a file can have.
+#: Maximum length of a line with a file name.
 _LONGEST_HEADER = 20_000
 
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
@@ -20,7 +20,7 @@ _DATE = re.compile(
     r"[ \t]{1,9}(?:\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?(?: ?(?:[+-]\d\d:?\d\d|Z|UTC))?"
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{10,40}|\((?:revision \d+|working copy|nonexistent)\))\Z"
 )
-#: What is before the names of the two sides: git's own letters, with and without `diff.mnemonicPrefix`.
+#: Prefixes of the two sides in git, with and without `diff.mnemonicPrefix`.
 _SIDES = frozenset({"a/b", "i/w", "c/i", "c/w", "o/w", "1/2", "w/i"})
 _PUT_ASIDE = (".orig", ".old", ".bak", "~")
 
@@ -30,7 +30,7 @@ _WITHOUT_EXTENSION = frozenset(
     {"Makefile", "Dockerfile", "Containerfile", "Jenkinsfile", "Procfile", "Gemfile", "Rakefile", "Vagrantfile"}
     | {"LICENSE", "CODEOWNERS", "Justfile", "justfile", "BUILD", "WORKSPACE"}
 )  # fmt: skip
-#: Behind a fence these are languages.
+#: Info strings that are languages despite a dot.
 _LANGUAGES = frozenset({"asp.net", "vb.net", "node.js", "next.js", "react.js", "vue.js", "d3.js", "ember.js"})
 _ATTRIBUTE = re.compile(r"(?:title|file|filename|filepath|path|name)[=:][ \t]*")
 _IN_ATTRIBUTE = re.compile(
@@ -50,7 +50,7 @@ _CODE_SPAN = re.compile(r"`([^`\n]{1,300})`")
 
 
 def unquoted(name: str) -> str:
-    """A name as git quotes it (`"a\\tb"`, octal bytes) as itself; any other name stays."""
+    r"""Decodes a name in git's quoting (`"a\tb"`, octal bytes); other names are unchanged."""
     quoted = _QUOTED.fullmatch(name)
     if quoted is None:
         return name
@@ -64,7 +64,7 @@ def _escaped(match: re.Match[bytes]) -> bytes:
 
 
 def in_header(text: str) -> str:
-    """The name behind `--- ` or `+++ `, without the date that may follow it, with its prefix."""
+    """The name after `--- ` or `+++ `, without a date, with its prefix."""
     if len(text) > _LONGEST_HEADER:
         return ""
     quoted = _QUOTED.match(text)
@@ -74,7 +74,7 @@ def in_header(text: str) -> str:
 
 
 def of_git_line(text: str) -> tuple[str, str]:
-    """Both names behind `diff --git `, with their prefixes; empty ones where a space makes them uncertain."""
+    """Both names after `diff --git `, with prefixes; "" if spaces make them ambiguous."""
     if len(text) > _LONGEST_HEADER:
         return "", ""
     first = _QUOTED.match(text)
@@ -94,15 +94,12 @@ def of_git_line(text: str) -> tuple[str, str]:
 
 
 def _rest(name: str) -> str:
-    """Without a prefix of one letter."""
     return name[2:] if name[1:2] == "/" else name
 
 
 def sides(old: str, new: str, bare: bool = False) -> tuple[str, str]:
-    """The two names of a file without git's prefixes; `bare` says that they were written without any.
-
-    Two names that begin with the same folder have no prefix: git gives each side its own.
-    """
+    """The two names of a file without git's prefixes; `bare` means that they have none. Two names with the
+    same first folder have no prefix, because git uses different prefixes."""
     if bare or old == new:
         return old, new
     if NOTHING in (old, new):
@@ -121,12 +118,12 @@ def _without(name: str, *prefixes: str) -> str:
 
 
 def is_put_aside(old: str, new: str) -> bool:
-    """Whether the old name is only a copy of the new one that was kept, or the same file in another folder."""
+    """Whether the old name is a backup copy of the new one, or the same file in another folder."""
     return (old.startswith(new) and old[len(new) :] in _PUT_ASIDE) or _last(old) == _last(new)
 
 
 def same_file(one: str, other: str) -> bool:
-    """Whether two names can mean one file: the same, or one of them only leaves folders out."""
+    """Whether two names can mean one file: equal, or one is a suffix of the other."""
     one, other = plain(one), plain(other)
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
@@ -136,7 +133,7 @@ def _last(name: str) -> str:
 
 
 def plain(path: str) -> str:
-    """A path without what changes nothing: `./`, doubled slashes, `/./`."""
+    """A path without `./`, doubled slashes, and `/./`."""
     if len(path) > _LONGEST_HEADER:
         return path
     while path.startswith("./"):
@@ -150,7 +147,7 @@ def plain(path: str) -> str:
 
 
 def is_path(text: str) -> bool:
-    """Whether a word can only be a path: it has an extension or a folder, and nothing that paths rarely have."""
+    """Whether a word is clearly a path: it has an extension or a folder, and no characters rare in paths."""
     if not text or len(text) > _LONGEST or not _SIGNS.fullmatch(text):
         return False
     name = _last(text)
@@ -165,7 +162,7 @@ def has_extension(path: str) -> bool:
 
 
 def in_info(info: str) -> str:
-    """The path behind the opening of a fence: `python src/a.py`, `py:src/a.py`, `title="src/a.py"`, `a.py`."""
+    """The path in a fence's info string: `python src/a.py`, `py:src/a.py`, `title="src/a.py"`, `a.py`."""
     text = info.strip()
     if len(text) > _LONGEST or not text:
         return ""
@@ -184,14 +181,14 @@ def in_info(info: str) -> str:
     if not blank:
         name = text.strip("`'\"")
         sure = is_path(name) and has_extension(name) and name.lower() not in _LANGUAGES
-        sure = sure and name not in _WITHOUT_EXTENSION  # alone these are languages too
+        sure = sure and name not in _WITHOUT_EXTENSION  # Without an extension these are also languages.
         return plain(name) if sure else ""
     name = rest.strip().strip("`'\"")
     return plain(name) if _is_language(first) and is_path(name) else ""
 
 
 def _attribute(text: str) -> str:
-    """The value of `title=`, quoted or not, where nothing follows it."""
+    """The value of a final `title=`, quoted or not."""
     if text[:1] in ("'", '"'):
         name, quote, rest = text[1:].partition(text[0])
         return plain(name) if quote and not rest.strip() and is_path(name.replace(" ", "_")) else ""
@@ -203,7 +200,8 @@ def _is_language(word: str) -> bool:
 
 
 def in_label(line: str) -> str:
-    """The path that a line of prose consists of: `**src/a.py**`, `### 1. src/a.py`, `File: a.py`, `a.py (new)`."""
+    """The path in a line that is only a label: `**src/a.py**`, `### 1. src/a.py`, `File: a.py`, `a.py
+    (new)`."""
     if len(line) > _LONGEST:
         return ""
     bare = _LINK.sub(r"\1", _NUMBER.sub("", line.strip())).lstrip("#>-*` ")
@@ -216,7 +214,7 @@ def in_label(line: str) -> str:
 
 
 def _without_emphasis(text: str) -> str:
-    """Without underscores around all of it; those of a name such as `__init__.py` are its own."""
+    """Without enclosing underscores; those of a name such as `__init__.py` are kept."""
     found = _EMPHASIS.fullmatch(text)
     return found[2] if found and is_path(found[2].rstrip(":：*` ")) else text
 
@@ -224,11 +222,11 @@ def _without_emphasis(text: str) -> str:
 _EMPHASIS = re.compile(r"(_{1,2})([^_].{0,300}?)\1")
 
 
-#: Signs around a label that no path has at its ends.
+#: Decoration around labels, never part of a path.
 _ORNAMENT = re.compile(
     r"""^(?:[^\w./@~+\[(`*]|[(/=](?=[^)]*\)$|[ \t/=]))+|[ \t]+[-=~|<>#]+$|["'>|”’»]+[:：]?$|(?<=\w)\)$"""
 )
-#: A number before a label, a link within the project, and a remark in brackets behind it.
+#: Numbering before a label, a relative link, and a trailing remark in brackets.
 _NUMBER = re.compile(
     r"^[#\s*_]*(?:(?:step|schritt|file)[ \t]+)?\d{1,2}(?:/\d{1,2})?(?:[.):]|[ \t]+[–—-](?=[ \t]))[ \t]+", re.I
 )
@@ -236,7 +234,7 @@ _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\((?!\w+:)[^()\s]{1,300}\)")
 _AFTER = re.compile(
     r"[`*_]{0,4}(?:[ \t]*[(（\[][^()\n]{1,60}[)）\]]|[ \t]+[–—-]+[ \t]+[^()\n]{1,60})[ \t]*[:：]?[`*_]{0,4}$"
 )
-#: Words of a line that announces the text of a file, whose path it names as code.
+#: Words that introduce the text of a file, whose path follows as code.
 _ANNOUNCES = re.compile(
     r"(?i)\b(?:create|creating|add|adding|write|save|put|new|full|complete|entire|whole|final|updated?|rewritten"
     r"|modified|revised|fixed|corrected|contents?|replace|file|here is|here's|here are|now looks?|becomes|as follows"
@@ -244,7 +242,7 @@ _ANNOUNCES = re.compile(
     r"|datei|neue|neuer|inhalt|vollständig\w*|fichier|contenu|nouveau|archivo|contenido|nuevo|completo|arquivo)\b"
     r"|文件|檔案|内容|ファイル|файл|파일"
 )
-#: Words of a line that shows a part of a file, or how something is called.
+#: Words for a part of a file, or for a name.
 _PART_OF = re.compile(
     r"(?i)\b(?:where it says|which says|says|in line|lines? \d|around|only the|snippet|excerpt|part of|at the top|run"
     r"|usage|call(?:s|ed|ing)? it|imports?|insert|append|below|above|after the|before the|inside|within)\b"
@@ -252,7 +250,7 @@ _PART_OF = re.compile(
 
 
 def announced(line: str) -> str:
-    """The path of a line that announces a whole file: "Here is the updated `src/a.py`:"."""
+    """The path in a line that introduces a whole file: "Here is the updated `src/a.py`:"."""
     bare = line.strip()
     if len(bare) > _LONGEST or not bare.rstrip("*_ ").endswith((":", "：", ".", "`")):
         return ""
@@ -264,7 +262,7 @@ def announced(line: str) -> str:
 
 
 def hinted(line: str) -> str:
-    """The one file that a line is about, in whatever words: what is below it may be its text."""
+    """The single file mentioned in a line; the text below may be its content."""
     if len(line) > _LONGEST or _PART_OF.search(line):
         return ""
     spans = _NAMED_SPAN.findall(line)
@@ -276,7 +274,7 @@ def hinted(line: str) -> str:
 
 
 def hinted_in_comment(line: str) -> str:
-    """The file that a first line may name: `# path: a.py`, a docstring that is a path."""
+    """The file that a first line may name: `# path: a.py`, or a docstring that is a path."""
     bare = line.strip()
     found = _FIRST_LINE.fullmatch(bare) if len(bare) < _LONGEST else None
     return plain(found[1]) if found and is_path(found[1]) and has_extension(found[1]) else ""
@@ -287,7 +285,7 @@ def _is_known(name: str) -> bool:
     return any(name.rpartition(".")[2] in extensions.split() for extensions in _OF_LANGUAGES.values())
 
 
-#: A path in words, not part of an address, and without numbers of lines behind it.
+#: An unquoted path in prose, without addresses and line numbers.
 _BARE_PATH = re.compile(r"(?<![\w/:.@-])(?:\./)?\w[\w@.+/-]{0,200}\.\w{1,10}(?![\w/]|:\d)")
 _FIRST_LINE = re.compile(
     r"""(?:#|//|--|;|%|<!--|/\*|["']{3})[ \t]*(?:(?:file(?:name)?|path|@file|module)[ \t]*:?[ \t]+)?"""
@@ -300,13 +298,13 @@ _COMMENT = re.compile(
 
 
 def in_comment(line: str) -> str:
-    """The path that a line of code consists of, behind the sign of a comment: `# src/a.py`."""
+    """The path of a line that is only a comment: `# src/a.py`."""
     found = _COMMENT.fullmatch(line) if len(line) < _LONGEST else None
     name = found[1] if found else ""
     return plain(name) if is_path(name) and "/" in name and has_extension(name) else ""
 
 
-#: Languages of fences and the extensions of their files; a fence in another language does not hold the file.
+#: Fence languages and their file extensions. A fence in another language does not contain the file.
 _OF_LANGUAGES = {
     "python": "py pyi pyw", "py": "py pyi pyw", "javascript": "js mjs cjs jsx", "js": "js mjs cjs jsx",
     "typescript": "ts mts cts tsx", "ts": "ts mts cts tsx", "bash": "sh bash zsh", "sh": "sh bash zsh",
@@ -318,14 +316,14 @@ _OF_LANGUAGES = {
 
 
 def fits(language: str, path: str) -> bool:
-    """Whether a fence of that language may hold the file."""
+    """Whether a fence of that language may contain the file."""
     wanted = _OF_LANGUAGES.get(language)
     name = _last(path)
     return wanted is None or "." not in name or name.rpartition(".")[2].lower() in wanted.split()
 
 
 def in_sure_label(line: str) -> str:
-    """The path of a label that can mean nothing else; a heading `Node.js` or `Client/Server` can."""
+    """The path of an unambiguous label; headings such as `Node.js` or `Client/Server` are ambiguous."""
     path = in_label(line)
     sure = ("/" in path and has_extension(path)) or "`" in line or _SURE.search(line)
     return path if sure else ""
@@ -335,7 +333,7 @@ _SURE = re.compile(r"(?i)\b(?:file|path|datei|fichier|archivo|arquivo)|\]\(|文�
 
 
 def mentioned(line: str) -> str:
-    """The one path that a line of prose names as code: "In `src/a.py`, replace:"."""
+    """The only path marked as code in a line of prose: "In `src/a.py`, replace:"."""
     if len(line) > 2 * _LONGEST:
         return ""
     found = {plain(span) for span in _CODE_SPAN.findall(line) if is_path(span) and has_extension(span)}

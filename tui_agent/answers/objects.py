@@ -1,4 +1,4 @@
-"""The JSON object in an answer: alone, in a fence, within prose, broken, or cut off."""
+"""Finds the JSON object in an answer: alone, fenced, within prose, broken, or truncated."""
 
 from __future__ import annotations
 
@@ -14,39 +14,38 @@ from tui_agent.answers import lenient_json
 from tui_agent.answers.explaining import Fences
 from tui_agent.files.late_expressions import late
 
-#: How many places of a text are tried for the beginning of an object.
+#: Maximum number of places tried as the beginning of an object.
 MAX_TRIES = 10
-#: Guessing takes a second for each million characters, or more.
+#: Maximum length for repairs, which take over a second per million characters.
 MAX_GUESSED = 200_000
-#: Guessing takes time by the square of the brackets that are never closed.
+#: Maximum number of unclosed brackets for repairs, which take quadratic time.
 MAX_BRACKETS = 2_000
 
-#: With line breaks and tabs as they are inside strings, and without.
+#: Decoders with and without literal line breaks and tabs in strings.
 _LOOSE = json.JSONDecoder(strict=False, object_pairs_hook=lenient_json.from_pairs)
 _STRICT = json.JSONDecoder(object_pairs_hook=lenient_json.from_pairs)
-#: A text that is decoded in a moment, and how many levels of a longer one are taken apart: the lists of a reply,
-#: their entries, and the edits in those.
+#: Length of a text decoded at once, and levels of a longer text decoded separately: lists, entries, edits.
 _LONG = 200_000
 _DEEP, _SHALLOW = 4, 2
-#: From so many values on fewer levels are taken apart, and after so many the rest is not read.
+#: Number of values above which fewer levels are decoded separately, and maximum number of values.
 _MANY, MOST_VALUES = 50_000, 150_000
-#: Of so many entries of one list none is read any more.
+#: Maximum number of list entries read.
 MOST_KEPT = 20_000
-#: How much of a list is decoded together, and how the last value of that may end.
+#: Characters of a list decoded together, and possible ends of the last value.
 _SLICE = 50_000
 _ENDS = ("]},", "},", ",")
 _SPACE = late(r"[ \t\n\r]*+")
 _TAIL = late(r"[\s\]})]*(?:`{3,}|~{3,})?[\s\]})]*")
-#: A line that opens a fence is no longer.
+#: Maximum length of a line that opens a fence.
 _LONGEST_FENCE = 1_000
 _FENCE_BEFORE = late(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
 
 
 class ReadObject(Struct, frozen=True):
-    """What was found. `before` and `after` are the prose around it, without the fence.
+    """The object found. `before` and `after` are the surrounding prose without the fence.
 
-    `complete` is false where the object did not end; then `value` holds its complete entries and elements, and
-    `opened` is the key of the element that was dropped. `repaired` holds a guess at the rest: never changes.
+    `complete` is false if the object is truncated; `value` then has its complete entries, and `opened` is
+    the key of the dropped element. `repaired` is a guess at the rest, never used for changes.
     """
 
     value: dict[str, Any]
@@ -57,7 +56,7 @@ class ReadObject(Struct, frozen=True):
     opened: str = ""
     repaired: dict[str, Any] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
-    #: The places of the object with the fence around it, from and to.
+    #: Range of the object with its fence.
     begin: int = 0
     end: int = 0
 
@@ -83,11 +82,11 @@ def _opens(text: str, start: int, keys: Sequence[str]) -> bool:
 
 
 def read_at(text: str, start: int) -> ReadObject:
-    """The object that begins at `start`, strictly first, then with the mistakes that are certain."""
+    """The object that begins at `start`, parsed strictly, then leniently."""
     head = text[:start].rstrip(" \t\r\n[")
     fence = _FENCE_BEFORE.search(head, max(0, len(head) - _LONGEST_FENCE))
     if fence is not None and Fences(head).holds(len(head) - 1):
-        fence = None  # it closes another one
+        fence = None  # It closes another fence.
     begin = fence.start() if fence else len(head)
     before = head[:begin].strip(" \t\r\n[")
     try:
@@ -99,12 +98,12 @@ def read_at(text: str, start: int) -> ReadObject:
 
 
 def value_at(text: str, at: int) -> tuple[Any, int]:
-    """The value that begins at a place, and the place after it. Raises ValueError or RecursionError."""
+    """The value at an offset, and the offset after it. Raises ValueError or RecursionError."""
     return _Decoder(text, _LOOSE).read(at)
 
 
 def decoded(text: str, strict: bool = False) -> Any:
-    """The value that a text consists of. Raises ValueError or RecursionError."""
+    """The value of the whole text. Raises ValueError or RecursionError."""
     value, end = _Decoder(text, _STRICT if strict else _LOOSE).read(_blank(text, 0))
     if _blank(text, end) < len(text):
         raise ValueError("more than one value")
@@ -112,7 +111,7 @@ def decoded(text: str, strict: bool = False) -> Any:
 
 
 class _Decoder:
-    """Decodes a long text in small pieces, for the decoder itself lets nobody else run meanwhile."""
+    """Decodes a long text in pieces, because one decoder call blocks other threads."""
 
     def __init__(self, text: str, json_decoder: json.JSONDecoder) -> None:
         self.text = text
@@ -120,16 +119,14 @@ class _Decoder:
         self.values = 0
 
     def read(self, at: int, depth: int = 0) -> tuple[Any, int]:
-        """The value that begins at a place and the place after it; `depth` others are open around it.
-
-        Raises ValueError where it is not JSON, and where it has more values than any reply.
-        """
+        """The value at an offset, and the offset after it; `depth` is its nesting depth. Raises ValueError if
+        it is invalid or has too many values."""
         text = self.text
         sign = text[at : at + 1]
         deepest = _DEEP if self.values < _MANY else _SHALLOW
         if depth == deepest or sign not in ("{", "[") or len(text) - at < _LONG:
             return self.decoder.raw_decode(text, at)
-        with suppress(ValueError, RecursionError):  # most values of a long text are short
+        with suppress(ValueError, RecursionError):  # Most values of a long text are short.
             value, length = self.decoder.raw_decode(text[at : at + _SLICE])
             return value, at + length
         result: Any = {} if sign == "{" else []
@@ -140,7 +137,8 @@ class _Decoder:
         while self.values < MOST_VALUES:
             if slicing:
                 several, at = self._several(at)
-                # what is beyond all that is read counts, but is not kept: so many objects hold up the collector
+                # Values beyond the limit are counted but dropped: large numbers of objects slow down garbage
+                # collection.
                 result += several if len(result) <= MOST_KEPT else [None] * len(several)
                 slicing = bool(several)
                 continue
@@ -166,10 +164,8 @@ class _Decoder:
         raise ValueError("too many values")
 
     def _several(self, at: int) -> tuple[list[Any], int]:
-        """Values of a list that can be decoded together, from a place on, and the place of the one after them.
-
-        None where no slice of the text ends between two of them.
-        """
+        """List values decoded together, and the offset of the next. None if no slice ends between two
+        values."""
         for end in _ENDS:
             cut = self.text.rfind(end, at, at + _SLICE)
             if cut < 0:
@@ -217,7 +213,7 @@ def _excerpt(text: str, at: int) -> str:
 
 
 def _guess(text: str) -> dict[str, Any]:
-    """The rest as far as it can be guessed; it is used for words that are shown, never for a change."""
+    """A guess at the incomplete rest, for display only, never for changes."""
     if len(text) > MAX_GUESSED or text.count("{") + text.count("[") > MAX_BRACKETS:
         return {}
     import json_repair
