@@ -1,4 +1,4 @@
-"""A list to choose from, narrowed by typing: the palette, the file finder, the notices."""
+"""A filterable list dialog: palette, file finder, notices."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _ON_ROWS = ("chooser.choose", "chooser.up", "chooser.down", "chooser.page_up", "
 
 
 def room_of(width: int) -> int:
-    """The cells of a row on a screen of that width."""
+    """Row width in cells for a screen width."""
     return min(92, int(width * 0.94)) - 5
 
 
 class ChooserRow(NamedTuple):
-    """What is chosen, and how it looks."""
+    """A value and its display."""
 
     value: str
     words: Content
 
 
 class _Typed(Input):
-    """What is typed. As long as that is nothing, the key for yes answers at once."""
+    """The filter input. While it is empty, the yes key answers immediately."""
 
     def on_key(self, event: events.Key) -> None:
         chooser = self.screen
@@ -39,7 +39,7 @@ class _Typed(Input):
 
 
 class Chooser(Dialog[Any]):
-    """Gives the value of the chosen row, or None. `rows` makes them for what is typed."""
+    """Returns the value of the selected row, or `None`. `rows` builds the rows for a filter text."""
 
     ID = "chooser"
     DEFAULT_CSS = """
@@ -68,15 +68,14 @@ class Chooser(Dialog[Any]):
         hint: Callable[[str], Content] | None = None,
         yes: str = "",
     ) -> None:
-        """`to_type` says what can be typed, with `{choose}` and `{yes}` for these keys. `getting` gets what `rows`
-        needs: they are made again when it is done. `seen` is called with the value that the cursor is on. `first`
-        gives the value that it begins on, if that is not the first; `most` rows are made at once. `hint` gives the line
-        above the rows for the value that the cursor is on ("" if there is none). `yes` is the value that the key for
-        yes chooses as long as nothing is typed.
+        """`to_type` is the input hint, with `{choose}` and `{yes}` for these keys. `getting` loads the data
+        of `rows`, which is called again afterwards. `seen` is called with the value at the cursor. `first`
+        returns the initial value, by default the first row's. `hint` returns a line above the rows for the
+        value at the cursor, or "". `yes` is the value of the yes key while the input is empty.
 
-        Rows beyond the `most` first are made when the cursor gets there.
+        The first `most` rows are built immediately, the rest when the cursor reaches them.
 
-        `following` takes what is to be called when the rows may be others, and returns how to end that.
+        `following` subscribes a callback to row changes and returns the unsubscribe function.
         """
         super().__init__(title)
         self._following = following
@@ -113,7 +112,7 @@ class Chooser(Dialog[Any]):
             self._unfollow()
 
     def _follow(self, *_: object) -> None:
-        """Rows that came are shown; the chosen one stays chosen, and the top stays the top."""
+        """Update the rows, keeping the selection and a scroll position at the top."""
         self._all = self._make(self.query_one(Input).value)
         rows = list(self._all[: max(self._most, len(self._rows))])
         if rows == self._rows:
@@ -139,7 +138,7 @@ class Chooser(Dialog[Any]):
         self.narrow(words)
 
     def narrow(self, words: str) -> None:
-        """Make the rows for these words, with the cursor on the first that it begins on."""
+        """Filter the rows and put the cursor on the initial one."""
         self._all = self._make(words)
         self._show(list(self._all[: self._most]))
         first = self._first() if self._first is not None and not words else None
@@ -150,7 +149,7 @@ class Chooser(Dialog[Any]):
         self._rows = rows
         options = self.query_one(OptionList)
         options.set_options([row.words for row in rows])
-        if not rows:  # else a list that became empty keeps its height, and the clicks there
+        if not rows:  # otherwise an emptied list keeps its height and catches clicks
             options.refresh(layout=True)
             self._show_hint()
 
@@ -161,7 +160,7 @@ class Chooser(Dialog[Any]):
 
     @property
     def value(self) -> str:
-        """The value that the cursor is on; "" if there is none."""
+        """The value at the cursor, or ""."""
         at = self.query_one(OptionList).highlighted
         return self._rows[at].value if at is not None and at < len(self._rows) else ""
 
@@ -207,7 +206,8 @@ def question(
     to_type: str = "{choose} chooses",
     yes: str = "",
 ) -> Chooser:
-    """Asks for one of some answers: gives its key, "" or None if nothing is to be done. `below` are further lines."""
+    """A list of answers that returns the selected key; "" or `None` means no action. `below` are additional
+    lines."""
     rows = [ChooserRow(value, label(words)) for value, words in answers.items()]
     rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in below]
     return Chooser(title, lambda _: rows, to_type, yes=yes)

@@ -1,4 +1,4 @@
-"""A commit: which files with a tick each, what changed in them, the message, and whether hooks run."""
+"""Commit dialog: files to stage, their diffs, the message, and whether hooks run."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tui_agent.ui.widgets.lines import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 from tui_agent.ui.widgets.session_calls import ask
 
-#: Columns from which the files and the diff are side by side.
+#: Minimum width for files and diff side by side, in columns.
 BESIDE = 110
-#: Where the message is kept while it is written.
+#: Key of the saved message draft.
 PLACE = "commit"
 _WORDS = {"?": "new", "A": "new", "D": "deleted"}
 
 
 class CommitDialog(Form[None]):
-    """What was applied is ticked, and nothing else; the message is drafted for what is ticked then."""
+    """Applied files are preselected; the message is drafted for the selection."""
 
     ID = "commit"
     HINT_ON_TOP = True
@@ -99,7 +99,7 @@ class CommitDialog(Form[None]):
         self.set_class(event.size.width >= BESIDE, "-beside")
 
     def needs_content(self, event: events.Event) -> bool:
-        """Without a file to commit it closes itself, as after a commit: the keys are not for it then."""
+        """False if there is no file to commit: the dialog then closes and ignores keys."""
         return self._committing or super().needs_content(event)
 
     async def _load(self) -> None:
@@ -114,7 +114,7 @@ class CommitDialog(Form[None]):
         self._show_diff()
         if self.ticked:
             self.action_draft()
-        elif not self.query_one(KeptArea).text:  # nobody writes, or has written before a kill
+        elif not self.query_one(KeptArea).text:  # no message typed or restored
             self.query_one(Rows).focus()
 
     @on(events.DescendantFocus)
@@ -187,7 +187,7 @@ class CommitDialog(Form[None]):
     # ── the message ──────────────────────────────────────────────────────────────────────────────────────
 
     def action_draft(self) -> None:
-        """Let the model write the message for what is ticked, in the place of one that it wrote."""
+        """Draft the message for the selected files with the model, replacing an earlier draft."""
         if self.ticked and self.query_one(WritingArea).text == self.before:
             self.run_worker(self._draft(self._plan.of(self.ticked)), group="draft", exclusive=True)
 
@@ -217,7 +217,7 @@ class CommitDialog(Form[None]):
             self.fill(ended.wait())
 
     async def _commit(self, message: str, plan: CommitPlan, ended: asyncio.Event) -> None:
-        """It goes on where the dialog is left meanwhile; what went wrong is a notice then."""
+        """Continues if the dialog is closed; errors are then reported as notices."""
         try:
             await self._session.review.commit(message, plan)
         except TuiAgentError as error:
@@ -233,7 +233,7 @@ class CommitDialog(Form[None]):
 
 
 async def commit(app: App[object], session: Session) -> None:
-    """Let the person choose what to commit, and with which message; nothing happens where the dialog is left."""
+    """Open the commit dialog."""
     await app.push_screen_wait(CommitDialog(session))
 
 

@@ -1,4 +1,4 @@
-"""A dialog: a screen over the workspace that gives a result when it is closed, once."""
+"""Modal dialogs with a result."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
 if TYPE_CHECKING:
     from tui_agent.ui.host import Host
 
-#: Seconds that a key waits at most for what the dialog is getting to show.
+#: Maximum seconds that a key waits for the dialog's content.
 AT_MOST = 1.0
 
 
 class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], inherit_bindings=False):
-    """A title, what `body` yields, and a line that says what the keys do. It is opened at once and filled when its
-    content is there; keys that depend on the content wait for it.
+    """A title, the widgets of `body`, and a key hint line. The dialog opens before its content is loaded;
+    keys that depend on the content wait.
 
-    `ID` names its tables of keys (`keys.views.DIALOGS`).
+    `ID` is its key table (`keys.views.DIALOGS`).
     """
 
     ID: ClassVar[str] = ""
-    #: Whether the line about the keys is above the body, where no notice lies over it.
+    #: Whether the hint line is above the body, safe from overlapping notices.
     HINT_ON_TOP: ClassVar[bool] = False
     BINDINGS = view_bindings(*DIALOGS[ID])
     DEFAULT_CSS = """
@@ -69,22 +69,22 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
             yield from chain.from_iterable(parts)
 
     def body(self) -> Iterable[Widget]:
-        """What is between the title and the line about the keys."""
+        """Widgets between the title and the hint line."""
         return ()
 
     def hint(self) -> Content | None:
-        """What the keys do now; None if the dialog has no such line."""
+        """Current key hints; `None`: no hint line."""
         return None
 
     def retitle(self, words: str) -> None:
         self.query_one(".title", Static).update(label(words))
 
     def say(self, words: Content | str = "") -> None:
-        """Show this in the place of what the keys do, or that again."""
+        """Replace the hint line by a message; without one, restore it."""
         self.query_one(".hint", Static).update(words or self.hint() or "")
 
     def _key(self, name: str) -> str:
-        """The first key of an action, for the eye."""
+        """The first key of an action, for display."""
         return cast("Host", self.app).keys.shown(name)
 
     def keys_for(self, *told: tuple[str, str], gap: str = "   ") -> str:
@@ -92,14 +92,14 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         return gap.join(f"{' '.join(map(self._key, names.split()))} {words}" for names, words in told)
 
     def means(self, event: events.Event, *names: str) -> bool:
-        """Whether the event is a key of one of these."""
+        """Whether the event is a key of one of these actions."""
         return isinstance(event, events.Key) and cast("Host", self.app).keys.means(event.key, *names)
 
     def action_close(self) -> None:
         self.dismiss(None)
 
     def fill(self, call: Coroutine[Any, Any, object]) -> None:
-        """Get something to show. A later call takes the place of one that is not done."""
+        """Load content. A later call cancels an unfinished one."""
         done = asyncio.get_running_loop().create_future()
         self._filling.add(done)
 
@@ -118,29 +118,29 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         self.run_worker(then(), group="fill", exclusive=True)
 
     def run_worker(self, work: Any, *args: Any, **options: Any) -> Worker[Any]:
-        """As any widget does; work that still looks for widgets when the dialog is closed ends in silence."""
+        """Like the base method, but lookup errors in workers of a closed dialog are suppressed."""
         return super().run_worker(work if options.get("thread") else self._while_open(work), *args, **options)
 
     async def _while_open(self, work: Any) -> None:
         try:
             await (work() if callable(work) else work)
         except NoMatches:
-            # Its widgets go before it does, also when the program ends under it.
+            # Child widgets are removed before the dialog itself, also at program exit.
             if self.app.is_running and self.is_attached and self in self.app.screen_stack:
                 raise
 
     def needs_content(self, event: events.Event) -> bool:
-        """Whether what this event does depends on what the dialog is getting to show."""
+        """Whether the event's effect depends on content being loaded."""
         return not self.means(event, "dialog.close")
 
     def busy(self, event: events.Event) -> asyncio.Future[None] | None:
-        """What the keyboard waits for before it hands the event to this dialog."""
+        """The future that an event must wait for, if any."""
         return next(iter(self._filling), None) if self.needs_content(event) else None
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close the dialog; nothing happens where it is closed already, or another lies over it."""
+        """Close the dialog; no effect if it is closed or covered by another."""
         if self.app.screen is not self:
             return AwaitComplete.nothing()
-        # What arrives from here on has nowhere to be shown.
+        # Later content has no place to be shown.
         self.workers.cancel_group(self, "fill")
         return super().dismiss(result)

@@ -1,4 +1,4 @@
-"""A dialog in which something is written or ticked, and kept by a key."""
+"""Base of dialogs with text input or checkboxes and a save key."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tui_agent.ui.widgets.rows import Rows
 
 
 class Form(Dialog[ScreenResultType]):
-    """Gives what `keep` returns; a refusal is shown, and the form stays. What is written is kept at its place until
+    """Returns the result of `keep`; a refusal is displayed and the form stays open. The text is saved until
     then.
 
-    With `asks_twice`, leaving a text that differs from `before` takes a second press.
+    With `asks_twice`, closing with changes from `before` requires a second key press.
     """
 
     ID = "text"
@@ -33,14 +33,14 @@ class Form(Dialog[ScreenResultType]):
 
     def __init__(self, heading: str) -> None:
         super().__init__(heading)
-        #: The text as it was before the person wrote, and whether leaving it was asked for.
+        #: The initial text, and whether closing was already requested.
         self.before = ""
         self._leaving = False
-        #: The keys of the rows that are ticked.
+        #: Keys of the ticked rows.
         self.ticked: set[str] = set()
 
     async def keep(self) -> ScreenResultType | None:
-        """What is written or ticked, put to its use. Raises `TuiAgentError` if that is refused."""
+        """Apply the input. Raises `TuiAgentError` if refused."""
         raise NotImplementedError
 
     async def action_keep(self) -> None:
@@ -52,7 +52,7 @@ class Form(Dialog[ScreenResultType]):
             self._end(kept)
 
     def _end(self, result: ScreenResultType | None = None) -> None:
-        """Close the form; what was written is kept no longer."""
+        """Close the form and delete the saved text."""
         for place in (*self.query(KeptInput), *self.query(KeptArea)):
             place.give_up()
         self.dismiss(result)
@@ -66,7 +66,7 @@ class Form(Dialog[ScreenResultType]):
             again = self.keys_for(("dialog.close", "again drops what you wrote"), ("form.keep", self.keeps))
             self.say(label(again, "$warning"))
 
-    #: What the key that keeps does, in the warning.
+    #: Effect of the save key, for the warning.
     keeps = "keep"
 
     @on(TextArea.Changed)
@@ -81,11 +81,11 @@ class Form(Dialog[ScreenResultType]):
     # ── ticks ────────────────────────────────────────────────────────────────────────────────────────────
 
     def tickable(self) -> Collection[str]:
-        """The keys of all rows that can be ticked."""
+        """Keys of all tickable rows."""
         return ()
 
     def draw(self) -> None:
-        """Show the rows, after a tick."""
+        """Redraw the rows after a tick."""
 
     @on(Lined.Marked)
     def _row_marked(self, event: Lined.Marked) -> None:
@@ -103,7 +103,7 @@ class Form(Dialog[ScreenResultType]):
             self.draw()
 
     def action_tick_all(self) -> None:
-        """Tick all of them; none if all are."""
+        """Tick all rows, or untick them if all are ticked."""
         every = set(self.tickable())
         self.ticked = set() if self.ticked == every else every
         self.draw()

@@ -1,4 +1,4 @@
-"""The list of models: opened with what is known, filled in as providers answer, with the effort of each."""
+"""Model list: opens with cached data and is updated by provider responses; shows reasoning efforts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from tui_agent.session.models import ModelAccess
     from tui_agent.settings.schema import Effort
 
-#: The dialog's width; that of its margins and of the scroll bar. As many rows are made at once.
+#: Dialog width, width of margins and scroll bar, and rows built at once.
 WIDTH, BESIDE, MOST = 120, 5, 100
 
 
 class ModelChooser(Chooser):
-    """Gives the value of a row: the name of a model, or what `others` has for the words. ← and → change the effort of
-    the model that the cursor is on; Ctrl+R asks the providers again."""
+    """Returns a row's value: a model name or a value from `others`. ← and → change the current model's
+    effort; Ctrl+R reloads the provider lists."""
 
     ID = "model_list"
     DEFAULT_CSS = """
@@ -43,29 +43,29 @@ class ModelChooser(Chooser):
         others: Callable[[str], Sequence[ChooserRow]],
         model_of: Callable[[str], str],
     ) -> None:
-        """`keyless` are rows that need no key, which stand first where no model is chosen yet. `model_of` gives the
-        model that a row's value leads to, "" if there is none."""
+        """`keyless` rows need no API key and are first if no model is selected. `model_of` maps a row's value
+        to its model, or ""."""
         to_type = "words of a name or an ability, or type provider/model"
         super().__init__("Models", self._rows_of, to_type, self._look(), hint=self._facts, most=MOST)
         self._models = models
         self._keyless = keyless
         self._others = others
         self._model_of = model_of
-        #: What was found here beside the lists of providers.
+        #: Models detected apart from the provider lists.
         self.found: Sequence[Suggestion] = models.found or models.offers.suggested()
         self._looked = bool(self.found)
-        #: Enter was pressed before anything was found: it is for the first row then.
+        #: Enter was pressed on an empty list: selects the first row to appear.
         self._waits = False
-        #: Every model of every provider, and by name.
+        #: All models of all providers, also by name.
         self._offers: list[Offer] = []
         self._by_name: dict[str, Offer] = {}
-        #: The efforts that were changed here, by the model's name.
+        #: Efforts changed in this dialog, by model name.
         self._efforts: dict[str, Effort] = {}
 
     # ── what there is ────────────────────────────────────────────────────────────────────────────────────
 
     async def _look(self) -> None:
-        """What is kept, at once, then the servers of this machine; the providers are asked meanwhile."""
+        """Load the cache and then local servers, with provider requests in parallel."""
 
         async def kept() -> None:
             await self._models.offers.read()
@@ -85,7 +85,7 @@ class ModelChooser(Chooser):
         self.run_worker(self._models.offers.ask(self._refresh, again=True), group="lists", exclusive=True)
 
     def _refresh(self) -> None:
-        """Show what is there now; the cursor stays on its row."""
+        """Update the rows, keeping the cursor on its row."""
         offers = self._models.offers
         self._offers = offers.all()
         self._by_name = {offer.name: offer for offer in self._offers}
@@ -107,7 +107,7 @@ class ModelChooser(Chooser):
         return min(WIDTH, int(self.app.size.width * 0.94)) - BESIDE
 
     def _rows_of(self, words: str) -> OfferRows:
-        """The model in use, what was found here, every other model, then what else can be chosen."""
+        """The current model, detected models, all other models, other choices."""
         in_use = self._in_use(words)
         found = [self._found(it) for it in self.found if fits(words, it.model) and it.model != in_use]
         before = [*([self._row(in_use)] if in_use else []), *found]
@@ -124,7 +124,7 @@ class ModelChooser(Chooser):
         return OfferRows((), offers, [*keyless, *others], self._offer)
 
     def _in_use(self, words: str) -> str:
-        """The model in use if it has the first row: among others by words it has its place."""
+        """The current model if it is the first row; a filtered list has its own order."""
         name = self._models.name
         if not name or not fits(words, name) or (words.strip() and name in self._by_name):
             return ""
@@ -148,7 +148,7 @@ class ModelChooser(Chooser):
     # ── the lines above them ─────────────────────────────────────────────────────────────────────────────
 
     def _facts(self, value: str) -> Content:
-        """The facts of the model that the cursor is on, the keys, and what went wrong."""
+        """Facts of the model at the cursor, keys, and errors."""
         offer = self._by_name.get(value)
         keys = (
             self._effort_hint(value),
@@ -166,7 +166,7 @@ class ModelChooser(Chooser):
         return Content("\n").join(lines)
 
     def _wrong(self) -> str:
-        """Why providers gave no list, and that a list does not have the model in use, in one line."""
+        """Errors of the providers and a missing current model, in one line."""
         lacking = self._models.offers.lacks(self._models.name)
         return " · ".join(
             [
@@ -178,7 +178,7 @@ class ModelChooser(Chooser):
     # ── effort ───────────────────────────────────────────────────────────────────────────────────────────
 
     def effort(self, name: str) -> Effort:
-        """The effort of a model: as it was changed here, or as it is."""
+        """The effort of a model, including unsaved changes."""
         return self._efforts.get(name) or self._models.effort(name)
 
     def action_change_effort(self, step: int) -> None:
@@ -200,6 +200,6 @@ class ModelChooser(Chooser):
         )
 
     def _with_levels(self, value: str) -> str:
-        """The model of a row; "" if there is none, or its provider takes no levels."""
+        """The model of a row; "" if there is none or its provider has no effort levels."""
         name = self._model_of(value)
         return name if name and self._models.level("max", name) else ""

@@ -1,4 +1,4 @@
-"""What can be done, to be found: the rows of the palette, the help with all keys, the themes, the notices."""
+"""Rows of the command palette, key help, themes and notices."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _COLOURS = {"info": "$muted", "warning": "$warning", "error": "$error"}
 def palette_rows(
     words: str, keys: Keys, pane: str, recent: Sequence[str], why_not: Callable[[str], str], room: int
 ) -> list[ChooserRow]:
-    """Every action whose words hold what is typed, word by word: those done last first, then those of the pane.
+    """Actions that match the words: recent ones first, then the pane's own.
 
-    What cannot be done now says why, in place of where it belongs. `room` are the cells of a row.
+    Unavailable actions show the reason instead of their group. `room` is the row width in cells.
     """
     order = {name: at for at, name in enumerate(recent)}
     found = [action for action in ACTIONS.values() if _holds(action, words)]
@@ -34,7 +34,7 @@ def palette_rows(
 def place_rows(
     words: str, keys: Keys, pane: str, why_not: Callable[[str], str], room: int
 ) -> list[ChooserRow]:
-    """What can be done in a pane now."""
+    """Actions available in a pane."""
     found = [action for action in actions_of(pane) if _holds(action, words) and not why_not(action.id)]
     return [_palette_row(action, keys, "", recent=False, room=room) for action in found]
 
@@ -50,9 +50,9 @@ def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) 
 
 
 def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]:
-    """Every key with what it does and where, those of the pane with the focus first; narrowed by what is typed.
+    """All keys with action and scope, the focused pane's first, filtered by `words`.
 
-    `room` are the cells of a row.
+    `room` is the row width in cells.
     """
     places = dict.fromkeys((first, APP, ANYWHERE, *PANES))
     return [
@@ -71,7 +71,7 @@ def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]
 
 
 def theme_rows(words: str, names: Sequence[str], now: str) -> list[ChooserRow]:
-    """The themes whose names hold what is typed, the one in use first."""
+    """Matching themes, the current one first."""
     found = [name for name in names if words.lower() in name]
     found.sort(key=lambda name: name != now)
     return [
@@ -80,7 +80,7 @@ def theme_rows(words: str, names: Sequence[str], now: str) -> list[ChooserRow]:
 
 
 def notice_rows(words: str, notices: Sequence[Notice]) -> list[ChooserRow]:
-    """The notices that hold what is typed, the newest first."""
+    """Matching notices, newest first."""
     found = [notice for notice in reversed(notices) if words.lower() in notice.text.lower()]
     return [
         ChooserRow(str(notice.number), parts((f"{notice.level:<8}", _COLOURS[notice.level]), notice.text))
@@ -94,7 +94,7 @@ def _holds(action: Action, words: str, more: str = "") -> bool:
 
 
 async def show_notices(app: App[object], session: Session) -> None:
-    """Show the notices, and those that come meanwhile."""
+    """Show the notices, updated live."""
 
     def rows(words: str) -> list[ChooserRow]:
         return notice_rows(words, session.state.notices.items)

@@ -1,4 +1,4 @@
-"""Permission on the screen: the question that a tool's call asks, and what was decided, to be revoked."""
+"""Permission requests of tool calls, and earlier decisions with revocation."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ANSWERS = {
     "always": "Allow exactly this in this workspace, always",
     "no": "Do not allow it",
 }
-#: Of the question if a turn may go on.
+#: Answers to whether a turn may continue.
 GO_ON_ANSWERS = {"once": "Go on: it is not asked again in this turn", "no": "Stop: what came so far is kept"}
 _ALL = "all"
 
 
 async def answer_permission(app: App[object], session: Session) -> None:
-    """Show exactly what a call would do, and answer; what is typed is the reason that the model is told."""
+    """Show a call's exact effect and answer the request; typed text is the reason sent to the model."""
     question = session.state.asked
     if question is None:
         await session.notice("No tool is asking for permission.", "info")
@@ -44,7 +44,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
         title = f"{question.tool} {question.shown}".strip() + ": allow it?"
         hint = "{choose} allows it once; or type why not, and it is not allowed"
         yes = ""
-        if not question.tool:  # no reason is asked for, so that a letter is an answer
+        if not question.tool:  # no reason is requested, so a single key can be an answer
             title, hint, yes = question.words, "{yes} goes on, {choose} chooses", "once"
         chosen = await app.push_screen_wait(Chooser(title, rows, hint, yes=yes))
         if chosen == _ALL:
@@ -62,8 +62,8 @@ async def answer_permission(app: App[object], session: Session) -> None:
 
 
 def question_rows(question: PermissionQuestion, typed: str) -> list[ChooserRow]:
-    """The answers, and below them exactly what would be done. What is typed is a no with its reason, unless it is
-    `y` or `yes` and nothing else."""
+    """The answers, followed by the exact effect. Typed text other than `y` or `yes` is a refusal with a
+    reason."""
     reason = typed.strip()
     words = ANSWERS
     if not question.tool:
@@ -80,7 +80,7 @@ def question_rows(question: PermissionQuestion, typed: str) -> list[ChooserRow]:
 
 
 async def show_permissions(app: App[object], session: Session) -> None:
-    """What was decided about calls of tools in this session, each to be revoked."""
+    """List the session's permission decisions, each revocable."""
     choose = cast("Host", app).keys.shown("chooser.choose")
     while session.state.permissions:
         decisions = {one.digest: one for one in reversed(session.state.permissions)}
@@ -101,7 +101,7 @@ async def show_permissions(app: App[object], session: Session) -> None:
 
 
 def decision_words(decision: PermissionDecision) -> str:
-    """`allowed always · search_text “x”`, `denied by a rule · …`."""
+    """E.g. `allowed always · search_text “x”`, `denied by a rule · …`."""
     by = {"rule": " by a rule", "nobody": ": nobody could be asked", "person": ""}[decision.by]
     said = f"denied{by}" if decision.answer == "no" else f"allowed {decision.answer}"
     return f"{said} · {decision.tool} {decision.shown}".strip()

@@ -1,4 +1,4 @@
-"""Questions that are answered from a list: trust in the workspace, undo storage, who settles a conflict."""
+"""List questions: workspace trust, undo storage, conflict rework and others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def may_run_here(app: App[object], session: Session, command: str) -> bool:
-    """Whether a command may run in the real folder, where what it writes stays; asked until it is always allowed."""
+    """Asks whether a command may run in the real folder, where its writes persist, unless always allowed."""
     if session.commands.may_run_here():
         return True
     answers = {
@@ -46,7 +46,7 @@ async def may_run_here(app: App[object], session: Session, command: str) -> bool
 
 
 async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> bool:
-    """Run a command; where it is not kept apart as it should be, after a question. Whether it was run."""
+    """Run a command, after confirmation if it cannot be isolated as configured. Returns whether it ran."""
     try:
         await run()
     except AnswerNeeded as needed:
@@ -65,7 +65,7 @@ async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> boo
 
 
 async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) -> dict[str, str]:
-    """Offer to save what was pasted as files; the path of each, by the line that was written in its place."""
+    """Offer to save pasted texts as files. Returns their paths by placeholder line."""
     each = "it" if len(refused.lines) == 1 else "each"
     answers = {
         "": "Leave it in the prompt",
@@ -81,7 +81,7 @@ async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) ->
 
 
 async def run_checks(app: App[object], session: Session) -> None:
-    """Run the checks: on what is proposed, in a view; else in the real folder, once the person has said it may be."""
+    """Run the checks on the proposed changes in a view, or else in the real folder after confirmation."""
     try:
         names = await asyncio.to_thread(session.checks.names)
         here = bool(names) and not session.state.review.open
@@ -93,7 +93,7 @@ async def run_checks(app: App[object], session: Session) -> None:
 
 
 async def ask_for_trust(app: Host, session: Session) -> None:
-    """Show the workspace's own settings and filters. With the person's trust the session opens again and uses them."""
+    """Show the workspace's settings and filters. If the user trusts them, the session reopens with them."""
     root, folders = session.workspace.root, session.folders
     found: list[ChooserRow] = []
     seen: list[trust.TrustedWorkspace] = []
@@ -130,7 +130,7 @@ async def ask_for_trust(app: Host, session: Session) -> None:
 
 
 def trust_rows(standing: trust.Standing, filters: Entries, files: Sequence[str]) -> list[ChooserRow]:
-    """Leaving it as it is comes first, then what would run, in full; a file can be looked at."""
+    """First the option to leave trust unchanged, then the full commands; files can be viewed."""
     match standing:
         case "nothing to trust":
             return [ChooserRow("", label("It brings no settings or filters of its own"))]
@@ -159,7 +159,7 @@ def trust_rows(standing: trust.Standing, filters: Entries, files: Sequence[str])
 
 
 _FILE = "file:"
-#: Letters of a filter's setting that are shown, so that its command is in view behind them.
+#: Characters shown of a filter's setting, so that its command remains visible.
 _MOST_OF_NAME = 40
 
 
@@ -169,7 +169,7 @@ def _in_short(setting: str) -> str:
 
 
 async def clean_up(app: App[object], session: Session) -> None:
-    """Show what the store of earlier texts holds; remove from it what the person chooses, or nothing."""
+    """Show the undo store's contents and delete the user's selection, if any."""
     data, limit = session.folders.data, session.loaded.settings.undo.max_bytes
     size = 0
 
@@ -190,7 +190,7 @@ async def clean_up(app: App[object], session: Session) -> None:
 
 
 def storage_rows(size: int, limit: int) -> Sequence[ChooserRow]:
-    """Leaving it comes first; over the limit only what is too much goes."""
+    """First the option to keep all; above the limit, only the excess is deleted."""
     down = f", oldest first, down to {readable(limit)}" if size > limit else ""
     return [
         ChooserRow("", label("Leave it")),
@@ -200,7 +200,7 @@ def storage_rows(size: int, limit: int) -> Sequence[ChooserRow]:
 
 
 def in_words(done: Cleaned, limit: int) -> str:
-    """What went, what is left, and why not more."""
+    """Summary of deleted and remaining data, with the reason for any remainder."""
     freed = f"{done.removed} texts removed ({readable(done.before - done.after)})"
     said = [freed if done.removed else "Nothing was removed"]
     if done.why_not:
@@ -210,7 +210,7 @@ def in_words(done: Cleaned, limit: int) -> str:
 
 
 async def give_back(app: App[object], session: Session, change: Change) -> None:
-    """Ask which of the two, the one that came second first; nothing happens where the person leaves it."""
+    """Ask which of the two sub-tasks reworks the conflict, the later one first. No effect if cancelled."""
     rival = session.state.review.change(change.rival)
     if change.state != "conflict" or rival is None:
         await session.notice(f"{change.path} is not a conflict of two sub-tasks, so neither can get it back")
