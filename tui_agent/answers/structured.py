@@ -1,4 +1,4 @@
-"""The summary and the message of a JSON reply while it is still being written."""
+"""Streams the summary and the message of an incomplete JSON reply."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from tui_agent.answers.values import Delta, Refusal, Reply
 from tui_agent.model.client import CallChunk
 
 _SIGN = re.compile(r'["{}\[\],:]')
-#: A whole string, the beginning of one, opening brackets in a row, or a closing one.
+#: A complete string, the beginning of one, consecutive opening brackets, or a closing bracket.
 _NESTED = re.compile(r'"(?:[^"\\]++|\\.)*+"|"|[{\[]++|[}\]]', re.DOTALL)
 _INSIDE = re.compile(r'(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.DOTALL)
 _PART: dict[str, Literal["summary", "message"]] = {"summary": "summary", "message": "message"}
 _ESCAPE_LENGTH = 6
-#: The words come first in a reply; behind so many other values nobody waits for them.
+#: Maximum number of values scanned for summary and message, which come first in a reply.
 MOST_NESTED = 100_000
 _KEY_LENGTH = 32
 
 
 class JsonScan:
-    """Reads one object as it comes, from its opening bracket on, each character once.
+    """Incremental scan of one object from its opening bracket, in linear time.
 
-    It only follows strings and brackets: whether the reply is right is judged when it is whole. What is held
-    back between two pieces is an escape that is not complete, never more than a dozen characters.
+    Only tracks strings and brackets; the complete reply is validated later. Between chunks it holds back
+    only an incomplete escape, at most a dozen characters.
     """
 
     def __init__(self) -> None:
-        #: Whether the object is over, or is longer than any that is followed while it comes.
+        #: Whether the object has ended, or exceeds the limit.
         self.done = False
         self._left = MOST_NESTED
         self._held = ""
@@ -51,7 +51,7 @@ class JsonScan:
         self._inside: Literal["", "key", "part", "other"] = ""
 
     def feed(self, piece: str) -> list[Delta]:
-        """The new text of the two parts; what follows the object is passed over."""
+        """New text of the two fields; ignores text after the object."""
         text, at = self._held + piece, 0
         self._held = ""
         found: list[Delta] = []
@@ -86,7 +86,7 @@ class JsonScan:
         return match.end()
 
     def _nested(self, text: str, at: int) -> int:
-        """Pass over what is deeper than the object itself, up to a string or to the object's own level."""
+        """Skip nested content, up to a string or the object's own level."""
         depth = self._depth
         for match in _NESTED.finditer(text, at):
             self._left -= 1
@@ -115,7 +115,7 @@ class JsonScan:
                 self._held = text[end:]
                 self._take(text[at:end], found)
                 return len(text)
-            end += 2  # an escape that JSON does not know
+            end += 2  # An unknown escape.
             self._take(text[at:end], found)
             return end
         self._take(text[at:end], found)
@@ -144,7 +144,7 @@ __all__ = ["Delta", "StructuredReader"]
 _AT_START = re.compile(r"\[?\s{0,9}(?:`{3,4}(?:json[c5]?)?[ \t]{0,9}\r?\n\s{0,99})?\[?\s{0,9}\{")
 _MAY_START = re.compile(r"\[?\s{0,9}(?:`{0,4}|`{3,4}[jsonc5]{0,5}[ \t]{0,9}\r?\n?\s{0,99})\[?\s{0,9}")
 _IN_PROSE = re.compile(r"\{\s{0,40}[\"'](?:" + "|".join(KEYS) + r")[\"']\s{0,9}:")
-#: The end of what came so far, where it may be the beginning of a fence or of an object.
+#: The end of the received text that may begin a fence or an object.
 _MAY_BE = re.compile(
     r"\s{0,9}(?:[`~]{1,4}\w{0,9}\s{0,40})?(?:\{\s{0,40}(?:[\"'][A-Za-z]{0,20}(?:[\"']\s{0,9})?)?)?[\ud800-\udbff]?\Z"
 )
@@ -153,10 +153,10 @@ _FENCE_LINE = re.compile(r"\s*(?:`{3,4}|~{3,4})\w*\s*\Z")
 
 
 class StructuredReader:
-    """Takes the text piece by piece; `response` is the schema to check with, `functions` what may be called as text.
+    """Reads a streamed reply. `response` is its schema; `functions` are callable as text.
 
-    The summary and the message come out of `feed` as they grow. Reading costs the same for each character,
-    whatever came before it: nothing is parsed twice until `finish` parses the whole once.
+    `feed` returns summary and message incrementally, in constant time per character; only `finish` parses
+    the whole text.
     """
 
     def __init__(self, response: Schema | None = None, functions: Sequence[Function] = ()) -> None:
@@ -173,16 +173,16 @@ class StructuredReader:
         self._gap = False
         self._thoughts = ThoughtFilter()
         self._calls = CallFilter(self._functions)
-        #: Native function calls, which a model may make although none were offered.
+        #: Native function calls, possible even if none were offered.
         self._native = CallPieces()
         self._summary = ""
-        #: What was thought, of an answer that is finished.
+        #: The thought of a finished answer.
         self.thought = ""
-        #: What of the summary and the message has been on the screen, in pieces.
+        #: Pieces of summary and message already displayed.
         self._words: dict[str, list[str]] = {"summary": [], "message": []}
 
     def feed(self, text: str) -> list[Delta]:
-        """The new text of summary and message that this piece brought."""
+        """New text of summary and message in this chunk."""
         self._raw.append(text)
         text = self._thoughts.feed(text)
         thought = self._thoughts.new_thought()
@@ -194,12 +194,12 @@ class StructuredReader:
         return [*thoughts, *self._before()]
 
     def call(self, chunk: CallChunk) -> None:
-        """A piece of a native function call."""
+        """A chunk of a native function call."""
         self._native.add(chunk)
 
     @property
     def has_calls(self) -> bool:
-        """Whether native function calls have come."""
+        """Whether native function calls were received."""
         return bool(self._native.calls)
 
     def _take_calls(self, builder: ReplyBuilder) -> None:
@@ -208,11 +208,11 @@ class StructuredReader:
 
     @property
     def held(self) -> int:
-        """How many characters wait for the next piece before it can be said what they are."""
+        """Number of characters held back until the next chunk."""
         return len(self._held)
 
     def _before(self) -> list[Delta]:
-        """Prose, until the object begins."""
+        """Prose before the object."""
         if not self._said_prose:
             bare = self._held.lstrip(" \t\r\n\ufeff")
             self._passed += len(self._held) - len(bare)
@@ -254,7 +254,7 @@ class StructuredReader:
         return deltas
 
     def _spaced(self, deltas: list[Delta]) -> list[Delta]:
-        """A blank line between the prose before the object and the message in it."""
+        """Inserts a blank line between leading prose and the message."""
         for number, delta in enumerate(deltas):
             if self._gap and delta.part == "message":
                 self._gap = False
@@ -262,7 +262,7 @@ class StructuredReader:
         return deltas
 
     def finish(self, cut: bool) -> Reply:
-        """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
+        """The complete reply; `cut` means that the stream ended early. Never raises."""
         ledger = Ledger(joined("".join(self._raw)))
         aside = thoughts.take(ledger)
         self.thought = aside.text
@@ -329,7 +329,8 @@ class StructuredReader:
     def _beside(
         self, left: Left, read: objects.ReadObject, builder: ReplyBuilder
     ) -> tuple[str, str, list[str]]:
-        """The text before and after the object, without the calls and further replies in it, and what those say."""
+        """The text before and after the object without calls and further replies, and the messages in
+        them."""
         if not (read.before or read.after):
             return read.before, read.after, []
         texts = (left.text[: read.begin], left.text[read.end :])
@@ -347,7 +348,7 @@ class StructuredReader:
         return kept[0].strip(" \t\r\n["), without_end(kept[1]).strip(), said
 
     def _take_found(self, found: InText, builder: ReplyBuilder) -> list[str]:
-        """Read the calls and replies in a text, or let the person decide; the messages of the replies."""
+        """Read or offer the calls and replies in a text. Returns the messages of the replies."""
         said = []
         for one in (*found.calls, *found.replies):
             if one.shown:
@@ -360,7 +361,7 @@ class StructuredReader:
         return [message for _, message in said if message]
 
     def _off(self, read: objects.ReadObject) -> list[str]:
-        """What is asked for by keys that are ours, and not here."""
+        """Requests under known keys that are disabled here."""
         keys = [key for key in KEYS if key not in self._keys and (key in read.value or key in read.repaired)]
         return [f"There is no `{key}` here; there are {', '.join(self._keys)}." for key in keys]
 
@@ -389,14 +390,14 @@ class StructuredReader:
 
 
 def _is_shown(text: str, start: int, read: objects.ReadObject) -> bool:
-    """Whether words or a fence around the object show it as an example."""
+    """Whether surrounding words or a fence mark the object as an example."""
     if not (read.before or read.after):
         return False
     return Fences(text).quotes(start) or is_shown(*beside(text, read.begin, read.end))
 
 
 def _is_reply(read: objects.ReadObject, known: Sequence[str]) -> bool:
-    """Whether the object is ours; in prose, a lone `message` may be an example that is shown."""
+    """Whether the object is a reply; in prose, a lone `message` may be an example."""
     keys = [
         key
         for key in dict.fromkeys((*known, *KEYS))

@@ -1,8 +1,9 @@
-"""Calls and replies that a model wrote as text, in the formats of local models.
+"""Function calls and replies written as text, in the formats of local models.
 
-Read are `<tool_call>` (Hermes, Qwen), `<function=…>` (Qwen-Coder), `[TOOL_CALLS]` (Mistral), `<|python_tag|>` and
-`{"name", "parameters"}` (Llama), fenced `tool_code` (Gemma), harmony's channels, `{"tool_calls": […]}`, our own reply,
-and lists of changes, bare, fenced or within chatter, and in one wrapper too many.
+Supports `<tool_call>` (Hermes, Qwen), `<function=…>` (Qwen-Coder), `[TOOL_CALLS]` (Mistral),
+`<|python_tag|>` and `{"name", "parameters"}` (Llama), fenced `tool_code` (Gemma), harmony's channels,
+`{"tool_calls": […]}`, structured replies, and lists of changes: bare, fenced, within prose, or in an
+additional wrapper.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from tui_agent.answers.schema import by_path, camel, near_names
 from tui_agent.answers.thoughts import without_end
 from tui_agent.files.late_expressions import late
 
-#: Places of a text that are tried for JSON, and letters of a call in Python's syntax.
+#: Places tried as JSON, and maximum length of a call in Python syntax.
 _MOST_TRIES, _LONGEST_CODE = 10, 40_000
-#: Calls of one answer that are read.
+#: Maximum number of calls in an answer.
 _MOST_CALLS = 1_000
-#: JSON values in a text beyond these are not looked at: each may be a call, a reply, or changes.
+#: Maximum number of JSON values examined in a text.
 _MOST_VALUES = 5_000
-#: After a value of more letters that cannot be read no other is tried: that would keep everybody waiting.
+#: After an unreadable value of this length, no other is tried, to limit the delay.
 _LONG = 200_000
-#: The signs of calls, one of which is in every text that `_OPENING` is looked for in.
+#: Literal signs of calls, a fast filter for `_OPENING`.
 _SIGNS = ("<tool_call>", "<function=", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
 _WRAPPERS = frozenset({"response", "reply", "result", "output", "answer", "json", "data", *_ARGUMENTS})
-#: Lists that only a reply has, by our names and by near ones.
+#: Lists that only a reply has, by exact and similar names.
 _LISTS = frozenset({
     "fileChanges", "fileRequests", "directoryRequests", "subTasks", "nextSteps", "todos", "searches",
 })  # fmt: skip
@@ -66,10 +67,8 @@ _SPACE = late(r"[\s;,]*")
 
 
 class TextCall(Struct, frozen=True):
-    """One call: the name of the function, and its arguments as JSON text.
-
-    `shown` says that the words beside it speak of it as an example, or as something that was not done.
-    """
+    """A call: the function's name, and its arguments as JSON text. `shown` means that the surrounding words
+    mark it as an example or as not done."""
 
     name: str
     arguments: str
@@ -77,17 +76,15 @@ class TextCall(Struct, frozen=True):
 
 
 class TextReply(Struct, frozen=True):
-    """A reply of ours as text; `shown` as for calls."""
+    """A reply in text; `shown` as for calls."""
 
     value: dict[str, Any]
     shown: bool = False
 
 
 class InText(Struct, frozen=True):
-    """What a text holds: calls, and objects that are replies of ours, at the places `taken` (from, to) of it.
-
-    `fault` says what looks like a call and cannot be read. `doubt` says it of what may be read in another way.
-    """
+    """Calls and replies in a text, and their ranges `taken`. `fault` describes an unreadable call, `doubt` an
+    ambiguous one."""
 
     calls: tuple[TextCall, ...] = ()
     replies: tuple[TextReply, ...] = ()
@@ -97,10 +94,8 @@ class InText(Struct, frozen=True):
 
 
 def find(text: str, names: Collection[str]) -> InText:
-    """The calls of functions with these `names` in a text, and the replies; only what is complete and certain.
-
-    A call that is written twice is one.
-    """
+    """Complete and unambiguous calls of functions with these `names`, and replies. Duplicate calls count
+    once."""
     fences = Fences(text)
     named = {_squeezed(name): name for name in names}
     found = _find(text, names, named.keys(), fences)
@@ -148,12 +143,12 @@ def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: 
 
 
 def explicit(text: str) -> bool:
-    """Whether a text may hold a sign that nothing but calls has."""
+    """Whether a text may contain an explicit sign of a call."""
     return any(sign in text for sign in _SIGNS)
 
 
 def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tuple[list[TextCall], int] | None:
-    """The calls behind a sign that nothing but calls has, and the place after them; None where they are not certain."""
+    """The calls after an explicit sign, and the offset after them; None if ambiguous."""
     at = opening.end()
     if opening["code"]:
         end = text.find("\n```", at)
@@ -181,7 +176,7 @@ def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tupl
 
 
 def _parameters(text: str, at: int) -> tuple[TextCall, int] | None:
-    """`<function=name>` with each of its parameters in tags; JSON where it is some, else text."""
+    """`<function=name>` with tagged parameters, each as JSON if valid, otherwise text."""
     begun = _FUNCTION.match(text, at)
     if begun is None:
         return None
@@ -202,7 +197,7 @@ def _parameters(text: str, at: int) -> tuple[TextCall, int] | None:
 
 
 def _python(code: str, names: Collection[str]) -> list[TextCall] | None:
-    """Calls in Python's syntax: `propose_changes(changes=[…])`, also inside `print`; None for anything else."""
+    """Calls in Python syntax: `propose_changes(changes=[…])`, also inside `print`; None for other code."""
     if len(code) > _LONGEST_CODE:
         return None
     try:
@@ -213,7 +208,7 @@ def _python(code: str, names: Collection[str]) -> list[TextCall] | None:
 
 
 def _python_call(node: ast.expr, names: Collection[str]) -> TextCall:
-    """Raises ValueError for what is not a call of one of our functions."""
+    """Raises ValueError if the node is not a call of a known function."""
     if not isinstance(node, ast.Call):
         raise ValueError("not a call")
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -244,7 +239,7 @@ def _implicit(
     calls: list[TextCall],
     taken: list[tuple[int, int]],
 ) -> InText:
-    """With all JSON of the text, outside of what is `taken`, that is a call, a reply, or changes."""
+    """Adds all JSON values outside of `taken` that are calls, replies or changes."""
     values = list(islice(_values(text, fences, taken), _MOST_VALUES + 1)) if "{" in text else []
     fault = ""
     if len(values) > _MOST_VALUES:
@@ -273,7 +268,7 @@ def _implicit(
 
 
 def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Any]]:
-    """The JSON values that begin lines of a text, from their fence on to its end."""
+    """The JSON values at line starts, with the ranges of their fences."""
     floor = tries = 0
     places = iter(sorted(taken))
     place = next(places, None)
@@ -293,10 +288,10 @@ def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iter
             if len(text) - match.start() > _LONG:
                 return
             continue
-        closes = match["fence"] and fences.holds(match.start("fence") + 1)  # the fence of what is above
+        closes = match["fence"] and fences.holds(match.start("fence") + 1)  # It closes the fence above.
         fence = "" if closes else match["fence"]
         group = [(max(match.start("sign") if closes else match.start(), floor), read[1], read[0])]
-        # several values of one line, or of one fence, follow each other
+        # Several values can follow each other on one line or in one fence.
         while (
             len(group) <= _MOST_VALUES
             and (more := _value(text, _after_space(text, group[-1][1]))) is not None
@@ -310,7 +305,7 @@ def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iter
 
 
 def _value(text: str, at: int) -> tuple[Any, int] | None:
-    """The list or object that begins at a place, and the place after it; None where it is not whole."""
+    """The list or object at an offset, and the offset after it; None if incomplete."""
     if text[at : at + 1] not in ("{", "["):
         return None
     try:
@@ -340,7 +335,7 @@ def _squeezed(name: str) -> str:
 
 
 def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[TextCall]:
-    """The calls that a value is: of the functions whose `names` these are without their signs, or of any."""
+    """The calls in a value: of functions in `names` (compared without punctuation), or of any function."""
     if isinstance(value, list):
         each = [_calls(one, names, depth) for one in value] if value and depth < 3 else []
         return [call for calls in each for call in calls] if all(each) else []
@@ -367,7 +362,7 @@ def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[Te
 
 
 def own_keys(value: dict[str, Any]) -> dict[str, Any]:
-    """A reply under our own keys: two lists of changes are one."""
+    """A reply with canonical keys; two lists of changes are joined."""
     named: dict[str, Any] = {}
     for key, entry in value.items():
         lenient_json.put(named, camel(key), by_path(entry) if camel(key) in _CHANGES else entry)
@@ -378,7 +373,7 @@ def own_keys(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reply(value: Any, alone: bool, depth: int = 0) -> dict[str, Any] | None:
-    """The reply that a value is, with our keys; `alone` says that the answer is nothing but this value."""
+    """The reply in a value, with canonical keys; `alone` means that the answer is only this value."""
     if isinstance(value, list) and value and all(map(_is_change, value)):
         return {"fileChanges": value}
     if not isinstance(value, dict):
@@ -409,9 +404,9 @@ _OPENED = late(
     r"(?:[\[{]\s{0,40}+){1,4}+(?:\"|\Z)",
     re.MULTILINE,
 )
-#: The signs that `_HIDDEN` begins with: one is in every text that it is looked for in.
+#: Literal signs of calls, a fast filter for `_HIDDEN`.
 _HIDING = ("<tool_call>", "<function", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
-#: The end of what came, where it may be the beginning of either; it is within so many letters.
+#: Maximum length of the held-back end that may begin either.
 _LONGEST_TAIL = 400
 _PERHAPS = late(
     r"(?:^[ \t]{0,40}(?:[`~]{1,4}\w*[ \t]{0,40}(?:\n\s{0,40})?)?"
@@ -422,22 +417,23 @@ _HINT = late(
     r'"(?:name|function|tool_calls|function_call|arguments|parameters|fileChanges|file_changes|changes|path|file|summary'
     r'|edits|search|response|result)"'
 )
-#: Of a block that may be a call so many letters are waited for, to see one of its words.
+#: Characters of a possible call block to wait for before it is classified.
 _TELLING = 400
 
 
 class CallFilter:
-    """Holds back what seems to be a call or a reply as text while an answer comes: it is shown as what it does."""
+    """Holds back text that resembles a call or a reply while an answer streams; its effect is displayed
+    instead."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._off = not names
         self._held = ""
         self._hides = False
-        #: Fences that were no calls: behind as many as `find` looks at no other is one.
+        #: Number of fences without calls; after the limit of `find`, later fences are ignored.
         self._passed = 0
 
     def feed(self, piece: str) -> str:
-        """The text that is for the person, as far as that is clear."""
+        """Displayable text, as far as it is classified."""
         if self._off or self._hides:
             return "" if self._hides else piece
         self._held += piece

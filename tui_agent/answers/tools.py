@@ -1,4 +1,4 @@
-"""The `tools` dialect: function calls for all that is done, plain text for the person."""
+"""Reader of the `tools` dialect: function calls for actions, plain text for the user."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tui_agent.answers.thoughts import ThoughtFilter, without_end
 from tui_agent.answers.values import Delta, Reply, ToolCall
 from tui_agent.model.client import CallChunk
 
-#: What no provider takes in a function's name.
+#: Characters invalid in function names for all providers.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
-#: Longer arguments of a call of which nothing was read are not sent back, in characters.
+#: Maximum length of unreadable arguments that are sent back, in characters.
 _MOST_SENT_BACK = 2_000
 
 
 class _Call:
-    """One function call while its pieces come."""
+    """A function call during streaming."""
 
     def __init__(self, name: str = "", arguments: str = "") -> None:
         self.id = ""
         self.name = name
         self.pieces: list[str] = [arguments] if arguments else []
-        #: Whether an earlier call has its id.
+        #: Whether an earlier call has the same id.
         self.repeated = False
 
     @property
@@ -42,14 +42,14 @@ class _Call:
 
 
 class CallPieces:
-    """The native function calls of a reply, in order, put together from their pieces."""
+    """The native function calls of a reply in order, assembled from chunks."""
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
 
     def add(self, chunk: CallChunk) -> None:
-        """A second id under an index that is taken begins another call."""
+        """A second id under a used index begins another call."""
         call = self._by_index.get(chunk.index)
         if call is None or (chunk.id and call.id and chunk.id != call.id):
             call = self._by_index[chunk.index] = _Call()
@@ -61,10 +61,10 @@ class CallPieces:
 
 
 class ToolsReader:
-    """Takes text and pieces of calls of `functions` as they come; `response` is the schema to check with.
+    """Reads streamed text and calls of `functions`; `response` is the schema.
 
-    `calls_as_text` says that the server is known to send calls as text; of any other they are only offered.
-    A call without an id, or with that of another or one that is `taken`, gets one that begins with `prefix`.
+    `calls_as_text` means that the server is known to send calls as text; for other servers such calls are
+    only offered. A call with a missing, duplicate or `taken` id gets one that begins with `prefix`.
     """
 
     def __init__(
@@ -85,11 +85,11 @@ class ToolsReader:
         self._native = CallPieces()
         self._thoughts = ThoughtFilter()
         self._calls_in_text = CallFilter(self._functions)
-        #: What was thought, of an answer that is finished.
+        #: The thought of a finished answer.
         self.thought = ""
 
     def text(self, piece: str) -> list[Delta]:
-        """Plain text is the message, but for the thoughts before it, and for what seems to be a call."""
+        """The text of the message, without leading thoughts and possible calls."""
         self._text.append(piece)
         piece = self._thoughts.feed(piece)
         thought = self._thoughts.new_thought()
@@ -100,11 +100,11 @@ class ToolsReader:
         return [*thoughts, Delta("message", joined(said))] if said else thoughts
 
     def call(self, chunk: CallChunk) -> None:
-        """A piece of a native function call."""
+        """A chunk of a native function call."""
         self._native.add(chunk)
 
     def finish(self, cut: bool) -> Reply:
-        """The whole reply; `cut` says that the stream ended before the model did. Never raises."""
+        """The complete reply; `cut` means that the stream ended early. Never raises."""
         ledger = Ledger(joined("".join(self._text)))
         aside = thoughts.take(ledger)
         self.thought = aside.text
@@ -133,11 +133,12 @@ class ToolsReader:
         return replace(builder.reply(summary, message, cut), calls=calls, spans=ledger.spans)
 
     def _only_offered(self, found: TextCall | TextReply) -> bool:
-        """Whether the person decides about a call in the text: the server sends calls of its own, or it is shown."""
+        """Whether the user decides about a call in text: the server supports native calls, or the call is an
+        example."""
         return found.shown or not self._calls_as_text
 
     def _name(self, calls: list[_Call]) -> None:
-        """Each call gets an id of its own, under which it is answered."""
+        """Assign unique ids, under which calls are answered."""
         seen: set[str] = set()
         for number, call in enumerate(calls, 1):
             call.repeated = bool(call.id) and call.id in seen
@@ -147,7 +148,7 @@ class ToolsReader:
                 seen.add(call.id)
 
     def _read(self, call: _Call, builder: ReplyBuilder, cut: bool) -> ToolCall:
-        """The call; what was read of its arguments goes into `builder` as well."""
+        """The call; its valid entries are also added to `builder`."""
         raw = call.arguments.strip()
         name = _NOT_IN_NAMES.sub("_", call.name.strip())[:_LONGEST_NAME] or "unknown"
         function = self._functions.get(call.name)
@@ -175,7 +176,7 @@ class ToolsReader:
 
 
 def message_of(ledger: Ledger) -> str:
-    """What the person reads of a reply: all but its thoughts and its calls."""
+    """The displayed text of a reply, without thoughts and calls."""
     return without_end(ledger.left(("thought", "call")).text)
 
 
@@ -185,10 +186,8 @@ def offer(
     response: Schema | None,
     builder: ReplyBuilder,
 ) -> tuple[str, str]:
-    """Let the person decide about what a call or a reply in the text asks for; what cannot be offered is told.
-
-    Returns the summary and the message of a reply, which are said in any case.
-    """
+    """Offer the changes of a call or reply in text to the user, and report everything that cannot be offered.
+    Returns the summary and message of a reply."""
     own, said = ReplyBuilder(response), ("", "")
     if isinstance(found, TextReply):
         said = own.take_reply(found.value)
@@ -207,7 +206,7 @@ def offer_wrapped(
     response: Schema | None,
     builder: ReplyBuilder,
 ) -> None:
-    """Let the person decide about what is inside tags that nobody knows."""
+    """Offer the contents of unknown tags to the user."""
     for one in wrapped:
         found, ledger = text_calls.find(one.text, functions), Ledger(one.text)
         left = ledger.left()
@@ -223,7 +222,7 @@ def offer_wrapped(
 
 
 def take_call(call: TextCall, functions: Mapping[str, Function], builder: ReplyBuilder) -> None:
-    """Read a call of one of the `functions` in an answer of the other dialect."""
+    """Read a call of one of the `functions` in a structured answer."""
     function = functions.get(call.name)
     if function is None:
         builder.faults.append(f"There is no function {call.name[:60]!r} here.")
@@ -261,12 +260,12 @@ def _take(value: dict[str, Any], function: Function, whole: bool, builder: Reply
 def _arguments(
     raw: str, function: Function, cut: bool, faults: list[str]
 ) -> tuple[dict[str, Any], bool, bool]:
-    """The arguments as an object, whether they are whole, and whether they were one in strict JSON."""
+    """The arguments as an object, whether they are complete, and whether they were valid strict JSON."""
     if not raw:
         return {}, not cut, False
     try:
         value = objects.decoded(raw)
-        strict = raw.isprintable() or _is_strict(raw)  # no line break that could be inside a string
+        strict = raw.isprintable() or _is_strict(raw)  # Printable text has no line break inside a string.
         if isinstance(value, str):
             value, strict = objects.decoded(value), False
     except (ValueError, RecursionError):
@@ -288,7 +287,7 @@ def _is_strict(raw: str) -> bool:
 
 
 def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
-    """What can be read of broken arguments, and whether that is all; of several objects all, as of one."""
+    """The readable part of broken arguments, and whether it is complete; several objects are joined."""
     name = function.name
     start = min((at for at in (raw.find("{"), raw.find("[")) if at >= 0), default=-1)
     found: list[dict[str, Any]] = []
@@ -315,12 +314,12 @@ def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tupl
 
 
 _BETWEEN = re.compile(r"[\s;,]*(?=[{\[])")
-#: Stands for the further objects of a call that takes only one.
+#: Key of additional objects of a call that accepts only one.
 _MORE = "a second object"
 
 
 def _as_one(found: Sequence[dict[str, Any]], function: Function) -> dict[str, Any]:
-    """Several objects as the arguments of one call: their lists are one list."""
+    """Joins several objects as the arguments of one call, concatenating their lists."""
     if len(found) < 2:
         return found[0] if found else {}
     if not function.parameter:

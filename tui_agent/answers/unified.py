@@ -1,4 +1,4 @@
-"""Unified diffs as git and models write them, line by line: where one ends is what its counts or its fence say."""
+"""Parser of unified diffs by git and models. Hunk counts or the fence determine where a diff ends."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from tui_agent.files.late_expressions import late
 from tui_agent.files.numbers import whole_number
 
 SectionKind = Literal["update", "add", "delete"]
-#: A line number → whether that line closes the fence around a patch.
+#: Predicate on line numbers: whether the line closes the fence around a patch.
 Closes = Callable[[int], bool]
 
 _COMBINED = late(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
-#: How the hash of an empty file begins.
+#: Prefix of the hash of an empty file.
 _EMPTY = "e69de29"
 _MAIL = late(r"From [0-9a-f]{40} |Index: |Only in ")
 _BULLET = late(r"[-+] {1,3}[\w`*\"'“(\[]")
-#: So many lines below a hunk that is too short may still belong to its file.
+#: Number of lines below a short hunk that may still belong to its file.
 _NEAR_BELOW = 100
 _VERSION = late(r"\d+\.\d[\w.() -]{0,40}$")
 
 
-#: The modes that git has for files, and whether such a file is executable.
+#: Git's file modes, and whether the file is executable.
 _MODES = {"100755": True, "100644": False}
 
 
 class Section(Struct, frozen=True):
-    """One file of a patch: its hunks, or the text of one that is added in `content`.
+    """One file of a patch: its hunks, or the added text in `content`.
 
-    `fault` says why it cannot be taken, `note` what of it is left out although the rest is taken; `short` that
-    its last hunk has fewer lines than its header says; `executable` is None where the mode stays as it is.
+    `fault` is the reason for a refusal, `note` describes an omitted part of an accepted section. `short`
+    means that the last hunk has fewer lines than its header states. `executable` is None if the mode is
+    unchanged.
     """
 
     path: str
@@ -51,7 +52,7 @@ class Section(Struct, frozen=True):
 def section(
     path: str, kind: SectionKind, body: Sequence[str], move: str | None, fault: str, **more: Any
 ) -> Section:
-    """The section of a file whose lines below its header are `body`."""
+    """The section of a file with the lines `body` below its header."""
     found = hunks.parse(body) if kind != "add" and not fault else ()
     content = hunks.added(body) if kind == "add" and not fault else None
     if kind == "add" and content is None:
@@ -60,7 +61,7 @@ def section(
 
 
 class _File:
-    """One file of a unified diff while its lines are read; names still have their prefixes."""
+    """A file of a unified diff during parsing; its names have prefixes."""
 
     def __init__(self, git: tuple[str, str] | None = None) -> None:
         self.git = git
@@ -68,7 +69,7 @@ class _File:
         self.copied_to = ""
         self.moved: list[str] = ["", ""]
         self.gone = self.made = False
-        #: What git says of the lines below: whether there must be some although none came.
+        #: Whether git's headers require hunks that are missing.
         self.lacks = False
         self.mode = ""
         self.body: list[str] = []
@@ -116,16 +117,16 @@ class _File:
 
 
 class _Reader:
-    """Reads line by line; `at` is the next one."""
+    """Line-by-line parser; `at` is the next line."""
 
     def __init__(self, lines: Sequence[str], at: int, bare: bool, closes: Closes | None) -> None:
         self.lines, self.at, self.end = lines, at, len(lines)
         self.bare, self.closes = bare, closes
         self.file = _File()
         self.found: list[Section] = []
-        #: Whether the file's hunks are read and only another header goes on.
+        #: Whether the file's hunks are complete, so that only another header continues the diff.
         self.outside = False
-        #: Up to here the lines that could close the fence are known to be the hunk's.
+        #: Lines before this number that could close the fence belong to the hunk.
         self.inside = 0
 
     def read(self) -> tuple[list[Section], int]:
@@ -143,7 +144,7 @@ class _Reader:
         return self.found, self.at
 
     def _skip_preface(self) -> None:
-        """Skip what comes before the first header: the head of a mail, with the figures of its files."""
+        """Skip a mail header and diffstat before the first file header."""
         at = self.at
         while (
             at < self.end and not self.lines[at].startswith(("@@", "diff --git ")) and not self._is_header(at)
@@ -159,7 +160,7 @@ class _Reader:
         self.outside = False
 
     def _line(self, line: str) -> bool:
-        """Take the line, or say that the diff ended before it."""
+        """Process the line; False if the diff ended before it."""
         file = self.file
         if line.startswith("diff --git "):
             self._close()
@@ -188,15 +189,13 @@ class _Reader:
         elif self.bare:
             return not line.strip() and self._goes_on()
         elif line[:1] in ("+", "-", " ") and line.strip() and (not file.git or file.body):
-            return self._uncounted(self.at)  # a hunk without any `@@`
+            return self._uncounted(self.at)  # A hunk without `@@`.
         self.at += 1
         return True
 
     def _is_header(self, at: int = -1) -> bool:
-        """`--- old` counts as a header only with `+++ new` below it and a hunk, or nothing, below that.
-
-        A removed line `-- x` looks the same; it is not followed by both.
-        """
+        """`--- old` is a header only if `+++ new` and then a hunk or nothing follows. A removed line `-- x`
+        looks the same."""
         at = self.at if at < 0 else at
         if at + 1 >= self.end or not self.lines[at].startswith("--- "):
             return False
@@ -207,7 +206,7 @@ class _Reader:
         return below.startswith("@@") or first or not below
 
     def _extended(self, line: str) -> bool:
-        """A line of git's between `diff --git` and the first hunk."""
+        """An extended header line between `diff --git` and the first hunk."""
         file, words = self.file, line.rstrip()
         match words.split(" ")[:3]:
             case ["new", "file", "mode"]:
@@ -235,7 +234,7 @@ class _Reader:
         return True
 
     def _goes_on(self) -> bool:
-        """Go over blank lines that lead to another hunk or file; False where they lead to neither."""
+        """Skip blank lines before another hunk or file; False if neither follows."""
         at = self._below(self.at)
         below = self.lines[at] if at < self.end else ""
         if not below.startswith(("@@", "diff --git ")) and not self._is_header(at):
@@ -244,13 +243,13 @@ class _Reader:
         return True
 
     def _below(self, at: int) -> int:
-        """The first line from `at` on that is not blank."""
+        """The first non-blank line from `at` on."""
         while at < self.end and not self.lines[at].strip():
             at += 1
         return at
 
     def _hunk(self) -> bool:
-        """Take one hunk from its `@@` line on; False where the diff ends with it."""
+        """Read one hunk from its `@@` line on; False if the diff ends with it."""
         counts = hunks.HEADER.match(self.lines[self.at])
         if counts is None:
             self.file.body.append(self.lines[self.at])
@@ -295,18 +294,16 @@ class _Reader:
         return at < self.end
 
     def _marked_below(self, at: int, missing: int) -> bool:
-        """Whether among the lines that a hunk lacks one looks like one of a diff, and not like one of a list; or a hunk
-        without a header of its own follows."""
+        """Whether the missing lines of a hunk include a diff line (not a list item), or a hunk without a
+        header follows."""
         below = self.lines[at : min(at + missing + 1, self.end)]
         if any(line[:1] in ("+", "-") and not _BULLET.match(line) for line in below):
             return True
         return any(begins_hunk(line) for line in self.lines[at : min(at + _NEAR_BELOW, self.end)])
 
     def _end_inside(self, at: int, old: int, new: int) -> int:
-        """Where the hunk ends if the line that could close the fence is one of its own; 0 where it is not.
-
-        It is where the hunk's counts come out even below, and there the fence is closed or the diff goes on.
-        """
+        """The end of the hunk if the line that could close the fence belongs to it; otherwise 0. At that end
+        the counts match, and the fence closes or the diff continues."""
         while at < self.end and (old > 0 or new > 0):
             mark = self.lines[at][:1]
             if mark not in ("+", "-", " ", "", "`", "~"):
@@ -320,7 +317,7 @@ class _Reader:
         return at if goes_on else 0
 
     def _after_hunk(self) -> bool:
-        """All lines that the counts promise are there: what may follow them."""
+        """Handle the line after a complete hunk."""
         lines, at = self.lines, self.at
         if at < self.end and lines[at].startswith("\\"):
             self.file.body.append(lines[at])
@@ -328,7 +325,7 @@ class _Reader:
         if at >= self.end:
             return False
         if lines[at].rstrip() == "--" and (at + 1 >= self.end or _VERSION.match(lines[at + 1])):
-            self.outside, self.at = True, min(at + 2, self.end)  # the signature of a mail
+            self.outside, self.at = True, min(at + 2, self.end)  # The signature of a mail.
             return True
         if not self.bare:
             return self._more(at)
@@ -343,7 +340,7 @@ class _Reader:
         return False
 
     def _more(self, at: int) -> bool:
-        """In a fence or a field: lines beyond those promised still are the hunk's, for counts are often wrong."""
+        """In a fence or field, surplus lines belong to the hunk, because counts are often wrong."""
         if _MAIL.match(self.lines[at]):
             self.outside = True
             return True
@@ -353,7 +350,7 @@ class _Reader:
         return self._uncounted(at)
 
     def _marked_run(self, at: int, adjacent: bool) -> bool:
-        """Whether lines that look like more of the diff follow, and not a list in the prose."""
+        """Whether lines of the diff follow, rather than a list in prose."""
         while at < self.end and self.lines[at][:1] in ("+", "-", " "):
             line = self.lines[at]
             if line[0] != " " and (adjacent or not _BULLET.match(line)):
@@ -362,7 +359,7 @@ class _Reader:
         return False
 
     def _uncounted(self, at: int) -> bool:
-        """Take lines of a hunk whose length nobody knows."""
+        """Read a hunk of unknown length."""
         lines, body = self.lines, self.file.body
         while at < self.end:
             line = lines[at]
@@ -378,7 +375,7 @@ class _Reader:
                     below = self._below(at)
                     over = line.strip() or below >= self.end or lines[below][:1] not in ("+", "-", " ")
                     if over or _BULLET.match(lines[below]):
-                        break  # prose follows, or a list in it
+                        break  # Prose follows, or a list in it.
                     body.extend(lines[at:below])
                     at = below
                     continue
@@ -401,16 +398,17 @@ class _Reader:
 def read(
     lines: Sequence[str], at: int = 0, *, bare: bool = False, closes: Closes | None = None
 ) -> tuple[list[Section], int]:
-    """The files of a diff from a line on, and the line after it; one without any header has an empty path.
+    """The files of a diff from line `at`, and the line after it. A section without a header has an empty
+    path.
 
-    `closes` tells the lines that close a fence around the diff. Without one and with `bare` the diff is in
-    running text: then only the counts of its hunks say where it ends, and what they leave open is a fault.
+    `closes` identifies the line that closes the surrounding fence. Without it and with `bare`, the diff is
+    in running text: only hunk counts determine its end, and ambiguity is a fault.
     """
     return _Reader(lines, at, bare, closes).read()
 
 
 def begins(lines: Sequence[str], at: int) -> bool:
-    """Whether a unified diff begins at the line: git's line, or the two names with a hunk below."""
+    """Whether a unified diff begins at the line: a git header, or two file names followed by a hunk."""
     line = lines[at]
     if line.startswith("diff --git ") or _COMBINED.match(line):
         return True

@@ -1,4 +1,4 @@
-"""What a model said, as values: the same in both dialects, checked item by item."""
+"""Parsed contents of replies, equal in both dialects and validated item by item."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tui_agent.answers.plans import DirectoryAction, FileAction
 
 
 class Delta(Struct, frozen=True):
-    """A new piece of what the person reads while a reply is still being written."""
+    """New text for display while a reply streams."""
 
     part: Literal["summary", "message", "reasoning"]
     text: str
 
 
 class TodoItem(Struct, frozen=True):
-    """One todo as the model wrote it: `text` for the person, `ai_text` the details it wants to remember."""
+    """A todo: `text` for the user, `ai_text` with details for the model."""
 
     text: str
     ai_text: str = ""
@@ -28,13 +28,12 @@ class TodoItem(Struct, frozen=True):
 
 
 class EditHunk(Struct, frozen=True, gc=False):
-    """Text to find, and what replaces it; `name` says in errors what it is.
+    """Text to find, and its replacement; `name` identifies it in errors.
 
-    With `whole` it consists of whole lines. The rest comes from a diff. `line` is where the header says that it begins
-    (from 0), None also where the header cannot be right: its counts are not those of the lines, or its two line
-    numbers do not go with the hunks before it. `anchors` are lines that stand somewhere before it. `ends_file` says
-    that it reaches the end, `final_newline` what it says of the file's last newline; `marks` has the mark of each of
-    its lines.
+    With `whole` it consists of whole lines. The other fields come from a diff. `line` is the start line in
+    the header (from 0); None also if the header is inconsistent with its lines or with earlier hunks.
+    `anchors` are preceding lines. `ends_file` means that it reaches the end of the file, `final_newline`
+    states the file's last newline, and `marks` has the mark of each line.
     """
 
     old: str
@@ -49,30 +48,33 @@ class EditHunk(Struct, frozen=True, gc=False):
 
     @property
     def context(self) -> tuple[int, int]:
-        """How many lines of a diff's hunk stay as they are at its beginning and at its end."""
+        """Number of context lines at the beginning and end of a diff's hunk."""
         marks = self.marks
         return len(marks) - len(marks.lstrip(" ")), len(marks) - len(marks.rstrip(" "))
 
     @property
     def added(self) -> list[str]:
-        """The lines that it writes; of a diff those with a `+`."""
+        """The written lines; for a diff, those with `+`."""
         lines = self.new.split("\n")
         marks = self.marks.replace("-", "")
         return [line for line, mark in zip(lines, marks, strict=False) if mark == "+"] if marks else lines
 
 
 class ChangeRequest(Struct, frozen=True, gc=False):
-    """One file's change in the form the model chose; exactly one of the forms is set.
+    """A change of one file, in exactly one form.
 
-    `content` is the whole new text, `edits` are searched for one by one, `diff` are the hunks of a diff or an envelope
-    and follow each other in the file, `delete` removes the file (a diff may show its lines), `rename_to` moves it
-    (and may stand beside `edits`, `diff` or `content`). `base_hash` names the version that was seen (its first
-    digits). `fenced` says that it was in prose: `content` may be an excerpt and not the whole; `labelled` that the
-    fence itself does not name the path, only the line above it does; `fresh` that a diff adds the file. `then` holds
-    what else the same reply does to this file, in order: each is read against the file as it was, else against what
-    the ones before it made. `executable` says whether the file becomes executable, or ceases to be; None keeps what
-    it is. `offered` says why nobody but
-    the person may take it, empty where it is proposed.
+    - content: the whole new text.
+    - edits: searched one by one.
+    - diff: hunks of a diff or envelope, in file order.
+    - delete: removes the file; a diff may list its lines.
+    - rename_to: moves the file; may accompany `edits`, `diff` or `content`.
+    - base_hash: first digits of the hash of the known version.
+    - fenced: found in prose, so `content` may be an excerpt.
+    - labelled: the path is only in the line above the fence.
+    - fresh: a diff that adds the file.
+    - then: further changes of this file in the reply, in order. Each applies to the original file, or else to the previous result.
+    - executable: the new executable state; None keeps it.
+    - offered: the reason why only the user may accept it; "" if it is proposed.
     """
 
     path: str
@@ -92,7 +94,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
 
     @property
     def texts(self) -> Iterator[str]:
-        """All that it would write or search for, its steps too."""
+        """All written and searched texts, including `then`."""
         yield from (text for text in (self.content, self.rename_to) if text)
         for edit in (*self.edits, *self.diff):
             yield from (edit.old, edit.new)
@@ -101,7 +103,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
 
     @property
     def added(self) -> Iterator[str]:
-        """The lines that it would write, its steps too."""
+        """All written lines, including `then`."""
         yield from (self.content or "").split("\n")
         for edit in (*self.edits, *self.diff):
             yield from edit.added
@@ -109,7 +111,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
             yield from step.added
 
     def with_texts(self, form: Callable[[str], str]) -> ChangeRequest:
-        """The same with what is to be written or searched for in another form."""
+        """A copy with `form` applied to the written and searched texts."""
 
         def formed(edits: tuple[EditHunk, ...]) -> tuple[EditHunk, ...]:
             return tuple(
@@ -127,7 +129,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
 
 
 class ShownText(Struct, frozen=True, gc=False):
-    """A fence that names no file: its text, the hunks of one that is a diff, and the file that it may be about."""
+    """A fence without a file name: its text, its hunks if it is a diff, and the possible file."""
 
     text: str
     diff: tuple[EditHunk, ...] | None = None
@@ -135,10 +137,7 @@ class ShownText(Struct, frozen=True, gc=False):
 
 
 class Refusal(Struct, frozen=True):
-    """A change of one file that was asked for and cannot be read with certainty: nothing of it is taken.
-
-    `path` is empty where nothing says which file was meant.
-    """
+    """A requested change of one file that is ambiguous and therefore refused. `path` is "" if unknown."""
 
     path: str
     why: str
@@ -151,7 +150,7 @@ class Refusal(Struct, frozen=True):
 
 
 class SearchRequest(Struct, frozen=True):
-    """Text the model wants to find: a literal (or, with `regex`, an expression) in files that fit `glob`."""
+    """Text to find: a literal or, with `regex`, an expression, in files that match `glob`."""
 
     pattern: str
     glob: str = ""
@@ -159,7 +158,7 @@ class SearchRequest(Struct, frozen=True):
 
 
 class SubTaskRequest(Struct, frozen=True):
-    """A part of the work that the model would give to a child session."""
+    """A task that the model delegates to a child session."""
 
     id: str
     goal: str
@@ -169,18 +168,17 @@ class SubTaskRequest(Struct, frozen=True):
 
 
 class NextStep(Struct, frozen=True):
-    """A choice offered to the person: `label` is plain text, `input_text` is what choosing it types."""
+    """A choice for the user: `label` is plain text, `input_text` is entered when chosen."""
 
     label: str
     input_text: str
 
 
 class ToolCall(Struct, frozen=True):
-    """One function call as the provider sent it; `arguments` is JSON text (broken JSON is rewritten).
+    """A function call from the provider; `arguments` is JSON text (broken JSON is rewritten).
 
-    `entries` are what was read of them, as the same values that a structured reply has under the tool's key; `faults`
-    are sentences about those that were not. `fault` says why it cannot be answered with all that it asks for; the
-    model gets it as the result.
+    `entries` are its valid entries, as in a structured reply; `faults` are sentences about the invalid
+    ones. `fault` is the reason why it cannot be fully executed; the model receives it as the result.
     """
 
     id: str
@@ -192,11 +190,11 @@ class ToolCall(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """One whole answer. `todos` is None where the reply says nothing about todos.
+    """A complete answer. `todos` is None if the reply does not mention todos.
 
-    `cut` is true when the stream ended before the model did; then `changes` holds only those whose text is
-    complete. `faults` are sentences about what could not be read; the model is told them once. `refused` are
-    the files that some of those are about: no change of theirs is in `changes`.
+    `cut` means that the stream ended early; `changes` then holds only complete changes. `faults` are
+    sentences about unreadable parts, sent to the model once. `refused` lists the affected files, which
+    have no entry in `changes`.
     """
 
     summary: str = ""
@@ -212,18 +210,18 @@ class Reply(Struct, frozen=True):
     cut: bool = False
     faults: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
-    #: Changes that are shown rather than proposed, and fences that name no file: the person may take them.
+    #: Changes shown but not proposed, and fences without a file name; the user may apply them.
     offered: tuple[ChangeRequest, ...] = ()
     shown: tuple[ShownText, ...] = ()
-    #: What became of every character of the answer's text.
+    #: Use of every character of the answer's text.
     spans: tuple[UsedText, ...] = ()
-    #: What cut it, as a sentence without its full stop; "" where nobody knows.
+    #: Reason for the truncation, as a sentence without a full stop; "" if unknown.
     why: str = ""
-    #: Entries under keys that no field above is for, as they were written.
+    #: Entries under unknown keys, unparsed.
     others: dict[str, tuple[dict[str, Any], ...]] = {}
 
     def entries(self, key: str) -> tuple[Any, ...]:
-        """What the reply has under a key of a structured reply, whichever dialect it is in."""
+        """Entries under a structured reply's key, in either dialect."""
         match key:
             case "todos":
                 return self.todos or ()
