@@ -1,4 +1,4 @@
-"""The plain screen, for screen readers: rows of words without signs, of which only what changed is written."""
+"""The plain screen for screen readers: rows of words without signs. Only changed parts are written."""
 
 from __future__ import annotations
 
@@ -28,30 +28,28 @@ from tui_agent.ui.textual_patches.screen_rows import line_of, rows_of
 from tui_agent.ui.widgets.lines import Lined
 from tui_agent.ui.widgets.pane import Pane
 
-#: What it looks like, for everything under the class `-plain`.
+#: Style sheet for everything under the class `-plain`.
 STYLES = Path(__file__).with_suffix(".tcss")
 _SHOW_CURSOR = "\x1b[?25h"
 
 
 class Character(NamedTuple):
-    """A character and its style."""
-
     text: str
     style: Style | None
 
 
 class PlainScreen:
-    """What the terminal shows, row by row."""
+    """The terminal's content, row by row."""
 
     def __init__(self) -> None:
         self._rows: list[list[Character]] = []
-        #: Where the cursor of the terminal is.
+        #: Position of the terminal cursor.
         self.place = Offset(0, 0)
         self._seen: tuple[object, str, int | None] = (None, "", None)
         self._in_list = False
 
     def forget(self) -> None:
-        """The terminal may show anything now."""
+        """Discard the recorded content after external output."""
         self._rows = []
 
     @property
@@ -59,11 +57,12 @@ class PlainScreen:
         return "\n".join("".join(cell.text for cell in row).rstrip() for row in self._rows)
 
     def update(self, screen: Screen[object], console: Console) -> str:
-        """The sequence that makes the terminal show the screen, and puts its cursor where the focus is."""
+        """Returns the escape sequence that updates the terminal to this screen and places the cursor at the
+        focus."""
         strips = rows_of(screen)
         width, said = screen.size.width, _announced(screen)
         rows = [_row(strip, _words_at(screen, y), width) for y, strip in enumerate(strips)]
-        if said is not None:  # a dialog takes the place of the text; what is announced stays below it
+        if said is not None:  # a dialog covers the text; announcements remain below it
             lines = list(enumerate(rows_of(said.screen)))[said.region.y :]
             rows[said.region.y :] = [_row(strip, _words_at(said.screen, y), width) for y, strip in lines]
         before = self._rows if [len(rows)] == [len(self._rows)] else [[] for _ in rows]
@@ -75,7 +74,7 @@ class PlainScreen:
         return "".join([*written, Control.move_to(x, y).segment.text, _SHOW_CURSOR])
 
     def _place(self, screen: Screen[object], strips: Sequence[Strip]) -> Offset:
-        """Where the cursor of the terminal belongs."""
+        """Returns the position of the terminal cursor."""
         widget = screen.focused
         if widget is None:
             return Offset(0, 0)
@@ -95,7 +94,8 @@ class PlainScreen:
         return Offset(region.x, min(max(region.y + line, region.y), max(region.bottom - 1, region.y)))
 
     def _choice(self, screen: Screen[object], widget: Input) -> Offset | None:
-        """In a list that is narrowed by typing the choice, from the key that moves it to the next letter."""
+        """The highlighted option of a filtered list, from the key that moves the highlight until the next
+        input character."""
         found = [it for it in screen.query(OptionList) if it.display]
         if not found:
             return None
@@ -109,25 +109,25 @@ class PlainScreen:
 
 
 def _announced(screen: Screen[object]) -> Widget | None:
-    """What is announced on the screen behind a dialog; None without a dialog."""
+    """The announcements of the screen behind a dialog, or `None` without a dialog."""
     behind = screen.app.screen_stack[0]
     found = behind.query("Announcements") if screen is not behind else ()
     return next(iter(found), None)
 
 
 def _begins(strip: Strip, x: int) -> bool:
-    """Whether the bar of what is chosen is at a cell of a row."""
+    """Whether the cell starts a highlighted row."""
     return strip.crop(x, x + 1).text in ("▌", "›")
 
 
 def _highlighted(options: OptionList) -> int:
-    """The row of the choice, counted from the first that is seen."""
+    """The row of the highlighted option, relative to the first visible row."""
     chosen = options.highlighted
     return 0 if chosen is None else line_of(options, chosen) - options.scroll_offset.y
 
 
 def _words_at(screen: Screen[object], y: int) -> Callable[[str], str]:
-    """What makes words of a row, by what is there."""
+    """Returns the function that converts this row to words, depending on the widget at the row."""
     try:
         widget: Widget = screen.get_widget_at(1, y)[0]
     except NoWidget:
@@ -146,7 +146,7 @@ def _words_at(screen: Screen[object], y: int) -> Callable[[str], str]:
 
 
 def _row(strip: Strip, words: Callable[[str], str], width: int) -> list[Character]:
-    """The cells of a row in words, each in the style of what it says; as wide as the screen."""
+    """Returns the row in words, padded to the screen's width, with the style of each original cell."""
     cells = [Character(char, segment.style) for segment in strip for char in segment.text]
     text = "".join(cell.text for cell in cells)
     said = text if text.isascii() else words(text)
@@ -167,17 +167,17 @@ def _row(strip: Strip, words: Callable[[str], str], width: int) -> list[Characte
 
 
 def _changed(y: int, old: Sequence[Character], new: Sequence[Character], console: Console) -> str:
-    """What changes a row of the terminal; nothing where it is the same."""
+    """Returns the sequence that updates a terminal row, or "" if it is unchanged."""
     if old == new:
         return ""
     pairs = list(zip(old, new, strict=False))
     same = next((at for at, (was, now) in enumerate(pairs) if was != now), len(pairs))
     ends = 0
-    if len(old) == len(new):  # of the same characters to its end, which are then in the same places
+    if len(old) == len(new):  # with an identical end, whose characters keep their positions
         backwards = zip(reversed(old[same:]), reversed(new[same:]), strict=True)
         ends = next((at for at, (was, now) in enumerate(backwards) if was != now), 0)
     written = new[same : len(new) - ends]
-    if any(not char.text.isascii() for char in new):  # its cells are not its characters
+    if any(not char.text.isascii() for char in new):  # cells and characters differ
         same, written = 0, new
     segments = [Segment(cell.text, cell.style) for cell in written]
     return Control.move_to(same, y).segment.text + Strip(segments).simplify().render(console)

@@ -1,4 +1,4 @@
-"""The actions that were chosen in the palette last, kept in the person's state folder for the next run."""
+"""Recent palette actions, stored in the user's state folder."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from pathlib import Path
 from tui_agent.files.private import make_private, replace_private
 from tui_agent.ui.actions import ACTIONS
 
-#: How many are kept.
 MOST = 5
 
 
 class RecentActions:
-    """Ids of actions, the newest first. What cannot be read or written is forgotten."""
+    """Action ids, newest first. Read and write errors are ignored."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
         self._path: Path | None = None
 
     async def load(self, folder: Path) -> None:
-        """Read them once; those of this run stay first."""
+        """Load the stored ids once, after those of this run."""
         if self._path is None:
             self._path = folder / "recent-actions.json"
             kept = await asyncio.to_thread(_read, self._path)
@@ -46,4 +45,4 @@ def _write(path: Path, ids: list[str]) -> None:
         make_private(path.parent)
         replace_private(path, json.dumps(ids).encode(), sync=False)
     except OSError:
-        pass  # they are recent in this run alone
+        pass  # kept for this run only

@@ -1,4 +1,4 @@
-"""After a resume: what was being written in another place than the prompt and the editor is opened again."""
+"""Reopens unfinished text fields after a resume, other than the prompt and the editor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.screen import WorkspaceScreen
 
-#: What is written at a place, by the first word of its name.
+#: Descriptions of text fields, by the first word of their name.
 _CALLED = {
     "check": "the command of a check",
     "commit": "a commit message",
@@ -33,10 +33,10 @@ _CALLED = {
 
 
 async def reopen(screen: WorkspaceScreen, session: Session, kept: Collection[str], at_work: bool) -> None:
-    """Open the newest of the `kept` places and name the others in a notice.
+    """Open the newest of the `kept` fields and list the others in a notice.
 
-    Only names them if the person is `at_work` already: a dialog that opens under a text that is being written takes
-    the keys meant for it. What was typed since the session was opened is not in `kept`.
+    Only lists them if the user is already `at_work`, because an opening dialog would take the keys of the
+    current text. Text typed since the session opened is not in `kept`.
     """
     others = [place for place in kept if place in session.state.input.typed]
     if others and not at_work:

@@ -1,4 +1,4 @@
-"""Runs the screen until the person quits, or a signal ends it; a session that was chosen on it gets the next one."""
+"""Runs the screen until the user quits or a signal arrives, once per selected session."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.widgets.guide import Guide
 
-#: Seconds that the session may take to close when a signal ends the program.
+#: Timeout in seconds for closing the session after a signal.
 CLOSE_AT_SIGNAL = 1.0
-#: Seconds that the last records of the debug log may take then.
+#: Timeout in seconds for flushing the debug log after a signal.
 FLUSH_AT_SIGNAL = 0.2
-#: Seconds after a signal in which the program ends, whatever still runs.
+#: Seconds from a signal to forced process exit.
 END_WITHIN = 2.6
-#: Seconds for which another thread of ours may work before a key or a frame has its turn; Python's own are 5 ms.
+#: Thread switch interval, in seconds, to limit the delay of keys and frames; Python's default is 5 ms.
 MOST_IN_A_ROW = 0.0005
 
 
@@ -43,11 +43,12 @@ def run_app(
     loop: asyncio.Runner | None = None,
     at_last: Callable[[], Awaitable[object]] | None = None,
 ) -> int:
-    """Run full screen until the person quits; the exit status. Raises the error that kept the session shut.
+    """Run full screen until the user quits. Returns the exit status. Raises the error that prevented session
+    opening.
 
-    The session is opened after the first frame, and closed here, after the screen was given back. Another that is
-    chosen on the screen is opened on a screen of its own, and on a loop of its own. The first runs on `loop`, on which
-    something may have been started before; it is closed here, after `at_last`.
+    The session opens after the first frame and closes after the screen is restored. Each further session
+    gets its own screen and loop. The first session uses `loop`, which may already run other tasks and is
+    closed after `at_last`.
     """
     while True:
         app = WorkspaceApp(
@@ -70,15 +71,16 @@ def run_app(
 
 
 def _say(words: str) -> None:
-    """Below the screen that was given back."""
+    """Print below the restored screen."""
     if words:
-        with suppress(OSError):  # the terminal may be gone
+        with suppress(OSError):  # the terminal may be closed
             sys.stderr.write(f"tui-agent: {words} …\n")
             sys.stderr.flush()
 
 
 def _end_at_last(number: int) -> None:
-    """End the process when closing has not ended it: the kernel releases the lock, and the children end with us."""
+    """Exit if closing did not end the process. The kernel releases the lock; the children exit with the
+    process."""
     time.sleep(END_WITHIN)
     os._exit(128 + number)
 
@@ -88,7 +90,7 @@ async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | Non
     loop = asyncio.get_running_loop()
 
     def end(number: int, _: object) -> None:
-        """Heard also while the loop is held up, which is why it is not a handler of the loop."""
+        """A signal handler instead of a loop handler, because it also runs when the loop is blocked."""
         threading.Thread(target=_end_at_last, args=(number,), daemon=True).start()
         loop.call_soon_threadsafe(app.end_by, number)
 
@@ -103,7 +105,7 @@ async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | Non
             await at_last()
         if app.signal:
             debug_log.flush(FLUSH_AT_SIGNAL)
-            os._exit(app.return_code or 0)  # threads that hang are not waited for
+            os._exit(app.return_code or 0)  # skips blocked threads
     if app.error:
         raise app.error
     if app.fault is not None:

@@ -1,4 +1,4 @@
-"""The one screen: it composes the panes, moves between them, and keeps where the person left them."""
+"""The workspace screen: composes the panes, moves the focus, and stores the layout."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
     from tui_agent.ui.bridge import Shown
 
-#: Seconds for which a pane is not mounted while what was typed is being handled.
+#: Maximum delay of mounting a pane due to pending input, in seconds.
 KEYS_FIRST = 0.5
 
 
 @runtime_checkable
 class Pointed(Protocol):
-    """A widget whose cursor can be put to where the mouse is, in cells from its corner; nothing else happens."""
+    """A widget that can move its cursor to the mouse position, in cells from its corner, without side
+    effects."""
 
     def point(self, x: int, y: int) -> None: ...
 
@@ -51,9 +52,9 @@ class Pointed(Protocol):
 class WorkspaceScreen(
     KeysFirstScreen[None], FocusStylesScreen[None], LostFocusScreen[None], inherit_bindings=False
 ):
-    """Before `fill` it is the layout alone; after it, the panes of a session."""
+    """Shows only the layout before `fill`, and a session's panes afterwards."""
 
-    SCOPED_CSS = False  # notices look the same over a dialog
+    SCOPED_CSS = False  # identical notices over dialogs
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
     BINDINGS = bindings_of(ANYWHERE)
 
@@ -63,15 +64,15 @@ class WorkspaceScreen(
         self.arrangement = Arrangement(self.workspace, self.focus_pane)
         self.session: Session | None = None
         self.bridge: Bridge | None = None
-        #: Whether every pane is in its place.
+        #: Whether all panes are mounted.
         self.ready = False
         self.leader = Leader()
         self._commands = ScreenCommands(self)
         self._room = Room(self, self.arrangement)
-        #: The pane that keys wait for, by its id or (while it is not known yet) empty, and what tells that it is there.
+        #: Id of the pane awaited by keys, "" if unknown, and the future of its arrival.
         self._awaited = ""
         self._arriving: asyncio.Future[None] | None = None
-        #: Ends when one screen has taken the place of another.
+        #: Completes when a screen replacement ends.
         self._replacing: asyncio.Future[None] | None = None
 
     def compose(self) -> Iterable[Widget]:
@@ -90,14 +91,13 @@ class WorkspaceScreen(
 
     @property
     def host(self) -> Host:
-        """The application, as what it is."""
         return cast(Host, self.app)
 
     # ── opening and leaving ──────────────────────────────────────────────────────────────────────────────
 
     async def fill(self, session: Session, *, opened: bool = True) -> None:
-        """Put the chat and the status line in their places, and hand over what was typed: to the chat where the session
-        was `opened` just now."""
+        """Mount the chat and the status line, and restore typed text. If the session was `opened` just now,
+        early input becomes the chat's text."""
         from tui_agent.ui.panes.chat import ChatPane
         from tui_agent.ui.panes.status import StatusPane
         from tui_agent.ui.widgets.prompt_lines import ApprovalLine
@@ -113,18 +113,18 @@ class WorkspaceScreen(
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
 
     async def complete(self, session: Session) -> None:
-        """Put the other panes in their places, those that are seen first, and show the state to what waits for it.
+        """Mount the remaining panes, visible panes first, and attach them to the state.
 
-        Each is drawn before the next is imported and mounted: all at once would hold up the keys. A key is decided once
-        no widget has anything to do, so what was typed is handled first.
+        Panes are imported, mounted and drawn one by one, because mounting all together would delay input.
+        Pending input is handled before each pane.
         """
         bridge = self.bridge
         assert bridge is not None, "it is filled first"
         seen = self.workspace.front_panes()
         for pane in sorted(AFTER_THE_CHAT, key=lambda pane: pane.id not in seen):
-            if self._arriving is None and self._replacing is None:  # else keys wait for these panes
+            if self._arriving is None and self._replacing is None:  # otherwise keys wait for these panes
                 await self.host.keyboard.rested(KEYS_FIRST)
-            # An import on the loop would hold up the keys; meanwhile what is there is drawn.
+            # Import in a thread to avoid blocking input; the loop draws the existing panes.
             pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
             await self._put(pane_class(session), bridge)
         await self.wait_for_refresh()
@@ -138,7 +138,7 @@ class WorkspaceScreen(
         self.ready = True
 
     def _title_of(self, name: str) -> str:
-        """The title of a pane with what it counts, as it is said."""
+        """The pane's title including its counts, in words."""
         from tui_agent.ui.spoken import spoken
 
         pane = self.workspace.pane(name)
@@ -146,13 +146,13 @@ class WorkspaceScreen(
         return spoken(title if isinstance(title, str) else title.plain, "title")
 
     async def leave(self) -> None:
-        """Hand over what was typed, and show nothing more."""
+        """Flush typed text and stop updating."""
         await self.flush()
         if self.bridge:
             self.bridge.close()
 
     async def flush(self) -> None:
-        """Hand over to the session what was typed."""
+        """Flush typed text to the session."""
         for pane in self.workspace.panes:
             await pane.flush()
 
@@ -171,12 +171,12 @@ class WorkspaceScreen(
         self._arriving = asyncio.get_running_loop().create_future()
 
     def busy(self, event: Typed) -> asyncio.Future[None] | None:
-        """The pane that this key is for may not be there yet, or be doing what an earlier key asked of it."""
+        """Returns the future to await if the target pane is missing or still handles an earlier key."""
         if self._replacing is not None:
             return self._replacing
         if self._arriving is not None:
             return self._arriving
-        mouse = isinstance(event, events.MouseEvent)  # any pane may be under it
+        mouse = isinstance(event, events.MouseEvent)  # its target may be any pane
         waited_for = (pane.waits_for("actions" if mouse else "all") for pane in self.workspace.panes)
         done = next(filter(None, waited_for), None)
         if mouse or done is not None:
@@ -198,11 +198,11 @@ class WorkspaceScreen(
 
     @cached_property
     def _leading_away(self) -> frozenset[str]:
-        """Keys that mean the same whatever the pane with the focus is doing."""
+        """Keys with the same meaning in every pane state."""
         return self.host.keys.single(ANYWHERE) - {"tab", "shift+tab", "question_mark"}
 
     def typed_early(self) -> None:
-        """Show what is typed while there is nothing to type into."""
+        """Show early input that has no target yet."""
         for line in self.query("#opening").results(Static):
             line.update(plain(f"opening …  {self.host.keyboard.text[-200:]}"), layout=False)
 
@@ -214,17 +214,16 @@ class WorkspaceScreen(
             self._arriving = None
 
     def make_room(self, event: Typed) -> bool:
-        """Before what is typed or clicked is handled, give each pane its room, unless a text is being written; before a
-        click, show what has changed.
+        """Adjust the pane sizes before an event, except during text input; update the panes before a click.
 
-        What a click or a key that moves something means depends on where things are, so that it must not depend on
-        how fast it came. Returns whether anything moved.
+        The effect of clicks and movement keys depends on positions, which must not depend on timing.
+        Returns whether anything moved.
         """
         shown = isinstance(event, events.MouseDown) and self.bridge is not None and self.bridge.flush()
         return self._room.make(event) or shown
 
     async def take_after_leader(self, event: Typed) -> bool:
-        """Whether the event was taken as the second key after the leader's."""
+        """Returns whether the event was handled as the second key after the leader."""
         if self.leader.waiting is None or not isinstance(event, events.Key | events.Paste | events.MouseDown):
             return False
         if isinstance(event, events.Key) and is_modifier(event):
@@ -241,7 +240,7 @@ class WorkspaceScreen(
     # ── moving between panes ─────────────────────────────────────────────────────────────────────────────
 
     def focus_pane(self, name: str) -> None:
-        """Bring a pane to the front and give it the focus; keys wait for one that is not there yet."""
+        """Bring a pane to the front and focus it. Keys wait for a pane that is not mounted yet."""
         pane = self.workspace.pane(name)
         if pane:
             self.arrangement.bring_to_front(pane.ID)
@@ -255,7 +254,7 @@ class WorkspaceScreen(
             self.arrangement.bring_to_front(names[0])
 
     def _focus_instead(self) -> Widget | None:
-        """The entry of the pane where the person is."""
+        """The entry widget of the current pane."""
         pane = self.workspace.pane(self.arrangement.layout.focus)
         return pane.entry if pane else None
 
@@ -275,7 +274,8 @@ class WorkspaceScreen(
         self.arrangement.resize(message.pane, message.axis, message.cells)
 
     def take_right_button(self, event: Typed) -> bool:
-        """The right button goes to the place under it, and offers what can be done there; whether it was that."""
+        """A right click moves the cursor and opens the menu of available actions. Returns whether the event
+        was a right click."""
         if not isinstance(event, events.MouseDown | events.MouseUp) or event.button != 3:
             return False
         if isinstance(event, events.MouseDown):
@@ -295,7 +295,7 @@ class WorkspaceScreen(
             ask(self, self.session, call)
 
     def act(self, call: Coroutine[Any, Any, object]) -> None:
-        """Like `ask`, for what decides what the next keys to the chat mean."""
+        """Like `ask`, for calls that affect the meaning of the next chat keys."""
         chat = self.workspace.pane("chat")
         if chat is not None:
             chat.act(call, text_waits=False)
@@ -303,7 +303,7 @@ class WorkspaceScreen(
             self.ask(call)
 
     async def action_do(self, action_id: str) -> None:
-        """Do an action that counts anywhere."""
+        """Run a global action."""
         session = self.session
         if session and session.state.session.read_only and ACTIONS[action_id].writes:
             ask(self, session, refuse(self.app, session))
@@ -312,7 +312,7 @@ class WorkspaceScreen(
             self.acted(action_id)
 
     def acted(self, action_id: str) -> None:
-        """Tell the guide, where there is one."""
+        """Notify the guide, if present."""
         if self.host.guide is not None and self.session is not None:
             from tui_agent.ui.widgets.guide import GuideLine
 
@@ -320,7 +320,7 @@ class WorkspaceScreen(
             self.query_one(GuideLine).show(self.session.state)
 
     async def do(self, action_id: str) -> None:
-        """Do what a key would do, from the palette or the leader; an action of a pane goes there first."""
+        """Run an action from the palette or the leader; pane actions focus their pane first."""
         action = ACTIONS[action_id]
         if action.pane == ANYWHERE:
             await self.action_do(action_id)
@@ -331,7 +331,7 @@ class WorkspaceScreen(
             await self.do_in(action.pane, action.name)
 
     async def do_in(self, name: str, action: str) -> None:
-        """Do what a pane can do, wherever the person is."""
+        """Run a pane's action from anywhere."""
         pane = self.workspace.pane(name)
         if pane:
             await pane.action_do(f"{name}.{action}")
@@ -339,7 +339,7 @@ class WorkspaceScreen(
 
 @contextmanager
 def keys_wait(screen: WorkspaceScreen) -> Generator[None]:
-    """While this screen gives way to another, or takes the place of one, keys wait for all that they may be for."""
+    """Block keys during a screen replacement."""
     screen._replacing = done = asyncio.get_running_loop().create_future()
     try:
         yield
@@ -349,7 +349,7 @@ def keys_wait(screen: WorkspaceScreen) -> Generator[None]:
 
 
 class AnswersExpected:
-    """Shown the state like a pane; calls `then` once, when the first turn may begin soon."""
+    """State listener that calls `then` once, shortly before the first possible turn."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("input", "turn")
 
@@ -363,5 +363,5 @@ class AnswersExpected:
 
 
 async def _get_ready_for_answers() -> None:
-    """Import what draws Markdown now, in a thread: on the loop, or with the first answer, it would hold up the keys."""
+    """Import the Markdown renderer in a thread; importing it on the loop would delay input."""
     await in_background(partial(import_module, "tui_agent.ui.markdown.message_text"))

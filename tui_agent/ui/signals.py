@@ -1,4 +1,4 @@
-"""What the terminal is told besides the picture: its title, and that a long turn has ended while nobody looked."""
+"""Terminal title, and a bell at the end of a long turn if the user is away."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tui_agent.ui.textual_patches.driver import driver_of
 if TYPE_CHECKING:
     from tui_agent.store.state import State
 
-#: Seconds without a key after which nobody looks.
+#: Seconds without input after which the user counts as away.
 AWAY = 20.0
-#: Seconds in which tmux takes a text that is copied.
+#: Timeout in seconds for copying text through tmux.
 TMUX_WITHIN = 3.0
 
 
 class Signals:
-    """Shown the state like a pane. A terminal that has the focus, and was typed into, needs no bell."""
+    """State listener. No bell is needed if the terminal has the focus and received recent input."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("turn", "asked", "session")
 
     def __init__(self, app: App[int], keyboard: Keyboard, workspace: str, long: float) -> None:
-        """A turn of so many seconds is worth a bell; with 0 none is."""
+        """Turns of at least `long` seconds ring the bell; 0 disables it."""
         self._app = app
         self._keyboard = keyboard
         self._workspace = one_line(workspace)
@@ -62,7 +62,8 @@ class Signals:
 
 
 async def given_to_tmux(text: str) -> bool:
-    """Whether tmux, in which the program runs, took the text: into its buffer, and for the terminal around it."""
+    """Copy through the surrounding tmux, into its buffer and its terminal's clipboard. Returns whether it
+    succeeded."""
     try:
         process = await asyncio.create_subprocess_exec(
             "tmux", "load-buffer", "-w", "-", stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL
@@ -78,7 +79,7 @@ async def given_to_tmux(text: str) -> bool:
 
 
 def passed_on(sequence: str) -> str:
-    """A sequence for the terminal that tmux or screen runs in, as they pass it on; itself where there is neither."""
+    """Wraps a sequence for the terminal outside tmux or screen. Returns it unchanged without them."""
     if os.environ.get("TMUX"):
         return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
     return f"\x1bP{sequence}\x1b\\" if os.environ.get("STY") else sequence

@@ -1,6 +1,6 @@
-"""The one way by which text from outside comes onto the screen: as an object of text, never as markup.
+"""Converts external text to text objects for the screen, never to markup.
 
-What acts on a terminal or hides in it is made visible first (`files.visible`).
+Control and hidden characters are made visible first (`files.visible`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ CHECK_INKS: dict[CheckLook, str] = {
     "running": "$running",
 }
 
-#: Select Graphic Rendition: the one escape sequence that is kept of what a command printed.
+#: Select Graphic Rendition, the only escape sequence preserved in command output.
 _RENDITION = re.compile(r"\x1b\[([0-9;:]*)m")
-#: The theme's colours for those of a terminal, dark and bright; black and white are the text's own.
+#: Theme colours for the terminal's dark and bright colours; black and white use the text colour.
 _COLOURS = ("$muted", "$error", "$success", "$warning", "$accent", "$running", "$accent", "")
-#: Codes of a sequence that are looked at, and the largest of them; what follows is left out.
+#: Maximum number of codes per sequence, and the largest code; the rest is ignored.
 _MOST_CODES, _MOST_CODE = 32, 255
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 
@@ -50,17 +50,16 @@ __all__ = [
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def plain(text: str, style: str = "") -> Content:
-    """Text for a widget of Textual; `style` is ours (`$muted`, `bold $accent`), the text may be anybody's."""
+    """External text as Textual content. `style` must be internal (`$muted`, `bold $accent`)."""
     return Content.styled(clean(text), style) if style else Content(clean(text))
 
 
 def coloured(text: str) -> Content:
-    """What a command printed, with its colours; all else that acts is made visible."""
+    """Command output with its colours; other control characters are made visible."""
     pieces, style, at = [], dict[str, str](), 0
     for found in _RENDITION.finditer(text):
         pieces.append(plain(text[at : found.start()], " ".join(style.values())))
@@ -70,7 +69,7 @@ def coloured(text: str) -> Content:
 
 
 def _rendered(style: dict[str, str], codes: str) -> dict[str, str]:
-    """The style after a sequence; what it says of backgrounds is left out, since the text has to be read on ours."""
+    """The style after a sequence. Background codes are ignored for readability."""
     given = [
         whole_number(code, most=_MOST_CODE)
         for code in codes.replace(":", ";").split(";", _MOST_CODES)[:_MOST_CODES]
@@ -98,24 +97,24 @@ def _rendered(style: dict[str, str], codes: str) -> dict[str, str]:
 
 
 def label(text: str, style: str = "") -> Content:
-    """One line of text for a title, a tab or a row."""
+    """One line of text for titles, tabs and rows."""
     return Content.styled(one_line(text), style) if style else Content(one_line(text))
 
 
 def parts(*pieces: str | tuple[str, str] | Content) -> Content:
-    """Pieces side by side: text, (text, style), or what was made here before; each on one line."""
+    """Joins pieces on one line: text, (text, style) or content created here."""
     return Content.assemble(*(_part(piece) for piece in pieces))
 
 
 def rich_label(text: str, style: str = "") -> Text:
-    """One line for the widgets that still draw with Rich: labels of a tree, lines of an editor."""
+    """One line for widgets drawn with Rich: tree labels and editor lines."""
     from rich.text import Text
 
     return Text(one_line(text), style=style, end="", no_wrap=True)
 
 
 def check_pieces(marks: Iterable[CheckMark]) -> list[tuple[str, str]]:
-    """Checks behind something else, each in its colour."""
+    """Check marks as coloured pieces, placed after other content."""
     return [(f" {mark.words}", CHECK_INKS[mark.look]) for mark in marks]
 
 

@@ -1,23 +1,23 @@
-"""Rows of the screen as they are spoken: words in place of signs, nothing that is drawn."""
+"""Converts screen rows to speech: words replace signs, drawings are removed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-#: What draws lines, blocks and dots, and marks that say nothing beside their words.
+#: Line, block and dot drawings, and signs redundant with the adjacent words.
 _DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]")
 _BETWEEN_WORDS = re.compile(r"(?<=\S) +[│┃] +(?=\S)")
 _SYMBOLS = re.compile("[\u2190-\u21ff\u22ef\u25a0-\u27bf\u2b00-\u2bff]")
-#: What comes before the first letter or figure of a row.
+#: Characters before the first word of a row.
 _LEADING = re.compile(r"^[^\w\"'(\[{<+-]+")
 _KEYS = {"←": "Left", "↑": "Up", "→": "Right", "↓": "Down"}
-#: What signs with a number say in a title and in the status line.
+#: Meanings of signs with a number in titles and the status line.
 _COUNTED = {"●": "to decide", "⚠": "in conflict", "✗": "failed", "◌": "silent", "✓": "applied"}
 _MOVED = {"↑": "ahead", "↓": "behind", "±": "changed"}
 
 _ANYWHERE = {"✓": "done", "✗": "failed", "▸": "folded", "▾": "unfolded", "■": "stopped", "≠": "stale"}
-#: What signs say, by the pane that they are in.
+#: Meanings of signs, by pane.
 _WORDS: dict[str, Mapping[str, str]] = {
     "status": dict.fromkeys("●⚠✗?◆", ""),
     "title": {"●": "to decide", "⚠": "in conflict", "?": "asks"},
@@ -58,17 +58,17 @@ _WORDS: dict[str, Mapping[str, str]] = {
 }
 
 
-#: A line of a difference: the state of its hunk, its number, its sign.
+#: A diff line: hunk state, line number, sign.
 _DIFF_LINE = re.compile(r"^([▌ ]*[✓–]? *)(\d+) ([-+ ]) ")
-#: An item of a task list, as it is drawn.
+#: A drawn task list item.
 _TICK_BOX, _TICKS = re.compile(r"^( *)([✓○])(?= )"), {"✓": "done:", "○": "open:"}
 _LINES = re.compile(r"\+(\d+) −(\d+)")
-#: What has at least two spaces around it.
+#: A column: text surrounded by at least two spaces.
 _COLUMN = re.compile(r"\S+(?: \S+)*")
 
 
 def spoken(text: str, pane: str = "") -> str:
-    """A row of ours in words; `pane` is where it is: the id of a pane, "title", "status" or "dialog"."""
+    """Converts a row to words. `pane` is a pane id, "title", "status" or "dialog"."""
     words = {**_ANYWHERE, **_WORDS.get(pane, {})}
     drawn = text = _DRAWN.sub(" ", _BETWEEN_WORDS.sub(" | ", text))
     text = re.sub(r"↓ (?=\d+ new)", "", text)
@@ -84,7 +84,7 @@ def spoken(text: str, pane: str = "") -> str:
 
 
 def _in_columns(said: str, drawn: str) -> str:
-    """The row with its columns where they are drawn, as far as longer words leave room."""
+    """Aligns the columns as drawn, as far as the longer words permit."""
     words, columns = _COLUMN.findall(said), [found.start() for found in _COLUMN.finditer(drawn)]
     if said == drawn or len(words) != len(columns):
         return said
@@ -95,7 +95,7 @@ def _in_columns(said: str, drawn: str) -> str:
 
 
 def around_file_text(text: str) -> str:
-    """A row of a difference: only what is before the text is ours."""
+    """Converts a diff row; only the part before the file's text is changed."""
     if found := _DIFF_LINE.match(text):
         state, number, sign = found[1].strip("▌ "), found[2], found[3]
         said = [spoken(state, "review"), number, {"+": "added:", "-": "removed:"}.get(sign, "")]
@@ -104,7 +104,7 @@ def around_file_text(text: str) -> str:
 
 
 def around_model_text(text: str) -> str:
-    """What the model wrote keeps its characters; what is drawn around it is left out."""
+    """Removes drawings around the model's text, whose characters are preserved."""
     text = _DRAWN.sub(
         " ", _BETWEEN_WORDS.sub(" | ", _TICK_BOX.sub(lambda box: box[1] + _TICKS[box[2]], text))
     )

@@ -1,7 +1,7 @@
-"""The terminal: Textual's driver, with output that never makes the program wait and input that may end.
+"""Textual's terminal driver with non-blocking output and end-of-input handling.
 
-A terminal that stops reading (a stalled connection, a stopped tmux client) must not stop the program: what is
-written to it waits in a queue of its own, and frames that would come too late are left out.
+Output to a terminal that stops reading (a stalled connection, a stopped tmux client) waits in a queue;
+late frames are dropped.
 """
 
 from __future__ import annotations
@@ -29,26 +29,28 @@ from tui_agent.ui.textual_patches.sequences import known
 if TYPE_CHECKING:
     from tui_agent.ui.keys.keymap import Keys
 
-#: Bytes that wait for the terminal at most; beyond that they are left out, and the screen is drawn again later.
+#: Maximum queued output in bytes. Excess output is dropped, and the screen is redrawn later.
 MOST_WAITING = 2_000_000
-#: Seconds in which the terminal must take what waits when it is given back.
+#: Timeout in seconds for flushing the queue before restoring the terminal.
 LAST_WORDS = 0.5
-#: What a terminal takes as one frame (mode 2026), as Textual writes it.
+#: Delimiters of a synchronized update (mode 2026), as written by Textual.
 SYNC_START, SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
-#: Asks for new sizes as input. It is left out: a signal tells each, and a late answer may name a wrong one.
+#: Request for in-band size reports. Filtered out: signals report each size, and a late response may be
+#: outdated.
 ASK_SIZES = "\x1b[?2048$p"
 READ_AT_ONCE = 64 * 1024
 
 
 class TerminalWriter(threading.Thread):
-    """Writes to a descriptor in order, without making anyone wait. Ends for good when the terminal is gone.
+    """Writes to a descriptor in order without blocking callers. Stops permanently when the terminal is
+    closed.
 
-    What the terminal takes at once is written by whoever calls; a thread writes what has to wait. To hand over every
-    frame would cost up to 5 ms, in which this thread waits for its turn.
+    Callers write directly if the terminal accepts the data; otherwise this thread does. Thread handoff of
+    every frame would cost up to 5 ms.
     """
 
     def __init__(self, descriptor: int, on_drained: Callable[[], None]) -> None:
-        """`on_drained` is called, in this thread, when the terminal reads again after something was left out."""
+        """`on_drained` is called in this thread when the terminal accepts output again after a drop."""
         super().__init__(name="terminal-output", daemon=True)
         self._descriptor = descriptor
         self._at_once = _opened_apart(descriptor)
@@ -69,7 +71,7 @@ class TerminalWriter(threading.Thread):
             if not data:
                 return
             if self._size + len(data) > MOST_WAITING:
-                while len(self._waiting) > 1:  # the first may have been written in part
+                while len(self._waiting) > 1:  # the first chunk may be partially written
                     self._waiting.pop()
                 self._size, self._left_out = sum(map(len, self._waiting)), True
             else:
@@ -78,16 +80,16 @@ class TerminalWriter(threading.Thread):
             self._changed.notify()
 
     def _taken_at_once(self, data: bytes) -> int:
-        """Write what the terminal has room for; how much that is."""
+        """Write as much as the terminal accepts. Returns the number of bytes."""
         if self._at_once is None:
             return 0
         try:
             return os.write(self._at_once, data)
-        except OSError:  # it is full; or gone, as the thread will find
+        except OSError:  # full, or closed, which the thread detects
             return 0
 
     def stop(self, within: float) -> None:
-        """End after what waits is written, or after so many seconds."""
+        """Stop after the queue is written, or after `within` seconds."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -125,9 +127,10 @@ class TerminalWriter(threading.Thread):
 
 
 def _opened_apart(descriptor: int) -> int | None:
-    """The same terminal opened once more, to be written to without waiting; None where that cannot be done.
+    """Opens the terminal again in non-blocking mode. Returns `None` if that fails.
 
-    Set on the descriptor itself, that would count for everyone who shares it, such as the shell.
+    Setting the mode on the original descriptor would affect all processes that share it, such as the
+    shell.
     """
     try:
         apart = os.open(os.ttyname(descriptor), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
@@ -140,10 +143,10 @@ def _opened_apart(descriptor: int) -> int | None:
 
 
 def can_be_continued() -> bool:
-    """Whether there is a shell above that would see this program stop and could continue it.
+    """Whether a shell exists that could resume this program after a stop.
 
-    That is a process of this session that is outside of our process group and began what is in it. There is none
-    where a terminal, or the other end of a connection, started the program (or what is between) itself.
+    Such a shell is a process of this session outside our process group that started a member of the group.
+    Programs started directly by a terminal or a remote connection have none.
     """
     pid, group, session = os.getpid(), os.getpgid(0), os.getsid(0)
     try:
@@ -152,9 +155,9 @@ def can_be_continued() -> bool:
                 return True
             pid = parent
     except (ProcessLookupError, PermissionError):
-        pass  # it is gone, or somebody else's
+        pass  # exited, or owned by another user
     except FileNotFoundError:
-        return True  # a system that does not tell: what started us belongs to this session, at least
+        return True  # without process information, assume that the parent belongs to this session
     return False
 
 
@@ -165,7 +168,7 @@ def _parent(pid: int) -> int:
 
 
 class TerminalDriver(LinuxDriver):
-    """Draws on standard output, so that standard error can be sent to a file."""
+    """Draws on standard output, so that standard error can be redirected to a file."""
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
@@ -177,7 +180,7 @@ class TerminalDriver(LinuxDriver):
         self._is_on = self._was_stopped = self._is_given_away = False
         signal.signal(signal.SIGTSTP, self._stop)
         signal.signal(signal.SIGCONT, self._go_on)
-        #: A frame that has begun: it is written as one.
+        #: The incomplete frame; frames are written as a whole.
         self._frame: list[str] | None = None
 
     @property
@@ -209,7 +212,7 @@ class TerminalDriver(LinuxDriver):
         if self._was_stopped:
             self._was_stopped = False
             self._draw_again()
-        self.write("\x1b[22;2t")  # the title as it was, kept by the terminal
+        self.write("\x1b[22;2t")  # save the title on the terminal's stack
 
     def stop_application_mode(self) -> None:
         self._is_on = False
@@ -217,18 +220,18 @@ class TerminalDriver(LinuxDriver):
         super().stop_application_mode()
 
     def close(self) -> None:
-        super().close()  # ends Textual's own thread, which is not used
+        super().close()  # stops Textual's unused writer thread
         if self._writer is not None:
             self._writer.stop(LAST_WORDS)
             self._writer = None
 
     def run_input_thread(self) -> None:
-        """Read until told to stop, or until the terminal is gone, which ends the program."""
+        """Read until stopped, or until the terminal closes, which ends the program."""
         if not known():
             super().run_input_thread()
             return
         parser = TerminalInput(self._reports, self._is_bound)
-        # a byte outside UTF-8 may be a C1 character
+        # an invalid UTF-8 byte may be a C1 character
         decode = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape").decode
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
@@ -238,7 +241,7 @@ class TerminalDriver(LinuxDriver):
                     if not data:
                         self._rounds.call_soon_threadsafe(self._program.post_message, TerminalGone())
                         return
-                    if text := decode(data):  # none while a letter is incomplete
+                    if text := decode(data):  # empty for an incomplete character
                         for event in parser.feed(text):
                             self.process_message(event)
                 for event in parser.tick():
@@ -257,16 +260,16 @@ class TerminalDriver(LinuxDriver):
             return b""
 
     def suspend(self) -> None:
-        """Give the terminal back, then stop our process group. The shell takes the terminal as soon as what it
-        started has stopped, which may not be us: until then ours must be done."""
+        """Restore the terminal, then stop the process group. The shell takes over as soon as its child stops,
+        which may be a parent of this process, so the terminal must be restored first."""
         self._give_back()
         os.killpg(0, signal.SIGTSTP)
 
     @contextmanager
     def given_away(self) -> Generator[None]:
-        """Another program has the terminal: nothing is read from it, and what is drawn is left out.
+        """Lends the terminal to another program: pauses input and drops output.
 
-        An interrupt from the keyboard is meant for that program.
+        A keyboard interrupt affects only that program.
         """
         before = signal.signal(signal.SIGINT, lambda *_: None)
         self.suspend_application_mode()
@@ -288,7 +291,7 @@ class TerminalDriver(LinuxDriver):
             self._was_stopped = True
 
     def _go_on(self, *_: object) -> None:
-        """Take the terminal again. Whoever stopped us without asking may have changed its modes: they are set again."""
+        """Take over the terminal and set its modes again, since another process may have changed them."""
         if not self._is_given_away:
             self._give_back()
             self.resume_application_mode()
@@ -298,4 +301,4 @@ class TerminalDriver(LinuxDriver):
 
 
 class TerminalGone(events.Event, bubble=False):
-    """The terminal was closed: nothing can be read from it any more."""
+    """The terminal was closed and can no longer be read."""

@@ -1,4 +1,4 @@
-"""Commands of the prompt that take words, by name: `/effort high`. Without words, a name after `/` is an action."""
+"""Prompt commands with arguments, by name: `/effort high`. A command without arguments is an action."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from tui_agent.session.effort_words import EFFORTS, split_effort
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: A call on the session, which returns a sentence for the person.
+#: A session call that returns a sentence for the user.
 Call = Coroutine[Any, Any, str]
 _WRITTEN = re.compile(r"/([\w-]+)\s+(.*)", re.DOTALL)
 
 
 def text_command(text: str) -> tuple[str, str]:
-    """The name and the words of a command that takes words; ("", text) for any other text."""
+    """Splits a command into name and arguments. Returns ("", text) for other text."""
     found = _WRITTEN.fullmatch(text)
     return (found[1], found[2].strip()) if found and found[1] in TEXT_COMMANDS else ("", text)
 
 
 def call_of(session: Session, text: str) -> Call | None:
-    """The call that a command with words asks for; None if the text is sent as a message."""
+    """Returns the call of a command with arguments, or `None` if the text is a message."""
     name, words = text_command(text)
     return TEXT_COMMANDS[name](session, text, words) if name else None
 
 
 def _effort(session: Session, text: str, words: str) -> Call | None:
-    """`/effort LEVEL` sets it for the model; with more words it is a message, which the session reads."""
+    """`/effort LEVEL` sets the model's effort. With additional words it is a message, parsed by the
+    session."""
     effort, _ = split_effort(text)
     return None if effort else _set_effort(session, words.split()[0].lower())
 
@@ -43,5 +44,6 @@ async def _set_effort(session: Session, word: str) -> str:
     return await session.models.set_effort(effort)
 
 
-#: By name: a function of the session, the whole text and the words, which returns the call, or None for a message.
+#: Functions by command name. Parameters: session, full text, arguments. They return the call, or `None` for a
+#: message.
 TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {"effort": _effort}

@@ -1,6 +1,6 @@
-"""Palettes from `themes/*.toml`, made into themes of Textual with one variable for each meaning.
+"""Converts palettes from `themes/*.toml` to Textual themes with one variable per meaning.
 
-A file has one for each depth of colour that a terminal can have: `[colors]`, `[colors-256]` and `[colors-16]`.
+A file has one table per colour depth: `[colors]`, `[colors-256]` and `[colors-16]`.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 DEFAULT = "dark"
 NO_COLOUR = "no-colour"
-#: The table of a theme's file for what a terminal can show.
+#: Table of a theme file, by the terminal's colour depth.
 Depth = Literal["colors", "colors-256", "colors-16"]
 FULL: Depth = "colors"
 _DEPTHS: dict[str, Depth] = {"256": "colors-256", "standard": "colors-16", "windows": "colors-16"}
 
 
 def depth_of(color_system: str | None) -> Depth:
-    """The depth for what Rich found out about the terminal; in full where it found nothing."""
+    """The depth for Rich's detected colour system; full if unknown."""
     return _DEPTHS.get(color_system or "", FULL)
 
 
 class Palette(Struct, frozen=True):
-    """Colours by meaning. `faults` are sentences about what could not be used of the file."""
+    """Colours by meaning. `faults` are sentences about unusable entries of the file."""
 
     name: str
     dark: bool
@@ -44,15 +44,15 @@ class Palette(Struct, frozen=True):
 
 
 def names(folders: Sequence[Path] = ()) -> list[str]:
-    """The names of all palettes: those that ship, and those in the given folders."""
+    """Names of the shipped palettes and those in `folders`."""
     files = [path for folder in (themes_folder(), *folders) for path in folder.glob("*.toml")]
     return sorted({path.stem for path in files})
 
 
 def load_palette(name: str, folders: Sequence[Path] = (), depth: Depth = FULL) -> Palette:
-    """The palette of that name: the user's own before the shipped one; what it leaves out is filled in.
+    """Loads a palette; the user's folders take precedence. Missing colours are filled in.
 
-    A theme without colours for a depth has those that it has in full, over the shipped ones for that depth.
+    If a theme lacks a table for a depth, its full colours override the shipped palette for that depth.
     """
     for folder in (*reversed(folders), themes_folder()):
         path = folder / f"{name}.toml"
@@ -65,7 +65,7 @@ def load_palette(name: str, folders: Sequence[Path] = (), depth: Depth = FULL) -
 
 
 def theme_of(palette: Palette) -> Theme:
-    """The palette as Textual wants it; its own widgets get the same few colours."""
+    """The palette as a Textual theme; Textual's own widgets use the same colours."""
     colors = palette.colors
     return Theme(
         name=palette.name,
@@ -85,7 +85,7 @@ def theme_of(palette: Palette) -> Theme:
 
 
 def editor_theme(name: str, colors: Mapping[str, str]) -> TextAreaTheme:
-    """The colours of code in the editor: tree-sitter's names for what a palette calls `syntax-…`."""
+    """Syntax colours of the editor: maps tree-sitter names to the palette's `syntax-…` entries."""
     from rich.style import Style
     from textual.widgets.text_area import TextAreaTheme
 
@@ -139,7 +139,7 @@ def _read(path: Path, depth: Depth) -> Palette:
 
 
 def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str], depth: Depth) -> Palette:
-    """The palette with every name: what is missing or no colour comes from the shipped one of its kind."""
+    """Replaces missing and invalid colours with those of the shipped dark or light palette."""
     shipped: dict[str, str] = _shipped("dark" if dark else "light")[depth]
     usable = {key: color for key, color in colors.items() if _is_color(color)}
     faults += [
@@ -155,7 +155,7 @@ def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str], de
 
 @cache
 def _shipped(name: str) -> dict[str, Any]:
-    """A file of ours: the one of a palette is often also the one that fills it, and parsing it takes 3 ms."""
+    """Cached because the requested palette is often also the fallback, and parsing takes 3 ms."""
     return tomllib.loads((themes_folder() / f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -170,8 +170,8 @@ def _is_color(text: str) -> bool:
 
 
 def _textual_names(colors: dict[str, str]) -> dict[str, str]:
-    """Variables that Textual's own widgets are drawn with, by our meanings; and the edge of a pane without the focus,
-    which is seen only where the shade of the pane does not tell it from the ground."""
+    """Variables of Textual's own widgets, and the border of unfocused panes, visible only if pane and
+    background have the same shade."""
     flat = colors["background"] == colors["surface"]
     return {
         "edge": colors["line"] if flat else colors["surface"],
