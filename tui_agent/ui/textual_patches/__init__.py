@@ -1,9 +1,9 @@
-"""Patches of Textual: all that relies on its private names, one file each, and only here.
+"""Patches of Textual that use its private names, one file each.
 
-Each file states the defect, the figure it improves, the versions it was checked with, and the text of a report
-upstream. Each looks first whether the names that it needs are there and take what they take (`guard.py`); if not, it is
-skipped with one line in the debug log, and the program runs on plain Textual, only slower. `TUI_AGENT_PATCHES=none`
-skips all of them.
+Each file states the defect, the figure it improves, the tested versions and the text of an upstream
+report. A patch first verifies the required names and signatures (`guard.py`). If they differ, it is
+skipped with a line in the debug log and the program runs on plain Textual, only slower.
+`TUI_AGENT_PATCHES=none` skips all patches.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from functools import cache
 
 from tui_agent.ui.textual_patches.guard import module_of
 
-#: Those that change Textual's own classes; the others are bases of widgets of ours, which fall back by themselves.
+#: Patches of Textual's own classes. The others are base classes of our widgets with their own fallback.
 PATCHES = ("component_styles", "notices", "strip_caches", "styles_cache", "tall_widgets")
 
 
 @cache
 def apply() -> list[str]:
-    """Apply each that can be, once in the life of the process; the names of those that are in force."""
+    """Apply the usable patches, once per process. Returns their names."""
     return [name for name in PATCHES if (module := module_of(name)) is not None and module.apply()]

@@ -1,14 +1,15 @@
-"""The styles of a widget's component classes, worked out when something is first drawn with them.
+"""Computes the styles of a widget's component classes on first use.
 
-Defect: Textual looks up the rules of every component class of a widget as often as those of the widget itself: three of
-four look-ups of a start, and most of a change of the focus, for widgets that nobody sees.
+Defect: Textual applies the rules of every component class whenever it applies those of the widget: three
+of four rule look-ups at startup and most of a focus change, even for invisible widgets.
 
 Figure: processor time until the first paint and until ready for keys.
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "`Stylesheet.apply` processes all component classes of a node each time. `get_component_styles` could
-do so for the class that it is asked for, and `_process_component_classes` only for those that were asked for before."
+Upstream report: "`Stylesheet.apply` processes all component classes of a node each time.
+`get_component_styles` could process only the requested class, and `_process_component_classes` only
+previously requested classes."
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def apply() -> bool:
 
 
 def _style_again(stylesheet: Stylesheet, node: DOMNode) -> None:
-    """The rules may be others: what the node was drawn with is looked up again, and the node drawn again."""
+    """Restyle the used components and redraw the node, because the rules may have changed."""
     before = list(node._component_styles)
     node._component_styles.clear()
     for component in before:
@@ -47,7 +48,7 @@ def _style_again(stylesheet: Stylesheet, node: DOMNode) -> None:
 
 
 def _style_and_get(node: DOMNode, *names: str) -> Any:
-    """Raises `KeyError` for a name that is not among the node's component classes, as Textual does."""
+    """Raises `KeyError` for a name that is not a component class of the node, as Textual does."""
     for name in names:
         if name not in node._component_styles and name in node._get_component_classes():
             _style(node.app.stylesheet, node, name)
@@ -55,7 +56,7 @@ def _style_and_get(node: DOMNode, *names: str) -> Any:
 
 
 def _style(stylesheet: Stylesheet, node: DOMNode, component: str) -> None:
-    """Rules reach a component as they would a child of the node with this class."""
+    """Rules apply to a component as to a child of the node with this class."""
     child = DOMNode(classes=component)
     child._attach(node)
     stylesheet.apply(child)

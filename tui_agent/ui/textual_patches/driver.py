@@ -1,8 +1,9 @@
-"""The driver of an application, for what the terminal is told besides the picture.
+"""Access to an application's driver for output other than frames.
 
-Defect: an application can write a title, a bell or a copied text to its terminal only by its private driver.
+Defect: an application can write a title, a bell or copied text to its terminal only through its private
+driver.
 
-Figure: none; without it the terminal has no title, and the program is not suspended.
+Figure: none; without the patch the terminal has no title, and the program cannot be suspended.
 
 Checked with: Textual 8.2.8.
 
@@ -20,5 +21,5 @@ from tui_agent.ui.textual_patches.guard import missing, usable
 
 
 def driver_of(app: App[Any]) -> Driver | None:
-    """None before the screen is there, or if there is no such name."""
+    """Returns `None` before the screen exists, or if the name is missing."""
     return app._driver if usable("driver", missing(App, "_driver")) else None

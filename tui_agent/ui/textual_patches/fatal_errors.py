@@ -1,13 +1,14 @@
-"""A fault of ours ends the screen and is told in one sentence.
+"""An internal error ends the screen with a one-sentence message.
 
-Defect: Textual prints every frame of an unhandled exception with its local values, among them whatever text is open.
-Without the patch nothing is printed of them either, only the fault has no sentence of its own.
+Defect: Textual prints every frame of an unhandled exception with its local values, including any open
+text. Without the patch these are not printed either, but the error has no sentence.
 
 Figure: none.
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "A public hook for unhandled exceptions would let an application decide what is printed."
+Upstream report: "A public hook for unhandled exceptions would let an application control the printed
+text."
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ class FatalErrorsApp(App[ReturnType]):
 
     @property
     def fault(self) -> BaseException | None:
-        """The unhandled exception that ended the screen."""
         error = self._exception if usable("its fault", missing(App, "_exception")) else None
-        return getattr(error, "error", error)  # a worker's failure wraps what it failed with
+        return getattr(error, "error", error)  # a worker failure wraps the original error
 
     def _fatal_error(self) -> None:
         self.bell()

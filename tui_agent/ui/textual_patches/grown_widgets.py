@@ -1,12 +1,12 @@
-"""A widget that only grew at its end: what is drawn stays, and its new height needs no second layout.
+"""Preserves the drawn lines of a widget that grows at its end, and avoids a second layout.
 
-Defect: `Widget._size_updated` draws a widget whole for each new height, and asks for another layout after it.
+Defect: `Widget._size_updated` redraws the whole widget for each new height and requests another layout.
 
 Figure: share of a core while 100 tokens a second stream; time of a frame (docs/performance.md).
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "A widget that draws its lines itself could keep them if only its height is another."
+Upstream report: "A widget that draws its own lines could keep them if only its height changes."
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _problem = missing(Widget, "_size", _size_updated="self size virtual_size contai
 
 @plain_unless("laid out once", _problem)
 class LaidOutOnce(Widget):
-    """Gets no second layout after one in which its size changed, unless its scrollbar came or went."""
+    """Skips the second layout after a size change, unless a scrollbar appeared or disappeared."""
 
     def _size_updated(
         self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True
@@ -36,10 +36,10 @@ class LaidOutOnce(Widget):
 
 @plain_unless("grown widgets", _problem)
 class GrowsAtEnd(Widget):
-    """Keeps what is drawn if only its height is another."""
+    """Keeps its drawn lines if only its height changes."""
 
     def resized(self, size: Size, container: Size) -> None:
-        """Called when its size is known, before it is drawn."""
+        """Called with the new size before drawing."""
 
     def on_resize(self, event: events.Resize) -> None:
         if "_size_updated" not in vars(GrowsAtEnd):

@@ -1,4 +1,4 @@
-"""Whether a patch may be applied: the private names that it needs are there, with the shape it was written for."""
+"""Checks that the private names required by a patch exist with the expected signatures."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 _log = logging.getLogger(__name__)
-#: `none` skips every patch.
 SWITCH = "TUI_AGENT_PATCHES"
 _Class = TypeVar("_Class", bound=type)
 
 
 def usable(patch: str, *problems: str) -> bool:
-    """Whether a patch may be applied, given what `missing` found; the debug log says why not."""
+    """Whether a patch is usable, given the results of `missing`; the debug log records the reasons."""
     problem = "switched off" if os.environ.get(SWITCH) == "none" else next(filter(None, problems), "")
     if problem:
         _say(patch, problem)
@@ -31,7 +30,7 @@ def _say(patch: str, problem: str) -> None:
 
 
 def plain_unless(patch: str, *problems: str) -> Callable[[_Class], _Class]:
-    """A class decorator. If the patch cannot be applied, the class loses its overrides of Textual's private methods."""
+    """Class decorator that removes overrides of Textual's private methods if the patch is unusable."""
 
     def of(patched: _Class) -> _Class:
         if not usable(patch, *problems):
@@ -46,7 +45,7 @@ def plain_unless(patch: str, *problems: str) -> Callable[[_Class], _Class]:
 
 
 def module_of(name: str) -> ModuleType | None:
-    """A module of this package, None if a private module or name that it imports is missing."""
+    """Imports a module of this package. Returns `None` if a required private module or name is missing."""
     try:
         return import_module(f"{__package__}.{name}")
     except (ImportError, AttributeError) as error:
@@ -55,10 +54,10 @@ def module_of(name: str) -> ModuleType | None:
 
 
 def missing(owner: type, attributes: str = "", **methods: str) -> str:
-    """What this class lacks, as words; empty if nothing.
+    """Describes the missing members of a class, or returns "".
 
-    `methods` are functions of the class by name, with the names of their parameters; `attributes` are names, parted by
-    spaces, that its methods set or that it declares.
+    `methods` maps method names to parameter names; `attributes` is a space-separated list of names set or
+    declared by the class.
     """
     for name, parameters in methods.items():
         function = inspect.unwrap(getattr(owner, name, None) or _nothing)

@@ -1,13 +1,13 @@
-"""When a frame is drawn: keys first.
+"""Prioritizes key echo over frames.
 
-Defect: a key is drawn with the next frame of Textual, and a frame is laid out and drawn in one step of the loop.
+Defect: Textual shows a key with the next frame, and a frame is laid out and drawn in one step of the loop.
 
-Figure: echo of a key, 4.3 ms where it is 26 ms without (docs/performance.md, "A frame, and a key").
+Figure: echo of a key, 4.3 ms with the patch, 26 ms without (docs/performance.md, "A frame, and a key").
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "A screen could draw what has the focus ahead of the next frame, and let a key in between the layout of
-a frame and its drawing."
+Upstream report: "A screen could draw the focused widget before the next frame, and handle a key between
+the layout of a frame and its drawing."
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Seconds for which a drawing is put off while a key is handled, and how many times at most: half a frame's time.
+#: Delay of a frame during key handling, in seconds, and the maximum number of delays: half a frame's time in
+#: total.
 PUT_OFF, MOST_PUT_OFF = 0.002, 4
 
 _spans = module_of("spans")
@@ -48,10 +49,10 @@ _spans = module_of("spans")
     missing(App, "_batch_count", _handle_exception="self error"),
 )
 class KeysFirstScreen(Screen[ScreenResultType]):
-    """Lets a key be seen before a frame: what has the focus is drawn ahead of it, what is scrolled at once, and while
-    nobody types there is room for a key between the layout of a frame and its drawing.
+    """Draws the focused widget and scrolling before the frame, and separates layout from drawing while no key
+    is handled.
 
-    Together these two would hold up a key for 15 ms, ten times a second while a reply streams.
+    Layout and drawing together would delay a key by 15 ms, ten times a second during a streamed reply.
     """
 
     @property
@@ -59,7 +60,7 @@ class KeysFirstScreen(Screen[ScreenResultType]):
         return "_compositor_refresh" in vars(KeysFirstScreen)
 
     def __init__(self, typing: Callable[[], bool]) -> None:
-        """`typing` says whether a key is being handled."""
+        """`typing` returns whether a key is being handled."""
         super().__init__()
         self._typing = typing
         if self._in_force and _spans is not None:
@@ -81,20 +82,21 @@ class KeysFirstScreen(Screen[ScreenResultType]):
             self._apart = False
 
     def _screen_resized(self, size: Size) -> None:
-        """A terminal that was resized twice since the last layout has lost what it showed, whatever its size now."""
+        """Two resizes since the last layout invalidate the terminal's content, even if the size is
+        unchanged."""
         self._compositor._dirty_regions.add(size.region)
         super()._screen_resized(size)
 
     def _compositor_refresh(self) -> None:
         drawn_soon = self._due is not None and not self._typing()
-        # In a batch nothing is shown, and what was drawn would be lost.
+        # Batches show nothing and would discard the drawn frame.
         if self._apart or drawn_soon or self.app._batch_count:
             self._draw_frame_later(0, MOST_PUT_OFF)
             return
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        cast("SpanCompositor", self._compositor).mark_moved()  # also for a dialog that lies over this screen
+        cast("SpanCompositor", self._compositor).mark_moved()  # also for a dialog over this screen
         super()._compositor_refresh()
         if self._compositor._dirty_regions and self.is_current:
             self._draw_frame_later(0, MOST_PUT_OFF)
@@ -104,7 +106,7 @@ class KeysFirstScreen(Screen[ScreenResultType]):
             self._due = asyncio.get_running_loop().call_later(seconds, self._draw_frame, put_off)
 
     def _draw_frame(self, put_off: int) -> None:
-        """Draw what was laid out. A key that came meanwhile is first, so many times at most."""
+        """Draw the laid-out frame, after at most `put_off` delays for pending keys."""
         self._due = None
         if self.app._batch_count:
             self._draw_frame_later(PUT_OFF, put_off)
@@ -114,13 +116,13 @@ class KeysFirstScreen(Screen[ScreenResultType]):
             try:
                 self._compositor.update_widgets(self._dirty_widgets)
                 self._compositor_refresh()
-            except Exception as error:  # the loop would only log it, and the screen stay as it is
+            except Exception as error:  # the loop would only log it and leave the screen unchanged
                 _log.debug("a frame failed", exc_info=True)
                 self.app._handle_exception(error)
 
     def _paint_focused(self) -> None:
-        """Draw what has the focus now, if it changed, ahead of the frame that all else waits for, at most a 60th of a
-        second. Where its place changes too it is drawn with that frame."""
+        """Draw changes of the focused widget before the pending frame, at most 1/60 s ahead. If its position
+        changes too, it is drawn with that frame."""
         focused, waiting = self.focused, self._dirty_widgets
         if focused is None or focused not in waiting or self.app._batch_count or not self.is_current:
             return

@@ -1,12 +1,12 @@
-"""The focus if the widget that has it is removed or hidden.
+"""Chooses the next focus after removal or hiding of the focused widget.
 
-Defect: Textual gives it to the widget that was next to it, whatever pane that is in.
+Defect: Textual focuses the adjacent widget, regardless of its pane.
 
-Figure: none; without it the focus may leave the pane where the person is.
+Figure: none; without the patch the focus may leave the current pane.
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "A screen could say which widget has the focus next, if the one that has it is removed."
+Upstream report: "A screen could choose the next focus when the focused widget is removed."
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tui_agent.ui.textual_patches.guard import missing, plain_unless
 @plain_unless("lost focus", missing(Screen, _reset_focus="self widget avoiding"))
 class LostFocusScreen(Screen[ScreenResultType]):
     def _focus_instead(self) -> Widget | None:
-        """The widget that has the focus next; None if Textual decides."""
+        """The widget to focus next; `None` leaves the choice to Textual."""
         raise NotImplementedError
 
     def _reset_focus(self, widget: Widget, avoiding: list[Widget] | None = None) -> None:

@@ -1,15 +1,14 @@
-"""A notice that goes with the widget around it, and before its time.
+"""Removes notices with their holder, also before they expire.
 
-Defect: a notice that a key takes away leaves its `ToastHolder`, which each frame lays out from then on. Nor can one
-notice be taken away before its time, only all.
+Defect: dismissing a notice leaves its `ToastHolder`, which remains part of every layout. A single notice
+cannot be dismissed before its timeout, only all of them.
 
-Figure: time of a frame after many notices; widgets on the screen do not grow with them.
+Figure: time of a frame after many notices; the number of widgets remains constant.
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "`ToastRack.show` removes a toast that expired and leaves its holder. Removing the holder, which the
-toast fills alone, removes both. A public
-`App.unnotify(notification)` could take one away."
+Upstream report: "`ToastRack.show` removes an expired toast but leaves its holder. Removing the holder,
+which contains only the toast, removes both. A public `App.unnotify(notification)` could dismiss one."
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def _remove(toast: Widget) -> AwaitRemove:
 
 
 def take_away(app: App[Any], which: Callable[[list[Notification]], list[Notification]]) -> None:
-    """Take away the notices that `which` chooses of those that are shown; they expire if there is no such name."""
+    """Dismiss the notices selected by `which`. Without the private names they only expire."""
     if usable("one notice", missing(App, "_notifications", _unnotify="self notification refresh")):
         for notice in which(list(app._notifications)):
             app._unnotify(notice)

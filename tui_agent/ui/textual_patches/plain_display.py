@@ -1,8 +1,9 @@
-"""What is written to the terminal in the place of a frame, by the plain screen.
+"""Replaces a frame's output for the plain screen.
 
-Defect: an application cannot choose what is written for a frame.
+Defect: an application cannot replace the output of a frame.
 
-Figure: none; without it the plain layout is drawn as usual, and more than the changed words are written.
+Figure: none; without the patch the plain layout is drawn as usual, with more output than the changed
+words.
 
 Checked with: Textual 8.2.8.
 
@@ -26,12 +27,12 @@ from tui_agent.ui.textual_patches.guard import missing, plain_unless
 )
 class PlainDisplayApp(App[ReturnType]):
     def words_for(self, screen: Screen[Any]) -> str:
-        """What makes the terminal show this screen in words."""
+        """Returns the sequence that shows this screen in words."""
         raise NotImplementedError
 
     @property
     def plain(self) -> bool:
-        """Whether `words_for` is written in the place of a frame."""
+        """Whether `words_for` replaces frames."""
         raise NotImplementedError
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:

@@ -1,13 +1,14 @@
-"""Whether Textual has anything left to do, so that the next key can be decided.
+"""Detects whether Textual is idle, so that the next key can be handled.
 
-Defect: Textual passes a key from queue to queue, and does not tell when its effects are over.
+Defect: Textual passes a key from queue to queue and does not report when its effects are complete.
 
-Figure: order of keys that arrive in one read. Without the patch a handler that is under way is not seen, only messages
-that wait.
+Figure: order of keys that arrive in one read. Without the patch only queued messages are detected, not
+running handlers.
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "A public `MessagePump.is_idle` would say that a pump waits for a message, as tests wait for it too."
+Upstream report: "A public `MessagePump.is_idle` would report that a pump waits for a message; tests need
+it too."
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _known() -> bool:
 
 
 def at_rest(pump: MessagePump) -> bool:
-    """Whether it waits for a message: its queue is waited for, and empty."""
+    """Whether the pump waits on an empty queue."""
     if not _known():
         return not pump.message_queue_size
     queue: Any = pump._message_queue
@@ -41,15 +42,15 @@ def at_rest(pump: MessagePump) -> bool:
 
 
 def version_of(screen: Screen[Any]) -> object:
-    """A value that is another if a widget came to the screen or went."""
+    """A value that changes when widgets are added to or removed from the screen."""
     return screen._nodes._updates if _known() else tuple(screen.walk_children())
 
 
 def layout_waits(screen: Screen[Any]) -> bool:
-    """Whether things will be elsewhere once the screen is drawn."""
+    """Whether a layout is pending."""
     return _known() and screen._layout_required
 
 
 def calls_wait(screen: Screen[Any]) -> bool:
-    """Whether something is called once the screen is drawn, which may move things."""
+    """Whether callbacks after the next refresh are pending, which may move widgets."""
     return _known() and bool(screen._callbacks)

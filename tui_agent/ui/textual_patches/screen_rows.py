@@ -1,14 +1,14 @@
-"""The rows of one screen as they are drawn, for the plain screen, and the row of an option in a list.
+"""The drawn rows of one screen, for the plain screen, and the row of an option in a list.
 
-Defect: Textual has no public way to ask for what a screen shows; `export_screenshot` makes a picture. Nor does
-`OptionList` tell on which line an option begins.
+Defect: Textual has no public access to a screen's rows; `export_screenshot` makes a picture. `OptionList`
+does not expose the first line of an option.
 
-Figure: a row of the plain screen, drawn once; without the patch each widget is drawn again for each update.
+Figure: a row of the plain screen, drawn once; without the patch each widget is redrawn for each update.
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "A public `Screen.render_strips()` would give programs for screen readers the text that is shown; a
-public `OptionList.line_of(index)`, where their cursor belongs."
+Upstream report: "A public `Screen.render_strips()` would give programs for screen readers the displayed
+text; a public `OptionList.line_of(index)`, the position of their cursor."
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ except ImportError:
 
 
 def rows_of(screen: Screen[Any]) -> list[Strip]:
-    """The rows of this screen alone, without those that lie behind it."""
+    """The rows of this screen alone, without the screens behind it."""
     if not _known() or visible_screen_stack is None:
         return _composed(screen)
     visible_screen_stack.set([])
@@ -40,7 +40,7 @@ def rows_of(screen: Screen[Any]) -> list[Strip]:
 
 
 def line_of(options: OptionList, index: int) -> int:
-    """The line on which an option begins, counted from the first option."""
+    """The first line of an option, relative to the first option."""
     return options._index_to_line.get(index, 0) if _known() else index
 
 
@@ -56,7 +56,7 @@ def _known() -> bool:
 
 
 def _composed(screen: Screen[Any]) -> list[Strip]:
-    """The same from public parts: each widget drawn over those before it."""
+    """Fallback with public names: draws each widget over the previous widgets."""
     size = screen.size
     rows = [Strip.blank(size.width) for _ in range(size.height)]
     for widget in screen.walk_children(Widget, with_self=True):

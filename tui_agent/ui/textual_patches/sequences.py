@@ -1,13 +1,15 @@
-"""Textual's tables of key sequences, and its reader of one whole sequence.
+"""Textual's tables of key sequences, and its parser for one complete sequence.
 
-Defect: `XTermParser.feed` takes late or cut answers of a terminal for keys, so `ui/terminal_input.py` divides what is
-read by itself, and needs from Textual only what a whole sequence means. Without the patch Textual reads the terminal.
+Defect: `XTermParser.feed` treats late or split terminal responses as keys. `ui/terminal_input.py`
+therefore splits the input and uses Textual only to interpret complete sequences. Without the patch Textual
+reads the terminal.
 
-Figure: none; a late answer is never a key (docs/reliability.md).
+Figure: none; a late response is never a key (docs/reliability.md).
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "What a whole key sequence means could be a public function beside the parser that finds sequences."
+Upstream report: "The meaning of a complete key sequence could be a public function beside the parser that
+finds sequences."
 """
 
 from __future__ import annotations
@@ -51,5 +53,5 @@ def parser(debug: bool) -> Any:
 
 
 def keys_of(reader: Any, sequence: str, alt: bool) -> Iterable[events.Key]:
-    """The keys that a whole sequence means."""
+    """The keys of a complete sequence."""
     return reader._sequence_to_key_events(sequence, alt=alt)

@@ -1,14 +1,14 @@
-"""The cells of a screen that changed, each drawn by the one widget that is seen there.
+"""Draws only the changed cells of a screen, each by its visible widget.
 
-Defect: Textual's compositor draws each widget that reaches the changed lines whole, and then takes what is seen: a
-letter that is typed costs a file tree, four borders and the background.
+Defect: Textual's compositor draws every widget on the changed lines completely and then crops: a typed
+character costs a file tree, four borders and the background.
 
-Figure: echo of a key, 4.3 ms where it is 26 ms without (docs/performance.md, "A frame, and a key").
+Figure: echo of a key, 4.3 ms with the patch, 26 ms without (docs/performance.md, "A frame, and a key").
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "The compositor could ask each widget for the lines of it that are seen and have changed, from the
-front."
+Upstream report: "The compositor could request only the visible changed lines from each widget, front to
+back."
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from textual.widget import Widget
 
 from tui_agent.ui.textual_patches.guard import missing
 
-#: Cells that are drawn at once: the rest of a large terminal follows in the next rounds of the loop.
+#: Maximum cells per drawing step; the rest of a large terminal follows in the next loop iterations.
 MOST_CELLS = 4_000
-#: Cells of a line, from the first to before the second.
+#: Cells of a line as a half-open range.
 Span = tuple[int, int]
 
 
 def problem() -> str:
-    """What the compositor lacks, as words; empty if nothing."""
+    """Describes the missing members of the compositor, or returns ""."""
     return missing(
         Compositor,
         "_dirty_regions _full_map _visible_widgets",
@@ -46,7 +46,7 @@ def problem() -> str:
 
 
 class Stretch(NamedTuple):
-    """Cells that belong together, and where they are."""
+    """Adjacent cells and their position."""
 
     y: int
     x: int
@@ -54,7 +54,7 @@ class Stretch(NamedTuple):
 
 
 class PiecesUpdate(CompositorUpdate):
-    """Pieces as the terminal takes them."""
+    """Renders pieces for the terminal."""
 
     def __init__(self, pieces: Sequence[Stretch]) -> None:
         self.pieces = pieces
@@ -64,18 +64,18 @@ class PiecesUpdate(CompositorUpdate):
 
 
 class SpanCompositor(Compositor):
-    """Goes through the widgets from the front and asks each for the lines of it that are seen and have changed."""
+    """Requests the visible changed lines from each widget, front to back."""
 
     def __init__(self) -> None:
         super().__init__()
-        #: Where widgets were when the screen was last laid out, and they were told.
+        #: The map at the last layout, as reported to the widgets.
         self._told: CompositorMap = {}
-        #: Where widgets were seen, and of which widgets what is drawn was made.
+        #: Visible regions of the widgets at the last drawing.
         self._seen: dict[Widget, tuple[Region, Region]] = {}
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
-        """Lay the screen out. Whoever asks for a place after a scroll and before this has Textual make the map at once,
-        which then finds nothing new: what came into view or has another size is told so here."""
+        """Lay the screen out. A position query between a scroll and the layout makes Textual build the map
+        early and report no changes; this method reports shown and resized widgets in that case."""
         before = self._told
         made_meanwhile = self._full_map is not before
         result = super().reflow(parent, size)
@@ -88,7 +88,7 @@ class SpanCompositor(Compositor):
         return result
 
     def reflow_visible(self, parent: Widget, size: Size) -> set[Widget]:
-        """Textual would draw the whole screen for the first scroll after each layout."""
+        """Textual would redraw the whole screen for the first scroll after each layout."""
         to_draw = set(self._dirty_regions)
         try:
             return super().reflow_visible(parent, size)
@@ -96,8 +96,8 @@ class SpanCompositor(Compositor):
             self._dirty_regions = to_draw
 
     def mark_moved(self) -> None:
-        """Have the cells drawn of each widget that came, went, moved or has another size since this was last asked,
-        whenever the map was made and by whom."""
+        """Mark the cells of widgets that were added, removed, moved or resized since the last call,
+        regardless of when the map was built."""
         seen = self.visible_widgets
         if seen is not self._seen:
             changed = seen.items() ^ self._seen.items()
@@ -107,7 +107,7 @@ class SpanCompositor(Compositor):
     def render_update(
         self, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
     ) -> RenderableType | None:
-        """What changed since the last time; the whole screen, for a picture, is Textual's to draw."""
+        """Returns the changes since the last call. Textual draws full screens for pictures."""
         if full:
             return super().render_update(full, screen_stack, simplify)
         visible_screen_stack.set(screen_stack or [])
@@ -130,7 +130,7 @@ class SpanCompositor(Compositor):
         return spans
 
     def _pieces(self, open_: dict[int, list[Span]]) -> Iterator[Stretch]:
-        """`open_` are the cells of each line that no widget has drawn so far."""
+        """`open_` maps lines to cells not yet drawn by any widget."""
         for widget, (region, clip) in self.visible_widgets.items():
             if not open_:
                 return
@@ -155,7 +155,7 @@ class SpanCompositor(Compositor):
 
 
 def _runs(open_: dict[int, list[Span]], seen: Region) -> list[Span]:
-    """The runs of lines in which cells of this region are open."""
+    """Runs of adjacent lines with open cells in this region."""
     runs: list[Span] = []
     for y in seen.line_range:
         if any(start < seen.right and seen.x < end for start, end in open_.get(y, ())):

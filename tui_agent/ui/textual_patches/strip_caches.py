@@ -1,14 +1,15 @@
-"""A drawn line without caches of its own.
+"""Drawn lines without their own caches.
 
-Defect: a `Strip` has seven caches for its parts, which have seven too: a kilobyte a line, and a ring of references
-where a part is the line itself, which only the garbage collector frees.
+Defect: a `Strip` has seven caches for its parts, which have seven too: a kilobyte per line, and a
+reference cycle if a part is the line itself, which only the garbage collector frees.
 
-Figure: processor time of a frame, a third less without them; share of a core while 100 tokens a second stream.
+Figure: processor time of a frame, a third less without the caches; share of a core while 100 tokens a
+second stream.
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "Most strips are cropped or divided once. Their caches could be made at the first use that is not the
-first call, and `apply_filter` could return the strip itself where the filter changes nothing."
+Upstream report: "Most strips are cropped or divided once. Their caches could be created on the second
+call, and `apply_filter` could return the strip itself if the filter changes nothing."
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Forgetful:
-    """A cache that keeps nothing."""
+    """A cache that stores nothing."""
 
     __slots__ = ()
 
@@ -63,8 +64,8 @@ def _made(strip: Strip, segments: Iterable[Segment], cell_length: int | None = N
 
 
 def _filtered(strip: Strip, line_filter: LineFilter, background: Color) -> Strip:
-    """The same line, with what is known of it, where the filter changes nothing: with colours of its own a theme
-    needs none."""
+    """Returns the same line, including its metadata, if the filter changes nothing: themes with their own
+    colours need no filter."""
     segments = line_filter.apply(strip._segments, background)
     if all(new.style is old.style for new, old in zip(segments, strip._segments, strict=False)):
         return strip

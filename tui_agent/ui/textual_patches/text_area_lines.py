@@ -1,14 +1,14 @@
-"""A line of an editor, drawn without a look at the whole text.
+"""Draws an editor line without reading the whole text.
 
-Defect: `TextArea.render_line` begins with `if not self.text and self.placeholder`, which joins the whole text for each
-line that is drawn.
+Defect: `TextArea.render_line` begins with `if not self.text and self.placeholder`, which joins the whole
+text for each drawn line.
 
-Figure: a letter in 50,000 lines, 6 ms at most.
+Figure: a typed character in 50,000 lines, 6 ms at most.
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "`TextArea.render_line` could ask for `self.placeholder` first, and for `document.line_count == 1` in
-the place of `self.text`, which is the whole document."
+Upstream report: "`TextArea.render_line` could check `self.placeholder` first, and `document.line_count ==
+1` instead of `self.text`, which is the whole document."
 """
 
 from __future__ import annotations

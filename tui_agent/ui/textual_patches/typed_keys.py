@@ -1,12 +1,14 @@
-"""A letter goes to what has the focus without a search through all bindings first.
+"""Delivers typed characters to the focused widget without a search through all bindings.
 
-Defect: for each key Textual looks up the priority bindings of every widget from the application down to the focus.
+Defect: for each key Textual looks up the priority bindings of every widget from the application down to
+the focus.
 
 Figure: echo of a key; the search takes a millisecond.
 
 Checked with: Textual 8.2.8.
 
-Upstream report: "Whether a key has a priority binding at all could be kept with the chain of bindings."
+Upstream report: "The existence of a priority binding for a key could be cached with the chain of
+bindings."
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from tui_agent.ui.textual_patches.guard import missing, plain_unless
 @plain_unless("typed keys", missing(App, _check_bindings="self key priority"))
 class TypedKeysApp(App[ReturnType]):
     def is_typed(self, key: str) -> bool:
-        """Whether no widget may take this key before what has the focus."""
+        """Whether no widget has a priority binding for this key."""
         raise NotImplementedError
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
