@@ -72,7 +72,8 @@ class ChangeRequest(Struct, frozen=True, gc=False):
     - fenced: found in prose, so `content` may be an excerpt.
     - labelled: the path is only in the line above the fence.
     - fresh: a diff that adds the file.
-    - then: further changes of this file in the reply, in order. Each applies to the original file, or else to the previous result.
+    - then: further changes of this file in the reply, in order. Each applies to the original file, or else to
+      the previous result.
     - executable: the new executable state; None keeps it.
     - offered: the reason why only the user may accept it; "" if it is proposed.
     """
