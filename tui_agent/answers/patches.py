@@ -1,4 +1,4 @@
-"""What is found in an answer, in order: changes, refusals by file, and sentences; and patches of many files as such."""
+"""Findings in an answer in order (changes, refusals by file, sentences), and multi-file patches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tui_agent.answers.unified import Closes, Section, SectionKind
 from tui_agent.answers.values import ChangeRequest, Refusal
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
-#: What was read, in order: changes, files whose change is refused, and sentences about no one file.
+#: In order: changes, refused files, and sentences about no specific file.
 Item = ChangeRequest | Refusal | str
 
 _BEGINS = re.compile(r"(?i)\*\*\*[ \t]{0,4}begin[ \t]{1,4}patch[ \t]*(?:\*\*\*)?[ \t]*$")
@@ -22,7 +22,7 @@ _ENDS = re.compile(r"(?i)\*\*\*[ \t]{0,4}end[ \t]{1,4}patch[ \t]*(?:\*\*\*)?[ \t
 _FILE_LINE = re.compile(
     r"(?i)\*\*\*[ \t]{0,4}(Add|Create|New|Update|Modify|Edit|Change|Delete|Remove)[ \t]+File[ \t]*:[ \t]*(\S.*)"
 )
-#: A section of a kind that is not known.
+#: A section of an unknown kind.
 _OTHER_LINE = re.compile(r"(?i)\*\*\*[ \t]*[a-z]{2,12}(?P<file>[ \t]+file)?[ \t]*:[ \t]*(?P<path>\S.*)")
 _MOVE_LINE = re.compile(r"\*\*\* Move to:[ \t]*(\S.*)")
 _KINDS: dict[str, SectionKind] = {
@@ -36,14 +36,16 @@ def begins_envelope(line: str) -> bool:
 
 
 def is_envelope(text: str) -> bool:
-    """Whether a line of its own begins one: in the middle of a line it is talked about, behind a mark it is content."""
+    """Whether an envelope begins on its own line; within a line it is only mentioned, and after a mark it is
+    content."""
     if text.startswith(BEGIN) or f"\n{BEGIN}" in text:
         return any(begins_envelope(line) for line in text.split("\n"))
     return any(_FILE_LINE.match(line) for line in text.split("\n", 3)[:3])
 
 
 def sections(text: str) -> tuple[Section, ...]:
-    """Every file of a patch that is all of `text`, in either form; one without any header has an empty path."""
+    """Every file of a patch that is all of `text`, in either format; a section without a header has an empty
+    path."""
     lines = text.replace("\r\n", "\n").split("\n")
     if is_envelope(text):
         at = next((n for n, line in enumerate(lines) if begins_envelope(line)), -1)
@@ -52,7 +54,8 @@ def sections(text: str) -> tuple[Section, ...]:
 
 
 def requests(text: str, like: ChangeRequest) -> list[Item]:
-    """A patch as one change a file; `like` gives what they share, and the path where only one file is there."""
+    """A patch as one change per file; `like` provides common fields, and the path if only one file is
+    present."""
     if text.count("\n") > MOST_LINES:
         return [Refusal(like.path, f"its patch has more than {MOST_LINES:,} lines")]
     found = sections(text)
@@ -65,7 +68,6 @@ def requests(text: str, like: ChangeRequest) -> list[Item]:
 
 
 def items(found: Sequence[Section], like: ChangeRequest) -> list[Item]:
-    """Sections as changes and refusals."""
     result: list[Item] = []
     for section in found:
         result.append(_item(section, like))
@@ -100,10 +102,8 @@ def _item(section: Section, like: ChangeRequest) -> Item:
 def envelope(
     lines: Sequence[str], at: int, end: int, *, ended: bool = False, closes: Closes | None = None
 ) -> tuple[list[Section], int, bool]:
-    """The files of an envelope whose first line below `*** Begin Patch` is `at`.
-
-    Gives the line after it too, and whether it was closed; `ended` says that nothing has to close it.
-    """
+    """The files of an envelope whose first line below `*** Begin Patch` is `at`, the line after it, and
+    whether it was closed; `ended` means that no end marker is required."""
     found: list[Section] = []
     path, kind, move, body, fault = "", "", None, [], ""
 
@@ -147,23 +147,23 @@ def envelope(
 
 
 class Findings:
-    """`cut` says that the answer's end is missing: then what is not finished is only said, and not refused."""
+    """`cut` means that the answer is truncated; incomplete items are then reported, not refused."""
 
     def __init__(self, cut: bool) -> None:
         self.cut = cut
         self.items: list[Item] = []
-        #: Files of which something was not finished in a cut answer.
+        #: Files with incomplete items in a truncated answer.
         self.dropped: set[str] = set()
 
     def say(self, sentence: str) -> None:
         self.items.append(sentence)
 
     def refuse(self, path: str, why: str) -> None:
-        """Refuse a change: by its file where that is known."""
+        """Refuse a change, by file if it is known."""
         self.items.append(Refusal(path, why))
 
     def unfinished(self, path: str, what: str) -> None:
-        """Something that does not end, such as "the fenced block"."""
+        """An incomplete item, such as "the fenced block"."""
         if self.cut:
             whose = f" for {path}" if path else ""
             self.dropped.add(path)
@@ -172,7 +172,7 @@ class Findings:
             self.refuse(path, f"{what} was not finished")
 
     def sections(self, found: Sequence[Section], path: str = "") -> None:
-        """The files of a patch; `path` is that of a diff that does not name its own."""
+        """Add the files of a patch; `path` is that of a diff without file names."""
         for section in found:
             if section.path or section.fault:
                 self.items.extend(items([section], ChangeRequest("")))
@@ -182,7 +182,7 @@ class Findings:
                 self.refuse("", "a diff does not name its file")
 
     def envelope(self, lines: Sequence[str], at: int, closes: Closes | None) -> int:
-        """The files of the envelope that line `at` opens; the line after it."""
+        """Add the files of the envelope opened at line `at`; returns the line after it."""
         found, end, ended = envelope(lines, at + 1, len(lines), closes=closes)
         if not ended:
             self.say(f"A patch in the answer does not end with {END}; its last file is dropped.")
@@ -196,7 +196,7 @@ class Findings:
         return max(end, at + 1)
 
     def blocks(self, path: str, found: Sequence[Block]) -> None:
-        """Blocks of one file as one change, or as the reason why none of them is taken."""
+        """Add the blocks of one file as one change, or the reason for their refusal."""
         fault = next((block.fault for block in found if block.fault), "")
         if not path:
             self.refuse("", "a SEARCH block does not name its file")

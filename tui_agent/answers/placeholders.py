@@ -1,4 +1,4 @@
-"""Lines that stand for text that was left out, in the words of models and the comments of languages."""
+"""Detects placeholder lines for omitted text, such as "rest unchanged" comments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAIL = (
     r"(?:here|above|below|unchanged|omitted|goes|stays?|remains?|(?:is|are) (?:the same|unchanged|as"
     r"|kept|omitted|here|left|not)|as|for|of|from|follows|etc)\b.{0,40}"
 )
-#: What is said of text that is not there, by language. Each is all that a line says, signs around it aside.
+#: Phrases for omitted text, by language. A phrase must fill the line, apart from punctuation.
 _WORDS = (
     # English
     rf"(?:remains? |is |are |left |stays? |kept )?unchanged(?: {_THING})?|no changes?(?: (?:here"
@@ -54,7 +54,7 @@ _WORDS = (
     r"остальн\w+ (?:код|файл|часть|методы)\w*.{0,30}|без изменений|как (?:раньше|прежде|и было)",
 )
 _SAYS = late(rf"(?i)(?:{'|'.join(_WORDS)})")
-#: What these say is certain in a file that does not exist yet too: nobody begins a file so.
+#: Phrases that are certain even in a new file.
 _SAYS_OF_OTHER = late(
     rf"(?i)(?:keep |all |the |your )*(?:existing|remaining|previous|unchanged) {_THING}(?: {_TAIL})?"
     rf"|(?:the )?rest of {_THING}(?: .{{0,60}})?"
@@ -66,7 +66,7 @@ _LEADER = (
 )
 _TRAILER = r"(?:\*/\}?|-->|--%>|\*\)|-\}|\"\"\"|'''|\]\]|#\}|--\}\})"
 _COMMENT = late(rf"{_LEADER}[ \t]*(?P<text>.*?)[ \t]*{_TRAILER}?", re.IGNORECASE)
-#: A remark that is all of a body: `{ /* unchanged */ }`, `pass  # same as before`.
+#: A remark that is a whole body: `{ /* unchanged */ }`, `pass  # same as before`.
 _BODY = late(
     rf".*?(?:[{{:][ \t]*|\bpass[ \t]*|{_DOTS}[ \t]*)(?P<leader>/\*|//"
     rf"|#)[ \t]*(?P<text>[^#/*]{{2,80}}?)[ \t]*(?:\*/[ \t]*\}}?[ \t;,)]*)?"
@@ -77,7 +77,7 @@ _DOTTED = late(rf"{_DOTS}[ \t]*(?P<text>[^=;{{}}]{{2,80}}?)[ \t]*{_DOTS}?[ \t]*"
 _ONLY_DOTS = late(rf"{_DOTS}[,;]?")
 _SIGNS = " \t-–—=*~_.…()[]{}<>:!,;✂"
 _LONGEST = 200
-#: Files in which dots on a line of their own are words, or the end of a document.
+#: File types in which a line of dots is text or an end marker.
 _OF_WORDS = (
     ".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".yml", ".yaml", ".tex", ".pyi", ".raku", ".po",
     ".csv",
@@ -86,10 +86,8 @@ _PYTHON = (".py", ".pyw", ".ipynb")
 
 
 def placeholder(path: str, base: str | None, new: str) -> str:
-    """The first line of a new text that stands for text that was left out; empty where none does.
-
-    What the file has already is none, nor are dots that are valid code.
-    """
+    """The first placeholder line of a new text, or "". Excludes lines already in the file, and dots that are
+    valid code."""
     own = Counter(line.strip() for line in (base or "").splitlines())
     fresh = not any(own)
     lines = new.splitlines()
@@ -107,7 +105,7 @@ def placeholder(path: str, base: str | None, new: str) -> str:
     return ""
 
 
-#: In each line that stands for more is one of these, in small letters; they are found in many lines together.
+#: Lower-case stems, at least one of which is in each placeholder; a fast filter for many lines.
 _STEMS = (
     "...", ". . .", "unchanged", "no change", "same as", "as before", "as above", "like before", "rest",
     "remain", "existing", "previous", "original", "other", "snip", "cut", "etc", "and so on", "truncated",
@@ -118,9 +116,9 @@ _OTHER_STEMS = ("…", "unverändert", "gekürzt", "остальн", "без и�
 _TOGETHER = 500
 
 
-#: How such a line begins, comment signs inside it and `REM` aside.
+#: First characters of such lines, besides inner comment signs and `REM`.
 _BEGINS = frozenset("#/*<-;%{\"'(.[=~_✂8>…")
-#: No reply has more lines that could be one.
+#: Maximum number of candidate lines.
 _MOST_SUSPECTS = 10_000
 
 
@@ -142,7 +140,7 @@ def _suspects(lines: Sequence[str]) -> Iterator[int]:
 
 
 def _may_be_remark(bare: str) -> bool:
-    """Whether a line may be a comment or words between signs, or have a comment in it."""
+    """Whether a line may be or contain a comment, or be words between signs."""
     return bare[:1] in _BEGINS or "#" in bare or "/*" in bare or "//" in bare or bare[:3].lower() == "rem"
 
 
@@ -168,14 +166,14 @@ def _stands_for_more(path: str, lines: Sequence[str], number: int, fresh: bool) 
 
 
 def is_remark(path: str, line: str) -> bool:
-    """Whether a line is only a comment, or words in brackets or between dots, and no code."""
+    """Whether a line is only a comment, or words in brackets or between dots, without code."""
     bare = line.strip()
     if _is_prose(path) and bare.startswith("#"):
-        return False  # a heading
+        return False  # A heading.
     return any(form.fullmatch(bare) for form in (_COMMENT, _BRACKETS, _RULED, _DOTTED, _ONLY_DOTS))
 
 
-#: Words that a remark about text that was left out has in whatever sentence, in the languages that models answer in.
+#: Words typical of remarks about omitted text, in the languages that models use.
 _HINTS = late(
     rf"(?i){_DOTS}|\b(?:unchanged|unmodified|untouched|omit(?:ted|s)?|elided|abbreviated|truncated|snip(?:ped)?|ditto|idem"
     r"|continu(?:es|ed)|as (?:is|before|above|usual)|rest|remainder|remain(?:s|ing)|existing|previous|original|same"
@@ -190,7 +188,7 @@ _MOST_WORDS = 8
 
 
 def hints_at_more(path: str, line: str) -> bool:
-    """Whether a line is a short remark that may stand for text that was left out, whatever it says besides."""
+    """Whether a line is a short remark that may indicate omitted text."""
     short = len(line) <= _LONGEST and _may_be_remark(line.strip()) and len(line.split()) <= _MOST_WORDS + 1
     return short and _HINTS.search(line) is not None and is_remark(path, line)
 
@@ -200,7 +198,7 @@ def _is_prose(path: str) -> bool:
 
 
 def _is_code(path: str, lines: Sequence[str], number: int) -> bool:
-    """Whether dots on a line of their own are the body of something, or words."""
+    """Whether dots on their own line are a body, or prose."""
     low = path.lower()
     if low.endswith(_OF_WORDS):
         return True

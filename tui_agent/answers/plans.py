@@ -1,4 +1,4 @@
-"""A plan: which files and folders a request needs, as the model or the built-in planner wrote it."""
+"""A plan of the files and folders that a request needs, from the model or the built-in planner."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tui_agent.answers.lenient_json import joined
 from tui_agent.answers.line_ranges import Range, read_range
 
 FallbackKind = Literal["ask_user", "skip", "create_new"]
-#: Who wrote a pattern.
+#: Author of a pattern.
 Author = Literal["model", "program"]
 MAX_PATTERNS = 5
 
 
 class FileAction(Struct, frozen=True):
-    """One file (or, with `all`, one batch of files) that is wanted, and how to look for it.
+    """A required file (or, with `all`, a batch of files), and its search patterns.
 
-    `patterns`, written by `by`, are tried in order, and the first that matches wins. After the last of them
-    the program tries `extra`, patterns of its own. `fallback` says what happens when none matches.
+    `patterns`, written by `by`, are tried in order until the first match, then the program's own patterns
+    `extra`. `fallback` determines the result without a match.
     """
 
     name: str
@@ -32,21 +32,21 @@ class FileAction(Struct, frozen=True):
     all: bool = False
     by: Author = "program"
     extra: tuple[str, ...] = ()
-    #: The lines that are wanted; none means all of it.
+    #: Required lines; empty means all.
     lines: tuple[Range, ...] = ()
-    #: The batch that it carries on, by its id: its files are those that are left of it.
+    #: Id of the batch that it continues with the remaining files.
     batch: str = ""
 
     @property
     def steps(self) -> tuple[tuple[Author, str], ...]:
-        """Every pattern in the order in which they are tried, each with its author."""
+        """Every pattern in order of use, with its author."""
         return tuple((self.by, text) for text in self.patterns[:MAX_PATTERNS]) + tuple(
             ("program", text) for text in self.extra
         )
 
 
 class DirectoryAction(Struct, frozen=True):
-    """A folder whose listing is wanted; `filter` is a pattern for names, empty for every name."""
+    """A folder to list; `filter` is a pattern for names, "" for all."""
 
     path: str
     recursive: bool = False
@@ -54,19 +54,20 @@ class DirectoryAction(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """`source` is who made it: `model`, or `words` for the built-in planner."""
+    """`source` is `model`, or `words` for the built-in planner."""
 
     source: Literal["model", "words"] = "words"
     files: tuple[FileAction, ...] = ()
     directories: tuple[DirectoryAction, ...] = ()
-    #: What was coerced or left out while it was read, a sentence each.
+    #: Sentences about coercions and omissions.
     faults: tuple[str, ...] = ()
 
 
 def read_plan(text: str, planning: dict[str, Any] | None = None) -> Plan:
-    """A planner's answer as a plan: `{"actions": […]}`, or the older `{"filesToLoad": […]}`; never an error.
+    """Parses a planner's answer: `{"actions": […]}`, or the older `{"filesToLoad": […]}`. Never raises:
+    unreadable parts become faults, and an unreadable plan is empty.
 
-    `planning` is the schema to check it with. What cannot be read is a fault; no plan at all is an empty one.
+    `planning` is the schema for validation.
     """
     read = objects.find(text, ("actions", "filesToLoad", "files"))
     items = next((read.value[key] for key in ("actions", "filesToLoad", "files") if key in read.value), None)
@@ -96,7 +97,7 @@ def _checked(items: list[Any], planning: dict[str, Any]) -> Plan:
 
 
 def from_items(items: Iterable[Any]) -> Plan:
-    """The actions among `items`, JSON objects as a model wrote them; a sentence about each that is none."""
+    """The actions among JSON objects from a model, and a sentence about each invalid one."""
     files: list[FileAction] = []
     directories: list[DirectoryAction] = []
     faults: list[str] = []
@@ -112,14 +113,14 @@ def from_items(items: Iterable[Any]) -> Plan:
 
 
 def judged(item: Any) -> Any:
-    """An action as the schema judges it. An unknown fallback is replaced by the default and costs no action."""
+    """An action prepared for validation: an unknown fallback is replaced by the default."""
     if not isinstance(item, dict):
         return item
     return {key: value for key, value in item.items() if key != "fallbackAction"}
 
 
 def joined_plans(first: Plan, second: Plan) -> Plan:
-    """Both plans as one, without duplicates."""
+    """Both plans joined, without duplicates."""
     return Plan(
         first.source,
         tuple(dict.fromkeys((*first.files, *second.files))),
@@ -129,7 +130,8 @@ def joined_plans(first: Plan, second: Plan) -> Plan:
 
 
 def _typed(item: Any) -> Any:
-    """An action with its type, and its patterns as a list: older forms leave the one out and have one pattern."""
+    """An action with its type, and with patterns as a list. Older formats omit the type and have one
+    pattern."""
     if isinstance(item, str):
         return {"type": "file", "patterns": [item]}
     if not isinstance(item, dict):
@@ -173,7 +175,7 @@ def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults
 
 
 def _ranges(value: Any, name: str, faults: list[str]) -> tuple[Range, ...]:
-    """The lines that are asked for: a list of `120-180` and the like, or two numbers, the first line and the last."""
+    """Line ranges: a list such as `120-180`, or two numbers (first and last line)."""
     written = value if isinstance(value, list) else [] if value is None else [value]
     if len(written) == 2 and all(isinstance(one, int) for one in written):
         written = [f"{written[0]}-{written[1]}"]

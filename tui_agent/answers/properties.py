@@ -1,4 +1,4 @@
-"""Properties that are not ours: which of them say nothing of what is done, and which refuse the entry that has them."""
+"""Unknown properties: harmless properties, and properties that cause the refusal of an entry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from tui_agent.answers.schema import camel
 
-#: Words about an entry, whatever they say.
+#: Comments about an entry, with any value.
 _REMARKS = frozenset(
     {"explanation", "description", "reason", "reasoning", "rationale", "comment", "note", "language"}
 )
@@ -15,7 +15,7 @@ _KINDS = (
     "type", "kind", "action", "operation", "op", "mode", "changetype", "changekind", "method", "command",
 )  # fmt: skip
 _OFF = (False, None, "", 0, "false", "no", "none")
-#: Names of settings of other tools, in small letters, and the values that ask for what is done anyway.
+#: Settings of other tools (lower case), and their values that match the default behaviour.
 _SETTINGS: dict[str, tuple[Any, ...]] = {
     "dryrun": _OFF,
     "preview": _OFF,
@@ -43,9 +43,9 @@ _SETTINGS: dict[str, tuple[Any, ...]] = {
     "casesensitive": (True, "true"),
     "createifmissing": (True, False, "true", "false"),
 }
-#: Kinds of a list of entries that ask for something else than to propose them.
+#: Kinds of entry lists that request an action other than a proposal.
 _OTHER_KINDS = frozenset({"append", "prepend", "insert", "preview", "dryrun", "simulate", "partial", "test"})
-#: What the kind of an entry may be called beside each of its forms.
+#: Permitted kinds of an entry by its form.
 _FORM_WORDS: dict[str, frozenset[str]] = {
     "content": frozenset({"create", "write", "overwrite", "rewrite", "new", "full", "whole", "content"}),
     "edits": frozenset(
@@ -59,14 +59,14 @@ _FORM_WORDS: dict[str, frozenset[str]] = {
 
 
 def unknown(entry: Mapping[str, Any], ours: Collection[str], **same: Any) -> Iterator[str]:
-    """The keys of an entry that are neither `ours` nor say nothing new; `same` are values that may be said again."""
+    """Keys of an entry that are neither `ours` nor redundant; `same` are values that may be repeated."""
     for key, value in entry.items():
         if key not in ours and not _says_nothing(key, value, entry, same):
             yield key
 
 
 def commanding(entry: Mapping[str, Any], ours: Collection[str]) -> Iterator[str]:
-    """The keys beside a list of entries that would change what becomes of them."""
+    """Keys next to a list of entries that would change its meaning."""
     for key, value in entry.items():
         low = _low(key)
         other = low in _KINDS and isinstance(value, str) and _low(value) in _OTHER_KINDS
@@ -88,7 +88,7 @@ def _says_nothing(key: str, value: Any, entry: Mapping[str, Any], same: Mapping[
     return ours is not None and value == entry.get(ours, same.get(ours))
 
 
-#: Other names of what an entry says already.
+#: Aliases of existing properties.
 _OTHER_NAMES = {
     name: ours
     for ours, names in {

@@ -1,7 +1,7 @@
-"""Changes in the prose of an answer: one pass over its lines yields changes, refusals with their reason, or prose.
+"""Finds changes in prose: one pass over the lines yields changes, refusals with reasons, or prose.
 
-What looks like a change and cannot be read with certainty is never content: it is refused. A fence holds a form of
-edit, a whole file, or only something that is shown.
+Text that resembles a change but is ambiguous is refused, never used as content. A fence contains an edit
+format, a whole file, or an excerpt.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ _QUOTED = late(r"[ \t]*>[ \t>]*")
 _FILE_LINE = late(r"(?i)\*\*\*[ \t]*[a-z]{3,9}[ \t]+file[ \t]*:[ \t]*(\S.*)")
 _OPENING = late(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*(.*)")
 _DIFFS = frozenset({"diff", "patch", "udiff", "git", "apply_patch"})
-#: What is shown in these is output or something to type, not a file.
+#: Fence languages for output or commands.
 _OUTPUT = frozenset({"console", "output", "shell-session", "log"})
 _PLAIN = frozenset({"text", "plaintext"})
 _MARKDOWN = frozenset({"markdown", "md", "mdx"})
-#: A fence of fewer lines says too little to tell its file by it.
+#: Minimum number of lines for matching a fence with a file.
 _FEWEST_SHOWN = 3
-#: The head of a commit is in so many lines above its diff.
+#: Number of lines above a diff, and their maximum length, searched for a commit header.
 _HEAD, _WIDEST = 12, 400
-#: More changes than these are not taken from one answer, so what is said of others does not matter.
+#: Maximum number of changes of one answer whose surroundings are examined.
 _MOST_JUDGED = 1_000
-#: How many lines that could mean something are looked at where a few are enough.
+#: Number of candidate lines examined by limited searches.
 _FEW = 200
 
 
 def _opens(line: str) -> re.Match[str] | None:
-    """The opening of a fence, at any indentation and behind the mark of a list: what is before it, mark, words."""
+    """The opening of a fence at any indentation or in a list item: prefix, mark, info string."""
     match = _OPENING.match(line)
     return None if match is None or ("`" in match[2] and "`" in match[3]) else match
 
 
 class _Fence:
-    """A fence that line `at` opens; `label` is the line of prose above it."""
+    """A fence opened at line `at`; `label` is the line of prose above it."""
 
     def __init__(self, lines: Lines, at: int, label: str, findings: Findings) -> None:
         opening = _OPENING.match(lines.all[at])
@@ -63,7 +63,7 @@ class _Fence:
         self.begin = lines.below(at + 1)
 
     def read(self) -> int:
-        """Take what is in it; the line after it."""
+        """Process the contents; returns the line after the fence."""
         nested: list[int] = []
         for number in self.text.hot_from(self.at + 1):
             words = self._words(number)
@@ -77,12 +77,12 @@ class _Fence:
         return len(self.text)
 
     def closes(self, at: int) -> bool:
-        """Whether the fence is over at the line: it closes it, or is indented less than it."""
+        """Whether the fence ends at the line: a closing mark, or less indentation."""
         line = self.lines[at]
         return line == Inside.LESS or self._of_kind(line) == ""
 
     def _words(self, at: int) -> str | None:
-        """The words behind a fence of this kind, empty for one that closes this one; None for any other line."""
+        """The info string of a fence mark of this kind ("" for one that closes this fence), or None."""
         line = self.lines[at]
         return self._of_kind(self.text.all[at].lstrip() if line == Inside.LESS else line)
 
@@ -93,7 +93,7 @@ class _Fence:
         return other[3].strip()
 
     def _form(self, at: int) -> str:
-        """Which form of edit begins at the line; none where it is part of some program's output."""
+        """The edit format that begins at the line; none in program output."""
         line = self.lines[at]
         if patches.begins_envelope(line):
             return "patch"
@@ -119,7 +119,7 @@ class _Fence:
         return next((number for number in self.text.hot_from(at) if self.closes(number)), len(self.text))
 
     def _patches(self, at: int) -> int:
-        """One envelope or several; what else the fence holds is the command that they are given to."""
+        """One or more envelopes; other lines of the fence are the command that receives them."""
         end = self.findings.envelope(self.lines, at, self.closes)
         for number in self.text.hot_from(end):
             if number < end:
@@ -154,7 +154,7 @@ class _Fence:
         return end + 1
 
     def _blocks(self) -> int:
-        """Search/replace blocks; a line between them may name the file of those below it."""
+        """Search/replace blocks; a line between them may name the next blocks' file."""
         path = self.named or names.in_label(self.label) or names.mentioned(self.label)
         found: list[markers.Block] = []
         at = self.begin
@@ -188,7 +188,7 @@ class _Fence:
         return next((n for n in hot if self.closes(n) or markers.begins_block(self.lines[n])), len(self.text))
 
     def _without_form(self, end: int, nested: Sequence[int]) -> int:
-        """A whole file where a path is named, else only something that is shown."""
+        """A whole file if a path is named, otherwise an excerpt."""
         if self.language in _DIFFS and not self.named.endswith((".diff", ".patch")):
             return self._diff()
         path = "" if self.language in _OUTPUT else self.named
@@ -214,12 +214,12 @@ class _Fence:
         return "".join(self.text.all[number][size:] + "\n" for number in range(self.at + 1, end))
 
     def _show(self, end: int, diff: tuple[EditHunk, ...] | None = None, path: str = "") -> None:
-        """Keep what names no file: it may be seen of which file it is."""
+        """Keep a fence without a file name, since its file may be inferred later."""
         if (path or end - self.at > _FEWEST_SHOWN) and len(self.shown) < _FEW:
             self.shown.append(ShownText(self._text(end), diff, path))
 
     def _hint(self) -> str:
-        """The file that the fence may be about, as the words behind its opening, above it or in its first line say."""
+        """The possible file of the fence: from its info string, the line above, or its first line."""
         if self.language in _PLAIN:
             return ""
         path = names.hinted(self.info) or names.hinted(self.label)
@@ -228,7 +228,7 @@ class _Fence:
         return path if path and names.fits(self.language, path) else ""
 
     def _label_path(self) -> str:
-        """The path that the line above the fence, or the first line in it, gives what is in the fence."""
+        """The path in the label above the fence, or in its first line."""
         path = names.in_sure_label(self.label) or names.announced(self.label)
         if not path and self.begin + 1 < len(self.text):
             script = self.lines[self.begin].startswith("#!")
@@ -236,7 +236,7 @@ class _Fence:
         return path if path and names.fits(self.language, path) else ""
 
     def _doubt(self, path: str, end: int, nested: Sequence[int]) -> str:
-        """Why it is not certain that the fence holds the whole text of the file; empty where it is."""
+        """The reason why the fence may not contain the whole file, or ""."""
         if nested:
             return "the fence holds fences itself, so its end is not certain; put a longer fence around it"
         inside = range(self.at + 1, end)
@@ -252,10 +252,8 @@ class _Fence:
         return ""
 
     def _ends_surely(self, path: str, end: int) -> bool:
-        """Whether the line that closes the fence cannot be one inside of it that opens another.
-
-        Then another bare fence would follow, and the line below would be its text.
-        """
+        """Whether the closing line cannot be the opening of a nested fence. In that case another bare fence
+        would follow, and the next line would be its text."""
         words = (self._words(number) for number in islice(self.text.hot_from(end + 1), _FEW))
         follows = next((found for found in words if found is not None), None)
         bare = follows == "" or (follows is None and self.findings.cut)
@@ -265,7 +263,7 @@ class _Fence:
         return not (bare and below)
 
     def _never_closed(self) -> None:
-        """It runs to the end of the answer: nothing below it is read, which is said where that is a change."""
+        """The fence extends to the end of the answer; reports unread changes in it."""
         is_diff = self.language in _DIFFS
         path = self.named or ("" if is_diff else names.in_sure_label(self.label))
         if path or is_diff:
@@ -275,7 +273,8 @@ class _Fence:
             self._say_what_is_hidden(len(self.text), inner)
 
     def _say_what_is_hidden(self, end: int, nested: Sequence[int]) -> None:
-        """A fence that names no file can hide a change: a fence inside that does, or a marker that is not exact."""
+        """Report changes hidden in a fence without a file name: nested fences that name a file, and inexact
+        markers."""
         for number in nested:
             if inner := names.in_info(self._words(number) or ""):
                 self.findings.refuse(inner, "its fence is inside another one, which names no file")
@@ -290,10 +289,10 @@ class _Fence:
 
 
 class ProseChanges(Struct, frozen=True):
-    """What a text holds. `faults` are sentences about all that cannot be read, that of `refused` files too.
+    """Changes in a text. `faults` are sentences about all unreadable parts, including `refused` files.
 
-    `offered` are changes that the words beside them show as an example, or as history; `shown` are fences that name no
-    file. `spans` are the places (from, to) of all that is not shown.
+    `offered` are changes marked as examples or history by the surrounding words; `shown` are fences
+    without a file name. `spans` are the ranges of all text that is not displayed.
     """
 
     changes: tuple[ChangeRequest, ...] = ()
@@ -305,7 +304,7 @@ class ProseChanges(Struct, frozen=True):
 
 
 def changes(text: str, cut: bool = False) -> ProseChanges:
-    """The changes in a prose answer, in their order; `cut` says that its end is missing."""
+    """The changes in a prose answer, in order; `cut` means that the answer is truncated."""
     scan = _Scan(text.replace("\r\n", "\n"), cut)
     scan.read()
     made: list[ChangeRequest] = []
@@ -315,7 +314,7 @@ def changes(text: str, cut: bool = False) -> ProseChanges:
     for item in scan.findings.items:
         match item:
             case ChangeRequest() if item.delete and item.path in scan.findings.dropped:
-                pass  # what should take its place is missing
+                pass  # The replacement text is missing.
             case ChangeRequest() if item.offered:
                 offered.append(item)
             case ChangeRequest():
@@ -332,7 +331,7 @@ def changes(text: str, cut: bool = False) -> ProseChanges:
 
 
 def _offsets(text: str, taken: Sequence[tuple[int, int, Use]]) -> Iterator[tuple[int, int, Use]]:
-    """Lines from and to as places in the text."""
+    """Converts line ranges to offsets."""
     number = at = 0
     for first, last, use in taken:
         places = []
@@ -361,10 +360,10 @@ class _Scan:
     def __init__(self, text: str, cut: bool) -> None:
         self.lines = Lines(text)
         self.findings = Findings(cut)
-        #: The first line that belongs to nothing that was read.
+        #: First line after the last parsed item.
         self.floor = 0
         self.shown: list[ShownText] = []
-        #: Lines from and to, and what they are.
+        #: Line ranges, and their use.
         self.taken: list[tuple[int, int, Use]] = []
         self._never_closed: set[str] = set()
 
@@ -395,7 +394,8 @@ class _Scan:
         return self.lines.all[below].strip() if below < len(self.lines) else ""
 
     def _is_shown(self, floor: int, begin: int, end: int, before: bool) -> bool:
-        """Whether what these lines hold is only shown; where no words part it from what is `before`, it is as that."""
+        """Whether these lines are only shown. Without separating words, they share the status of the item
+        `before`."""
         above = "\n".join(line[:_WIDEST] for line in self.lines.all[max(floor, begin - _HEAD) : begin])
         said = explaining.judged(above)
         if said or (said is None and before) or explaining.is_shown("", self._below(end)):
@@ -404,7 +404,7 @@ class _Scan:
         return explaining.is_commit(above, head)
 
     def _line(self, at: int) -> int:
-        """Read what begins in the line; the line after it."""
+        """Process the item at a line; returns the line after it."""
         lines = self.lines.all
         line = lines[at]
         if _opens(line):
@@ -432,14 +432,14 @@ class _Scan:
         return max(end, at + 1)
 
     def _goes_on_after(self, end: int) -> bool:
-        """Whether something follows the diff that is not the beginning of more of it, as far as it came."""
+        """Whether other text than a partial continuation of the diff follows."""
         at, last = self.lines.below(end), self.lines.last()
         if at != last - 1:
             return at < last
         return not any(begin.startswith(self.lines.all[at]) for begin in ("@@ ", "diff --git ", "--- "))
 
     def _block(self, at: int) -> int:
-        """The block that line `at` opens, and those below it that only blank lines part from it."""
+        """The block opened at line `at`, and further blocks separated by blank lines only."""
         label = self._label(at)
         found: list[markers.Block] = []
         while True:
@@ -453,7 +453,7 @@ class _Scan:
         return at + 1 if block.open else block.end
 
     def _say_what_resembles(self, at: int, line: str) -> None:
-        """Say what looks like a change and is none that can be read."""
+        """Report text that resembles a change but is unreadable."""
         quoted = None if line.lstrip().startswith(">>>>>") else _QUOTED.match(line)
         bare = line[quoted.end() :] if quoted else line.strip()
         fence = _opens(bare) if quoted else None
@@ -472,14 +472,14 @@ class _Scan:
             self.findings.refuse(names.in_sure_label(self._label(at)), what)
 
     def _tag(self, at: int, line: str) -> int:
-        """Pass over a change that is wrapped in tags, and say so; the line after it."""
+        """Skip and report a change in tags; returns the line after it."""
         found = markers.tag(line)
         if found is None or found.closing:
             return at + 1
         lines = self.lines.all
         below = self.lines.below(at + 1)
         if below < len(lines) and patches.begins_envelope(lines[below]):
-            return below  # only a wrapping
+            return below  # Only a wrapper.
         path = found.path or next(filter(None, map(markers.path_inside, lines[at : at + 4])), "")
         path = path if names.is_path(path) else ""
         if not found.sure:

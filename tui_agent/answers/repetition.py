@@ -1,22 +1,22 @@
-"""An answer that repeats itself without end, seen while it comes."""
+"""Detects endless repetition in a streamed answer."""
 
 from __future__ import annotations
 
-#: A row of the same may be so many letters long for each time that it may be repeated.
+#: Characters of repeated text permitted per permitted repetition.
 LETTERS = 200
-#: The longest block that is looked for, in letters, and the share of the limit at which such a block is too many.
+#: Maximum length of a repeated block in characters, and the divisor of the limit for such blocks.
 LONGEST, BLOCKS = 4_000, 10
-#: So many letters come between two looks.
+#: Characters between two checks.
 STEP = 512
-#: The end of the text by which a repetition is found.
+#: Length of the suffix used to find a repetition.
 _PROBE = 48
 
 
 class Repetition:
-    """Takes an answer as it comes. `limit` is how often a line may be the same; 0 means as often as it likes.
+    """Processes an answer incrementally. `limit` is the maximum number of equal lines; 0 disables it.
 
-    What repeats itself is one text of any length up to `LONGEST`, with nothing between: a table with numbers that
-    differ, or code with names that differ, does not.
+    A repetition is a text of up to `LONGEST` characters repeated without gaps. Tables with different
+    numbers and code with different names do not count.
     """
 
     def __init__(self, limit: int) -> None:
@@ -25,7 +25,7 @@ class Repetition:
         self._new = 0
 
     def feed(self, piece: str) -> bool:
-        """Whether it has repeated itself too often."""
+        """Whether the limit is exceeded."""
         if not self._limit or not piece:
             return False
         self._text += piece

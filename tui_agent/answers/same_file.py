@@ -1,4 +1,4 @@
-"""All that one reply does to one file, as the one change that it is together, or refused by name."""
+"""Joins all changes of one file in a reply into one change, or refuses them."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ from msgspec.structs import replace
 from tui_agent.answers import names
 from tui_agent.answers.values import ChangeRequest, Refusal
 
-#: Each further step is read against the file as it was and then merged.
+#: Maximum number of steps; each is applied to the original file and merged.
 MOST_STEPS = 100
 
 
 def joined(
     changes: Iterable[ChangeRequest], refused: Iterable[Refusal] = ()
 ) -> tuple[list[ChangeRequest], list[Refusal]]:
-    """One change a file, at the place of the first that is about it, or a refusal for each that is.
-
-    A file that is moved is the same under its new name. Where one thing about a file is refused all are.
-    """
+    """One change per file, at the position of its first change, or a refusal. A renamed file keeps its
+    identity. One refusal refuses all changes of the file."""
     files: dict[str, list[ChangeRequest]] = {}
-    #: New name → the name at which the file is in `files`.
+    #: New name to the key of the file in `files`.
     moved: dict[str, str] = {}
     clashes: dict[str, str] = {}
     for change in changes:
@@ -76,9 +74,9 @@ def _folders(name: str) -> Iterator[str]:
 
 
 def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
-    """The changes of one file in their order as one, or why they cannot be one."""
+    """The changes of one file in order as one change, or the reason why they conflict."""
     steps: list[ChangeRequest] = []
-    #: The edits of the last step, which those of the next entry continue.
+    #: Edits of the last step, which the next entry continues.
     edits: list[list] = []
     rename, delete = None, False
     hashes = {change.base_hash for change in several if change.base_hash}
@@ -134,6 +132,6 @@ def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
 
 
 def _one_hash(hashes: set[str]) -> bool:
-    """Whether all are the beginnings of one."""
+    """Whether all are prefixes of one hash."""
     longest = max(hashes, key=len)
     return all(longest.startswith(one) for one in hashes)

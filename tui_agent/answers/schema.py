@@ -1,6 +1,5 @@
-"""The shapes of replies and plans: one file for the request, for the functions and for checking, after what certainly
-meant a shape was put into it.
-"""
+"""JSON schemas of replies and plans, for requests, functions and validation, and coercion of near-valid
+values."""
 
 from __future__ import annotations
 
@@ -18,15 +17,13 @@ from tui_agent.answers import names, objects
 from tui_agent.errors import SettingsError
 
 Schema = dict[str, Any]
-#: What providers that hold a model to a schema do not take in it.
+#: Keywords unsupported by providers with strict schemas.
 _LOOSE_WORDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "default"})
 
 
 class Function(Struct, frozen=True):
-    """A function of the `tools` dialect: its list `parameter` has the shape of a structured reply's `key`.
-
-    Without a parameter its arguments are one entry of that list.
-    """
+    """A function of the `tools` dialect: its list `parameter` has the schema of a structured reply's `key`.
+    Without a parameter, its arguments are one entry of that list."""
 
     name: str
     key: str
@@ -34,14 +31,14 @@ class Function(Struct, frozen=True):
 
 
 class Schemas(Struct, frozen=True):
-    """The two shapes as their files have them."""
+    """The two schemas, as in their files."""
 
     response: Schema
     planning: Schema
 
 
 def load(folder: Path) -> Schemas:
-    """Read both schema files of a `config/` folder. Raises `SettingsError`, naming the file."""
+    """Read both schema files of a `config/` folder. Raises `SettingsError` with the file's name."""
     return Schemas(_read(folder / "response-schema.json"), _read(folder / "planning-schema.json"))
 
 
@@ -58,7 +55,8 @@ def _read(path: Path) -> Schema:
 
 
 def strict(schema: Schema) -> Schema:
-    """The form that some providers want: every property required, optional ones nullable, no others."""
+    """The strict form of some providers: every property required, optional properties nullable, no additional
+    properties."""
     result = {key: value for key, value in schema.items() if key not in _LOOSE_WORDS}
     if isinstance(result.get("items"), dict):
         result["items"] = strict(result["items"])
@@ -81,10 +79,8 @@ def _nullable(part: Schema) -> Schema:
 
 
 def check(part: Schema, value: Any, at: str = "") -> list[str]:
-    """What is wrong with `value`, a sentence each with the path to it (`at` is the path of `value` itself).
-
-    What other properties it has is nothing of this: `properties` says which of them refuse it.
-    """
+    """Sentences about errors in `value`, with paths (`at` is the path of `value`). Additional properties are
+    ignored here; see `properties`."""
     try:
         return [
             f"{_place(at, error.instance_path)}: {_words(error.message)}."
@@ -109,7 +105,7 @@ def _place(at: str, path: Sequence[str | int]) -> str:
 
 
 def _words(message: str, limit: int = 160) -> str:
-    """The checker quotes the value, which may be a whole file: its end says what is wrong."""
+    """Truncates the middle of a message, because it quotes the value and ends with the error."""
     return message if len(message) <= limit else "…" + message[-limit:]
 
 
@@ -118,10 +114,10 @@ _TRUTH = {"true": True, "false": False, "yes": True, "no": False}
 
 
 def coerced(part: dict[str, Any], value: Any) -> Any:
-    """`value` with what certainly meant the shape of `part` in that shape.
+    """`value` coerced to the schema `part` if the meaning is unambiguous.
 
-    Null stands for "not there"; `file_changes` for `fileChanges`; "3" for 3 where a number is wanted; one
-    thing for a list of one; a list or an object that was written as a JSON string for itself.
+    Null means missing; `file_changes` becomes `fileChanges`; "3" becomes 3; a single item becomes a list;
+    a list or object in a JSON string is parsed.
     """
     match part.get("type"):
         case "object":
@@ -149,7 +145,7 @@ def _object(part: dict[str, Any], value: Any) -> Any:
         if name not in shapes:
             name = key
         if name != key and name in value and entry != value[name]:
-            name = key  # it contradicts the other, which the check of the entry says
+            name = key  # The conflict is reported by the validation of the entry.
         if entry is not None and (name == key or name not in value):
             result[name] = coerced(shapes.get(name, {}), entry)
             same = same and name == key and result[name] is entry
@@ -170,7 +166,7 @@ def _array(part: dict[str, Any], value: Any) -> Any:
 
 
 def written_out(value: Any) -> Any:
-    """A list or an object that was written as a JSON string as itself."""
+    """Parses a list or an object in a JSON string."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
@@ -180,13 +176,14 @@ def written_out(value: Any) -> Any:
 
 
 def camel(key: str) -> str:
-    """`file_changes` as `fileChanges`, and our own names however they are capitalised; any other stays."""
+    """`file_changes` as `fileChanges`, and known names with canonical capitalization; other names are
+    unchanged."""
     first, *rest = re.split("[_-]", key)
     made = first + "".join(word.capitalize() for word in rest)
     return _OWN.get(made.lower(), made)
 
 
-#: Our own names of fields, by their small letters.
+#: Known field names by lower case.
 _OWN_NAMES = ("summary", "message", "todos", "fileChanges", "fileRequests", "directoryRequests", "searches")
 _OWN_NAMES += ("subTasks", "nextSteps", "changes", "path", "edits", "search", "replace", "content", "diff")
 _OWN = {name.lower(): name for name in (*_OWN_NAMES, "delete", "renameTo")}
@@ -207,7 +204,8 @@ _FORMS = ("edits", "content", "diff", "delete")
 
 
 def near_names(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry of a list of changes with our names for near ones: the entry itself where it has ours."""
+    """An entry of a list of changes with canonical names for similar names; unchanged if it already has
+    them."""
     result = _named(entry, _NEAR)
     if not any(form in result for form in _FORMS):
         edit = _named(result, _NEAR_EDIT)
@@ -223,7 +221,7 @@ def near_names(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_path(value: Any) -> Any:
-    """A mapping from paths to entries as the list of changes that it means; anything else stays."""
+    """A mapping from paths to entries as a list of changes; other values are unchanged."""
     if not isinstance(value, dict) or not value or near_names(value).keys() & _OWN_OF_CHANGES:
         return value
     entries = []
@@ -240,7 +238,7 @@ _OWN_OF_CHANGES = frozenset({"path", *_FORMS, "search", "replace", "renameTo"})
 
 
 def _named(entry: dict[str, Any], near: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Only one near name stands for ours, and only where ours is missing: the entry itself where none does."""
+    """Renames a similar name only if it is the only candidate and the canonical name is missing."""
     result = {_own_name(key, entry): value for key, value in entry.items()}
     changed = result.keys() != entry.keys()
     for ours, others in near.items():
