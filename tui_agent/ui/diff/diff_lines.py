@@ -15,11 +15,11 @@ from tui_agent.ui.sink import one_line
 #: Unchanged lines that stay on either side of a hunk.
 CONTEXT = 3
 TAB = 4
-#: Longer lines are compared as wholes: finding their words would cost more than it shows.
+#: Maximum length for word comparison; longer lines are compared as a whole.
 LONGEST_COMPARED = 400
-#: Of longer lines, such as those of minified files, only the beginning is shown.
+#: Maximum shown length; longer lines (for example in minified files) are cut.
 LONGEST_SHOWN = 10_000
-#: Below this likeness two lines are different lines, not one that was edited.
+#: Minimum similarity of two versions of one edited line.
 LIKE = 0.4
 _WORDS = re.compile(r"\w+|\s+|.")
 
@@ -48,7 +48,7 @@ class DiffLines:
         self.lasts: list[int] = []
         self.lines: list[DiffLine] = []
         self._unfolded = unfolded
-        #: Whether the lines of a hunk end in different ways, as far as it was asked.
+        #: Whether a hunk has mixed line endings, cached per hunk.
         self._mixed: dict[int, bool] = {}
         self._build()
         self.digits = len(str(max((line.number for line in self.lines if line.kind != "fold"), default=1)))
@@ -83,7 +83,7 @@ class DiffLines:
         return len(raw[:character].expandtabs(TAB)) if "\t" in raw else character
 
     def ending(self, line: DiffLine) -> str:
-        """What to say about the line's ending: only within a hunk whose lines do not all end alike."""
+        """Label of the line's ending, only within hunks with mixed endings."""
         if line.kind not in ("removed", "added"):
             return ""
         if line.hunk not in self._mixed:
@@ -92,7 +92,7 @@ class DiffLines:
         return _ENDINGS[_ending(self._raw(line))] if self._mixed[line.hunk] else ""
 
     def words(self, line: DiffLine) -> list[Span]:
-        """Where a changed line differs from the one that it stands for, as character spans of `text`."""
+        """Character spans of `text` that differ from the paired line."""
         hunk = self.diff.hunks[line.hunk]
         if line.kind not in ("removed", "added") or line.at >= min(len(hunk.removed), len(hunk.added)):
             return []
@@ -104,7 +104,7 @@ class DiffLines:
         if line.kind == "fold":
             return 1
         raw = self._raw(line)
-        # most lines are short and plain: with whatever is said of their ending they need not be measured
+        # short plain lines need no measuring, even with a label of their ending
         if len(raw) + _ENDING_ROOM <= room and raw.isascii() and "\t" not in raw:
             return 1
         return len(self.breaks(line, room)) - 1
@@ -135,7 +135,7 @@ class DiffLines:
         self.lines += [DiffLine("added", index, n, start + shift + n) for n in range(len(hunk.added))]
 
     def _same(self, start: int, end: int, shift: int, *, before: bool, after: bool) -> None:
-        """Base lines `start` to `end`; a hunk stands `before` and `after` them."""
+        """Base lines `start` to `end`; `before` and `after` mark adjacent hunks."""
         hide_from = start + (CONTEXT if before else 0)
         hide_to = end - (CONTEXT if after else 0)
         if hide_to - hide_from <= 1 or hide_from in self._unfolded:
@@ -157,7 +157,7 @@ def new_lines(diff: Diff) -> list[str]:
 
 
 def changed_words(before: str, after: str) -> tuple[list[Span], list[Span]]:
-    """The spans of either line that are not in the other; none where the lines are too long or too unlike."""
+    """The spans of each line missing in the other; none if the lines are too long or too different."""
     if before == after or max(len(before), len(after)) > LONGEST_COMPARED:
         return [], []
     old, new = _WORDS.findall(before), _WORDS.findall(after)

@@ -12,12 +12,12 @@ from textual.strip import Strip
 from tui_agent.ui.diff.diff_lines import DiffLines
 from tui_agent.ui.diff.diff_view import DiffView
 
-#: The numbers of the left and the right line in `DiffLines.lines`; None where that side has none.
+#: Indices of the left and right line in `DiffLines.lines`; `None` for an empty side.
 Pair = tuple[int | None, int | None]
 
 
 def pairs(shown: DiffLines) -> Iterator[Pair]:
-    """The lines side by side: those that are the same are on both, removed ones beside added ones."""
+    """Pairs lines: unchanged lines on both sides, removed lines beside added lines."""
     at = 0
     while at < len(shown.lines):
         hunk = shown.lines[at].hunk
@@ -39,7 +39,7 @@ class DiffSides(DiffView):
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._pairs: list[Pair] = []
-        #: Which pair each line is in.
+        #: Index of each line's pair.
         self._pair_of: dict[int, int] = {}
 
     def render_line(self, y: int) -> Strip:

@@ -1,4 +1,4 @@
-"""A change as coloured lines: drawn a line at a time, so that its length does not matter."""
+"""A diff as coloured lines, drawn line by line, independent of its length."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tui_agent.ui.widgets.syntax import (
 _BAR = "▌"
 _STATES: dict[HunkState, str] = {"pending": " ", "applied": "✓", "skipped": "–"}
 _SIGNS = {"same": " ", "removed": "-", "added": "+"}
-#: Drawn lines that are kept: several screens of them.
+#: Maximum number of cached lines, several screens.
 _KEPT = 512
 
 
 class DiffView(Lined):
-    """Shows one diff with a current hunk; hunks that were decided are dimmed and carry their mark."""
+    """Shows a diff with a current hunk; decided hunks are dimmed and marked."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"ground--{name}" for name in ("added", "removed", "added-word", "removed-word", "fold")
@@ -49,7 +49,7 @@ class DiffView(Lined):
     BINDINGS = view_bindings("block")
 
     class HunkClicked(Message):
-        """The mouse chose a hunk, counted from 0."""
+        """A hunk was clicked; its index is from 0."""
 
         def __init__(self, hunk: int) -> None:
             super().__init__()
@@ -65,28 +65,28 @@ class DiffView(Lined):
         self._drawn: LRUCache[int, Strip] = LRUCache(_KEPT)
         self._colours: DiffColours | None = None
         self._awaited: Diff | None = None
-        #: The row on which each line begins, where each row holds so many cells of it.
+        #: First row of each line, at the current width.
         self._tops: list[int] = [0]
         self._room = 0
         self._laid_out: DiffLines | None = None
-        #: What was laid out in advance: the lines, their room, and where each begins.
+        #: A layout prepared in advance: lines, width, and first row of each line.
         self._ready: tuple[DiffLines, int, list[int]] | None = None
 
     async def get_ready(self, diff: Diff) -> None:
-        """Lay out a diff that is shown next in a thread: tens of thousands of lines would stop the keyboard."""
+        """Lay out the next diff in a thread; tens of thousands of lines would block input."""
         lines = await asyncio.to_thread(DiffLines, diff)
         room = self._room_of(lines) if self.across else 0
         self._ready = lines, room, await asyncio.to_thread(lines.tops, room) if room else []
 
     def show_diff(self, diff: Diff, states: Sequence[HunkState] = (), current: int = -1) -> None:
-        """Show a diff with its hunks' states; a new diff, or another current hunk, is scrolled to."""
+        """Show a diff with its hunks' states. A new diff or current hunk is scrolled into view."""
         fresh = self.shown is None or self.shown.diff is not diff
         if fresh:
             self._unfolded = set()
             ready = self._ready[0] if self._ready else None
             self.shown = ready if ready is not None and ready.diff is diff else DiffLines(diff)
             self._words = ""
-            self._colours = self._awaited = None  # those that are on their way belong to the diff before
+            self._colours = self._awaited = None  # pending colours belong to the previous diff
             self.scroll_to(0, 0, animate=False)
         moved = fresh or current != self._current
         self._states, self._current = tuple(states), current
@@ -95,7 +95,7 @@ class DiffView(Lined):
             self.call_after_refresh(self._reveal)
 
     def show_undecided(self, diff: Diff, current: int = -1) -> None:
-        """Show a diff whose hunks are not decided one by one; a sentence where no line differs."""
+        """Show a diff without individual decisions, or a sentence if no line differs."""
         if diff.hunks:
             self.show_diff(diff, (), current)
         else:
@@ -113,7 +113,7 @@ class DiffView(Lined):
         return self._states[hunk] if 0 <= hunk < len(self._states) else "pending"
 
     def action_press(self) -> None:
-        """Show every unchanged line, or fold them again."""
+        """Toggle folding of unchanged lines."""
         if self.shown is None:
             return
         folds = {line.at for line in self.shown.lines if line.kind == "fold"}
@@ -155,7 +155,7 @@ class DiffView(Lined):
         self._changed()
 
     def _at(self, y: int) -> tuple[int, int] | None:
-        """What is in a row: the number of the line, and which of its rows; None below the last one."""
+        """The line index at a row and the row's index within the line; `None` below the last line."""
         if y >= self._tops[-1]:
             return None
         index = bisect_right(self._tops, y) - 1
@@ -166,11 +166,11 @@ class DiffView(Lined):
         return None if place is None else place[0]
 
     def _rows_of(self, first: int, last: int) -> tuple[int, int]:
-        """The first and the last row of some lines."""
+        """The first and last row of a range of lines."""
         return self._tops[first], self._tops[last + 1] - 1
 
     def _lay_out(self) -> None:
-        """Work out the rows again if the lines or the room beside the gutter have changed."""
+        """Recompute the rows if the lines or the width changed."""
         room = self._room_of(self.shown) if self.shown else 0
         if self.shown is not self._laid_out or room != self._room:
             self._laid_out, self._room = self.shown, room
@@ -182,11 +182,11 @@ class DiffView(Lined):
             self.virtual_size = Size(0, self._tops[-1])
 
     def _room_of(self, lines: DiffLines) -> int:
-        """The cells beside the gutter, which has a bar, a mark, the number, a space, a sign and a space."""
+        """Cells beside the gutter, which has a bar, a mark, the number, a space, a sign and a space."""
         return max(self.across - lines.digits - 5, 1)
 
     def _gutter(self, line: DiffLine, index: int, part: int) -> Strip:
-        """The cells before a line; those before the rest of a long one are empty but for the bar."""
+        """The gutter of a row; continuation rows only show the bar."""
         assert self.shown is not None
         current = line.hunk >= 0 and line.hunk == self._current
         state = self.state_of(line.hunk)
@@ -207,7 +207,6 @@ class DiffView(Lined):
         )
 
     def _row(self, line: DiffLine, index: int, part: int) -> Strip:
-        """One row of a line, filled with its ground."""
         assert self.shown is not None
         body = self._body(line, index)
         if self._tops[index + 1] - self._tops[index] > 1:
@@ -231,7 +230,7 @@ class DiffView(Lined):
         return segments
 
     def _layers(self, line: DiffLine) -> list[Coloured]:
-        """Colours of the code, and over them the grounds of the words that changed."""
+        """Syntax colours, and the backgrounds of changed words over them."""
         shown = self.shown
         assert shown is not None
         words = [Coloured(start, end, self.ground(f"{line.kind}-word")) for start, end in shown.words(line)]
@@ -247,7 +246,7 @@ class DiffView(Lined):
         return [*code, *words]
 
     def _find_colours(self, diff: Diff) -> None:
-        """Colours come a moment after the lines: a language takes its time, the first time most of all."""
+        """Highlight in the background after the first display, because loading a language is slow."""
         if self._awaited is not diff:
             self._awaited = diff
             self.run_worker(self._colour(diff))
@@ -261,11 +260,11 @@ class DiffView(Lined):
                 self.refresh()
 
     def _is_due(self, line: DiffLine) -> bool:
-        """Whether the line is context, or of a hunk that was not decided."""
+        """Whether the line is context or part of an undecided hunk."""
         return line.hunk < 0 or self.state_of(line.hunk) == "pending"
 
     def _text_style(self, line: DiffLine) -> Style:
-        """Code in its colours over a ground; what was applied keeps the colour of its kind, without the ground."""
+        """Text style with background; applied hunks keep their colour without the background."""
         applied = line.hunk >= 0 and self.state_of(line.hunk) == "applied"
         if line.hunk >= 0 and (applied or (self._is_flat and self._is_due(line))):
             return self.ink(line.kind)
@@ -273,7 +272,7 @@ class DiffView(Lined):
 
     @property
     def _is_flat(self) -> bool:
-        """Whether the theme has no grounds for changed lines: then their text has the colour."""
+        """Whether the theme has no diff backgrounds, so that the text itself is coloured."""
         colours = self.app.theme_variables
         return colours.get("added-surface") == colours.get("surface")
 
@@ -305,7 +304,7 @@ class DiffView(Lined):
         self.refresh()
 
     def _reveal(self) -> None:
-        """Scroll so that the current hunk is seen, as far as it fits, with its context above it."""
+        """Scroll to the current hunk with its context above, as far as it fits."""
         if self.shown is None or not 0 <= self._current < len(self.shown.firsts):
             return
         first, last = self._rows_of(self.shown.firsts[self._current], self.shown.lasts[self._current])

@@ -1,4 +1,4 @@
-"""What is told of a sub-task beside its name: a mark, how long, how many tokens, how much, or what keeps it."""
+"""Status facts of a sub-task: mark, duration, tokens, cost, or blocking reason."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tui_agent.store.state import SubTaskProgress
 from tui_agent.ui.widgets.lines import TASKS, Piece
 
 SILENT = Piece("◌", "warning")
-#: Marks of tasks that have not begun: one ticked for the batch, one that begins as soon as it can.
+#: Marks of pending tasks: selected for the batch, and queued to start.
 TICKED, WANTED = Piece("◉", "accent"), Piece("◎", "running")
 _NOT_BEGUN = frozenset({"pending", "ready"})
 
 
 class Fact(NamedTuple):
-    """One sub-task at a glance. `short` is in a few cells and may be empty, `long` says more; `full` is what it took,
-    in words. `silent` are the seconds for which it has said nothing, 0 where that is not long."""
+    """Status of one sub-task. `short` fits a few cells and is possibly empty, `long` has details, `full`
+    spells out the usage. `silent` is the seconds without output, 0 below the limit."""
 
     mark: Piece
     long: Piece = Piece("")
@@ -34,9 +34,9 @@ def facts_of(
     silent_after: int,
     blocked: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Fact]:
-    """A fact for each task, by id. `now` is in seconds since 1970, `silent_after` in seconds without a word.
+    """Returns a fact per task id. `now` is in seconds since 1970, `silent_after` in seconds without output.
 
-    `blocked` says by id what keeps a task that is wanted and waits for no other.
+    `blocked` maps the ids of queued tasks without open dependencies to the blocking reason.
     """
     done = {task.id for task in tasks if task.state in DONE_STATES}
     facts = {task.id: _fact(task, running.get(task.id), done, now, silent_after) for task in tasks}
@@ -49,7 +49,6 @@ def _kept(mark: Piece, why: str) -> Fact:
 
 
 def mark_of(task: SubTask) -> Piece:
-    """Its mark, as far as the task itself tells."""
     if task.state not in _NOT_BEGUN:
         return TASKS[task.state]
     if task.wanted:
@@ -58,18 +57,18 @@ def mark_of(task: SubTask) -> Piece:
 
 
 def waited_for(task: SubTask, done: set[str]) -> list[str]:
-    """What it still waits for."""
+    """Names of the unfinished dependencies."""
     return [name for name in task.dependencies if name not in done]
 
 
 def silence(progress: SubTaskProgress, now: float, silent_after: int) -> int:
-    """Seconds for which it has been silent; 0 where that is not long."""
+    """Seconds without output; 0 below the limit."""
     quiet = int(now - progress.heard)
     return quiet if quiet >= silent_after else 0
 
 
 def spent(task: SubTask, progress: SubTaskProgress | None, now: float) -> tuple[float, int, float | None]:
-    """Seconds, tokens and dollars (None: not known) of all its runs, the one that is under way included."""
+    """Seconds, tokens and dollars (`None` if unknown) of all runs, including the current run."""
     if progress is None:
         return task.seconds, task.tokens, task.cost
     known = task.cost is not None and progress.cost is not None
@@ -94,7 +93,7 @@ def short_count(count: int) -> str:
 
 
 def dollars(cost: float | None) -> str:
-    """`$0.02`; nothing if it is not known, or nothing was paid."""
+    """`$0.02`, or "" if the cost is unknown or zero."""
     if cost is None:
         return ""
     return f"${cost:.2f}" if cost >= 0.005 else "<1¢" if cost > 0 else ""
@@ -130,7 +129,7 @@ def _running(task: SubTask, progress: SubTaskProgress | None, now: float, silent
 
 
 def _spent_words(task: SubTask, progress: SubTaskProgress | None, now: float) -> tuple[str, str]:
-    """What it took, in as few cells as can be and in words."""
+    """The usage in compact form and in words."""
     seconds, tokens, cost = spent(task, progress, now)
     parts = [part for part in (clock(seconds), short_count(tokens) if tokens else "", dollars(cost)) if part]
     long = " ".join(parts)

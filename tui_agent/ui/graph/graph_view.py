@@ -1,4 +1,4 @@
-"""Sub-tasks as a graph: layers from left to right, what waits for what as lines, a cursor on one of them."""
+"""Sub-tasks as a graph: layers from left to right, dependencies as lines, a cursor on one task."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.lines import Lined, Piece, column, fit
 
-#: Longer names are cut: what they mean is in the details.
+#: Maximum length of a name in characters; the details show the full name.
 _LONGEST = 16
-#: Cells for what is told beside a name: the most of these that the whole graph has room for.
+#: Candidate widths of the facts beside a name, in cells; the widest that fits the graph is used.
 _ROOMS = (20, 7, 0)
-#: A goal is told behind the last name of a row where so many cells are free.
+#: Minimum free cells for a goal after the last name of a row.
 _GOAL_FROM = 12
 
 
 class GraphView(Lined):
-    """Draws tasks and keeps a cursor on one; only visible rows are drawn."""
+    """Draws tasks with a cursor; only visible rows are drawn."""
 
     DEFAULT_CSS = "GraphView { overflow-x: auto; scrollbar-size: 1 1; }"
     BINDINGS = view_bindings("graph")
@@ -41,20 +41,20 @@ class GraphView(Lined):
         self._shape: object = None
         self._columns: list[list[str]] = []
         self._cursor = ""
-        #: Cells beside a name, and what the graph needs across without them.
+        #: Cells for facts beside a name, and the graph's width without them.
         self._room = 0
         self._narrowest = 0
 
     @property
     def needs(self) -> int:
-        """The cells across that the whole graph needs at least."""
+        """Minimum width of the graph in cells."""
         return self._narrowest
 
     def show_tasks(
         self, tasks: Sequence[SubTask], cursor: str, facts: Mapping[str, Fact] | None = None
     ) -> None:
-        """Draw the tasks and what is told of each; where they stand is worked out again only when what waits for what
-        is another, or the width gives them another room."""
+        """Draw the tasks and their facts. The layout is recomputed only if the dependencies or the available
+        width change."""
         by_id, facts = {task.id: task for task in tasks}, facts or {}
         before, canvas = (self._tasks, self._facts), self.canvas
         moved = cursor != self._cursor
@@ -71,7 +71,7 @@ class GraphView(Lined):
         self._find_places()
 
     def action_step(self, across: int, down: int) -> None:
-        """Go to the nearest task in that direction, first among those that a line leads to."""
+        """Move to the nearest task in that direction, preferring connected tasks."""
         if self.canvas is None or self._cursor not in self.canvas.nodes:
             return
         here = self.canvas.nodes[self._cursor]
@@ -112,7 +112,7 @@ class GraphView(Lined):
         self.refresh()
 
     def _refresh_changed(self, tasks: Mapping[str, SubTask], facts: Mapping[str, Fact]) -> None:
-        """Draw the rows of tasks that are others than these, or of which other things were told."""
+        """Redraw the rows of tasks whose state or facts changed."""
         for node in self.canvas.nodes.values() if self.canvas else ():
             told = facts.get(node.name) == self._facts.get(node.name)
             if not told or tasks[node.name] != self._tasks[node.name]:
@@ -120,7 +120,7 @@ class GraphView(Lined):
                 self.refresh(Region(0, y, self.outer_size.width, 1))
 
     def _find_places(self) -> None:
-        """Work out where the nodes stand, unless that is known for this graph and the room there is."""
+        """Compute the layout, unless it is cached for this graph and width."""
         shape = tuple((task.id, task.dependencies) for task in self._tasks.values())
         if shape != self._shape:
             self._shape, self._room = shape, 0
@@ -140,7 +140,7 @@ class GraphView(Lined):
         widths = {}
         for names in self._columns:
             widest = max(cell_len(_name(name)) for name in names)
-            # the name, a space, its mark, what is told of it and a space before the line
+            # name, space, mark, facts, and a space before the line
             widths |= dict.fromkeys(names, widest + 3 + self._room)
         return Canvas(self._columns, {task.id: task.dependencies for task in self._tasks.values()}, widths)
 
@@ -179,12 +179,12 @@ class GraphView(Lined):
         return [*segments, Segment(" ", Style.null())]
 
     def _told(self, name: str) -> tuple[Piece, Piece]:
-        """The mark of a task, and what is told of it in the room there is."""
+        """A task's mark, and its facts for the available width."""
         fact = self._facts.get(name) or Fact(mark_of(self._tasks[name]))
         return fact.mark, fact.long if self._room == _ROOMS[0] else fact.short
 
     def _mark_at(self, node: Node) -> int:
-        """The cell of a node's mark, from where the node begins."""
+        """The cell of a node's mark, relative to the node."""
         return node.width - 2 - self._room
 
     def _node_at(self, x: int, y: int) -> Node | None:
@@ -208,7 +208,7 @@ def _name(task: str) -> str:
 
 
 def _lines(marks: Mapping[int, LineGlyph], cursor: str) -> Iterator[tuple[int, str, bool]]:
-    """The marks of a row as pieces: where each begins, its characters, whether it leads to the cursor or from it."""
+    """A row's line characters as pieces: start, text, and whether the line connects to the cursor."""
     start, line, lit = 0, "", False
     for x, mark in marks.items():
         here = cursor in mark.names

@@ -1,11 +1,10 @@
-"""The nodes of a layered graph, in an order in which few lines cross, and where they and their lines are, in cells.
+"""Node order with few line crossings, and the positions of nodes and lines in cells.
 
-Layers are side by side. Between two of them every node on the right has one lane, a vertical line in which all
-that it waits for come together: what is shared is drawn once. A line that skips a layer passes it on a row of
-its own.
+Layers are side by side. Between two layers each node on the right has one lane, a vertical line that joins
+its dependencies. A line that skips a layer passes it on its own row.
 
-Sweeps put each item at the barycentre of what it is tied to in the layer before, then behind (Sugiyama, Tagawa and
-Toda, 1981); the best of them is kept. Neighbours then change places while that parts lines that cross.
+Sweeps place each item at the barycentre of its neighbours in the adjacent layer (Sugiyama, Tagawa and
+Toda, 1981); the best order is kept. Adjacent items are then swapped while this reduces crossings.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median_low
 
-#: Sweeps forth and back, and rounds of neighbours changing places: more of them part hardly a line.
+#: Sweeps in both directions, and rounds of swaps; more have little effect.
 _SWEEPS, _ROUNDS = 8, 4
 
 
 @dataclass(slots=True, eq=False)
 class LayerItem:
-    """A node, or (with `passes`) the place where a line from that node passes a layer."""
+    """A node, or (with `passes`) the passage of its line through a layer."""
 
     name: str
     passes: bool = False
     row: int = 0
     sources: list[LayerItem] = field(default_factory=list)
     targets: list[LayerItem] = field(default_factory=list)
-    #: The lane in front of it, from 0; -1 where its only line comes straight.
+    #: The lane before the item, from 0; -1 if its only line is straight.
     lane: int = -1
 
     @property
     def span(self) -> tuple[int, int]:
-        """The rows that its lane reaches over."""
+        """The rows covered by its lane."""
         rows = [self.row, *(source.row for source in self.sources)]
         return min(rows), max(rows)
 
@@ -57,7 +56,7 @@ def put_in_order(layers: list[list[LayerItem]]) -> None:
 
 
 def crossings(layers: Sequence[Sequence[LayerItem]]) -> int:
-    """How many pairs of lines between neighbouring layers cross."""
+    """Number of crossings between adjacent layers."""
     found = 0
     for left, right in pairwise(layers):
         rows = _rows(right)
@@ -81,7 +80,7 @@ def _sweep(layers: list[list[LayerItem]], *, forth: bool) -> None:
 
 
 def _swap(layers: list[list[LayerItem]]) -> bool:
-    """Let neighbours change places where fewer lines cross then; whether any did."""
+    """Swap adjacent items if this reduces crossings. Returns whether any were swapped."""
     swapped = False
     for index, layer in enumerate(layers):
         before = _rows(layers[index - 1]) if index else {}
@@ -104,7 +103,7 @@ def _swap(layers: list[list[LayerItem]]) -> bool:
 
 
 def _crossed(upper: Sequence[int], lower: Sequence[int]) -> int:
-    """How many lines of the upper of two neighbours cross lines of the lower one, on one side of them."""
+    """Crossings between the lines of two adjacent items on one side."""
     return sum(bisect_left(lower, end) for end in upper)
 
 
@@ -152,7 +151,7 @@ def _with_passes(
 def _reach(
     columns: list[list[LayerItem]], ends: dict[str, tuple[int, LayerItem]], name: str, index: int
 ) -> LayerItem:
-    """The end of the line from `name` in layer `index`, led there past the layers between."""
+    """Extends the line from `name` to layer `index` through the layers between."""
     at, item = ends[name]
     while at < index:
         at += 1
@@ -171,7 +170,7 @@ def _tie(source: LayerItem, target: LayerItem) -> None:
 
 
 def _place(items: list[list[LayerItem]]) -> None:
-    """Each item on the middle row of what it is tied to, or the next free one below."""
+    """Place each item on the middle row of its neighbours, or the next free row below."""
     for layer in items:
         free = 0
         for item in layer:
@@ -183,7 +182,7 @@ def _place(items: list[list[LayerItem]]) -> None:
 
 
 def _part_lines(items: list[list[LayerItem]]) -> None:
-    """Where lines that leave a row would run into lines that reach it, move the layers behind by half a row."""
+    """Shift later layers by half a row if departing and arriving lines would overlap."""
     shift, shifts = 0, [0] * len(items)
     for index, layer in enumerate(items[:-1]):
         shift ^= not _is_clear(layer)
@@ -196,7 +195,7 @@ def _part_lines(items: list[list[LayerItem]]) -> None:
 
 
 def _is_clear(layer: Sequence[LayerItem]) -> bool:
-    """Whether every line that reaches a row of this layer can be followed back without doubt."""
+    """Whether every line that reaches a row of this layer is unambiguous."""
     beyond = {target.row for item in layer for target in item.targets}
     for source in layer:
         only_line = {target.row for target in source.targets} == {source.row}
@@ -208,9 +207,9 @@ def _is_clear(layer: Sequence[LayerItem]) -> bool:
 
 
 def _assign_lanes(layer: Sequence[LayerItem]) -> int:
-    """Give each item that needs one the first lane whose rows are free; how many lanes there are.
+    """Assign each item the first lane with free rows. Returns the number of lanes.
 
-    Items that wait for one and the same source only share a lane.
+    Only items with the same single dependency share a lane.
     """
     groups: dict[int, list[LayerItem]] = {}
     for item in layer:
