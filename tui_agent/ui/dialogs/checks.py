@@ -1,4 +1,4 @@
-"""The checks of this folder: a tick each, tried on the folder as it is by key, their commands edited in place."""
+"""Check configuration: selection, trial runs and commands."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tui_agent.ui.sink import label, plain
 from tui_agent.ui.widgets.lines import Line, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
-#: Letters of a name that a check gets from its command.
+#: Maximum length of a name derived from a command, in characters.
 MOST_OF_NAME = 40
 _INKS = {"passed": "done", "failed": "warning", "missing": "muted", "ended": "warning"}
 
 
 class ChecksDialog(Form[None]):
-    """Nothing of the project runs before the key that tries the checks."""
+    """Runs no project code before the trial key."""
 
     ID = "check_list"
     DEFAULT_CSS = """
@@ -44,7 +44,7 @@ class ChecksDialog(Form[None]):
         super().__init__(f"Checks in {session.workspace.root.name}")
         self._session = session
         self._checks: dict[str, CheckCommand] = {}
-        #: What the checks found, by their commands; the command that is tried now, and the name that is edited.
+        #: Results by command; the command being tried; the name being edited.
         self._attempts: dict[str, FirstResult] = {}
         self._trying = self._editing = ""
 
@@ -87,7 +87,7 @@ class ChecksDialog(Form[None]):
         return self._checks
 
     def action_slow(self) -> None:
-        """A slow one runs by key, and before changes are applied without one."""
+        """Slow checks run by key, and before an apply without one."""
         if name := self.query_one(Rows).cursor:
             check = self._checks[name]
             self._checks[name] = replace(check, slow=not check.slow)
@@ -115,7 +115,7 @@ class ChecksDialog(Form[None]):
     # ── what they find in the folder as it is ────────────────────────────────────────────────────────────
 
     def action_attempt(self) -> None:
-        """Try all of them, one after the other; or end that."""
+        """Try all checks in sequence, or cancel the trial."""
         if self._trying:
             self._end_attempts()
         elif self._checks:
@@ -182,7 +182,7 @@ class ChecksDialog(Form[None]):
         self.query_one(Rows).move_to(name)
 
     def _name_for(self, command: str) -> str:
-        """Its first word, with a number where that is taken."""
+        """The command's first word, made unique with a number."""
         word = (
             "".join(sign for sign in command.split()[0] if sign.isprintable())[: MOST_OF_NAME - 4] or "check"
         )
@@ -227,5 +227,5 @@ class ChecksDialog(Form[None]):
 
 
 async def choose_checks(app: App[object], session: Session) -> None:
-    """Let the person choose which checks run on every proposal in this folder."""
+    """Configure the checks to run on every proposal in this folder."""
     await app.push_screen_wait(ChecksDialog(session))

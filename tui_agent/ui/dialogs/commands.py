@@ -1,4 +1,4 @@
-"""The commands that run and ran, and what each of them printed."""
+"""List of running and finished commands, with their output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def show_commands(app: App[object], session: Session) -> None:
-    """Show them, the newest first; a chosen one shows what one printed."""
+    """Show the commands, newest first; selecting one shows its output."""
     if not session.state.commands.running and not session.state.commands.results:
         await session.notice("No command has run yet: type one in the chat, such as !pytest", "info")
         return
@@ -44,7 +44,7 @@ async def _output(session: Session, command: str) -> str | None:
 
 
 def command_rows(commands: CommandsSlice, words: str) -> list[ChooserRow]:
-    """A row for each that holds the words; one that still runs has nothing to open."""
+    """A row per matching command; running ones cannot be opened."""
     rows = [
         ChooserRow("", parts(("● ", "$running"), f"{one.command}  ", (one.line, "$muted")))
         for one in reversed(commands.running)

@@ -1,4 +1,4 @@
-"""What the model has in view, in figures, and what it was sent, word for word."""
+"""Views of the context: size figures, and the exact requests sent to the model."""
 
 from __future__ import annotations
 
@@ -21,17 +21,15 @@ from tui_agent.store.usage import Usage
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.sink import clean, counted, label, one_line, parts
 
-#: How many touches are shown, the newest first.
+#: Number of touches shown, newest first.
 TOUCHES_SHOWN = 100
 PARTS = ("system", "instructions", "files", "history", "reply")
 
-#: (text, ink) pieces of one line.
+#: (text, ink) pairs of one line.
 Row = tuple[tuple[str, str], ...]
 
 
 class ContextView(Dialog[None]):
-    """Scrolls; Esc, `q` or Enter closes it."""
-
     ID = "context"
     DEFAULT_CSS = """
     ContextView {
@@ -54,7 +52,7 @@ class ContextView(Dialog[None]):
 
 
 def rows(state: State) -> Iterator[Row]:
-    """Everything that the view shows, line by line."""
+    """The lines of the view."""
     yield from _counted(state)
     yield _nothing()
     yield from _instructions(state.instructions)
@@ -124,7 +122,7 @@ def _timeline(touches: tuple[Touch, ...]) -> Iterator[Row]:
 
 
 class SentView(Dialog[None]):
-    """The requests in a list, the newest chosen; below, what the chosen one added, and the answer."""
+    """The requests, newest selected; below, the additions of the selected one and its response."""
 
     DEFAULT_CSS = """
     SentView {
@@ -173,7 +171,7 @@ def _body(exchange: Exchange) -> str:
 
 
 def _message(text: str) -> str:
-    """A message with its text as text, and what else it holds as JSON."""
+    """A message: text parts as text, other parts as JSON."""
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
@@ -188,10 +186,8 @@ def _message(text: str) -> str:
 
 
 async def show_context(app: App[object], session: Session) -> None:
-    """Show what the model has in view."""
     await app.push_screen_wait(ContextView(session.state))
 
 
 async def show_sent(app: App[object], session: Session) -> None:
-    """Show what the model was sent."""
     await app.push_screen_wait(SentView(session.chat.sent))

@@ -1,4 +1,4 @@
-"""Texts that the session drafts and the person has the last word on: the summary, the memory."""
+"""Session drafts edited by the user: the summary and the memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_agent.ui.sink import one_line
 
 
 async def edit_summary(app: App[object], session: Session) -> None:
-    """Show the summary; the person's words take its place where they are kept."""
+    """Edit the summary; the saved text replaces it."""
     summary = ""
 
     async def get() -> str | None:
@@ -37,8 +37,8 @@ async def edit_summary(app: App[object], session: Session) -> None:
 
 
 async def go_on(app: App[object], session: Session, text: str) -> bool:
-    """Show the memory; what the person makes of it is sent with `text`, or with “continue” where that asks for
-    something else. False where nothing was sent."""
+    """Edit the memory and send it with `text`, or with “continue” if `text` asks for something different.
+    Returns whether it was sent."""
     words = text if asks_to_go_on(text, 2) else GO_ON[0]
 
     async def get() -> str | None:

@@ -1,4 +1,4 @@
-"""How much the model thinks: a level chosen from a list, each with the model's own."""
+"""Choice of the model's reasoning effort."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def choose_effort(app: Host, session: Session) -> None:
-    """Ask for the effort of the model in this session; a model without levels has none to choose."""
+    """Ask for the effort of the session's model, if it has levels."""
     models = session.models
     try:
         if models.name and not models.level("max"):
@@ -34,7 +34,7 @@ async def choose_effort(app: Host, session: Session) -> None:
 
 
 def effort_rows(words: str, models: ModelAccess) -> list[ChooserRow]:
-    """The levels that hold what is typed, each with the model's own level for it."""
+    """Matching effort levels with the model's own names."""
     now = models.effort()
     return [
         ChooserRow(

@@ -1,4 +1,4 @@
-"""A login at a service: the page and the code, the wait for the approval, and its rows in the list of models."""
+"""Service login: page and code, approval, and rows in the model list."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from tui_agent.ui.sink import label, parts
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Before the name of a service in the value of a row.
+#: Value prefix of service rows.
 LOGIN = "login:"
 
 
 def login_rows(session: Session, words: str) -> Sequence[ChooserRow]:
-    """A row for each service that the person is not logged in to, and whose key is not set."""
+    """A row per service without login and key."""
     logins = LoginStore(session.folders.state).names()
     words = words.strip().lower()
     rows = []
@@ -45,7 +45,7 @@ def login_rows(session: Session, words: str) -> Sequence[ChooserRow]:
 
 
 async def choose_login(app: Host, session: Session) -> None:
-    """Ask for a service, log in there, and answer with its model from the next request on."""
+    """Ask for a service, log in, and use its model from the next request on."""
     rows = login_rows(session, "")
     if not rows:
         await session.notice("You are logged in everywhere: `tui-agent logout NAME` ends a login")
@@ -60,7 +60,7 @@ async def choose_login(app: Host, session: Session) -> None:
 
 
 async def log_in(app: Host, session: Session, value: str) -> str:
-    """Log in at the service of a row; the model to go on with, "" if the person leaves the dialog."""
+    """Log in to a row's service. Returns the model to use, or "" if cancelled."""
     chosen = service(value.removeprefix(LOGIN))
     if not await app.push_screen_wait(LoginDialog(chosen, LoginStore(session.folders.state))):
         return ""
@@ -69,7 +69,7 @@ async def log_in(app: Host, session: Session, value: str) -> str:
 
 
 class LoginDialog(Dialog[bool]):
-    """Shows the steps of a login; gives whether it was approved."""
+    """Login steps; returns whether the login was approved."""
 
     ID = "login"
     DEFAULT_CSS = """
@@ -84,7 +84,7 @@ class LoginDialog(Dialog[bool]):
         self._service = chosen
         self._store = store
         self._pasted: asyncio.Queue[str] = asyncio.Queue()
-        #: What is copied, by the names of the bindings; empty before it is known.
+        #: Texts to copy, by binding name; empty until known.
         self._shown: dict[str, str] = {}
         self._failed = False
 
@@ -98,7 +98,7 @@ class LoginDialog(Dialog[bool]):
         self.action_again(first=True)
 
     def action_again(self, first: bool = False) -> None:
-        """Begin the login, again if it has failed."""
+        """Start the login, or retry after a failure."""
         if first or self._failed:
             self._failed = False
             self._shown, self._pasted = {}, asyncio.Queue()
@@ -128,7 +128,7 @@ class LoginDialog(Dialog[bool]):
                             self._shown = {"code": url, "page": url}
                             self._show_page(url)
                         case AwaitApproval():
-                            pass  # the steps say already that it is awaited
+                            pass  # the steps already show the pending approval
                         case LoggedIn():
                             self.dismiss(True)
         except TuiAgentError as error:

@@ -1,4 +1,4 @@
-"""Unsaved text and a file that changed on disk: what differs, and a side for each place where both were changed."""
+"""Merges unsaved text with a changed file, with a choice per conflict."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 class Merge(DiffPreview[ConflictChoices | None]):
-    """Gives what was chosen, once that is all; None where the person leaves it.
+    """Returns the complete choices, or `None` if cancelled.
 
-    What differs is shown as a diff that turns the person's text into the merge, with the disk's side where there is
-    something to choose; these places are shown first.
+    The diff shows the changes from the unsaved text to the merge, with the disk's side at conflicts;
+    conflicts are shown first.
     """
 
     ID = "merge"
@@ -40,7 +40,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
         super().__init__(f"{view.path}: {about}")
         self._session = session
         self._yours = yours
-        #: Whether the diff is shown.
+        #: Whether the diff is shown instead of the conflicts.
         self._in_diff = not view.conflicts
         step, cancel = "preview.next_hunk preview.previous_hunk", ("dialog.close", "cancel")
         self.told = (("answer.accept", "merge"), (step, "hunk"), cancel)
@@ -65,7 +65,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
         await self.show_diff(await asyncio.to_thread(diff_of, view.path, self._yours, merged))
         last = next(reversed(self._session.state.input.typed), "")
         for place in range(self._choices.count):
-            if last == f"merge:{view.path}:{place}":  # written before a kill, or before the dialog was left
+            if last == f"merge:{view.path}:{place}":  # restores an interrupted edit
                 self._choices.place = place
                 self.action_edit()
 
@@ -103,7 +103,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
     def _wrote(self, place: str, text: str | None) -> None:
         if text is not None:
             self._choices.write(text)
-            self._session.chat.set_typed(place, text)  # until the merge is in the editor
+            self._session.chat.set_typed(place, text)  # kept until the merge is in the editor
             self._chosen()
 
     def _chosen(self) -> None:

@@ -1,4 +1,4 @@
-"""Rows of the list of models: what fits the words that are typed, and each model's facts in columns."""
+"""Rows of the model list: filter, and facts in columns."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tui_agent.session.offers import Offer
 from tui_agent.ui.dialogs.chooser import ChooserRow
 from tui_agent.ui.sink import parts
 
-#: Columns: the name at least and at most, and the width of a row from which on abilities and dates have room.
+#: Minimum and maximum name width, and the row width for abilities and dates.
 LEAST_NAME, MOST_NAME, WIDE = 24, 44, 100
 ABILITIES = {"t": "functions", "s": "schema", "v": "pictures", "r": "thinking"}
 _PER_MILLION = 1_000_000
 
 
 class OfferRows(Sequence[ChooserRow]):
-    """Rows before and after those of many models, each of which is made when it is taken."""
+    """Rows around a long list of models, whose rows are built on access."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class OfferRows(Sequence[ChooserRow]):
 
 
 def fits(words: str, text: str) -> bool:
-    """Whether every word is in a text, letter case ignored."""
+    """Whether a text contains all words, ignoring case."""
     text = text.lower()
     return all(word in text for word in words.lower().split())
 
 
 def fitting(words: str, offers: Sequence[Offer], left_out: frozenset[str]) -> list[Offer]:
-    """The models whose name or abilities hold every word. Those that are switched off are left out without words."""
+    """Models whose name or abilities match all words. Without words, retired models are excluded."""
     if not words.strip():
         return [offer for offer in offers if not offer.ended and offer.name not in left_out]
     return [
@@ -63,8 +63,8 @@ def fitting(words: str, offers: Sequence[Offer], left_out: frozenset[str]) -> li
 
 
 def offer_row(offer: Offer, width: int, mark: str = "") -> ChooserRow:
-    """A model's row of so many cells: its name, date, window, price and abilities, or its end. `mark` says that it is
-    in use."""
+    """A model's row, `width` cells wide: name, date, window, price and abilities, or its retirement. `mark`
+    marks the current model."""
     wide = width >= WIDE
     name = max(LEAST_NAME, min(MOST_NAME, width - (70 if wide else 37)))
     shown = offer.name.ljust(name) if len(offer.name) <= name else f"{offer.name[: name - 1]}…"
@@ -81,7 +81,7 @@ def offer_row(offer: Offer, width: int, mark: str = "") -> ChooserRow:
 
 
 def about(offer: Offer, width: int) -> str:
-    """A model's facts in one line of so many cells."""
+    """Facts of a model in one line of `width` cells."""
     wide = width >= WIDE
     per = " per million tokens" if wide else ""
     facts = (
@@ -95,7 +95,7 @@ def about(offer: Offer, width: int) -> str:
 
 
 def end(offer: Offer) -> str:
-    """`ends 2026-12-01`, `switched off since 2026-07-24, followed by deepseek/deepseek-v4-flash`, or nothing."""
+    """`ends 2026-12-01`, `switched off since 2026-07-24, followed by deepseek/deepseek-v4-flash`, or ""."""
     if not offer.ended:
         return f"ends {offer.known.ends}" if offer.known.ends else ""
     return f"switched off since {offer.known.ends}" + (
@@ -108,14 +108,14 @@ def dated(offer: Offer) -> str:
 
 
 def tokens(count: int) -> str:
-    """`400k`, `1M`; nothing if it is not known."""
+    """`400k`, `1M`; "" if unknown."""
     if count >= 999_500:
         return f"{count / 1_000_000:.1f}M".replace(".0M", "M")
     return f"{round(count / 1000)}k" if count >= 1000 else str(count or "")
 
 
 def price(offer: Offer) -> str:
-    """Dollars for a million tokens in and out, `$2 / $10`; nothing if it is not known."""
+    """Dollars per million input and output tokens, `$2 / $10`; "" if unknown."""
     return "".join(f"${it} / ${out}" for it, out in _prices(offer))
 
 
@@ -128,5 +128,5 @@ def _prices(offer: Offer) -> list[tuple[str, str]]:
 
 
 def _dollars(for_a_token: float) -> str:
-    """`1.25`, `0.05`, `10`: as many digits as are needed, three at most behind the point."""
+    """`1.25`, `0.05`, `10`: at most three decimals."""
     return f"{for_a_token * _PER_MILLION:.3f}".rstrip("0").rstrip(".")

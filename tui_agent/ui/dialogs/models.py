@@ -1,4 +1,4 @@
-"""The model: chosen from what is here, or a provider with a key that is put in; tried once, and kept as the default."""
+"""Model setup: choice of a model or a provider with a key, a trial request, and the default."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.settings.schema import Effort
 
-#: Before the name of a provider whose key is missing, and in place of a name for the rehearsal.
+#: Value prefixes of a provider without a key, and of the rehearsal.
 _PROVIDER, _REHEARSAL = "provider:", "rehearsal:"
 
 
 async def choose_model(app: Host, session: Session) -> None:
-    """Ask for the model, and answer with it from the next request on; nothing changes where none is chosen."""
+    """Ask for the model and use it from the next request on."""
 
     def keyless(words: str) -> list[ChooserRow]:
         return [*login_rows(session, words), *_rehearsal(app, session, words)]
@@ -42,7 +42,7 @@ async def choose_model(app: Host, session: Session) -> None:
 
 
 async def take_way(app: Host, session: Session, value: str) -> None:
-    """Let answer what was chosen on the first screen: a model, an account or the rehearsal; "" opens the list."""
+    """Use a selection of the welcome screen: a model, an account or the rehearsal; "" opens the list."""
     if value == LOGIN:
         await choose_login(app, session)
     elif value:
@@ -54,13 +54,13 @@ async def take_way(app: Host, session: Session, value: str) -> None:
 async def _use(
     app: Host, session: Session, name: str, found: Sequence[Suggestion], effort_of: Callable[[str], Effort]
 ) -> None:
-    """Let a model answer, by the value of its row; `found` are those of this machine."""
+    """Use the model of a row; `found` are the models detected on this machine."""
     if name == _REHEARSAL:
         await app.switch(Choice("", rehearsal=True))
         return
     environment = next((it.environment for it in found if it.model == name), {})
     turns, draft, key = session.state.turn.number, session.state.input.draft.strip(), ""
-    writes = draft and not draft.startswith("/")  # a command may have led here
+    writes = draft and not draft.startswith("/")  # the draft can be the command that led here
     try:
         if name.startswith(_PROVIDER):
             provider = next(it for it in all_providers() if it.name == name.removeprefix(_PROVIDER))
@@ -92,7 +92,7 @@ async def _use(
         return
     if session.loaded.settings.model or about:
         return
-    if not key and (writes or session.state.turn.number != turns):  # the answer is what the person waits for
+    if not key and (writes or session.state.turn.number != turns):  # the user awaits the answer
         again = app.keys.shown("session.model")
         await session.notice(
             f"To keep {name} for new sessions, choose it again when it has answered ({again})"
@@ -102,7 +102,7 @@ async def _use(
 
 
 async def _keep_key(session: Session, name: str, key: str) -> None:
-    """In the system's keyring where there is one, else for this run: never in a file of ours."""
+    """Stores the key in the system keyring if available, otherwise in memory: never in a file."""
     if not keyring.available():
         await session.notice(f"{name} is kept for this run only: with `pip install keyring` it would be kept")
     elif await asyncio.to_thread(keyring.store, name, key):
@@ -114,7 +114,7 @@ async def _keep_key(session: Session, name: str, key: str) -> None:
 
 
 async def _try_and_keep(app: Host, session: Session, name: str) -> None:
-    """Offer a tiny request, and to keep the model as the default; Esc cancels for this session."""
+    """Offer a trial request and saving as the default; Esc limits the choice to this session."""
     title, tried = f"{name} is chosen for this session", False
     while True:
         price = session.models.price_of_a_test()
@@ -141,7 +141,7 @@ async def _try_and_keep(app: Host, session: Session, name: str) -> None:
 
 
 def _model_of(value: str) -> str:
-    """The model that a row leads to: a provider's suggestion after its key; "" if there is none."""
+    """The model of a row: a provider's suggestion if its key is missing; "" if none."""
     if value in ("", _REHEARSAL) or value.startswith(LOGIN):
         return ""
     if not value.startswith(_PROVIDER):
@@ -150,7 +150,7 @@ def _model_of(value: str) -> str:
 
 
 class KeyDialog(Form[str | None]):
-    """Asks for a provider's key, which is not shown; gives it, or None if the person leaves it."""
+    """Masked input of a provider's key; returns `None` if cancelled."""
 
     ID = "key"
     DEFAULT_CSS = """
@@ -177,7 +177,7 @@ class KeyDialog(Form[str | None]):
 
 
 def provider_rows(words: str, environment: Mapping[str, str]) -> list[ChooserRow]:
-    """Providers whose key is missing, each with what it needs: choosing one asks for the key."""
+    """Providers without a key, with their requirements; selecting one requests the key."""
     return [
         ChooserRow(_PROVIDER + it.name, label(f"{it.name:<11} needs {it.keys[0]}: enter one"))
         for it in all_providers()

@@ -1,4 +1,4 @@
-"""A dialog that shows differences, to look at or to agree to."""
+"""Diff dialogs, for viewing or confirmation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tui_agent.ui.sink import label
 
 
 class DiffPreview(Dialog[ScreenResultType]):
-    """A diff that keys walk through from hunk to hunk; `told` is what the line about the keys says."""
+    """A diff with hunk navigation; `told` is the content of the hint line."""
 
-    #: What keys do, in words, by their ids.
+    #: (action ids, label) pairs of the hint line.
     told: tuple[tuple[str, str], ...] = ()
     DEFAULT_CSS = """
     DiffPreview {
@@ -25,7 +25,7 @@ class DiffPreview(Dialog[ScreenResultType]):
 
     def __init__(self, heading: str) -> None:
         super().__init__(heading)
-        #: What is shown: a diff, or a sentence in its place; and the hunk that is the current one.
+        #: The diff, or a message instead, and the current hunk.
         self.diff: Diff | str = ""
         self._hunk = 0
 
@@ -34,18 +34,15 @@ class DiffPreview(Dialog[ScreenResultType]):
 
     @property
     def view(self) -> DiffView:
-        """Where the diff is drawn."""
         return self.query_one(DiffView)
 
     async def show_diff(self, diff: Diff | str) -> None:
-        """Show another diff, at its first hunk."""
         self.diff, self._hunk = diff, 0
         if isinstance(diff, Diff):
             await self.view.get_ready(diff)
         self.draw()
 
     def draw(self) -> None:
-        """Draw the diff at the current hunk."""
         if isinstance(self.diff, str):
             self.view.show_words(self.diff)
         else:

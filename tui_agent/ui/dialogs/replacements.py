@@ -1,4 +1,4 @@
-"""What replacing all that was found would make of a text: a preview to agree to."""
+"""Confirmation preview of replace-all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_agent.ui.diff.diff_view import DiffView
 
 
 class Replacements(DiffPreview[bool]):
-    """Gives whether to replace them; `words` count what is replaced."""
+    """Returns whether to replace; `words` states the number of matches."""
 
     ID = "replacements"
     DEFAULT_CSS = "Replacements > Vertical { height: 80%; }"

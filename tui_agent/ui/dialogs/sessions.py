@@ -1,4 +1,4 @@
-"""Sessions: one to be opened, searched, renamed, forked at a turn or deleted, also in the middle of another."""
+"""Session dialogs: open, search, rename, fork at a turn, delete and export."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 
-#: Stands for the whole session.
+#: Value of the whole session in the list of turns.
 WHOLE = "whole"
 
 
 async def fork_at_a_turn(app: App[Any], data: Path, session: str, turns: int) -> str | None:
-    """The id of a copy of the session up to the turn that the person chose; None where they chose none.
+    """Fork the session at a turn selected by the user. Returns the copy's id, or `None` if cancelled.
 
     Raises `SessionError`.
     """
@@ -64,7 +64,7 @@ def _turn_row(line: FoundLine) -> ChooserRow:
 
 
 class SessionPicker(Chooser):
-    """Gives the session that is to be opened, or None."""
+    """Returns the session to open, or `None`."""
 
     ID = "session_list"
     DEFAULT_CSS = """
@@ -86,7 +86,7 @@ class SessionPicker(Chooser):
         self._everywhere = False
         self._sort: Sort = SORTS[0]
         self._entries: dict[str, SessionEntry] = {}
-        #: The session that the cursor was on before others were listed.
+        #: The session at the cursor before the last listing.
         self._before = ""
 
     def body(self) -> Iterable[Widget]:
@@ -108,7 +108,6 @@ class SessionPicker(Chooser):
 
     @property
     def _entry(self) -> SessionEntry | None:
-        """The session under the cursor."""
         return self._entries.get(self.value)
 
     # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
@@ -121,12 +120,12 @@ class SessionPicker(Chooser):
         self.fill(self._list())
 
     async def _list(self) -> None:
-        """List what fits the words, the scope and the order; the cursor stays on its session."""
+        """List matching sessions, keeping the cursor on its session."""
         words = self.query_one(Input).value
         where = None if self._everywhere else self._workspace
         entries = await asyncio.to_thread(list_sessions, self._data, where, words)
         if not self.query(OptionList):
-            return  # it was closed meanwhile
+            return  # closed during the listing
         self._before = self.value
         self._entries = {entry.id: entry for entry in sorted_by(entries, self._sort)[:MOST]}
         self.narrow("")
@@ -146,7 +145,7 @@ class SessionPicker(Chooser):
         ]
 
     def _at_first(self) -> str:
-        """To open the one that is open would do nothing."""
+        """Skips the current session, which is already open."""
         others = (name for name in self._entries if name != self._current)
         return self._before if self._before in self._entries else next(others, "")
 
@@ -159,7 +158,7 @@ class SessionPicker(Chooser):
         entry = self._entry
         if entry:
             lines = await asyncio.to_thread(catalog.preview, self._data, entry.id)
-            for preview in self.query("#preview").results(Static):  # none once it is closed
+            for preview in self.query("#preview").results(Static):  # removed on close
                 preview.update(_preview_of(entry, lines))
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -220,7 +219,7 @@ class SessionPicker(Chooser):
 
 
 def naming(name: str) -> Chooser:
-    """Asks for a name; gives None where none is wanted."""
+    """Asks for a name; returns `None` if cancelled."""
     return Chooser(
         f"A name for “{name}”" if name else "A name for this session",
         lambda words: (
@@ -231,7 +230,7 @@ def naming(name: str) -> Chooser:
 
 
 def elsewhere(session: str, what: str) -> Chooser:
-    """Asks what to do about a session that another process has open: gives `fork`, `read`, or None."""
+    """Asks how to handle a session open in another process: returns `fork`, `read` or `None`."""
     answers = {"fork": "Fork it", "read": "Look at it, without changing anything", "": "Leave it"}
     return question(f"{what[:1].upper()}{what[1:]}", answers, to_type="")
 
@@ -270,12 +269,12 @@ def _preview_of(entry: SessionEntry, lines: list[FoundLine]) -> Content:
 
 
 async def pick(app: Host, data: Path, workspace: Path, current: str = "") -> Choice | None:
-    """Let the person pick one."""
+    """Show the session picker."""
     return await app.push_screen_wait(SessionPicker(data, workspace, current))
 
 
 async def open_otherwise(app: Host, reopen: Reopen, error: OpenElsewhere) -> Session | None:
-    """Ask what to do with a session that is open elsewhere, and do it. None where the person lets it be."""
+    """Handle a session open elsewhere as the user selects; `None` if cancelled."""
     match await app.push_screen_wait(elsewhere(error.session, error.what)):
         case "fork":
             return await reopen(Choice(await _forked(error.session)))
@@ -285,7 +284,7 @@ async def open_otherwise(app: Host, reopen: Reopen, error: OpenElsewhere) -> Ses
 
 
 async def choose_another(app: Host, session: Session) -> None:
-    """Close the session that is open, and go on with another."""
+    """Close the current session and open another."""
     if app.reopen is None:
         app.notify(
             "Another session can be opened only where `tui-agent` was started for one.", severity="warning"
@@ -298,7 +297,7 @@ async def choose_another(app: Host, session: Session) -> None:
 
 
 async def begin_new(app: Host, session: Session) -> None:
-    """Close the session that is open, and begin another in the same folder; it stays in the list."""
+    """Close the current session, which remains in the list, and start a new one in the same folder."""
     if app.reopen is None:
         app.notify("Only `tui-agent` itself can begin another session here.", severity="warning")
     else:
@@ -306,7 +305,7 @@ async def begin_new(app: Host, session: Session) -> None:
 
 
 async def export_this(app: Host, session: Session) -> None:
-    """Ask for a file, and write what was said to it."""
+    """Ask for a file and export the conversation to it."""
     default = f"{session.state.session.name or session.state.session.id}.md".replace("/", "-")
 
     def rows(words: str) -> list[ChooserRow]:
@@ -331,7 +330,7 @@ def _target(root: Path, name: str) -> Path:
 
 
 async def fork_this(app: Host, session: Session) -> None:
-    """Go on with a copy of the session that is open, as it stood after a turn."""
+    """Continue in a copy of the current session up to a turn."""
     if app.reopen is None:
         return
     try:
@@ -345,7 +344,7 @@ async def fork_this(app: Host, session: Session) -> None:
 
 
 async def rename_this(app: Host, session: Session) -> None:
-    """Ask for a name for the session that is open."""
+    """Ask for a new name of the current session."""
     name = await app.push_screen_wait(naming(session.state.session.name))
     if name:
         await session.rename(name)

@@ -1,4 +1,4 @@
-"""The chat of a sub-task over the whole screen: as it runs, or as it was kept."""
+"""Full-screen chat of a sub-task, live or stored."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
-    """Show the chat of a task's newest run; a sentence where it never ran."""
+    """Show the chat of a task's newest run, or a message if it never ran."""
     if task.runs:
         await app.push_screen_wait(SubTaskView(session, task.id))
     else:
@@ -37,7 +37,7 @@ async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
 
 
 class EndedRun:
-    """A run that is over, as far as a transcript asks."""
+    """A finished run, as a transcript source."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -48,7 +48,7 @@ class EndedRun:
 
 
 class RunTranscript(Vertical):
-    """The transcript of one run, which grows while the run goes on."""
+    """The transcript of one run, updated live."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("chat", "reply", "review")
 
@@ -78,11 +78,11 @@ class RunTranscript(Vertical):
 
 
 class SubTaskView(Dialog[None]):
-    """The state of the task, its goal, and what was said; Esc closes it."""
+    """Task state, goal and transcript; Esc closes it."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
     ID = "subtask_chat"
-    # Messages look as they do in the chat.
+    # Same message style as in the chat.
     DEFAULT_CSS = (
         Path(chat.__file__).with_suffix(".tcss").read_text(encoding="utf-8")
         + """
@@ -103,7 +103,7 @@ class SubTaskView(Dialog[None]):
         self._session = session
         self._about = task
         self._above: Bridge | None = None
-        #: Which run is shown, and whether it goes on.
+        #: The displayed run, and whether it is active.
         self._drawn: object = None
         self._clock: Timer | None = None
 
@@ -145,7 +145,7 @@ class SubTaskView(Dialog[None]):
             self.run_worker(self._open(child), exclusive=True)
 
     def _keep_time(self, *, running: bool) -> None:
-        """Seconds are drawn while it runs."""
+        """The timer is active during a run."""
         if running and self._clock is None:
             self._clock = self.set_interval(1, self._show_head)
         elif not running and self._clock is not None:
@@ -167,11 +167,10 @@ class SubTaskView(Dialog[None]):
         self.query_one("#goal", Static).update(plain(task.goal))
 
     def _child(self, task: SubTask) -> RunSession | None:
-        """The session of the run, while it goes on."""
+        """The session of an active run."""
         return self._session.subtasks.child(task.id) if task.state == "running" else None
 
     async def _open(self, child: RunSession | None) -> None:
-        """Show the run's transcript in place of the one before."""
         source: Source | None = child
         words = ""
         if source is None:

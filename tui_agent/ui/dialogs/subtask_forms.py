@@ -1,4 +1,4 @@
-"""The graph of sub-tasks by hand: one added, reworded, connected or taken out."""
+"""Manual editing of the sub-task graph."""
 
 from __future__ import annotations
 
@@ -25,15 +25,13 @@ if TYPE_CHECKING:
 
 
 class Wording(NamedTuple):
-    """The words of a sub-task."""
-
     id: str = ""
     goal: str = ""
     files: tuple[str, ...] = ()
 
 
 class SubTaskForm(Form[None]):
-    """Hands what was written to `use`. With `named` the id can be written too."""
+    """Passes the input to `use`. With `named`, the id is editable."""
 
     ID = "fields"
     DEFAULT_CSS = """
@@ -95,7 +93,7 @@ class SubTaskForm(Form[None]):
 
 
 class NeedsForm(Form[None]):
-    """Hands the ticked ids to `use`."""
+    """Passes the ticked ids to `use`."""
 
     ID = "needs"
     DEFAULT_CSS = """
@@ -146,7 +144,7 @@ class NeedsForm(Form[None]):
 
 
 async def add(app: App[object], session: Session) -> None:
-    """Ask for a new task; it waits for nothing until it is connected."""
+    """Ask for a new task, initially without dependencies."""
 
     async def keep(form: Wording) -> None:
         await session.subtasks.add(form.id, form.goal, form.files)
@@ -155,7 +153,7 @@ async def add(app: App[object], session: Session) -> None:
 
 
 async def edit(app: App[object], session: Session, task: SubTask) -> None:
-    """Let a task be reworded."""
+    """Edit a task's text."""
 
     async def keep(form: Wording) -> None:
         await session.subtasks.edit(task.id, form.goal, form.files)
@@ -165,7 +163,7 @@ async def edit(app: App[object], session: Session, task: SubTask) -> None:
 
 
 async def connect(app: App[object], session: Session, task: SubTask) -> None:
-    """Let be ticked what a task waits for."""
+    """Edit a task's dependencies."""
 
     async def keep(names: tuple[str, ...]) -> None:
         await session.subtasks.connect(task.id, names)
@@ -178,7 +176,7 @@ async def connect(app: App[object], session: Session, task: SubTask) -> None:
 
 
 async def remove(app: App[object], session: Session, task: SubTask) -> None:
-    """Take a task out of the graph, after a question."""
+    """Delete a task after confirmation."""
     behind = [other.id for other in session.state.subtasks.tasks if task.id in other.dependencies]
     waits = f"; {', '.join(behind)} no longer wait{'s' * (len(behind) == 1)} for it" if behind else ""
     answers = {"": "Leave it", "remove": f"Remove it from the graph{waits}"}

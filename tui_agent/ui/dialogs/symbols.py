@@ -1,4 +1,4 @@
-"""The classes, functions and headings of a file, to go to one of them."""
+"""Symbol list of a file: classes, functions, headings."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tui_agent.ui.sink import parts
 from tui_agent.ui.widgets.lines import column
 from tui_agent.workspace.symbols import Symbol, symbol_at, symbols
 
-#: Symbols of one file that are shown; more are found by typing.
+#: Maximum number of symbols shown; a filter finds the rest.
 MOST_SYMBOLS = 2_000
-#: Cells of one level of depth, and of what is behind a name.
+#: Cells per nesting level, and after a name.
 _STEP, _BEHIND = 2, 19
 
 
 def symbol_chooser(path: str, lines: Sequence[str], row: int, room: int) -> Chooser:
-    """Gives `row:column` of what is chosen, from 0, and begins on the symbol that a row of the file is in.
+    """Returns the selection as zero-based `row:column`; the initial symbol is the one that contains `row`.
 
-    `room` are the cells of a row on the screen.
+    `room` is the row width in cells.
     """
     found: list[Symbol] = []
 

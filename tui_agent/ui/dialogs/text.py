@@ -1,4 +1,4 @@
-"""A text to be written or changed, over the screen: what a hunk adds, a place of a conflict, a summary."""
+"""A text editor dialog for a hunk, a conflict place or a summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TextDialog(Form[str | None]):
-    """Gives the text as it was left, or None if the person leaves it."""
+    """Returns the text, or `None` if cancelled."""
 
     asks_twice = True
     DEFAULT_CSS = """
@@ -37,9 +37,9 @@ class TextDialog(Form[str | None]):
         wrap: bool = False,
         kept: tuple[Session, str] | None = None,
     ) -> None:
-        """A text that is yet to come closes the dialog if it comes to nothing (None). Keys wait for it.
+        """`text` can be awaitable: keys wait for it, and a `None` result closes the dialog.
 
-        `kept` is the place of a session at which it is kept while it is written.
+        `kept` is the session and place that stores the draft.
         """
         super().__init__(title)
         self._text = text

@@ -1,4 +1,4 @@
-"""Looking back: words in the transcript, a message sent before, one to be sent otherwise."""
+"""Search in the transcript and the history, and editing of an earlier message."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tui_agent.ui.sink import label, one_line, parts
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Messages of the transcript that are looked through, the newest, and letters of a line around what was found.
+#: Number of newest messages searched, and characters of context around a match.
 LOOKED_THROUGH, AROUND = 5_000, 60
 _WHO = {"person": "you", "agent": "agent", "note": "note", "command": "command"}
 
 
 async def find_in_transcript(app: App[object], session: Session) -> int | None:
-    """The number of the message that the person chose among those that hold what is typed; None for none."""
+    """Search the messages. Returns the selected message's number, or `None`."""
     messages: list[ChatMessage] = list(session.state.chat.messages)
 
     async def get() -> None:
@@ -38,7 +38,7 @@ async def find_in_transcript(app: App[object], session: Session) -> int | None:
 
 
 def found_rows(words: str, messages: Sequence[ChatMessage]) -> list[ChooserRow]:
-    """The messages that hold the words, the newest first, each with the first line that does."""
+    """Messages that contain the words, newest first, with the first matching line."""
     wanted = words.strip().lower()
     rows = []
     for message in reversed(messages):
@@ -53,7 +53,7 @@ def found_rows(words: str, messages: Sequence[ChatMessage]) -> list[ChooserRow]:
 
 
 async def find_in_history(app: App[object], session: Session) -> str | None:
-    """The message of the person's that they chose among those that hold what is typed; None for none."""
+    """Search the user's messages. Returns the selected text, or `None`."""
     history = list(reversed(session.state.input.history))
 
     def rows(words: str) -> list[ChooserRow]:
@@ -69,7 +69,7 @@ async def find_in_history(app: App[object], session: Session) -> str | None:
 
 
 async def edit_earlier(app: Host, session: Session) -> None:
-    """Go on from before a message that was sent, in a copy of the session (a fork), with its text to be edited."""
+    """Fork the session before an earlier message, with its text in the prompt."""
     if app.reopen is None:
         app.notify("Only `tui-agent` itself can go on in a copy here.", severity="warning")
         return

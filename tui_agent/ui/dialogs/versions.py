@@ -1,4 +1,4 @@
-"""Versions of a file side by side: against the last commit or any apply, and what undoing an apply would change."""
+"""File versions side by side, and the effect of undoing an apply."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tui_agent.ui.widgets.rows import Row, Rows
 
 
 class FileDiff(DiffPreview[None]):
-    """Keys go to an earlier or later version, from hunk to hunk, and between one column and two."""
+    """Keys select versions, hunks, and one or two columns."""
 
     ID = "versions"
     DEFAULT_CSS = "FileDiff > Vertical { width: 96%; }"
@@ -79,7 +79,7 @@ class FileDiff(DiffPreview[None]):
 
 
 class History(DiffPreview[str | None]):
-    """Gives the id of the apply to go back over (or to do again, if it is undone), or None."""
+    """Returns the id of the apply to undo up to (or to redo), or `None`."""
 
     ID = "history"
     DEFAULT_CSS = """
@@ -109,7 +109,7 @@ class History(DiffPreview[str | None]):
         self._show()
 
     def needs_content(self, event: events.Event) -> bool:
-        """Only the files of an apply are got; the list has the applies from the start."""
+        """Whether the event needs the files of an apply; the list is available immediately."""
         return self.means(event, "history.next_file", "history.previous_file")
 
     def on_lined_moved(self, event: Lined.Moved) -> None:
@@ -146,7 +146,7 @@ class History(DiffPreview[str | None]):
             words = f"{count}{preview.diff.path}: {_said(preview)}"
             self.diff = preview.diff if preview.diff.hunks else ""
         self.query_one(".said", Static).update(label(words))
-        self._hunk = -1  # all of it is undone
+        self._hunk = -1  # everything is undone
         self.draw()
 
     async def _fetch(self, name: str) -> None:
