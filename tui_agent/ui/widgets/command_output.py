@@ -1,4 +1,4 @@
-"""A command that ran, in the chat: one line with what came of it, and what it printed, with links to the files."""
+"""A command in the chat: a line with its outcome, and its output with file links."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLACE = late(
     r"(?:\", line |:|\()(?P<line>[1-9]\d{0,6})\b"
 )
 _LINK = "place"
-#: Lines of the output of a command of the person that are seen unasked, and letters of each.
+#: Output lines of a user's command shown while folded, and characters per line.
 INLINE, LONGEST = 8, 300
 _ENDINGS = {
     "stopped": "stopped",
@@ -47,7 +47,7 @@ _APART = {
 
 
 class PlacePressed(Message):
-    """A file, by the path as it was printed, is to be opened at a line."""
+    """Request to open a file at a line; the path is as printed."""
 
     def __init__(self, path: str, line: int) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class PlaceLink(Static, can_focus=True):
 
 
 class FoldLine(GuardedText, can_focus=True):
-    """A line that Enter or a click unfolds, and folds again."""
+    """A line toggled by Enter or a click."""
 
     BINDINGS = view_bindings("block")
 
@@ -100,8 +100,8 @@ class FoldLine(GuardedText, can_focus=True):
 
 
 class CommandOutput(FoldLine):
-    """A command in one line, with what came of it; below it what it printed: of a command of the person the first
-    lines, or the last if it failed; all, once it is asked for."""
+    """A command in one line with its outcome. Folded, a user's command shows its first output lines, or the
+    last ones on failure."""
 
     BINDINGS = view_bindings("output")
 
@@ -119,7 +119,7 @@ class CommandOutput(FoldLine):
             self.post_message(PlacePressed(*place))
 
     def action_open_next(self) -> None:
-        """Open the next of the places that it printed, after the last the first again."""
+        """Open the next printed location, wrapping around."""
         if found := list(dict.fromkeys(places(self._result.output))):
             self.post_message(PlacePressed(*found[self._opened % len(found)]))
             self._opened += 1
@@ -143,7 +143,7 @@ class CommandOutput(FoldLine):
         return Content("\n").join([line, *hint, *lacked, _linked(text)])
 
     def _begun(self) -> list[Content]:
-        """The lines of the output that are seen while it is folded, and how many more there are."""
+        """Output lines shown while folded, and the number of hidden lines."""
         result = self._result
         if result.by != "person" or not result.output.strip():
             return []
@@ -159,7 +159,7 @@ class CommandOutput(FoldLine):
 
 
 def places(text: str) -> Iterable[tuple[str, int]]:
-    """The files and lines that a text names."""
+    """The files and lines named in a text."""
     return ((found["path"], whole_number(found["line"])) for found in _PLACE.finditer(text))
 
 
@@ -177,13 +177,12 @@ def _linked(text: Content) -> Content:
 
 
 def _lines(result: CommandResult) -> int:
-    """The lines that were printed, without the one that says how many are left out."""
     text = result.output.rstrip("\n")
     return len(text.split("\n")) - bool(result.cut) + result.cut if text else 0
 
 
 def outcome(result: CommandResult) -> Iterable[str]:
-    """`exit 1`, `3.2 s`, `12 lines`, `2 files changed`: what came of a command, in words."""
+    """Outcome of a command, e.g. `exit 1`, `3.2 s`, `12 lines`, `2 files changed`."""
     lines, files = _lines(result), len(result.changed)
     found = (
         _ENDINGS.get(result.how, "" if result.ok and result.by != "person" else result.ending),

@@ -1,4 +1,4 @@
-"""What the word at the cursor of the prompt could become: a file after `@`, a command after `/`."""
+"""Completion of the word at the prompt's cursor: files after `@`, commands after `/`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CompletionList(OptionList, can_focus=False):
-    """Files after `@`, commands after `/`: driven by the input's keys, it has no focus of its own."""
+    """Completion list controlled by the prompt's keys; never has focus."""
 
     ROWS = 8
 
@@ -32,7 +32,7 @@ class CompletionList(OptionList, can_focus=False):
         self.display = False
 
     def show(self, sign: str, rows: Sequence[tuple[str, Content]]) -> None:
-        """Offer these values, each with how it looks; with none the list goes away."""
+        """Show these values; hidden if empty."""
         self.sign = sign
         self._values = [value for value, _ in rows]
         self.display = bool(rows)
@@ -41,7 +41,7 @@ class CompletionList(OptionList, can_focus=False):
             self.highlighted = 0
 
     def offer(self, sign: str, query: str) -> None:
-        """Offer what fits the word at the cursor; nothing where the sign is empty."""
+        """Show completions of the word at the cursor; none if `sign` is ""."""
         match sign:
             case "@":
                 paths = self._session.files.suggest(query, self.ROWS)
@@ -52,7 +52,7 @@ class CompletionList(OptionList, can_focus=False):
                 self.close()
 
     def move(self, meant: str) -> bool:
-        """Whether a key of the list (`offers` in keys.toml) only moved the cursor, or closed the list."""
+        """Whether a list key (`offers` in keys.toml) moved the cursor or closed the list."""
         match meant:
             case "up":
                 self.action_cursor_up()
@@ -69,13 +69,13 @@ class CompletionList(OptionList, can_focus=False):
 
     @property
     def chosen(self) -> str:
-        """The value under the cursor, empty where there is none."""
+        """The value at the cursor, or ""."""
         at = self.highlighted
         return self._values[at] if at is not None and at < len(self._values) else ""
 
 
 def file_row(path: str, state: State) -> tuple[str, Content]:
-    """A path with what is known of it: open, unsaved, changed, pending, known, stale."""
+    """A path with its state: open, unsaved, changed, pending, known, stale."""
     marks: list[str | tuple[str, str]] = []
     buffer, known = state.buffers.get(path), state.known.files.get(path)
     if buffer is not None:
@@ -90,7 +90,7 @@ def file_row(path: str, state: State) -> tuple[str, Content]:
 
 
 def command_rows(query: str, keys: Keys | None) -> list[tuple[str, Content]]:
-    """The commands that fit what is typed after `/`, each with its key and what it does."""
+    """Matching commands with key and description."""
     found = [
         (name, keys.shown(action.id) if keys else "", action.words) for name, action in slash_commands(query)
     ]

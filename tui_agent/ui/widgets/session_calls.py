@@ -1,4 +1,4 @@
-"""Asking the session for something from a key or a click, without waiting for it; refusing it where it is only read."""
+"""Background session calls from keys and clicks; refused in read-only sessions."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 GROUP = "ask"
-#: Seconds after which a refusal is said again.
+#: Minimum seconds between repeated refusals.
 SAID_AGAIN_AFTER = 5.0
 _refused: WeakKeyDictionary[App[Any], float] = WeakKeyDictionary()
 
 
 @runtime_checkable
 class Flushing(Protocol):
-    """What may hold something that was typed and not handed over."""
+    """A widget that can hold unsaved typed text."""
 
     async def flush(self) -> None: ...
 
 
 def ask(node: DOMNode, session: Session, call: Coroutine[Any, Any, object]) -> None:
-    """Run a call on the session beside the screen; an error for the person becomes a notice.
+    """Run a session call in the background; user-facing errors become notices.
 
-    What was typed in any pane is handed over first, so that the call sees it. The call belongs to the
-    application and not to the node: closing a pane does not cut a write short.
+    Typed text of all panes is flushed first. The task belongs to the application, so closing a pane does
+    not interrupt a write.
     """
     node.app.run_worker(_told(node.app, session, call), group=GROUP)
 
@@ -56,7 +56,7 @@ async def _told(app: App[Any], session: Session, call: Coroutine[Any, Any, objec
 
 
 async def refuse(app: App[Any], session: Session) -> None:
-    """Say that nothing can be written here, and what can be done; not again while that is still on the screen."""
+    """Report that the session is read-only, at most once while the notice is visible."""
     keys = getattr(app, "keys", None)
     fork = keys.shown("session.fork") if keys else ""
     words = (
