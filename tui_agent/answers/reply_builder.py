@@ -1,4 +1,4 @@
-"""The parts of a reply, built item by item, so that one bad item does not hide the others."""
+"""Builds a reply item by item, so that one invalid item does not affect the others."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from tui_agent.answers.values import (
 Item = dict[str, Any]
 Built = TypeVar("Built")
 
-#: The keys that make a JSON object a reply.
+#: Keys that identify a JSON object as a reply.
 KEYS = (
     "summary", "message", "todos", "fileChanges", "fileRequests", "directoryRequests", "searches", "subTasks",
     "nextSteps",
 )  # fmt: skip
-#: Entries of one list, or edits of one file, that are read.
+#: Maximum number of entries of a list, or edits of a file.
 MOST_ENTRIES = 10_000
-#: What the list of changes is called, in either dialect.
+#: The list of changes in either dialect.
 _CHANGES = ("fileChanges", "propose_changes.changes")
 
 
-#: Lists of which an entry that is understood only in part is not done at all.
+#: Lists whose entries are refused if they are only partly understood.
 _WITH_EFFECTS = frozenset({"fileChanges", "propose_changes", "commands", "run_command"})
 
 
 def _unknown(entry: Item, part: dict[str, Any]) -> list[str]:
-    """The keys of an entry, and of the objects in its lists, that are not known and may say what is to be done."""
+    """Unknown keys of an entry and its nested objects that may affect its meaning."""
     shapes = part.get("properties", {})
     found = list(properties.unknown(entry, shapes)) if shapes else []
     for key, shape in shapes.items():
@@ -63,14 +63,12 @@ def _these(keys: list[str]) -> str:
 
 
 class _Bad(Exception):
-    """An item that cannot be used; the sentence says why."""
+    """An unusable item, with the reason."""
 
 
 class ReplyBuilder:
-    """Collects the parts of one reply, and a sentence about each that cannot be used.
-
-    `response` is the schema of a reply; with none, only what building the values itself needs is checked.
-    """
+    """Collects the parts of one reply, and a sentence about each unusable part. Without the schema
+    `response`, only required values are checked."""
 
     def __init__(self, response: schema.Schema | None = None) -> None:
         self._parts: dict[str, Any] = (response or {}).get("properties", {})
@@ -78,21 +76,21 @@ class ReplyBuilder:
         self.todos: tuple[TodoItem, ...] | None = None
         self.changes: list[ChangeRequest] = []
         self.refused: list[Refusal] = []
-        #: What is shown rather than proposed, and fences that name no file: the person may take both.
+        #: Examples and fences without a file name, which the user may apply.
         self.offered: list[ChangeRequest] = []
         self.shown: list[ShownText] = []
-        #: Files of which a fault says already that they are refused.
+        #: Files whose refusal is already in a fault.
         self._said: set[str] = set()
         self.plan = plans.Plan(source="model")
         self.searches: list[SearchRequest] = []
         self.sub_tasks: list[SubTaskRequest] = []
         self.next_steps: list[NextStep] = []
-        #: Entries under keys that are not properties of ours, as they were written.
+        #: Entries under unknown keys, unparsed.
         self.others: dict[str, list[Item]] = {}
 
     @property
     def count(self) -> int:
-        """How many items have been taken so far; a list of todos counts also when it is empty."""
+        """Number of items so far, including an empty list of todos."""
         lists = (
             self.changes,
             self.plan.files,
@@ -105,10 +103,8 @@ class ReplyBuilder:
         return sum(map(len, lists)) + (0 if self.todos is None else 1 + len(self.todos))
 
     def take(self, key: str, value: Any, label: str = "", but: Sequence[str] = ()) -> None:
-        """Read the value of `key` in a reply; `label` names it in faults if it goes by another name.
-
-        `but` are keys beside it that would change what becomes of its entries: then none of them is taken.
-        """
+        """Read the value of `key` in a reply; `label` is its name in faults. Keys in `but` would change the
+        meaning of its entries, so all of them are refused."""
         part = self._parts.get(key, {"type": "array", "items": {"type": "object"}})
         label = label or key
         if key == "fileChanges":
@@ -149,7 +145,7 @@ class ReplyBuilder:
                 self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
     def take_one(self, key: str, value: Any, label: str) -> None:
-        """Read the arguments of a call that are one entry of the list under `key`."""
+        """Read a call's arguments as one entry of the list under `key`."""
         part = self._parts.get(key, {}).get("items", {})
         entries = self._good([coerced(part, value)], part, label)
         if key == "searches":
@@ -158,7 +154,7 @@ class ReplyBuilder:
             self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
     def add(self, other: ReplyBuilder) -> None:
-        """Take what was read apart from this, but for its faults."""
+        """Add the items of another builder, without its faults."""
         if other.todos is not None:
             self.todos = (*(self.todos or ()), *other.todos)
         self.changes += other.changes
@@ -173,7 +169,7 @@ class ReplyBuilder:
             self.others.setdefault(key, []).extend(entries)
 
     def take_reply(self, value: dict[str, Any]) -> tuple[str, str]:
-        """Read a reply of ours that came as text: all its lists; its summary and message are given back."""
+        """Read all lists of a reply in text; returns its summary and message."""
         but = list(properties.commanding(value, KEYS))
         for key in KEYS[2:]:
             if key in value:
@@ -182,7 +178,7 @@ class ReplyBuilder:
         return summary if isinstance(summary, str) else "", message if isinstance(message, str) else ""
 
     def offer(self, other: ReplyBuilder, why: str) -> None:
-        """Let the person decide about the changes of another builder, and say what else it asks for."""
+        """Offer the changes of another builder to the user, and report its other requests."""
         self.offered += [msgspec.structs.replace(change, offered=why) for change in other.changes]
         if other.count > len(other.changes) or (other.refused and not other.changes):
             self.faults.append(f"{why[:1].upper()}{why[1:]}: it was not carried out.")
@@ -197,16 +193,14 @@ class ReplyBuilder:
                 self.faults.append(item)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Take nothing of a file, and say why."""
+        """Refuse all changes of a file, with the reason."""
         self.refused.append(refusal)
         self._said.add(names.plain(refusal.path))
         self.faults.append(refusal.sentence)
 
     def take_prose(self, left: Left, more: str, cut: bool) -> None:
-        """Read the changes in the text that is left of a reply, and in `more`, which a field of it holds.
-
-        Beside changes of their own they are only shown, so that what they do not say is told.
-        """
+        """Read the changes in the remaining text of a reply, and in `more`, the text of a field. If the reply
+        has its own changes, these are only offered."""
         found = prose.changes(f"{left.text}\n\n{more}" if more.strip() else left.text, cut)
         for begin, end, use in found.spans:
             left.claim(begin, end, use)
@@ -234,15 +228,15 @@ class ReplyBuilder:
             )
 
     def _has(self, shown: ChangeRequest) -> bool:
-        """Whether all lines that a shown change would write are in the proposed ones of its file."""
+        """Whether the proposed changes of its file contain all lines of an offered change."""
         same = [change for change in self.changes if names.same_file(change.path, shown.path)]
         if not same:
-            return True  # its file is refused, which is said
+            return True  # Its file is refused, which is already reported.
         proposed = {line.strip() for change in same for text in change.texts for line in text.split("\n")}
         return all(line.strip() in proposed for line in shown.added if line.strip())
 
     def take_found(self, found: InText, ledger: Ledger, cut: bool, unfinished_thought: bool) -> None:
-        """Read the changes in the prose beside what a text holds as calls, and say what of those cannot be read."""
+        """Read the changes in the prose around calls, and report unreadable calls."""
         if found.fault:
             self.refuse(Refusal("", found.fault))
         if unfinished_thought:
@@ -283,7 +277,7 @@ class ReplyBuilder:
         )
 
     def _bounded(self, entries: list[Any], label: str) -> list[Any]:
-        """The entries that can be read without keeping anybody waiting; a sentence says what was left out."""
+        """The entries up to the limit; reports omissions."""
         if len(entries) > MOST_ENTRIES:
             self.faults.append(
                 f"{label}: of {len(entries):,} entries only the first {MOST_ENTRIES:,} are read."
@@ -327,7 +321,7 @@ class ReplyBuilder:
                 self._refuse_entry(entry, at.partition("[")[0], str(error))
 
     def _refuse_entry(self, entry: Any, label: str, why: str) -> None:
-        """An entry that names its file and cannot be used keeps all other changes of that file back."""
+        """Refuse all changes of the file of an unusable entry."""
         path = entry.get("path") if isinstance(entry, dict) else None
         if label in _CHANGES and isinstance(path, str) and path.strip():
             self.refused.append(Refusal(path.strip(), why.rstrip(".")))
@@ -386,7 +380,7 @@ def _search(item: Item) -> SearchRequest:
 
 
 def _changes(item: Item) -> list[patches.Item]:
-    """One entry as changes: several where its diff is about several files."""
+    """One entry as changes; several if its diff covers several files."""
     change = _change(item)
     diff = _text(item, "diff")
     if has_half("\n".join((change.path, diff, *change.texts))):
@@ -408,7 +402,7 @@ def _change(item: Item) -> ChangeRequest:
     if rename and names.plain(rename) == names.plain(_text(item, "path").strip()):
         rename = None
     if content == "" and any(key in item for key in _FORMS):
-        content = None  # some models fill in every property
+        content = None  # Some models fill in every property.
     forms = [form for form in (content is not None, bool(edits), bool(diff), delete) if form]
     if len(forms) > 1:
         raise _Bad(
@@ -428,7 +422,7 @@ def _change(item: Item) -> ChangeRequest:
     )
 
 
-#: The other forms; where one of them is there too, empty content only is a property that was filled in.
+#: The other forms. If one is present, empty content is only a filled-in property.
 _FORMS = ("edits", "diff", "delete", "renameTo")
 
 

@@ -105,7 +105,7 @@ def _place(at: str, path: Sequence[str | int]) -> str:
 
 
 def _words(message: str, limit: int = 160) -> str:
-    """Truncates the middle of a message, because it quotes the value and ends with the error."""
+    """The end of a message with the error, without the quoted value, which may be a whole file."""
     return message if len(message) <= limit else "…" + message[-limit:]
 
 
