@@ -1,9 +1,8 @@
-"""Keys, pastes and mouse events, decided one after another in the order in which they were read.
+"""Handles keys, pastes and mouse events strictly in input order.
 
-Textual passes a key from queue to queue, and a change of focus is one more message in them: of several keys that
-arrive in one read, the later ones would go to where the focus was when the first was read. Here the next event is
-looked at when the one before has had all its effects on the screen. Nothing waits for the session, a disk or a
-model, except a key whose meaning depends on what is being done: see `Busy`.
+Textual passes keys and focus changes through several queues, so keys of one read could reach the previous
+focus. Here each event waits until the effects of the previous event are complete. Events never wait for
+the session, a disk or a model, except keys whose meaning depends on running work: see `Busy`.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from textual.message_pump import MessagePump
 
 from tui_agent.ui.textual_patches.quiet import at_rest, calls_wait, layout_waits, version_of
 
-#: Seconds after which an event no longer waits for the one before: a handler of ours hangs.
+#: Maximum wait for the previous event, in seconds, in case a handler hangs.
 AT_MOST = 5.0
-#: Rounds of the loop in which the screen must have nothing to do, so that a worker can begin and push its dialog.
+#: Idle loop iterations required, so that a worker can start and push its dialog.
 QUIET_ROUNDS = 3
-#: Rounds after which the loop is left alone for a moment between two looks.
+#: Iterations before polling with a sleep.
 SPIN_ROUNDS = 200
-#: Seconds to wait for a screen or pane that has just come into view to be laid out.
+#: Timeout in seconds for the layout of a new screen or pane.
 DRAWN_WITHIN = 1.0
 
 Typed = events.InputEvent | events.Paste | events.AppFocus | events.AppBlur
@@ -36,16 +35,16 @@ Typed = events.InputEvent | events.Paste | events.AppFocus | events.AppBlur
 
 @runtime_checkable
 class Busy(Protocol):
-    """A widget or screen that may be doing something which decides what a key to it means."""
+    """A widget or screen whose running work affects the meaning of keys."""
 
     def busy(self, event: Typed) -> asyncio.Future[None] | None:
-        """What this event has to wait for; None where it can be handled now. Must end within about a second."""
+        """Returns the future to await before the event, or `None`. It must complete within about a second."""
 
 
 class Keyboard:
     """`dispatch` handles one event and returns; its effects may follow as messages.
 
-    `urgent` says which events are handled at once while the first in the queue has to wait.
+    `urgent` selects events handled immediately while the first queued event waits.
     """
 
     def __init__(
@@ -61,18 +60,18 @@ class Keyboard:
         self._came = asyncio.Event()
         self._waited_for: asyncio.Future[None] | None = None
         self._handling = False
-        #: Count of the keys, pastes and clicks that were handled.
+        #: Number of handled keys, pastes and clicks.
         self.handled = 0
         self._rested = asyncio.Event()
         self._rested.set()
         self._read_at = time.monotonic()
-        #: Everything on the screens that takes messages, and what says whether that is all of it still.
+        #: All message pumps of the screens, and the version of that list.
         self._pumps: list[MessagePump] = []
         self._pumps_of: list[object] = []
 
     @property
     def text(self) -> str:
-        """What was typed and not handled yet, as far as it is text."""
+        """Unhandled input, as far as it is text."""
         return "".join(
             event.text if isinstance(event, events.Paste) else event.character or ""
             for event in self._queue
@@ -81,16 +80,16 @@ class Keyboard:
 
     @property
     def at_rest(self) -> bool:
-        """Whether everything that was read has had its effects."""
+        """Whether all input has been handled with its effects."""
         return not self._queue and not self._handling
 
     def waiting(self) -> bool:
-        """Whether something was read that is not being handled yet."""
+        """Whether unhandled input is queued."""
         return bool(self._queue)
 
     @property
     def idle(self) -> float:
-        """Seconds since something was read; 0 while it has effects still."""
+        """Seconds since the last input; 0 while its effects are pending."""
         return time.monotonic() - self._read_at if self.at_rest else 0.0
 
     def put(self, event: Typed) -> None:
@@ -100,13 +99,13 @@ class Keyboard:
         self._came.set()
 
     async def rested(self, within: float) -> None:
-        """Wait until everything that was read has had its effects, at most so many seconds."""
+        """Wait for `at_rest`, at most `within` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._rested.wait()
 
     def look(self) -> None:
-        """Look again whether the first event still has to wait."""
+        """Check again whether the first event must wait."""
         self._came.set()
 
     async def run(self) -> None:
@@ -123,7 +122,7 @@ class Keyboard:
                 self._rested.set()
 
     async def _next(self) -> Typed:
-        """The next event, when it can be handled."""
+        """Returns the next event once it can be handled."""
         settled = False
         while True:
             self._came.clear()
@@ -139,7 +138,7 @@ class Keyboard:
                 settled = False
             elif settled or self._is_quiet():
                 return self._queue.popleft()
-            else:  # what was waited for, or anything else, has effects that are still on their way
+            else:  # pending effects of the awaited work
                 await self._effects()
                 settled = True
 
@@ -159,7 +158,7 @@ class Keyboard:
         return None
 
     async def _effects(self, of: Awaitable[None] | None = None) -> None:
-        """Wait until what is done, by `of` or by messages that are under way, is seen on the screen."""
+        """Wait until the effects of `of` and of pending messages are visible."""
         before = self._app.screen, self._app.focused
         if of is not None:
             await of
@@ -168,7 +167,7 @@ class Keyboard:
             await self.drawn()
 
     async def _settled(self) -> None:
-        """Wait until no widget has a message to handle, and none is handling one."""
+        """Wait until no widget has or handles a message."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + AT_MOST
         quiet = rounds = 0
@@ -182,23 +181,23 @@ class Keyboard:
         shown: list[object] = [*screens, *(version_of(screen) for screen in screens)]
         if shown != self._pumps_of:
             nodes: list[DOMNode] = list(screens)
-            for node in nodes:  # grows while it is walked
+            for node in nodes:  # grows during iteration
                 nodes.extend(node.children)
             self._pumps_of = shown
             self._pumps = [*nodes, self._app]
         for at, pump in enumerate(self._pumps):
-            if not at_rest(pump):  # it is likely to be the one that is busy at the next look too
+            if not at_rest(pump):  # likely to be busy at the next check too
                 self._pumps[0], self._pumps[at] = pump, self._pumps[0]
                 return False
         return True
 
     def _is_to_be_drawn(self, event: Typed) -> bool:
-        """Whether things will be elsewhere once the screen is drawn; what waits for that may move them for a click."""
+        """Whether a pending layout may move the target of the event."""
         screen = self._app.screen
         return layout_waits(screen) or (isinstance(event, events.MouseDown) and calls_wait(screen))
 
     async def drawn(self) -> None:
-        """Wait until what came into view is laid out."""
+        """Wait for the layout of new screens and panes."""
         screen = self._app.screen
         if screen.is_running:
             try:
@@ -210,5 +209,5 @@ class Keyboard:
 
 
 def _by_place(event: Typed) -> bool:
-    """Whether what the event does depends on where things are on the screen, or on how much of them is in view."""
+    """Whether the event's effect depends on positions or on the visible part."""
     return isinstance(event, events.MouseEvent) or (isinstance(event, events.Key) and not event.is_printable)

@@ -1,4 +1,4 @@
-"""Which keys an action has: `config/keys.toml`, a set over it, and the person's own file over both."""
+"""Key assignments: `config/keys.toml`, overridden by a key set and the user's file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOVING = """
     review.next_hunk review.previous_hunk review.next_file review.previous_file chat.older chat.newer chat.page_up
     chat.page_down chat.bottom chat.reasoning chat.copy subtasks.next subtasks.previous subtasks.chat subtasks.changes
     """
-#: Actions whose keys a workspace may set: they move about or show something, and change nothing.
+#: Actions whose keys a workspace may set: navigation and display only.
 FOR_WORKSPACES = frozenset(
     name for name in ACTIONS if name.startswith(("pane.", "files.", "known.")) or name in _MOVING.split()
 )
@@ -52,23 +52,23 @@ _SHOWN = {
 class Keys(Struct, frozen=True):
     """Keys by action id. A key that begins with `leader ` is the second of two.
 
-    `faults` are sentences about entries that were not used, and about keys that two actions share.
+    `faults` are sentences about ignored entries and conflicting keys.
     """
 
     by_action: dict[str, tuple[str, ...]]
     faults: tuple[str, ...] = ()
-    #: Whether letters are commands where text is written, until a key begins to insert: Vim's way.
+    #: Vim mode: characters are commands until an insert key.
     modal: bool = False
 
     def keymap(self) -> dict[str, str]:
-        """The single keys, as Textual's keymap wants them."""
+        """Single keys in Textual's keymap format."""
         single = {
             name: [key for key in keys if not key.startswith(LEADER)] for name, keys in self.by_action.items()
         }
         return {name: ",".join(keys) for name, keys in single.items() if keys}
 
     def after_leader(self) -> dict[str, Action]:
-        """What each second key does."""
+        """Actions by second key."""
         return {
             key.removeprefix(LEADER): ACTIONS[name]
             for name, keys in self.by_action.items()
@@ -81,11 +81,11 @@ class Keys(Struct, frozen=True):
         return _named(key for name, keys in self.by_action.items() if place_of(name) == pane for key in keys)
 
     def means(self, key: str, *names: str) -> bool:
-        """Whether a key event of this name is a single key of one of these actions or view keys."""
+        """Whether the key event matches a single key of one of these actions or view keys."""
         return key in _named(one for name in names for one in self.by_action.get(name, ()))
 
     def shown(self, action: str) -> str:
-        """The first key of an action for the eye (`Ctrl+P`, `F8`, `Ctrl+O u`); empty when it has none."""
+        """Display form of an action's first key (`Ctrl+P`, `F8`, `Ctrl+O u`), or ""."""
         keys = self.by_action.get(action, ())
         return self.spelled(keys[0]) if keys else ""
 
@@ -109,7 +109,7 @@ def _named(keys: Iterable[str]) -> frozenset[str]:
 
 
 def load_keys(name: str = DEFAULT, folders: Sequence[Path] = ()) -> Keys:
-    """The keys of that set, with the `keys.toml` of each folder over it, the nearest last. Never raises."""
+    """Loads a key set, overridden by the `keys.toml` of each folder in order. Never raises."""
     faults: list[str] = []
     files = [config_folder() / "keys.toml"]
     if name != DEFAULT:
@@ -133,9 +133,9 @@ def _is_workspaces(path: Path) -> bool:
 def _harmless(
     path: Path, found: dict[str, tuple[str, ...]], before: Mapping[str, tuple[str, ...]], faults: list[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Of the keys that a workspace brings those that move or show something, on keys that do nothing else yet.
+    """Filters a workspace's keys to navigation and display actions on free keys.
 
-    A repository must not choose which key writes, sends, commits or runs, nor take the key that stops something.
+    A repository must not assign keys that write, send, commit or run, nor override a stop key.
     """
     guarded = [name for name in before if name not in FOR_WORKSPACES]
     kept = {}
@@ -156,14 +156,14 @@ def _harmless(
 
 
 def _meet(name: str, other: str) -> bool:
-    """Whether the keys of two actions count in the same place."""
+    """Whether the contexts of two actions overlap."""
     places = place_of(name), place_of(other)
     within = {APP} if VIEW_IDS & {name, other} else {APP, ANYWHERE}
     return places[0] == places[1] or not within.isdisjoint(places)
 
 
 def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
-    """Each key that two actions have in the same place, or that a pane takes from everywhere, as a sentence."""
+    """A sentence for each key assigned twice in a context, or assigned in a pane and globally."""
     owners: dict[tuple[str, str], str] = {}
     found = []
     for name, keys in by_action.items():
@@ -182,7 +182,7 @@ def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def _places(name: str, key: str) -> list[str]:
-    """Where a key counts: everywhere, in a pane, in a kind of view, in dialogs."""
+    """Contexts of a key: global, a pane, a kind of view, dialogs."""
     place = place_of(name)
     if name in VIEW_IDS:
         return [place, *(f"dialog {dialog}" for dialog, tables in DIALOGS.items() if place in tables)]
@@ -192,7 +192,7 @@ def _places(name: str, key: str) -> list[str]:
 
 
 def spelled(key: str) -> str:
-    """One key for the eye."""
+    """Display form of a key."""
     *held, last = key.split("+") if len(key) > 1 else (key,)
     if held in (["ctrl"], ["alt"]) and len(last) == 1:
         return f"{held[0].capitalize()}+{last.upper()}"

@@ -1,4 +1,4 @@
-"""The leader: after its key, the next one is the second of two; what can follow is shown to a person who hesitates."""
+"""The leader key: the next key is the second of two. A delayed menu shows the possible keys."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tui_agent.ui.panes import PANES
 from tui_agent.ui.sink import parts
 from tui_agent.ui.textual_patches.sequences import MODIFIER_FUNCTIONAL_KEYS
 
-#: Seconds after the leader's key in which the menu does not cover anything yet.
+#: Delay of the menu after the leader key, in seconds.
 SHOWN_AFTER = 0.3
 #: The key that turns to the next page of the menu.
 PAGE = "tab"
-#: Cells of a column of the menu at least, and the share of the screen's rows that it covers at most.
+#: Minimum column width in cells, and the menu's maximum share of the screen's rows.
 _COLUMN, _SHARE = 34, 0.75
-#: What the groups of the menu are called, by the first part of an action's id.
+#: Titles of menu groups, by the first part of the action id.
 _GROUPS = {
     "changes": "Changes",
     "checks": "Changes",
@@ -39,14 +39,14 @@ _GOING = "Go to"
 
 
 class MenuItem(NamedTuple):
-    """A second key for the eye, and what it does."""
+    """Display form of a second key, and its action."""
 
     key: str
     words: str
 
 
 class Leader(Static):
-    """A state of the workspace's screen, which has the focus as before: while it waits, the next key is its second."""
+    """A state of the workspace screen, without a focus change."""
 
     DEFAULT_CSS = """
     Leader {
@@ -58,14 +58,14 @@ class Leader(Static):
     def __init__(self) -> None:
         super().__init__("", markup=False)
         self.display = False
-        #: What each second key does, while one is waited for.
+        #: Actions by second key while waiting, otherwise `None`.
         self.waiting: Mapping[str, Action] | None = None
         self._shown: Mapping[str, Action] = {}
         self._page = 0
         self._timer: Timer | None = None
 
     def begin(self, actions: Mapping[str, Action], offered: Mapping[str, Action] | None = None) -> None:
-        """The leader's key was pressed. Of the actions those `offered` are in the menu."""
+        """Start waiting for the second key. The menu shows the `offered` actions."""
         self.waiting = actions
         self._shown = actions if offered is None else offered
         self._page = 0
@@ -78,12 +78,12 @@ class Leader(Static):
             self._timer.stop()
 
     def turn_page(self) -> None:
-        """Show the next page; the second key is still waited for."""
+        """Show the next page and continue waiting."""
         self._page += self.display
         self._show()
 
     def action_of(self, event: events.Key) -> Action | None:
-        """What a key means as the second one; None where it means nothing."""
+        """The action of a second key, or `None`."""
         for name in (event.key, *event.aliases, event.character or ""):
             for key in (name, f"shift+{name.lower()}" if name.isupper() else name):
                 if self.waiting and key in self.waiting:
@@ -107,7 +107,7 @@ class Leader(Static):
 
 
 def menu_pages(actions: Mapping[str, Action], width: int, height: int) -> list[list[Content]]:
-    """The lines of each page of the menu, in columns; a group goes on in the next column, nothing is cut."""
+    """Menu pages as lines with columns; groups continue in the next column."""
     across = max(1, min(3, width // _COLUMN))
     each = width // across
     columns: list[list[Content]] = [[]]
@@ -135,7 +135,7 @@ def _groups(actions: Mapping[str, Action]) -> Iterator[tuple[str, Sequence[MenuI
 
 
 def _brief(words: str) -> str:
-    """What an action does, without how."""
+    """The description without details."""
     for sign in (":", ",", ";"):
         words = words.partition(sign)[0]
     return words
@@ -155,5 +155,5 @@ def _joined(columns: Sequence[Sequence[Content]], row: int, each: int) -> Conten
 
 
 def is_modifier(event: events.Key) -> bool:
-    """Whether a terminal told of a modifier alone, such as Shift on its way to a capital letter."""
+    """Whether the event is a modifier key alone, such as Shift."""
     return event.key.rpartition("+")[2] in MODIFIER_FUNCTIONAL_KEYS
