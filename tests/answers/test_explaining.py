@@ -367,3 +367,9 @@ def test_a_commit_above_a_diff_in_a_fence_is_only_shown() -> None:
     diff = "diff --git a/api.py b/api.py\n--- a/api.py\n+++ b/api.py\n@@ -1 +1 @@\n-x\n+y\n"
     assert explaining.is_commit("", f"```\nAuthor: A. Name <a@b.c>\n\n    Words\n\n{diff}")
     assert explaining.is_commit("Author: A. Name <a@b.c>\n", "```python api.py\n")
+
+
+def test_a_file_like_the_one_below_is_an_example() -> None:
+    assert is_shown("To keep it small, add a `.dockerignore` file like the one below:\n")
+    assert is_shown("Add a file similar to this one:\n")
+    assert not is_shown("I changed the function so that it looks like the following:\n")

@@ -18,6 +18,7 @@ _UNREAL = (
     r"\b(?:would|could|might|unless|perhaps|maybe|theoretically|in theory)\b|\b(?:you|one|we|they) can\b"
     r"|\b(?:had|should|were) (?:you|we|one|i|it|they)\b|\bmay (?:help|be|also|want|work)\b"
     r"|['’]d (?:have|be|also|rather|normally|write|do|use|go|say|put|like|answer|send|call)\b"
+    r"|\b(?:like|such as|similar to) (?:the|this) ones?\b"
     r"|\bif (?:you|we|one|i|ever|needed|necessary)\b|^\W*(?:but |and |later,? |then )?if\b"
     r"|\b(?:könnte|würde|wäre|hätte|müsste|dürfte|falls)\w*"
     r"|\b(?:pourrai|aurai|serai|devrai|ferai)(?:t|s|ent|ons|ez)\b"
