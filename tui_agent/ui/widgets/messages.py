@@ -40,7 +40,7 @@ SHOWN = 8_000
 MOST_LINKS = 5
 #: Consecutive reads merged into one line.
 LONG_RUN = 3
-#: Of more call lines per message than the first, only the newest few are shown; the rest share one line.
+#: If a message has more than `MOST_LINES` call lines, only the `NEWEST` newest are shown.
 MOST_LINES, NEWEST = 8, 4
 #: Maximum number of calls per line with listed results.
 MOST_DETAILS = 20
