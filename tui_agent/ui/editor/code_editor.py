@@ -1,4 +1,4 @@
-"""One open file in an editor: lines with numbers, syntax colours, a cursor that the session knows."""
+"""Editor of one open file: line numbers, syntax colours, cursor shared with the session."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ from tui_agent.ui.editor.line_edits import dedent
 from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.widgets.syntax import Point, characters, grammar_of, language_of, query_of
 
-#: Seconds without an edit after which a text is parsed again: not between two keys of somebody who types on.
+#: Debounce between the last edit and the next parse, in seconds; longer than the pause between two typed
+#: keys.
 PARSED_AFTER = 0.25
-#: Cells of a line that are in view before the cursor, where there are as many.
+#: Minimum number of cells visible before the cursor.
 LEFT_IN_VIEW = 8
-#: A text with more lines than this is shown in parts of `PART` lines and read only: drawing and wrapping it
-#: whole would take seconds, and each key a good part of one.
+#: Texts with more lines are read-only and shown in parts of `PART` lines. Drawing and wrapping all of them
+#: takes seconds, and each key a large part of a second.
 MOST_LINES, PART = 50_000, PartedLines.PART
-#: Files with more characters than this are shown without colours, which would be looked for after each pause.
+#: Texts with more characters have no colours: each pause in typing would compute them again.
 COLOURED_TO = 400_000
 
 
 class Editor(WritingArea):
-    """Holds the text of one buffer; the truth is the session's."""
+    """View of one buffer. The session holds the authoritative text."""
 
     class Scrolled(Message):
-        """Another part of the text is in view."""
+        """The visible part of the text has changed."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"editor--found", "editor--current"}
-    #: A new size is shown by the scrollbar; as a change of the layout it would lay out the whole screen.
+    #: Only the scrollbar shows a new size; a layout change would lay out the whole screen.
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
-    #: Whether the cursor was last moved by the mouse.
+    #: Whether the mouse made the last cursor movement.
     _by_mouse = False
     _parsing: Timer | None = None
-    #: Characters of the text that is on disk; -1: not known.
+    #: Length of the text on disk in characters; -1 if unknown.
     saved_length = -1
 
     DEFAULT_CSS = """
@@ -58,18 +59,18 @@ class Editor(WritingArea):
     """
 
     def __init__(self, buffer: Buffer, theme: TextAreaTheme) -> None:
-        #: The language of the text, if it has colours.
+        #: Language of the text, or `None` without colours.
         self.code_language: str | None = None
         self.colours = EditorColours(self)
         super().__init__(soft_wrap=False, tab_behavior="indent", show_line_numbers=True, compact=True)
         self.path = buffer.path
         self.revision = -1
-        #: The text that the session had when it was last taken over from there, or handed over to it.
+        #: Text of the last exchange with the session, in either direction.
         self.agreed = ""
-        #: The cursor and anchor as the session last had them.
+        #: Last cursor and anchor known to the session.
         self.told = (buffer.cursor, buffer.anchor)
         self._first = theme
-        #: Every line of a text that is too long to be shown whole, and the first that is shown.
+        #: All lines of a text shown in parts, and the index of the first visible line.
         self.whole: PartedLines | None = None
         self.first_line = 0
         self.watch(self, "virtual_size", self._resize_bar, init=False)
@@ -78,7 +79,7 @@ class Editor(WritingArea):
 
     @property
     def length(self) -> int:
-        """Characters of the text."""
+        """Number of characters."""
         return self.document.length if isinstance(self.document, ExactDocument) else len(self.text)
 
     def _point(self, place: Place) -> Point:
@@ -93,7 +94,7 @@ class Editor(WritingArea):
         return CodeDocument(text, grammar, query_of(self.code_language))
 
     def _put(self, document: DocumentBase) -> None:
-        """Show another text; the document of the one before is let go of."""
+        """Shows `document` and releases the previous one."""
         before = self.document
         self.colours.clear()
         super()._put(document)
@@ -108,7 +109,7 @@ class Editor(WritingArea):
             self.document.release()
 
     def edit(self, edit: Edit) -> EditResult:
-        """Colours move with their text, as the tree does."""
+        """Applies `edit` and shifts the colours by it; the next parse corrects them."""
         self._parse_soon()
         top, bottom = self._point(edit.top), self._point(edit.bottom)
         result = super().edit(edit)
@@ -126,7 +127,7 @@ class Editor(WritingArea):
         self.colours.clear()
 
     def _parse_soon(self) -> None:
-        """Look at the syntax again once nobody has typed for a moment; until then colours move with their text."""
+        """Schedules a parse after a pause in typing."""
         if self._parsing is not None:
             self._parsing.stop()
         if isinstance(self.document, CodeDocument):
@@ -134,7 +135,7 @@ class Editor(WritingArea):
 
     @work(group="parse")
     async def _parse(self) -> None:
-        """A task of its own, so that keys do not wait for it."""
+        """Parses in a task of its own, so that keys do not wait."""
         document = self.document
         if not isinstance(document, CodeDocument):
             return
@@ -143,7 +144,7 @@ class Editor(WritingArea):
         elif document is self.document and not document.given_up:
             before = dict(self.colours)
             self.colours.clear()
-            if self.soft_wrap:  # rows on the screen are not those of the text
+            if self.soft_wrap:  # screen rows differ from text rows
                 self.refresh()
                 return
             top = self.scroll_offset.y
@@ -162,13 +163,13 @@ class Editor(WritingArea):
     @on(events.Mount)
     def _prepare(self) -> None:
         self.colours.use(self._first)
-        if self.revision < 0:  # what its colours take is imported before its text comes
+        if self.revision < 0:  # import the grammar before the text arrives
             self._speak(language_of(self.path))
 
     # ── what the session has ─────────────────────────────────────────────────────────────────────────────
 
     def take(self, buffer: Buffer) -> None:
-        """Take the text of the buffer if it changed elsewhere, and the cursor if it was moved from elsewhere."""
+        """Copies the text and the cursor of `buffer` if the session has changed them."""
         place = (buffer.cursor, buffer.anchor)
         if buffer.revision != self.revision:
             self._take_text(buffer)
@@ -204,7 +205,7 @@ class Editor(WritingArea):
             self.call_after_refresh(self._scroll_back, buffer.scroll)
 
     def _change_text(self, overlay: Overlay) -> None:
-        """Take another text as one edit that can be undone; the cursor and what is in view move with their lines."""
+        """Replaces the text in one undo step. Cursor and scroll position move with their lines."""
 
         before, ending = self.document, ending_of(overlay.text)
         lines = overlay.text.split(ending)
@@ -225,7 +226,7 @@ class Editor(WritingArea):
         self.scroll_to(scroll.x, scroll.y + down, animate=False, immediate=True)
 
     def _speak(self, language: str | None) -> None:
-        """The text that comes next is of this language."""
+        """Sets the language of the next text."""
         self.code_language = language
         if (
             language is not None
@@ -236,12 +237,12 @@ class Editor(WritingArea):
 
     @property
     def changed_text(self) -> str | None:
-        """The text as it is here; None where only a part of it does, which is never edited."""
+        """The text of the editor; `None` for a read-only part of a text."""
         return None if self.whole is not None else self.text
 
     @property
     def place(self) -> tuple[Place, Place]:
-        """Cursor and anchor, as the session has them."""
+        """Cursor and anchor in the whole text."""
         (row, column), (anchor_row, anchor_column) = self.selection.end, self.selection.start
         return (row + self.first_line, column), (anchor_row + self.first_line, anchor_column)
 
@@ -249,11 +250,11 @@ class Editor(WritingArea):
 
     @property
     def scroll_place(self) -> Place:
-        """The first line and column in view, as the session has them."""
+        """First visible line and column in the whole text."""
         return round(self.scroll_y) + self.first_line, round(self.scroll_x)
 
     def _scroll_back(self, place: Place) -> None:
-        """Show the text from there on, as it was left, wherever the cursor is."""
+        """Scrolls to `place`; the cursor stays."""
         self.scroll_to(place[1], place[0] - self.first_line, animate=False, immediate=True)
 
     def _tell_scrolled(self) -> None:
@@ -263,10 +264,10 @@ class Editor(WritingArea):
 
     @on(events.Key)
     async def _indent(self, event: events.Key) -> None:
-        """Enter goes on at the depth of the line, Shift+Tab takes a step of it back."""
+        """Enter keeps the indentation of the line; Shift+Tab removes one step."""
         self._by_mouse = False
         if self.read_only or self.locked:
-            return  # the base says so
+            return  # the base class refuses the key
         if event.key == "enter":
             event.stop()
             event.prevent_default()
@@ -282,11 +283,11 @@ class Editor(WritingArea):
 
     @property
     def lines(self) -> Sequence[str]:
-        """Every line of the text, without its ending."""
+        """All lines of the text without their endings."""
         return self.whole or self.document.lines
 
     def select(self, anchor: Place, cursor: Place) -> None:
-        """Select by places of the whole text, and bring the cursor into view."""
+        """Selects a range of the whole text and scrolls to the cursor."""
         if self.whole is not None and not 0 <= cursor[0] - self.first_line < self.document.line_count:
             self._show_part(cursor[0])
         self._by_mouse = False
@@ -294,7 +295,7 @@ class Editor(WritingArea):
         self.call_after_refresh(self.scroll_cursor_visible, True)
 
     def go_to_line(self, number: int, column: int = 1) -> None:
-        """Both count from 1."""
+        """Moves the cursor to a line and a column, both counted from 1."""
         place = (max(number, 1) - 1, max(column, 1) - 1)
         self.select(place, place)
 
@@ -315,7 +316,7 @@ class Editor(WritingArea):
         return line
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """With as much of the line before the cursor as there is room for; the mouse stays on what it presses."""
+        """Also keeps `LEFT_IN_VIEW` cells before the cursor visible, except under a pressed mouse button."""
         scrolled = super().scroll_cursor_visible(center, animate)
         left, (x, _) = round(self.scroll_x), self.wrapped_document.location_to_offset(self.cursor_location)
         room = self.scrollable_content_region.width - self.gutter_width
@@ -341,7 +342,7 @@ class Editor(WritingArea):
             super().action_cursor_up(select)
 
     def _show_part(self, row: int) -> None:
-        """Show the lines around this one, of a text that is too long to be shown whole."""
+        """Shows the part of a long text around `row`."""
         assert self.whole is not None
         last = max(len(self.whole) - PART, 0)
         self.first_line = min(max(row - PART // 2, 0), last)
@@ -358,7 +359,7 @@ class Editor(WritingArea):
 
 
 def _place_of(index: int, lines: list[str], ending: int) -> Place:
-    """The line and column of a character, in lines that each end with so many more."""
+    """Returns line and column of the character `index`. `ending` is the length of a line ending."""
     for row, line in enumerate(lines):
         if index <= len(line):
             return row, index

@@ -1,4 +1,4 @@
-"""How the lines of an editor look beside their text: the colours of its syntax, and marks where something was found."""
+"""Syntax colours and search highlights of an editor's lines."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tui_agent.ui.widgets.syntax import LineHighlights
 
 
 class EditorColours(LineHighlights):
-    """The colours of each line of an editor's document, and the marks in each line of the whole text."""
+    """Colours by line of the document, and highlights by line of the whole text."""
 
     def __init__(self, area: WritingArea) -> None:
         super().__init__(self)
         self._area = area
-        #: By tree-sitter's names.
+        #: Styles by tree-sitter capture name.
         self.styles: Mapping[str, Style] = MappingProxyType({})
         self._found: Sequence[Occurrence] = ()
 
     @property
     def colour_query(self) -> Query | None:
-        """What finds the colours of the text; None where it has none."""
+        """The highlight query, or `None` for text without colours."""
         return self.document.query if isinstance(self.document, CodeDocument) else None
 
     @property
@@ -37,20 +37,19 @@ class EditorColours(LineHighlights):
         return self._area.document
 
     def use(self, theme: TextAreaTheme) -> None:
-        """Draw the text in the colours of this theme."""
         self.styles = theme.syntax_styles
         self._area.register_theme(StyledOnce.like(theme))
         self._area.theme = theme.name
         self._area.notify_style_update()
 
     def mark(self, found: Sequence[Occurrence]) -> None:
-        """Show where something was found; `found` is in order."""
+        """Highlights `found`, which must be in order."""
         if self._found or found:
             self._found = found
             self._area.refresh()
 
     def marks(self, row: int) -> tuple[tuple[int, int], ...]:
-        """The columns of what was found in a line of the whole text."""
+        """Returns the highlighted columns of a line of the whole text."""
         found = self._found
         here = found[bisect_left(found, (row,)) : bisect_left(found, (row + 1,))]
         return tuple((one.start, one.end) for one in here)

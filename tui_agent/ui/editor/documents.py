@@ -1,4 +1,4 @@
-"""The documents behind an editor: every character is kept as it is, and a key costs what its line costs."""
+"""Documents behind an editor: exact characters, and edits at the cost of their lines."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
 from tui_agent.workspace.syntax_trees import parse
 
-#: Longer texts are not measured whole after each key.
+#: Maximum number of lines for which every key measures all of them.
 MEASURED_WHOLE = 500
-#: So many of the longest lines, by characters, are measured in cells.
+#: Number of longest lines, by characters, whose cells are measured.
 _MEASURED = 64
-#: Seconds of processor time for a first parse that the screen waits for, and for all others of one text that took
-#: longer than `SLOW`: where the first takes long for its length, so does each one after an edit.
+#: Seconds of processor time: limit of the first parse, which blocks the screen; limit of all slow parses of
+#: one text together; and the time above which a parse counts as slow. A text with a slow first parse is slow
+#: after each edit.
 AT_ONCE, GIVEN_UP_AFTER, SLOW = 0.01, 2.0, 0.2
 
 
 class ExactDocument(DocumentBase):
-    """A text whose lines end at its one `newline` and nowhere else; each character is kept as it is.
+    """A text with one kind of line ending, `newline`; every other character is preserved.
 
-    Textual's own documents end a line at a form feed, a Unicode separator and any of the line endings, and put all of
-    them together again with one and the same.
+    Textual's documents also break lines at form feeds and Unicode separators, and write all line endings
+    as one kind.
     """
 
     def __init__(self, text: str = "") -> None:
         self._newline = ending_of(text)
         self._rows = text.split(self._newline)
-        #: Characters of the text.
+        #: Number of characters.
         self.length = len(text)
-        #: Lines of a text that is inserted next, and the cells of the widest, where they were made ahead.
+        #: Prepared text of the next insertion: text, lines, cells of the widest line.
         self._ahead: tuple[str, list[str], int] | None = None
-        #: Cells of the widest line at a width of tabs; and, of the edits since, the rows and what was measured ahead.
+        #: Tab width and cells of the widest line; first row, last row and prepared cells of each edit since
+        #: then.
         self._widest: tuple[int, int] | None = None
         self._touched: list[tuple[int, int, int]] = []
 
@@ -83,8 +85,8 @@ class ExactDocument(DocumentBase):
         return self._newline.join([rows[top][left:], *rows[top + 1 : bottom], rows[bottom][:right]])
 
     def get_size(self, indent_width: int) -> Size:
-        """The widest line and the number of lines; in a long text only what was changed is measured, and none gets
-        shorter."""
+        """Returns the width of the widest line and the number of lines. In a long text only edited lines are
+        measured, and the width never decreases."""
         known = self._widest
         whole = len(self._rows) <= MEASURED_WHOLE or len(self._touched) > 1
         if known is None or known[0] != indent_width or whole:
@@ -100,7 +102,7 @@ class ExactDocument(DocumentBase):
         return Size(cells, len(self._rows))
 
     def prepare(self, text: str, lines: list[str], cells: int) -> None:
-        """These are the lines of a text that is inserted next, and the cells of its widest line."""
+        """Stores the lines and the width of the next inserted text."""
         self._ahead = text, lines, cells
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
@@ -121,23 +123,24 @@ class ExactDocument(DocumentBase):
 
 
 class CodeDocument(ExactDocument):
-    """Moves its syntax tree along with each edit, and leaves it to the editor when it is parsed again: that takes
-    50 ms in a file of 5,000 lines, and Textual's own way, which asks for each line several times, twice as long.
+    """A text with a syntax tree. Edits shift the tree; the editor decides when to parse again.
 
-    What is not parsed within a frame has the tree of an empty text at first, and is parsed in a thread.
+    A parse takes 50 ms in a file of 5,000 lines, and twice as long in Textual's own document, which reads
+    each line several times. If the first parse takes longer than a frame, the tree stays empty until a
+    thread has parsed the text.
     """
 
     def __init__(self, text: str, language: Language, query: Query | None = None) -> None:
         super().__init__(text)
         self.language = language
-        #: What finds the stretches that have a colour.
+        #: Highlight query.
         self.query = query
         self._parser = Parser(language)
-        #: Edits so far, and those that the tree knows of: -1 while it is that of no text.
+        #: Number of edits, and the number at the last parse; -1 before the first one.
         self.edits, self.parsed = 0, -1
-        #: Whether parsing took too long: the text has no colours but those that it had.
+        #: Whether parsing exceeded its limit; the text keeps its last colours.
         self.given_up = False
-        #: Seconds that slow parses took; and, while one is under way, the edits since it began.
+        #: Seconds spent in slow parses, and the edits since the start of the running one.
         self._spent = 0.0
         self._since: list[dict[str, Any]] | None = None
         tree = parse(self._parser, self.text.encode(errors="replace"), AT_ONCE)
@@ -167,7 +170,7 @@ class CodeDocument(ExactDocument):
         return result
 
     def release(self) -> None:
-        """It is no longer shown: its tree and it hold each other in a way that is never collected."""
+        """Breaks the reference cycle between tree and document, which the garbage collector does not see."""
         self._syntax_tree = None
 
     def query_syntax_tree(
@@ -176,7 +179,7 @@ class CodeDocument(ExactDocument):
         start_point: tuple[int, int] | None = None,
         end_point: tuple[int, int] | None = None,
     ) -> dict[str, list[Node]]:
-        """What the query finds between two points, each a row and a column in bytes."""
+        """Returns the captures between two points, each a row and a column in bytes."""
         if self._syntax_tree is None:
             return {}
         cursor = QueryCursor(query)
@@ -185,7 +188,7 @@ class CodeDocument(ExactDocument):
         return cursor.captures(self._syntax_tree.root_node)
 
     def _point(self, place: Location) -> tuple[int, int]:
-        """A row, and a column in bytes."""
+        """Returns the row and the column in bytes."""
         row, column = place
         line = self.lines[row][:column] if row < self.line_count else ""
         return row, column if line.isascii() else len(line.encode(errors="replace"))
@@ -196,9 +199,9 @@ class CodeDocument(ExactDocument):
         return len(above) if above.isascii() else len(above.encode(errors="replace"))
 
     async def parse(self) -> bool:
-        """Parse the text as it is now, in a thread; whether there is no more to do for the text as it is then.
+        """Parses the current text in a thread. Returns whether the tree is up to date or abandoned.
 
-        What is typed meanwhile does not begin it again: the tree moves along with those edits once it is there.
+        Edits during the parse do not restart it; they are applied to the new tree.
         """
         if self.given_up or self._syntax_tree is None or self._since is not None:
             return True
@@ -209,7 +212,7 @@ class CodeDocument(ExactDocument):
 
         def timed() -> tuple[Tree | None, float]:
             begun = thread_time()
-            parser = Parser(self.language)  # of its own: the screen may parse another text meanwhile
+            parser = Parser(self.language)  # not shared: the screen may be parsing
             return parse(parser, text, left, old, lambda: self._syntax_tree is None), thread_time() - begun
 
         try:
@@ -227,7 +230,7 @@ class CodeDocument(ExactDocument):
 
 
 class PartedLines(Sequence[str]):
-    """The lines of a text that is too long to be shown whole, taken apart `PART` at a time when they are asked for."""
+    """Lines of a long text, split on demand in parts of `PART` lines."""
 
     PART = 10_000
     _PART_OF_TEXT = re.compile(rf"(?:[^\n]*+\n){{{PART}}}")
@@ -235,7 +238,7 @@ class PartedLines(Sequence[str]):
     def __init__(self, text: str) -> None:
         self._text = text
         self._count = text.count("\n") + 1
-        #: Where each part begins, as far as that was asked for; the newest part; and all, where all were asked for.
+        #: Offsets of the known parts, the last part in use, and all lines after an iteration.
         self._starts = [0]
         self._newest: tuple[int, list[str]] | None = None
         self._all: list[str] | None = None
@@ -268,7 +271,7 @@ class PartedLines(Sequence[str]):
 
 
 def ending_of(text: str) -> str:
-    """What ends the lines of a text that is edited: the one ending that all of them have, else the line feed."""
+    """Returns the one line ending of `text`, or a line feed if endings are mixed."""
     feeds = text.count("\n")
     if not feeds:
         return "\r" if "\r" in text else "\n"
@@ -276,6 +279,6 @@ def ending_of(text: str) -> str:
 
 
 def widest(lines: list[str], tab_width: int) -> int:
-    """Cells of the widest line, of which not all are measured after each key; wide letters count double."""
+    """Returns the width of the widest of the longest lines, in cells."""
     longest = nlargest(_MEASURED, lines, key=len)
     return max((cell_len(line.expandtabs(tab_width)) for line in longest), default=0)

@@ -1,4 +1,4 @@
-"""The line above the editor: a tab for each open file."""
+"""Tabs of the open files, above the editor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GAP = 3
 
 
 class FileTabs(Widget):
-    """A click on a name brings that file to the front."""
+    """One tab per open file. A click activates the file."""
 
     DEFAULT_CSS = """
     FileTabs { height: 1; padding: 0 1; background: $background; color: $text; }
@@ -30,7 +30,7 @@ class FileTabs(Widget):
     def __init__(self) -> None:
         super().__init__(classes="-empty")
         self._buffers = BuffersSlice()
-        #: The file whose tab the button was pressed on: its title may have moved when it is let go.
+        #: File under the pressed mouse button; its tab may move before the release.
         self._pressed = ""
 
     def show(self, buffers: BuffersSlice) -> None:
@@ -44,7 +44,7 @@ class FileTabs(Widget):
         return Content(" " * _GAP).join(labels) if labels else parts(("Editor", "bold"))
 
     def _shown(self) -> list[Buffer]:
-        """The tabs that fit, from the left unless the active one would be out of view."""
+        """Returns the tabs that fit, the active one included."""
         shown = list(self._buffers.open)
         while len(shown) > 1 and sum(self._label(b).cell_length + _GAP for b in shown) > self.size.width:
             if shown[0].path == self._buffers.active:
@@ -60,7 +60,7 @@ class FileTabs(Widget):
         return parts((name, "bold" if front else "$muted"), " " if mark[0] else "", mark)
 
     def _title_of(self, path: str) -> str:
-        """The file's name, with its folder where two open files share it."""
+        """Returns the file's name, with its folder if two open files share the name."""
         name = PurePosixPath(path).name
         twins = [b for b in self._buffers.open if PurePosixPath(b.path).name == name]
         return name if len(twins) < 2 else "/".join(PurePosixPath(path).parts[-2:])

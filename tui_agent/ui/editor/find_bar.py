@@ -1,4 +1,4 @@
-"""The bar below the editor: words or an expression found, replaced one by one or all at once, and a line gone to."""
+"""Find, replace and go-to-line bar below the editor."""
 
 from __future__ import annotations
 
@@ -29,18 +29,19 @@ from tui_agent.ui.widgets.hints import Hint, HintLine
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Where what replaces the words is kept while it is written.
+#: Draft key of the replacement text.
 PLACE = "replace"
 
 FindMode = Literal["find", "replace", "line"]
-#: Seconds without an edit after which a text is searched again.
+#: Debounce between an edit and the next search, in seconds.
 AGAIN_AFTER = 0.2
 _WORDS: dict[FindMode, str] = {"find": "find", "replace": "find", "line": "line"}
 _SWITCHES = {"find_case": "case", "find_regex": "regex", "find_selection": "in selection"}
 
 
 class FindBar(Vertical):
-    """Enter goes on to the next place, or replaces this one where the replacement is written; up and down walk."""
+    """Enter selects the next match, or replaces the current one from the replacement line. Up and down step
+    through the matches."""
 
     DEFAULT_CSS = """
     FindBar {
@@ -63,18 +64,19 @@ class FindBar(Vertical):
         self._mode: FindMode = "find"
         self._editor: Editor | None = None
         self._switched: set[str] = set()
-        #: What was selected when the bar was opened.
+        #: Selection of the editor at the time of opening.
         self._selected: tuple[Place, Place] | None = None
         self._search: Search | None = None
         self._found = Occurrences()
-        #: The text or what is looked for is another since it was searched.
+        #: Whether text or search words have changed since the last search.
         self._stale = False
-        #: Whether the cursor goes to what is found; from where it went, and to where.
+        #: Whether the next search selects its first match; the selections before and after the last such
+        #: search.
         self._goes = False
         self._gone: tuple[tuple[Place, Place], tuple[Place, Place]] | None = None
         self._again: Timer | None = None
         self._doing: asyncio.Future[None] | None = None
-        #: What is shown of the replacement is that of another one.
+        #: Whether the preview of the replacement is outdated.
         self._due = False
 
     def compose(self) -> Iterable[Widget]:
@@ -92,7 +94,7 @@ class FindBar(Vertical):
 
     @property
     def editor(self) -> Editor | None:
-        """The editor that is searched; None while the bar is closed."""
+        """The searched editor; `None` if the bar is closed."""
         return self._editor
 
     def open_for(self, mode: FindMode, editor: Editor) -> None:
@@ -133,7 +135,7 @@ class FindBar(Vertical):
         self.post_message(self.Closed())
 
     def switch(self, name: str) -> None:
-        """Turn a switch on or off (`find_case`, `find_regex`, `find_selection`), also while the bar is closed."""
+        """Toggles `find_case`, `find_regex` or `find_selection`, even if the bar is closed."""
         if name == "find_selection" and self._selected is None and name not in self._switched:
             self._say("Nothing was selected", "$warning")
             return
@@ -145,7 +147,7 @@ class FindBar(Vertical):
     # ── the keyboard ─────────────────────────────────────────────────────────────────────────────────────
 
     def busy(self, event: events.Event) -> asyncio.Future[None] | None:
-        """Keys that use what is found wait for it; letters do not."""
+        """Returns the running search if `event` depends on its result; printable keys do not."""
         if not isinstance(event, events.Key | events.MouseDown):
             return None
         if isinstance(event, events.Key) and (event.is_printable or event.key == "backspace"):
@@ -188,7 +190,7 @@ class FindBar(Vertical):
             self._step()
 
     def _next_line(self) -> None:
-        """From what is looked for to what is put there, and back."""
+        """Moves the focus between the search words and the replacement."""
         if self._editor is None or self._mode == "line":
             return
         if self._mode == "find":
@@ -208,7 +210,7 @@ class FindBar(Vertical):
     # ── finding ──────────────────────────────────────────────────────────────────────────────────────────
 
     def text_changed(self) -> None:
-        """The text of an editor is another; what is found in it is looked for again once nobody types."""
+        """Schedules a search after a pause in typing."""
         if self._editor is None or self._mode == "line":
             return
         self._stale = True
@@ -217,13 +219,13 @@ class FindBar(Vertical):
         self._again = self.set_timer(AGAIN_AFTER, self.search_again)
 
     def search_again(self, here: bool = False) -> None:
-        """Look for the words; with `here` the first place from the cursor on is selected."""
+        """Starts a search. If `here` is set, it selects the first match after the cursor."""
         self._stale, self._goes = True, self._goes or here
         if self._doing is None and self._editor is not None:
             self._do(self._find())
 
     def _do(self, call: Coroutine[Any, Any, None]) -> None:
-        """Do something that takes a moment, which the keys that depend on it wait for; only one at a time."""
+        """Runs `call` unless another call is running; dependent keys wait for it."""
         if self._doing is not None:
             call.close()
             return
@@ -237,7 +239,7 @@ class FindBar(Vertical):
             except EditFailed as error:
                 self._say(str(error), "$warning")
             except NoMatches:
-                if self.is_attached:  # else the program ended meanwhile
+                if self.is_attached:  # otherwise the program has ended
                     raise
             finally:
                 self._doing = None
@@ -262,7 +264,7 @@ class FindBar(Vertical):
                 self._show_count()
 
     def _go(self, editor: Editor) -> None:
-        """Select the first place from where the cursor was before words were typed, else go back there."""
+        """Selects the first match after the original cursor, or restores that cursor if there is no match."""
         begun = self._gone[0] if self._gone and self._gone[1] == editor.place else editor.place
         if self._found.found:
             self._select(bisect_left(self._found.found, min(begun)))
@@ -286,7 +288,7 @@ class FindBar(Vertical):
 
     @property
     def _current(self) -> Occurrence | None:
-        """What is found exactly where the selection is."""
+        """The match equal to the selection."""
         if self._editor is None:
             return None
         return self._found.exactly(*sorted(self._editor.place))
@@ -306,7 +308,7 @@ class FindBar(Vertical):
         self._do(self._preview())
 
     def _select(self, at: int) -> None:
-        """Select what is found, around the end if need be."""
+        """Selects match number `at`, modulo the number of matches."""
         row, start, end = self._found.found[at % len(self._found.found)]
         if self._editor is not None:
             self._editor.select((row, start), (row, end))
@@ -314,7 +316,7 @@ class FindBar(Vertical):
     # ── replacing ────────────────────────────────────────────────────────────────────────────────────────
 
     async def _replace(self) -> None:
-        """Replace what is selected, and go on to the next; where nothing of it is, select that first."""
+        """Replaces the selected match and selects the next. If no match is selected, only selects one."""
         editor, search, here = self._editor, self._search, self._current
         if editor is None or search is None or editor.read_only:
             return
@@ -331,13 +333,14 @@ class FindBar(Vertical):
         await self._find()
 
     def _move_scope(self, row: int, lines: int, columns: int) -> None:
-        """Let the selection that is searched end where its text ends after an edit in a row."""
+        """Adjusts the end of the searched selection after an edit in `row`."""
         if self._selected is not None:
             start, (last, column) = self._selected
             self._selected = start, (last + lines, column + columns if row == last and not lines else column)
 
     async def replace_all(self) -> None:
-        """Show what would become of the text, and make it so where the person agrees."""
+        """Shows the diff of all replacements, and applies it if the user confirms. Raises `EditFailed` for
+        too many matches."""
         from tui_agent.edits.hunks import diff_of
         from tui_agent.ui.dialogs.replacements import Replacements
 
@@ -370,7 +373,7 @@ class FindBar(Vertical):
         self._say(f"Replaced {words} · Ctrl+Z undoes")
 
     async def _preview(self) -> None:
-        """Show the line of what is selected as it is, and as it would be."""
+        """Shows the current match before and after the replacement."""
         while self._due and self._mode == "replace":
             self._due = False
             editor, search, here = self._editor, self._search, self._current

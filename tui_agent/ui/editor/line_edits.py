@@ -1,4 +1,4 @@
-"""Whole lines of a text that is written: their depth, comments, copies, and their place among the others."""
+"""Edits of whole lines: indentation, comments, duplicates, moves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tui_agent.edits.search import Occurrence
 from tui_agent.ui.sink import parts
 
 Place = tuple[int, int]
-#: Characters of a line that are shown before and after what is replaced in it.
+#: Characters of context on each side of a replacement preview.
 _AROUND = 30
-#: What begins a comment up to the end of the line, where that is not a `#`.
+#: Line comment signs by language; the default is `#`.
 COMMENTS = {
     **dict.fromkeys(("javascript", "typescript", "tsx", "java", "go", "rust", "css"), "//"),
     "sql": "--",
@@ -23,13 +23,13 @@ COMMENTS = {
 
 
 def _rows(area: TextArea) -> range:
-    """The lines that are selected, or the one with the cursor."""
+    """Returns the selected lines, or the line of the cursor."""
     (first, _), (last, column) = sorted(area.selection)
     return range(first, max(first, last - (column == 0 and last > first)) + 1)
 
 
 def _change_lines(area: TextArea, rows: range, lines: list[str], down: int = 0) -> None:
-    """Put lines in the place of these as one step of undo; the selection moves with them."""
+    """Replaces `rows` with `lines` in one undo step, and moves the selection with them."""
     start, end = area.selection
     old = [area.document.get_line(row) for row in rows]
     last = area.document.get_line(rows[-1])
@@ -53,7 +53,7 @@ def dedent(area: TextArea) -> None:
 
 
 def toggle_comment(area: TextArea) -> None:
-    """Make comments of the lines, or lines of them where all are comments."""
+    """Comments out the selected lines, or uncomments them if all are comments."""
     sign = COMMENTS.get(area.language or "", "#")
     lines = [area.document.get_line(row) for row in _rows(area)]
     written = [line for line in lines if line.strip()]
@@ -71,9 +71,9 @@ def duplicate_lines(area: TextArea) -> None:
 
 
 def move_lines(area: TextArea, step: int) -> None:
-    """One line up (-1) or down (1), past its neighbour."""
+    """Swaps the selected lines with the line above (-1) or below (1)."""
     rows = _rows(area)
-    end = area.document.line_count - (not area.document.lines[-1])  # a final line ending stays one
+    end = area.document.line_count - (not area.document.lines[-1])  # keeps a final line ending
     if rows[0] + step < 0 or rows[-1] + step >= end:
         return
     lines = [area.document.get_line(row) for row in rows]
@@ -85,7 +85,7 @@ def move_lines(area: TextArea, step: int) -> None:
 
 
 def put(area: TextArea, lines: Iterable[str], start: Place, end: Place) -> Place:
-    """Put lines between two places, as one step of undo; where they end."""
+    """Replaces a range with `lines` in one undo step. Returns the end of the inserted text."""
     area.history.checkpoint()
     ending = area.document.newline
     result = area.replace(ending.join(line.replace("\n", ending) for line in lines), start, end)
@@ -94,7 +94,6 @@ def put(area: TextArea, lines: Iterable[str], start: Place, end: Place) -> Place
 
 
 def go_to_bracket(area: TextArea) -> None:
-    """From a bracket to the one that it belongs to."""
     lines = area.document.lines
     here = near(lines, area.selection.end)
     there = partner(lines, here) if here else None
@@ -108,7 +107,7 @@ def _within(area: TextArea, place: Place) -> Place:
 
 
 def _step_of(line: str, width: int) -> int:
-    """The blanks at the beginning of a line that are one step of depth."""
+    """Returns the number of leading blanks in one step of indentation."""
     return min(len(line) - len(line.lstrip(" ")), width)
 
 
@@ -118,7 +117,7 @@ def _uncommented(line: str, sign: str) -> str:
 
 
 def replaced_in(line: str, here: Occurrence, new: str) -> Content:
-    """A line as it is, and what would be put in it."""
+    """Returns a line with the old text struck out and the new text after it."""
     before, after = line[max(0, here.start - _AROUND) : here.start].lstrip(), line[here.end :][:_AROUND]
     old = (line[here.start : here.end], "$removed strike")
     return parts((f"{here.row + 1}: ", "$muted"), before, old, (new, "$added bold"), after)

@@ -1,4 +1,4 @@
-"""Vim's keys for a place to write in: modes, counts, motions, operators and a few text objects."""
+"""Vim keys for a text area: modes, counts, motions, operators and some text objects."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from textual.widgets.text_area import Location
 from tui_agent.files.numbers import whole_number
 
 Mode = Literal["insert", "normal", "visual"]
-#: A run of letters, or one of other signs: what `w`, `b` and `e` step over.
+#: A word of `w`, `b` and `e`: a run of word characters or of punctuation.
 _WORD = re.compile(r"\w+|[^\w\s]+")
-#: The largest count that repeats a command.
+#: Maximum count of a command.
 _MOST_TIMES = 100_000
 _OPERATORS = frozenset("dcy")
-#: What waits for another letter.
+#: Commands with a character as argument.
 _PREFIXES = frozenset("grfFtT")
 _PAIRS = {
     "(": "()",
@@ -35,7 +35,7 @@ _PAIRS = {
 
 
 class TextRange(NamedTuple):
-    """What an operator works on: offsets in the text, the second excluded; `lines` where it is whole lines."""
+    """Range of an operator: offsets, the end excluded. `lines` is set for whole lines."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class TextRange(NamedTuple):
 
 
 class Vim:
-    """The state of one area. `take` handles a key, and says whether it meant something here."""
+    """Vim state of one text area."""
 
     def __init__(self, area: TextArea, on_mode: Callable[[Mode], object]) -> None:
         self._area = area
@@ -51,7 +51,7 @@ class Vim:
         self.mode: Mode = "insert"
         self._typed = ""
         self._anchor = 0
-        #: What was deleted or copied last, and whether it is whole lines.
+        #: Last deleted or copied text, and whether it consists of whole lines.
         self._register = ("", False)
 
     def enter(self, mode: Mode) -> None:
@@ -63,7 +63,8 @@ class Vim:
         self._on_mode(mode)
 
     def take(self, event: events.Key) -> bool:
-        """Handle a key. In insert mode only Esc is one; else a letter is a command or part of one."""
+        """Handles a key. Returns False if the key has no meaning in this mode; insert mode handles only
+        Esc."""
         if self.mode == "insert":
             if event.key == "escape":
                 self.enter("normal")
@@ -105,7 +106,7 @@ class Vim:
         self._area.move_cursor(self._place(max(0, min(at, len(self._text)))))
 
     def _replace(self, start: int, end: int, text: str) -> None:
-        """As one step of undo; the cursor is left before what was put there."""
+        """Replaces a range in one undo step and puts the cursor at its start."""
         ending = self._area.document.newline
         self._area.replace(text.replace("\n", ending), self._place(start), self._place(end))
         self._go(start)
@@ -122,7 +123,7 @@ class Vim:
     # ── commands ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _run(self, typed: str) -> bool:
-        """Do what was typed; False where more must come first."""
+        """Runs the typed command. Returns False if it is incomplete."""
         found = re.fullmatch(r"([1-9]\d*)?([dcy])?([1-9]\d*)?(.*)", typed, re.DOTALL)
         assert found is not None
         first, operator, second, rest = found.groups()
@@ -211,7 +212,7 @@ class Vim:
             start, end = span.start, span.end
             if (
                 span.lines and operator == "d"
-            ):  # with the line ending behind it, or the one before the last line
+            ):  # includes the line ending after it, or before it for the last line
                 start, end = (start, end + 1) if end < len(text) else (max(start - 1, 0), end)
             self._replace(start, end, "")
             if span.lines and operator == "d":
@@ -237,7 +238,7 @@ class Vim:
     # ── motions ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _span(self, operator: str, rest: str, count: int) -> TextRange | None:
-        """What `d`, `c` or `y` is about; None where the motion means nothing."""
+        """Returns the range of `d`, `c` or `y`, or `None` for an invalid motion."""
         text, at = self._text, self._at
         if rest == operator or rest in "jk":
             row, rows = self._area.cursor_location[0], len(self._area.document.lines)
@@ -254,7 +255,7 @@ class Vim:
             rest = "e"
         if (target := self._moved(rest, count, True)) is None:
             return None
-        if rest == "w":  # the last word of a line ends there
+        if rest == "w":  # stops at the end of the line
             target = max(at, min(target, _line(text, at)[1])) if count == 1 else target
         first, last = sorted((at, target))
         return TextRange(first, min(last + (rest[0] in "eft$" and rest != "$" and target >= at), len(text)))
@@ -263,7 +264,7 @@ class Vim:
         return sum(len(line) + 1 for line in self._area.document.lines[:row])
 
     def _moved(self, rest: str, count: int, counted: bool) -> int | None:
-        """Where a motion leads; None where it is none."""
+        """Returns the target offset of a motion, or `None` if `rest` is not a motion."""
         text, at = self._text, self._at
         start, end = _line(text, at)
         rows = self._area.document.lines
@@ -309,7 +310,7 @@ class Vim:
 
 
 def _line(text: str, at: int) -> tuple[int, int]:
-    """Where the line of an offset begins and ends, its ending left out."""
+    """Returns start and end of the line at `at`, without its ending."""
     end = text.find("\n", at)
     return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
 
@@ -323,7 +324,7 @@ def _nth(places: list[int], count: int, otherwise: int) -> int:
 
 
 def _object(text: str, at: int, kind: str, *, around: bool) -> TextRange | None:
-    """A word, or what is between a pair of signs on this line, with the signs where it is `around`."""
+    """Returns the range of a word or of a bracketed text on this line; `around` includes the brackets."""
     start, end = _line(text, at)
     if kind == "w":
         found = next(

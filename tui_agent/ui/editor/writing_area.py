@@ -1,5 +1,4 @@
-"""A place to write in: Textual's TextArea with keys that terminals leave alone, text shown through the sink, and
-every character kept as it is."""
+"""Textual's `TextArea` with rebound keys, cleaned output, and unchanged characters."""
 
 from __future__ import annotations
 
@@ -38,22 +37,22 @@ from tui_agent.ui.textual_patches.unwrapped_rows import view_of
 
 @runtime_checkable
 class KeyedPane(Protocol):
-    """A pane, as far as its keys go: what each of them calls."""
+    """A pane with actions by key."""
 
     calls_by_key: dict[str, str]
 
     async def run_action(self, action: str) -> None: ...
 
 
-#: Keys of Textual's own that select all or a line; they are ours for moving between panes.
+#: Textual's keys for selecting all or a line; here they move between panes.
 _NOT_OURS = {"f6", "f7", "ctrl+a"}
 
 
-#: Characters of a paste from which on the loop goes on while it is taken apart.
+#: Pastes of at least this many characters are split in a thread.
 PASTED_LONG = 100_000
 _BRACKETS = re.compile(r"[][(){}]")
 _PARTNERS = dict(zip("([{)]}", ")]}([{", strict=True))
-#: Lines in which the other one of two brackets is looked for.
+#: Maximum distance of a matching bracket, in lines.
 SEARCHED_LINES = 2_000
 
 
@@ -68,13 +67,13 @@ def _editing_keys() -> list[Binding]:
 
 
 _KEYS = _editing_keys()
-#: Keys that would change the text, beside those that can be printed.
+#: Keys that change the text, besides printable ones.
 _CHANGING = {"enter", "backspace", "delete", "ctrl+v", "ctrl+x", "ctrl+z", "ctrl+y"}
 _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.split(",")}
 
 
 class StyledOnce(TextAreaTheme):
-    """Works its styles out when a style sheet was applied, which makes others, and not for each drawing."""
+    """Computes its styles once per style sheet and not for each drawing."""
 
     _styled: int | None = -1
 
@@ -82,14 +81,14 @@ class StyledOnce(TextAreaTheme):
         styled = getattr(text_area, "styled", None)
         if styled is None or styled != self._styled:
             super().apply_css(text_area)
-            # They are laid over the colours of the text, which keep the hue that they have.
+            # Only the background: syntax colours stay visible.
             self.cursor_line_style = _ground_of(self.cursor_line_style)
             self.selection_style = _ground_of(self.selection_style)
             self._styled = styled
 
     @classmethod
     def like(cls, theme: TextAreaTheme, name: str = "") -> StyledOnce:
-        """The same theme, which may have another name."""
+        """Returns a copy of `theme`, renamed if `name` is set."""
         values: dict[str, Any] = {one.name: getattr(theme, one.name) for one in fields(theme) if one.init}
         if name:
             values["name"] = name
@@ -97,10 +96,7 @@ class StyledOnce(TextAreaTheme):
 
 
 class WritingArea(TextArea, inherit_bindings=False):
-    """The cursor does not blink, since nothing moves on the screen while nothing happens.
-
-    Where lines are not wrapped, only those are drawn again that a key changed.
-    """
+    """Text area without a blinking cursor. Without soft wrap, a key redraws only the changed lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_KEYS]
     cursor_blink = reactive(False, init=False)
@@ -122,15 +118,15 @@ class WritingArea(TextArea, inherit_bindings=False):
     class TypingRefused(Message):
         """Something was typed where nothing can be written."""
 
-    #: Whether what is typed is refused, because the session is only read here.
+    #: Whether typing is refused because the session is read-only.
     locked = False
 
     def __init__(self, text: str = "", **options: Any) -> None:
-        #: How often a style sheet was applied.
+        #: Number of applied style sheets.
         self.styled = 0
-        #: Lines as they were drawn, by all that they were drawn from.
+        #: Drawn lines by all inputs of the drawing.
         self._drawn_lines: LRUCache[tuple[object, ...], Strip] = LRUCache(1024)
-        #: Where the other one of two brackets was shown.
+        #: Last position of the matching bracket.
         self._bracket: Location | None = None
         super().__init__(**options)
         css = TextAreaTheme.get_builtin_theme("css")
@@ -152,18 +148,16 @@ class WritingArea(TextArea, inherit_bindings=False):
         self.update_suggestion()
 
     def _document_of(self, text: str) -> DocumentBase:
-        """The document that holds a text that is loaded."""
         return ExactDocument(text)
 
     def _put(self, document: DocumentBase) -> None:
-        """Show this document from its beginning."""
         self.document = document
         self.wrapped_document = view_of(document, self.indent_width)
         self.navigator = DocumentNavigator(self.wrapped_document)
         self._drawn_lines.clear()
         self.move_cursor((0, 0))
         if self.is_attached:
-            self.mutate_reactive(TextArea.indent_width)  # which has the size looked at again
+            self.mutate_reactive(TextArea.indent_width)  # makes Textual compute the size again
         self.refresh()
 
     def edit(self, edit: Edit) -> EditResult:
@@ -185,7 +179,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         self.refresh()
 
     def _refresh_moved(self, before: Selection, selection: Selection) -> None:
-        """Draw the lines again in which the cursor, what is selected or the other bracket was or is."""
+        """Redraws the old and new lines of the cursor, the selection and the matching bracket."""
         rows = [row for row, _ in (*before, *selection)]
         if before.is_empty and selection.is_empty:
             for row in {*rows}:
@@ -198,7 +192,7 @@ class WritingArea(TextArea, inherit_bindings=False):
                 self._refresh_rows(place[0], place[0])
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """The other one of two brackets, within `SEARCHED_LINES`."""
+        """Returns the matching bracket within `SEARCHED_LINES`."""
         if bracket not in _PARTNERS:
             return None
         forward = bracket in "([{"
@@ -229,7 +223,7 @@ class WritingArea(TextArea, inherit_bindings=False):
                 yield found[0], (at, found.start())
 
     def _refresh_rows(self, first: int, last: int) -> None:
-        """Draw the lines from one to the other again, as far as they are in view."""
+        """Redraws the visible lines of a range."""
         top = self.scroll_offset.y
         first, end = max(first, top), min(last + 1, top + self.size.height)
         if self.soft_wrap:
@@ -238,7 +232,7 @@ class WritingArea(TextArea, inherit_bindings=False):
             self.refresh(Region(0, first - top, self.size.width, end - first))
 
     def _type_in(self, text: str) -> EditResult:
-        """Put what is typed or pasted in the place of what is selected, with the line ending that the text has."""
+        """Replaces the selection with `text`, in the line endings of the document."""
         lines = text.replace("\r\n", "\n").replace("\r", "\n")
         inserted = lines.replace("\n", self.document.newline)
         return self.replace(inserted, *self.selection, maintain_selection_offset=False)
@@ -248,8 +242,8 @@ class WritingArea(TextArea, inherit_bindings=False):
             self.move_cursor(self._type_in(self.app.clipboard).end_location)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
-        """No rule about the focus makes it look different, only the cursor is drawn or not: the styles, its own and
-        those of ten parts, would be worked out for nothing."""
+        """Only the cursor depends on the focus; the base class would compute the styles of the widget and of
+        ten components."""
         self.refresh()
 
     def refuse_text(self) -> None:
@@ -257,7 +251,7 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     @on(events.Paste)
     async def _insert_pasted(self, event: events.Paste) -> None:
-        """A long paste is taken apart in a thread, and becomes one edit; what is typed waits in the queue behind it."""
+        """Inserts a paste as one edit. A long one is split in a thread; later keys wait in the queue."""
         if self.locked:
             event.stop()
             event.prevent_default()
@@ -279,10 +273,10 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     @on(events.Key)
     async def _run_key(self, event: events.Key) -> None:
-        """Keys that the pane has an action for come before those of the text; what can be typed does not.
+        """Runs the pane's action of a key before that of the text, except for printable keys.
 
-        Both are done here and at once: a binding waits until the key has risen to the application, and letters
-        that came with it in one burst would overtake it.
+        A binding runs only after the key has bubbled up to the application; characters of the same burst
+        would overtake it.
         """
         if self.locked and (event.is_printable or event.key in _CHANGING):
             event.stop()
@@ -306,7 +300,7 @@ class WritingArea(TextArea, inherit_bindings=False):
             self._type_in("\n")
 
     def point(self, x: int, y: int) -> None:
-        """The cursor goes there, unless something is selected: that is what is meant then."""
+        """Moves the cursor to a cell, unless text is selected."""
         if self.selection.is_empty:
             left, top = self.scroll_offset
             place = Offset(x - self.gutter_width + left - self.gutter.left, y + top - self.gutter.top)
@@ -316,11 +310,12 @@ class WritingArea(TextArea, inherit_bindings=False):
         return Text(clean(self.document.get_line(line_index)), end="", no_wrap=True)
 
     def _looks(self, row: int) -> tuple[object, ...]:
-        """How a line is shown beside its text, in any form that can be compared."""
+        """Returns a comparable value for everything visible in a line besides its text."""
         return ()
 
     def render_line(self, y: int) -> Strip:
-        """Textual asks for the whole text, to know whether it is empty, for each line that it draws."""
+        """Returns cached lines if possible. For each line, Textual's own method reads the whole text to test
+        whether it is empty."""
         document = self.document
         if document.line_count == 1 and not document.get_line(0):
             return super().render_line(y)
@@ -355,7 +350,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         return line
 
     def _renumbered(self, y: int, row: int, text: tuple[object, ...]) -> Strip:
-        """A line that moved, since one was begun or taken away above it, is drawn as it was behind another number."""
+        """Returns a moved line: the cached drawing with a new number."""
         line = self._drawn_lines.get(text)
         if line is None:
             line = self._drawn_lines[text] = drawn_line(self, y)
@@ -370,7 +365,7 @@ def _ground_of(style: Style | None) -> Style | None:
 
 
 def _parted(text: str, ending: str, tab_width: int) -> tuple[str, list[str], int]:
-    """What is pasted with the line ending that a text has, its lines, and the cells of the widest."""
+    """Returns the pasted text with converted line endings, its lines, and the cells of the widest one."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = text.split("\n")
     return text if ending == "\n" else text.replace("\n", ending), lines, widest(lines, tab_width)
