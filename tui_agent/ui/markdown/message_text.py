@@ -1,7 +1,7 @@
-"""The text of a message: one widget that draws the lines in view, however long the text and however fast it grows.
+"""Widget for the text of a message, of any length, also while it streams.
 
-A widget for each block, as Textual's own Markdown has, costs a millisecond and more of the event loop apiece, for
-layout and styles. Here the text becomes lines in a thread, and only what is seen becomes cells.
+Textual's own Markdown has one widget per block, each of which costs more than a millisecond of the event
+loop for layout and styles. Here a thread turns the text into lines, and only visible lines become cells.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from tui_agent.ui.textual_patches.grown_widgets import GrowsAtEnd
 from tui_agent.ui.textual_patches.styles_cache import forget_lines
 from tui_agent.ui.widgets.broken import WORDS, Guarded, logged
 
-#: So many characters are read when a message is made, and so many wrapped, at once; more in a thread.
+#: Maximum number of characters to parse or wrap in the event loop; longer texts use a thread.
 AT_ONCE = 4_000
-#: The same of what comes while it grows: 1.5 ms.
+#: The same limit for the new part of a growing text: 1.5 ms.
 MORE_AT_ONCE = 1_000
-#: Lines that keep their cells; those far off the screen are drawn again when they are scrolled to.
+#: Maximum number of lines with cached cells.
 MOST_STRIPS = 300
 
-#: One text of those far from the view is measured at a time on each screen.
+#: One lock per screen: texts far from the view are measured one after another.
 _TURNS: WeakKeyDictionary[Screen[object], asyncio.Lock] = WeakKeyDictionary()
 
 
 class MessageText(Guarded, GrowsAtEnd):
-    """A message in Markdown, or with `parsed` false in plain words.
+    """A message in Markdown, or in plain text if `parsed` is false.
 
-    `show` may be called again with a longer text while it streams; `growing` says that more will come.
+    `show` accepts longer texts later; `growing` means that the text is incomplete.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"message-text--code"}
@@ -65,7 +65,7 @@ class MessageText(Guarded, GrowsAtEnd):
         self._drawn = self._lines_of(text, growing) if at_once else Drawn()
         self._read = len(text) if at_once else 0
         self._drawing = asyncio.Lock()
-        #: How far down each line ends, at the width at which it was measured; another may be wanted by now.
+        #: Row below each line, measured at `_width`; `_wanted` is the current width.
         self._ends: list[int] = []
         self._width = self._wanted = 0
         self._strips: dict[int, list[Strip]] = {}
@@ -76,11 +76,11 @@ class MessageText(Guarded, GrowsAtEnd):
             self.run_worker(partial(self.show, self._text, growing=self._growing), exit_on_error=False)
 
     async def show(self, text: str, *, growing: bool = False) -> None:
-        """Draw this text. Returns when it is on its way to the screen; long code gets its colours later."""
+        """Draws `text`. Returns after scheduling the repaint; long code is highlighted later."""
         self._text, self._growing = text, growing
         async with self._drawing:
             if text != self._text:
-                return  # a longer one waits
+                return  # a later call has a longer text
             read = partial(self._lines_of, text, growing)
             known = self._read if len(text) >= self._read else 0
             drawn = read() if len(text) - known <= MORE_AT_ONCE else await in_background(read)
@@ -91,7 +91,7 @@ class MessageText(Guarded, GrowsAtEnd):
             self.run_worker(self._colour(), exit_on_error=False)
 
     def _lines_of(self, text: str, growing: bool) -> Drawn:
-        """The text as lines; one line that says so if it cannot be read as such."""
+        """Returns the lines of `text`, or a single error line if reading fails."""
         try:
             return self._reading.read(text, growing=growing)
         except NotWanted:
@@ -102,10 +102,9 @@ class MessageText(Guarded, GrowsAtEnd):
             return Drawn((TextLine(Content.styled(WORDS, "$error")),))
 
     async def _put(self, drawn: Drawn) -> None:
-        """Put these lines in the place of those that are there."""
         kept = _same(self._drawn.lines, drawn.lines, min(drawn.kept, len(self._drawn.lines)))
         fresh, width, heights = drawn.lines[kept:], 0, []
-        while width != self._width:  # the lines that were there may be measured at another width meanwhile
+        while width != self._width:  # the width may change during the measurement
             width = self._width
             heights = await _heights(fresh, width)
         self._drawn = drawn
@@ -117,7 +116,7 @@ class MessageText(Guarded, GrowsAtEnd):
         self._redraw(kept, layout=not width or tall != (self._ends[-1] if self._ends else 0))
 
     async def _colour(self) -> None:
-        """Give long code its colours, in a thread that lets the keyboard come first."""
+        """Highlights long code in a low-priority thread."""
         while codes := list(self._reading.uncoloured):
             found = await in_background(lambda: [coloured(code.code, code.language) for code in codes])
             async with self._drawing:
@@ -128,7 +127,7 @@ class MessageText(Guarded, GrowsAtEnd):
         self._colouring = False
 
     def _redraw(self, first: int, layout: bool) -> None:
-        """Draw the lines from that one on; those before keep their cells."""
+        """Redraws all lines from `first` on."""
         top = self._ends[first - 1] if 0 < first <= len(self._ends) else 0
         height = max(self.size.height, self._ends[-1] if self._ends else 0)
         if height > top:
@@ -147,7 +146,7 @@ class MessageText(Guarded, GrowsAtEnd):
     def resized(self, size: Size, container: Size) -> None:
         self._wanted = width = max(size.width - self.gutter.width, 0)
         if width:
-            # where a width comes back Textual knows the height that it gave, and does not ask again
+            # For an earlier width Textual uses its cached height and does not ask again.
             self.get_content_height(container, container, width)
         if width not in (0, self._width) and not self._measuring:
             self._measuring = True
@@ -155,12 +154,12 @@ class MessageText(Guarded, GrowsAtEnd):
 
     @property
     def _near(self) -> bool:
-        """Whether it is near what is in view, which is measured first."""
+        """Whether the widget is close to the visible area."""
         return getattr(self.parent, "near", True)
 
     async def _measure(self) -> None:
-        """Measure for the width that it has, and go on where it gets another meanwhile. What is far from the view waits
-        for its turn: each thread that works takes time from the loop."""
+        """Measures until the measured width is the current one. Texts far from the view take turns, since
+        each working thread slows down the event loop."""
         try:
             while (width := self._wanted) not in (0, self._width):
                 turn = _TURNS.setdefault(self.screen, asyncio.Lock())
@@ -205,7 +204,7 @@ class MessageText(Guarded, GrowsAtEnd):
         return [self._strip(row, at) for row in line.rows(self._width, content)]
 
     def _strip(self, row: DrawnRow, line: int) -> Strip:
-        """A row as cells, with the places of its letters in the text, which is what a selection by mouse goes by."""
+        """Returns a row as cells with their text offsets, which mouse selection needs."""
         style = self.visual_style
         ground = style + self.get_visual_style("message-text--code", partial=True) if row.code else style
         strips = []
@@ -231,7 +230,8 @@ class MessageText(Guarded, GrowsAtEnd):
     # ── links, selecting ─────────────────────────────────────────────────────────────────────────────────
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a link copies its address: nothing is followed by accident, nor on the wrong machine."""
+        """Copies the address of a clicked link. Opening it could happen by accident, or on the wrong
+        machine."""
         address = event.style.meta.get("address")
         if address:
             event.stop()
@@ -240,11 +240,11 @@ class MessageText(Guarded, GrowsAtEnd):
 
     @property
     def plain(self) -> str:
-        """All that is drawn, without styles."""
+        """The drawn text without styles."""
         return "\n".join(line.plain for line in self._drawn.lines)
 
     def select_code(self, code: str) -> Region | None:
-        """Select lines of code as the mouse would; where they are, None where they are not drawn."""
+        """Selects the lines of `code`. Returns their region, or `None` if they are not drawn."""
         wanted, lines = code.rstrip("\n").split("\n"), self._drawn.lines
         for at in range(len(self._ends) - len(wanted) + 1):
             found = lines[at : at + len(wanted)]
@@ -267,7 +267,8 @@ class MessageText(Guarded, GrowsAtEnd):
 
 
 def _short(lines: Sequence[AnyLine]) -> bool:
-    """Whether they may be measured at once. Those of a long text are not all counted: there may be 10,000."""
+    """Whether the event loop may measure `lines`. Counting stops at the limit: a text may have 10,000
+    lines."""
     return all(letters <= AT_ONCE for letters in accumulate(len(line.plain) + 1 for line in lines))
 
 
@@ -293,12 +294,12 @@ def _sums(heights: Iterable[int], before: int = 0) -> list[int]:
 
 
 def _same(before: Sequence[AnyLine], after: Sequence[AnyLine], kept: int) -> int:
-    """How many lines at the beginning are the same, of which so many are known to be."""
+    """Returns the number of equal lines at the start, of which `kept` are known to be equal."""
     most = min(len(before), len(after))
     return next((at for at in range(kept, most) if not _equal(before[at], after[at])), most)
 
 
 def _equal(old: AnyLine, new: AnyLine) -> bool:
     return old is new or (
-        old == new and old.content.spans == new.content.spans  # contents are compared by their letters alone
+        old == new and old.content.spans == new.content.spans  # `Content` compares only plain text
     )

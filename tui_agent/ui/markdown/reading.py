@@ -1,7 +1,7 @@
-"""Markdown from outside as lines, read as it streams: blocks that are complete are drawn once, only the last one again.
+"""Incremental Markdown reader: complete blocks are drawn once, only the last block is drawn again.
 
-What is open at the end grows by what has come: code by lines, a list by items, a table by rows. What a parser could
-choke on is shown as the plain text that it is, and a line says so.
+An open block grows by new lines, list items or table rows. Input too complex for the parser is shown as
+plain text with a note.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from tui_agent.ui.markdown.units import (
     units_of,
 )
 
-#: Of one message so much is drawn.
+#: Limits of one drawn message.
 MOST_LINES = 20_000
 MOST_CHARACTERS = 2_000_000
-#: Characters that are parsed together at first.
+#: Initial size of a parsed part, in characters.
 WINDOW = 64_000
 
 TOO_DEEP = "Shown as plain text: its Markdown is nested too deeply or too long to be drawn."
@@ -50,14 +50,14 @@ _LONG = re.compile(rf"^.{{{MOST_IN_LINE + 1},}}$", re.MULTILINE)
 
 
 class Drawn(Struct, frozen=True):
-    """A text as lines. The first `kept` of them are those that were there before."""
+    """Lines of a text; the first `kept` are unchanged since the last reading."""
 
     lines: tuple[AnyLine, ...] = ()
     kept: int = 0
 
 
 class _Fence(Struct):
-    """Code that is open at the end: its sign, indentation and language, the number of its first line, its lines."""
+    """An open code block; `first` is the index of its first line."""
 
     sign: str
     indent: int
@@ -67,7 +67,7 @@ class _Fence(Struct):
 
 
 class _Rows(Struct):
-    """A table that is open at the end: the two lines it begins with, the number of its first line, what rows share."""
+    """An open table: source of its two header lines, index of its first line, column widths."""
 
     head: str
     first: int
@@ -75,7 +75,7 @@ class _Rows(Struct):
 
 
 class Reading:
-    """Reads one text. `read` may be called again with a longer one; it is for a thread where much of it is new."""
+    """Reader of one growing text. For long additions, call `read` in a thread."""
 
     def __init__(self, *, parsed: bool = True) -> None:
         self._parsed = parsed
@@ -87,18 +87,18 @@ class Reading:
     def _start_over(self) -> None:
         self._read = 0
         self._settled: list[AnyLine] = []
-        #: So many settled lines are those of the last reading.
+        #: Number of settled lines unchanged since the last reading.
         self._kept = 0
         self._within: Within | None = None
         self._fence: _Fence | None = None
         self._rows: _Rows | None = None
         self._plain = self._tail_plain = False
-        #: Names in brackets that were no links when they were drawn.
+        #: Drawn names in brackets without a link definition so far.
         self._labels: set[str] = set()
         self.uncoloured: list[Uncoloured] = []
 
     def read(self, text: str, *, growing: bool = False) -> Drawn:
-        """The text as lines; `growing`: more will come."""
+        """Returns the lines of `text`; `growing` means that it is incomplete."""
         notes = [TOO_LONG] if len(text) > MOST_CHARACTERS else []
         text = text[:MOST_CHARACTERS]
         if not text.startswith(self._text) or (self._ended and text != self._text):
@@ -116,7 +116,7 @@ class Reading:
         return Drawn(tuple(lines), min(self._kept, len(self._settled), MOST_LINES))
 
     def colour(self, of: Uncoloured, contents: Sequence[Content], before: Drawn) -> Drawn:
-        """What was drawn before with these colours for code, unless that is there no more."""
+        """Returns `before` with highlighted code, or unchanged if the code has disappeared."""
         if of not in self.uncoloured:
             return before
         self.uncoloured.remove(of)
@@ -131,7 +131,7 @@ class Reading:
     # ── from the first character that is not settled ─────────────────────────────────────────────────────
 
     def _go_on(self, growing: bool) -> list[AnyLine]:
-        """Settle what is complete; the lines of what is not."""
+        """Settles complete blocks and returns the lines of the open ones."""
         if not self._parsed:
             return self._read_plain(growing)
         window = WINDOW
@@ -166,15 +166,16 @@ class Reading:
         return _plain_lines(rest[end:]) if growing else []
 
     def _advance(self, lines: int) -> None:
-        """So many lines of the text that is left are settled."""
+        """Marks the next `lines` lines of the text as settled."""
         for _ in range(lines):
             end = self._text.find("\n", self._read)
             self._read = len(self._text) if end < 0 else end + 1
 
     def _read_blocks(self, part: str, growing: bool) -> list[AnyLine]:
-        """Settle the blocks of this text, of the last one what is complete where more may come; the lines of the rest.
+        """Settles the complete blocks of `part`, including the complete rows of an open table.
 
-        Where something was settled the rest is for the next call.
+        Returns the lines of the open blocks, or none if anything was settled: the next call reads the
+        rest.
         """
         head = self._rows.head if self._rows else ""
         skip = head.count("\n")
@@ -196,7 +197,7 @@ class Reading:
             return []
         if end <= skip and open_:
             if open_[0].start >= skip:
-                self._rows = None  # the table has ended
+                self._rows = None  # end of the table
             return self._open_blocks(open_, source, env["references"])
         self._settle([*closed, rows] if rows else closed, source, skip, open_[0] if open_ else None)
         self._advance(end - skip)
@@ -206,7 +207,8 @@ class Reading:
         return []
 
     def _finds_links(self, links: dict[str, Any], end: int) -> bool:
-        """Take the addresses given before that line. Where words that are drawn have one now, all is drawn again."""
+        """Adds the link definitions before line `end`. Starts over and returns True if drawn text refers to a
+        new one."""
         fresh = {
             name: link for name, link in links.items() if name not in self._links and link["map"][0] < end
         }
@@ -235,7 +237,7 @@ class Reading:
             self._rows = self._open_table(units[-1], source) if goes_on else None
 
     def _open_table(self, last: Unit, source: Sequence[str]) -> _Rows | None:
-        """The table that was settled last, where it may go on."""
+        """Returns the last settled table, which may get more rows."""
         first = len(self._settled) - sum(token.type == "tr_open" for token in last.tokens)
         line = self._settled[first] if last.kind == "table_open" else None
         if not isinstance(line, TableLine):
@@ -263,7 +265,7 @@ class Reading:
     def _open_blocks(
         self, units: Sequence[Unit], source: Sequence[str], links: dict[str, Any]
     ) -> list[AnyLine]:
-        """The last blocks, as far as they have come."""
+        """Returns the lines of the open blocks."""
         drawer = self._drawer(source, units[0], links)
         lines: list[AnyLine] = []
         for unit in units:
@@ -284,7 +286,7 @@ class Reading:
         self._fence = _Fence(found[2], len(found[1]), info, len(self._settled), [])
 
     def _read_code(self, fence: _Fence, growing: bool) -> bool:
-        """Add the lines that are complete; whether the code has ended."""
+        """Adds the complete lines of code. Returns whether the block has ended."""
         while True:
             end = self._text.find("\n", self._read)
             if end < 0 and growing:
@@ -309,14 +311,14 @@ class Reading:
         return True
 
     def _open_code(self, fence: _Fence) -> list[AnyLine]:
-        """The line of code that is not complete; the beginning of its end is not shown."""
+        """Returns the incomplete last line of code, unless it may be the closing fence."""
         line = clean(self._text[self._read :])
         if fence.code and (not line or set(line.strip()) == {fence.sign[0]}):
             return []
         return [TextLine(part, code=True) for part in cut(Content(line))]
 
     def _read_long(self, growing: bool) -> bool:
-        """Settle a line that is too long to be parsed; whether all of it is there."""
+        """Settles a line too long for the parser. Returns False if the line is incomplete."""
         end = self._text.find("\n", self._read)
         if end < 0 and growing:
             return False
@@ -332,7 +334,7 @@ class Reading:
 
 
 def draw(text: str, *, parsed: bool = True) -> Drawn:
-    """All of a text as lines, with the colours of its code."""
+    """Returns all lines of a text with highlighted code."""
     reading = Reading(parsed=parsed)
     drawn = reading.read(text)
     for code in list(reading.uncoloured):

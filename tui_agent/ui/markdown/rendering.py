@@ -1,7 +1,7 @@
-"""Blocks of Markdown, as a parser found them, drawn as lines; nothing in them can be followed by accident.
+"""Drawing of parsed Markdown blocks as lines.
 
-What is inside a paragraph is parsed here, when its lines are made: what a parser could choke on (thousands of brackets,
-endless lines) stays the plain text that it is.
+Inline markup is parsed here, paragraph by paragraph; input too complex for the parser (thousands of
+brackets, endless lines) stays plain text.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from tui_agent.files.visible import clean
 from tui_agent.processes.background import pause
 from tui_agent.ui.markdown.text_lines import AnyLine, Table, TableLine, TextLine
 
-#: Levels of quotes and lists inside each other, two for a list; deeper text is shown plain.
+#: Maximum nesting of quotes and lists; a list counts as two levels. Deeper text is shown plain.
 MOST_NESTED = 40
-#: Signs in one paragraph that a parser has to pair, characters in one line, columns of a table.
+#: Maximum number of markup signs in a paragraph, characters in a line, columns in a table.
 MOST_SIGNS = 2_000
 MOST_IN_LINE = 10_000
 MOST_COLUMNS = 100
-#: Characters of a line that are wrapped and drawn together.
+#: Maximum length of a line; longer ones are split.
 MOST_TOGETHER = 3_000
-#: Longer code gets its colours after it is drawn, in slices; still longer code none.
+#: Code lengths above which highlighting runs after drawing, or not at all.
 COLOURED_AT_ONCE, MOST_COLOURED = 3_000, 200_000
-#: Code with a longer line is not coloured.
+#: Maximum line length of highlighted code.
 LONGEST_COLOURED = 1_000
 
 _SIGNS = re.compile(r"[\[\]*_`~<&!|\\]")
@@ -63,7 +63,7 @@ COLOURS: dict[Any, str] = {
     Kind.Generic.Heading: "$syntax-heading",
 }
 
-#: Finds the blocks; what is in them is parsed by `Blocks`, with the addresses of links that are known by then.
+#: Parses only blocks. `Blocks` parses their inline content with the link definitions known at that time.
 PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": MOST_NESTED}).enable(
     ["table", "strikethrough"]
 )
@@ -71,7 +71,7 @@ PARSER.core.ruler.enableOnly(["normalize", "block"])
 
 
 def _pause_in_parsing(*_: object) -> bool:
-    """A rule that fits nothing: the parser asks it first wherever a block or something in a line may begin."""
+    """A rule without matches, tried at each possible start of a block or inline element."""
     pause()
     return False
 
@@ -81,49 +81,50 @@ PARSER.inline.ruler.before("text", "pause", _pause_in_parsing)
 
 
 class Blocks:
-    """Goes through blocks once and gives their lines, each behind the marks of the quotes and lists it is in.
+    """Draws blocks in order, with the prefixes of their quotes and lists.
 
-    `source` are the lines that they were parsed from: parts of a list have a space between them where there is an
-    empty line, whatever comes later. `links` are the addresses of named links.
+    `source` holds the parsed lines: in lists, blank lines separate blocks only if the source has them.
+    `links` maps names to addresses.
     """
 
     def __init__(
         self, source: Sequence[str], links: dict[str, Any], begun: bool, within: Within | None
     ) -> None:
-        """`begun`: other blocks come before these. `within`: the first of these goes on with a list."""
+        """`begun`: other blocks precede. `within`: the first block continues this list."""
         self._source = source
         self._links = links
         self._begun = begun
         self._within = within
-        self._marks: list[str] = []  # before each line, from the outside in
-        self._first: list[str] = []  # the same for the next line only: bullets and numbers
-        self._fresh = False  # the quote or item that was opened last is empty so far
+        self._marks: list[str] = []  # prefixes of all lines, outermost first
+        self._first: list[str] = []  # prefixes of the next line: bullets and numbers
+        self._fresh = False  # the innermost quote or item is empty so far
         self._lists: list[_List] = []
         self._style = ""
-        #: Whether something was too long or too dense to be parsed.
+        #: Whether any block was too long or too dense for the parser.
         self.plain = False
         self.uncoloured: list[Uncoloured] = []
         self._made, self._colours = 0, True
 
     @property
     def number(self) -> int | None:
-        """The number of the next item of the list that is still open."""
+        """Number of the next item of the open list."""
         return self._lists[0].number if self._lists else None
 
     def lines(self, tokens: Sequence[Token], first: int, colours: bool = True) -> Iterator[AnyLine]:
-        """The lines of these blocks; the number of the `first` is used for code that gets its colours later."""
+        """Yields the lines of the blocks. `first` is the index of the first line, recorded for later
+        highlighting."""
         self._made, self._colours = first, colours
         for line in self._lines(tokens):
             self._made += 1
             yield line
 
     def code(self, code: str, info: str, first: int) -> list[TextLine]:
-        """The lines of code alone."""
+        """Returns the lines of a code block."""
         self._made = first
         return [*self._code(code, info)]
 
     def skip(self, tokens: Sequence[Token]) -> None:
-        """These items of a list are shown in another way; the next ones go on behind them."""
+        """Counts list items drawn elsewhere, so that numbering continues after them."""
         if tokens[0].type in ("bullet_list_open", "ordered_list_open"):
             self._enter_list(tokens[0])
         if self._lists:
@@ -150,7 +151,7 @@ class Blocks:
                     self._enter_item(tokens[at + 1 : at + 3])
                 case "blockquote_close" | "list_item_close":
                     if self._fresh:
-                        yield from self._put([Content()])  # nothing is in it
+                        yield from self._put([Content()])  # an empty quote or item
                     self._marks.pop()
                     self._first.pop()
                 case "bullet_list_close" | "ordered_list_close":
@@ -177,7 +178,7 @@ class Blocks:
                     at = end
 
     def text(self, text: str) -> Iterator[TextLine]:
-        """A block as the plain text that it is."""
+        """Yields a block as plain text."""
         if self._begun:
             yield TextLine(Content())
         self._begun = self.plain = True
@@ -185,12 +186,12 @@ class Blocks:
             yield from (TextLine(part) for part in cut(Content(line)))
 
     def _space(self, token: Token) -> Iterator[TextLine]:
-        """An empty line before a block: always between blocks, but in a list only where the source has one."""
+        """Yields a blank line between blocks; in a list only if the source has one."""
         if self._fresh or not self._begun:
             return
         lists = len(self._lists)
         if token.type == "list_item_open" and not self._lists[-1].begun:
-            lists -= 1  # what comes is the list
+            lists -= 1  # the space before the list itself
         if lists and token.map:
             start = token.map[0]
             blank = (
@@ -216,7 +217,7 @@ class Blocks:
             self._lists.append(_List(number))
 
     def _enter_item(self, ahead: Sequence[Token]) -> None:
-        """Begin an item; a mark for a task that is done or open takes the place of the bullet."""
+        """Opens an item; a task mark replaces the bullet."""
         there = self._lists[-1]
         levels = sum(one.number is None for one in self._lists)
         mark = f"{_BULLETS[(levels - 1) % len(_BULLETS)]} " if there.number is None else f"{there.number}. "
@@ -236,7 +237,7 @@ class Blocks:
         yield from marked(contents, first, "".join(self._marks), code)
 
     def _words(self, token: Token, style: str = "") -> Content:
-        """The words of one paragraph, heading or cell."""
+        """Returns the text of a paragraph, heading or cell."""
         text = token.content
         if len(text) > MOST_IN_LINE or len(_SIGNS.findall(text)) > MOST_SIGNS:
             self.plain = True
@@ -246,7 +247,7 @@ class Blocks:
         return _styled(children, style)
 
     def _code(self, code: str, info: str) -> Iterator[TextLine]:
-        """Code; without the name of a language it stays plain, since guessing one loads every lexer there is."""
+        """Yields code lines. Without a language the code stays plain: guessing would load all lexers."""
         code = clean(code.rstrip("\n"))
         language = info.split()[0].lower() if info.strip() and self._colours else ""
         if language not in LANGUAGES or len(code) > MOST_COLOURED:
@@ -267,13 +268,13 @@ class Blocks:
         table = Table.of(rows)
         marks = "".join(self._first)
         if marks != "".join(self._marks):
-            yield from self._put([Content()])  # the bullet has a line of its own
+            yield from self._put([Content()])  # the bullet gets its own line
         self._fresh, self._begun = False, True
         hang = "".join(self._marks)
         yield from (TableLine(table, row, not at, hang) for at, row in enumerate(rows))
 
     def rows(self, tokens: Sequence[Token]) -> list[tuple[Content, ...]]:
-        """The cells of a table."""
+        """Returns the cells of a table."""
         rows: list[list[Content]] = []
         for token in tokens:
             if token.type == "tr_open":
@@ -285,7 +286,7 @@ class Blocks:
 
 
 class Uncoloured(Struct, frozen=True):
-    """Code that gets its colours later: the number of its first line, and the marks before that and the others."""
+    """Code to highlight later: index of its first line, prefixes of its first and other lines."""
 
     line: int
     language: str
@@ -295,7 +296,7 @@ class Uncoloured(Struct, frozen=True):
 
 
 class Within(Struct, frozen=True):
-    """A list that goes on: the number of its next item, the sign of its items, and whether an empty line is before."""
+    """A continued list: next number, bullet sign, and whether a blank line precedes."""
 
     number: int | None
     sign: str
@@ -308,7 +309,7 @@ class _List(Struct):
 
 
 def cut(line: Content) -> Iterator[Content]:
-    """A line in parts that are wrapped and drawn on their own."""
+    """Splits a line into parts of `MOST_TOGETHER` characters."""
     if len(line) <= MOST_TOGETHER:
         yield line
         return
@@ -317,7 +318,7 @@ def cut(line: Content) -> Iterator[Content]:
 
 
 def marked(contents: Iterable[Content], first: str, hang: str, code: bool = False) -> Iterator[TextLine]:
-    """Lines behind these marks, the first behind its own."""
+    """Yields the lines with prefixes: `first` for the first line, `hang` for the others."""
     marks = first
     for content in contents:
         for part in cut(content):
@@ -330,14 +331,14 @@ def _faint(marks: str) -> Content:
     return Content.styled(marks, "$faint")
 
 
-#: What pygments knows by itself; for any other it would read about each package that is installed.
+#: Built-in languages of pygments; for others it would read the metadata of every installed package.
 LANGUAGES = frozenset(alias for _, aliases, *_ in get_all_lexers(plugins=False) for alias in aliases)
-#: Languages that code was coloured in: the first time, what knows their words is loaded, for 50 ms and more.
+#: Languages with a loaded lexer; loading takes at least 50 ms.
 LOADED: set[str] = set()
 
 
 def coloured(code: str, language: str) -> list[Content]:
-    """The lines of code in the colours of its language."""
+    """Returns the lines of `code`, highlighted if possible."""
     if not language or max(map(len, code.split("\n"))) > LONGEST_COLOURED:
         return Content(code).split("\n", allow_blank=True)
     lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
@@ -369,7 +370,7 @@ def _style_of(kind: Any) -> str:
 
 
 def _styled(tokens: Sequence[Token], style: str) -> Content:
-    """Words with their styles. Entities are decoded by now, so the text is cleaned once more."""
+    """Returns inline tokens as styled text. Decoded entities make another `clean` necessary."""
     words: list[str] = []
     spans: list[Span] = []
     open_at: list[tuple[str, int]] = []

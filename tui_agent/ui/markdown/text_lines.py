@@ -1,4 +1,4 @@
-"""Lines of Markdown before they are wrapped, and how each is laid out in so many cells: text, code, rows of tables."""
+"""Unwrapped lines of Markdown and their layout at a given width: text, code, table rows."""
 
 from __future__ import annotations
 
@@ -11,36 +11,33 @@ from msgspec import Struct
 from rich.cells import cell_len, chop_cells
 from textual.content import Content
 
-#: Before what did not fit on the line of code above.
+#: Prefix of continued code lines.
 GOES_ON = "↪ "
-#: Cells beside code, on its ground.
+#: Cells on each side of code, in its background colour.
 MARGIN = 1
 TAB = 8
 EDGE = " │ "
-#: A column is not made narrower than this for the sake of the others, nor one of longer words than that.
+#: Minimum width of a column, and the longest word that can widen this minimum.
 NARROWEST, LONGEST_WORD = 3, 30
-#: A word with the space around it.
 _WORD = re.compile(r"\s*\S+\s*")
 
 
 class Fragment(NamedTuple):
-    """A part of a row: `at` is where it begins in the text of its line, -1 where it has no place there."""
+    """Part of a row; `at` is its offset in the text of the line, -1 if it is not part of that text."""
 
     content: Content
     at: int = -1
 
 
 class DrawnRow(NamedTuple):
-    """One row of cells."""
-
     pieces: Sequence[Fragment]
     code: bool = False
 
 
 class TextLine(Struct, frozen=True, gc=False):
-    """One line before it is wrapped; `code` has a ground of its own.
+    """A line before wrapping.
 
-    Its first `marks` characters are bullets and bars; `hang` is what the rows below the first have in their place.
+    The first `marks` characters are bullets and bars; `hang` replaces them in the rows below the first.
     """
 
     content: Content
@@ -56,11 +53,11 @@ class TextLine(Struct, frozen=True, gc=False):
         plain = self.content.plain
         room = width - 2 * MARGIN if self.code else width
         if len(plain) <= (room if plain.isascii() else room // 2) and "\t" not in plain:
-            return 1  # a letter has two cells at most
+            return 1  # a character has at most two cells
         return len(self._cuts(width)) + 1
 
     def rows(self, width: int, content: Content) -> Iterator[DrawnRow]:
-        """The rows in so many cells, of this content: it has the letters of the line, and may have other styles."""
+        """Yields the rows of `content`, which has the text of the line and possibly other styles."""
         marks, ends = self.marks, [self.marks, *self._cuts(width), len(content)]
         hang = Content.styled(self.hang if self._hangs(width) else "", "$faint")
         for number, (start, end) in enumerate(pairwise(ends)):
@@ -86,7 +83,7 @@ class TextLine(Struct, frozen=True, gc=False):
         return 3 * len(self.hang) <= width
 
     def _cuts(self, width: int) -> list[int]:
-        """Where the rows below the first begin, in characters."""
+        """Returns the offsets of the rows below the first, in characters."""
         body = self.content.plain[self.marks :]
         if not self.code:
             room = max(width - (cell_len(self.hang) if self._hangs(width) else 0), 1)
@@ -100,7 +97,7 @@ class TextLine(Struct, frozen=True, gc=False):
 
 
 class Table(Struct, frozen=True):
-    """What the rows of a table share: for each column its name, its widest cell, and its longest word."""
+    """Name, widest cell and longest word of each column."""
 
     names: tuple[str, ...]
     widest: tuple[int, ...]
@@ -108,7 +105,7 @@ class Table(Struct, frozen=True):
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Content]], before: Table | None = None) -> Table:
-        """The table of these rows and of those `before`, which have its names."""
+        """Returns the table of `rows`, added to the table `before`."""
         names = before.names if before else tuple(cell.plain for cell in rows[0])
         widest = list(before.widest) if before else [1] * len(names)
         words = list(before.words) if before else [1] * len(names)
@@ -123,7 +120,7 @@ class Table(Struct, frozen=True):
         return before if before == found and before is not None else found
 
     def columns(self, width: int) -> list[int] | None:
-        """Cells for each column, so that words stay whole; None where they do not fit beside each other."""
+        """Returns column widths that keep words whole, or `None` if the columns do not fit side by side."""
         room = width - len(EDGE) * (len(self.names) - 1)
         if sum(self.widest) <= room:
             return list(self.widest)
@@ -140,8 +137,8 @@ class Table(Struct, frozen=True):
 
 
 class TableLine(Struct, frozen=True, gc=False):
-    """A row of a table: cells beside each other, wrapped where they have to be; where even that has no room, below
-    each other behind the names of their columns."""
+    """A table row: wrapped cells side by side, or one below the other with column names if the table is too
+    wide."""
 
     table: Table
     cells: tuple[Content, ...]
@@ -200,7 +197,7 @@ class TableLine(Struct, frozen=True, gc=False):
             )
 
     def _starts(self) -> list[int]:
-        """Where each cell begins in the text of the line."""
+        """Returns the offset of each cell in the text of the line."""
         starts, at = [], len(self.hang)
         for cell in self.cells:
             starts.append(at)
@@ -208,7 +205,7 @@ class TableLine(Struct, frozen=True, gc=False):
         return starts
 
     def _card(self, width: int, content: Content) -> Iterator[DrawnRow]:
-        """The cells below each other; of the first row, whose cells are the names, a line."""
+        """Yields the cells one below the other; for the header row only a rule."""
         if self.first:
             yield DrawnRow((Fragment(Content.styled("─" * min(width, 24), "$faint")),))
             return
@@ -232,7 +229,7 @@ AnyLine = TextLine | TableLine
 
 
 def _chopped(text: str, room: int) -> Iterator[str]:
-    """The text in parts of at most so many cells; a tab goes to the next multiple of `TAB`."""
+    """Splits `text` into parts of at most `room` cells, with tab stops every `TAB` cells."""
     if "\t" not in text:
         yield from chop_cells(text, room)
         return
@@ -247,7 +244,7 @@ def _chopped(text: str, room: int) -> Iterator[str]:
 
 
 def _divided(text: str, width: int) -> list[int]:
-    """The index of each row's first character after the first row; words stay whole if they fit, as Rich has it."""
+    """Returns the start of each row after the first. Words stay whole if they fit, as in Rich."""
     starts: list[int] = []
     used = 0
     for word in _WORD.finditer(text):

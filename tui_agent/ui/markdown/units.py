@@ -1,4 +1,4 @@
-"""The blocks of a Markdown text that are in no other, which are complete, which may change."""
+"""Top-level Markdown blocks: splitting, completeness, possible changes while streaming."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from msgspec import Struct
 
 from tui_agent.ui.markdown.rendering import MOST_COLUMNS, MOST_NESTED
 
-#: The line with which code begins: its indentation, its sign, the name of its language.
+#: Opening line of a code block: indentation, fence, language.
 FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})(.*)")
 _LABEL = re.compile(r"\[([^\[\]]+)\]")
 
 
 class Unit(Struct):
-    """A block that is in no other, or items of a list that is: its tokens, and its first line and the one after it.
+    """A top-level block, or part of a top-level list: tokens, first line, line after the last.
 
-    An item that begins at the edge begins a unit; `sign` tells one list from another.
+    Each unindented list item starts a unit; `sign` distinguishes lists.
     """
 
     tokens: list[Token]
@@ -38,12 +38,12 @@ class Unit(Struct):
 
     @property
     def too_deep(self) -> bool:
-        """Whether the parser has left something out."""
+        """Whether the parser omitted nested content."""
         return any(token.level >= MOST_NESTED - 1 for token in self.tokens)
 
 
 def units_of(tokens: Sequence[Token], source: Sequence[str]) -> list[Unit]:
-    """The blocks that are in no other; a list is taken apart before items that begin at the edge."""
+    """Splits tokens into top-level blocks, and lists before their unindented items."""
     units: list[Unit] = []
     at = 0
     while at < len(tokens):
@@ -74,7 +74,8 @@ def units_of(tokens: Sequence[Token], source: Sequence[str]) -> list[Unit]:
 
 
 def is_open_fence(unit: Unit, source: Sequence[str], growing: bool) -> bool:
-    """Whether code goes on to the end; that it is code is known once its first line is complete."""
+    """Whether `unit` is a code block without its closing fence. While the text grows, the opening line must
+    be complete."""
     if unit.kind != "fence" or (growing and unit.start >= len(source) - 1):
         return False
     found = FENCE.match(source[unit.start])
@@ -82,7 +83,8 @@ def is_open_fence(unit: Unit, source: Sequence[str], growing: bool) -> bool:
 
 
 def may_change(units: Sequence[Unit], source: Sequence[str]) -> int:
-    """How many blocks at the end may still become others: the last, and what is above a line that is not complete."""
+    """Returns the number of last blocks that more text may change: one, or two with an incomplete line
+    below."""
     if len(units) > 1 and source[-1] and units[-1].start >= len(source) - 2:
         return 2
     return min(len(units), 1)
@@ -94,7 +96,7 @@ def closes(line: str, sign: str) -> bool:
 
 
 def complete_rows(unit: Unit, source: Sequence[str], skip: int) -> Unit | None:
-    """The rows of a table that are complete, where there are some that are not settled."""
+    """Returns the complete rows of a table, or `None` if all of them are settled."""
     if unit.kind != "table_open" or unit.too_deep:
         return None
     last = len(source) - 1
@@ -113,7 +115,7 @@ def complete_rows(unit: Unit, source: Sequence[str], skip: int) -> Unit | None:
 
 
 def labels_of(tokens: Sequence[Token]) -> set[str]:
-    """Names in brackets."""
+    """Returns the names in brackets."""
     return {
         normalizeReference(label)
         for token in tokens
