@@ -1,1 +1,1 @@
-"""The program that makes a view and runs commands in it; imports the standard library and nothing else of ours."""
+"""Sandbox program: creates a view and runs commands in it. Imports only the standard library and itself."""

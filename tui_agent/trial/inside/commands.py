@@ -1,4 +1,4 @@
-"""The first process of a view: starts commands, waits for all that ends, and watches what they take."""
+"""First process of a view: starts commands, reaps processes, enforces limits."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import time
 
 from tui_agent.trial.inside.kernel import give_up_power, received
 
-#: Seconds: from an interrupt to the end, for what a command leaves running, between two looks at what is taken.
+#: Seconds between an interrupt and the kill, for leftover processes, and between two checks of the limits.
 INTERRUPTED, LEFT, LOOK = 0.3, 0.5, 0.25
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
 def processes():
-    """(process, its parent, name, bytes in memory) of all that run. A name is any bytes, and read as such."""
+    """Returns (pid, parent, name, bytes of memory) of all running processes. Names may contain any bytes."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -31,14 +31,14 @@ def processes():
                     name = text[begin + 1 : end].decode("utf-8", "backslashreplace")
                     found.append((int(entry), int(fields[1]), name, int(fields[21]) * PAGE))
             except (OSError, ValueError, IndexError):
-                continue  # it has ended
+                continue  # the process has exited
     return found
 
 
 def unmapped(pids, mapped=None):
-    """Bytes of memory without a name (memfd) that processes hold open, beyond what of it counts as theirs.
+    """Returns the bytes of open memfd files beyond those counted as the processes' own.
 
-    mapped: how much that is, if it is known better than by what each of them has.
+    mapped: the counted bytes; without it, each process's `RssShmem`.
     """
     sizes, theirs = {}, 0
     for pid in pids:
@@ -54,19 +54,19 @@ def unmapped(pids, mapped=None):
                     shared = next((line for line in file if line.startswith(b"RssShmem:")), b"0 0")
                 theirs += int(shared.split()[1]) * 1024
         except (OSError, ValueError):
-            continue  # it has ended, or does not let us look
+            continue  # exited, or not readable
     return max(0, sum(sizes.values()) - (theirs if mapped is None else mapped))
 
 
 def in_memory(others):
-    """Bytes that processes take together; what several of them share counts once."""
+    """Returns the bytes of all processes together; shared memory counts once."""
     held = shared = 0
     for pid, _, size in others:
         try:
             with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
                 lines = dict(line.split()[:2] for line in file if line.startswith(b"Pss"))
             share, memory = int(lines[b"Pss:"]) * 1024, int(lines[b"Pss_Shmem:"]) * 1024
-        except (OSError, ValueError, KeyError):  # it has ended, or this kernel does not say
+        except (OSError, ValueError, KeyError):  # exited, or not supported by this kernel
             share, memory = size, 0
         held += share
         shared += memory
@@ -74,8 +74,8 @@ def in_memory(others):
 
 
 def waits_for_keyboard(pid):
-    """Whether a program reads where only writing is possible: it found nothing to read at its standard input, and took
-    its standard error in place of it, which is what editors do with a terminal, and would wait without end."""
+    """Whether the program reads from a write-only pipe. An editor without a terminal at standard input reads
+    from standard error instead, and would wait forever."""
     try:
         if not os.readlink(f"/proc/{pid}/fd/0").startswith("pipe:"):
             return False
@@ -83,11 +83,11 @@ def waits_for_keyboard(pid):
             flags = next(line for line in file if line.startswith(b"flags:"))
         return int(flags.split()[1], 8) & os.O_ACCMODE == os.O_WRONLY
     except (OSError, ValueError, StopIteration):
-        return False  # it has ended, or does not let us look
+        return False  # exited, or not readable
 
 
 def in_folders(folders):
-    """Bytes that the folders in memory hold."""
+    """Returns the bytes used by the in-memory folders."""
     held = 0
     for path in (*(path for path, *_ in folders), "/dev/shm"):
         try:
@@ -99,13 +99,13 @@ def in_folders(folders):
 
 
 class FirstProcess:
-    """The view's first process: starts commands, waits for all that ends, and ends with our side of the socket."""
+    """First process of a view. Exits when the other end of the socket is closed."""
 
     look = LOOK
 
     def __init__(self, plan, line):
         self.plan, self.line = plan, line
-        #: Process of each command that runs, and when it has to be gone once it was asked to stop.
+        #: Pid by command, and the time of the kill for commands asked to stop.
         self.running, self.ends = {}, {}
 
     def serve(self):
@@ -150,7 +150,7 @@ class FirstProcess:
             return
         try:
             os.setsid()
-            os.nice(5)  # whoever watches comes first
+            os.nice(5)  # the user interface has priority
             os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
             os.dup2(output, 1)
             os.dup2(output, 2)
@@ -168,7 +168,7 @@ class FirstProcess:
             os._exit(127)
 
     def confine(self):
-        """Of a command, before it is one."""
+        """Restricts the child process before `exec`."""
         give_up_power(self.plan)
 
     def _reap(self):
@@ -187,7 +187,7 @@ class FirstProcess:
                     self._say(exit=number, status=os.waitstatus_to_exitcode(status), left=left)
 
     def _end_rest(self):
-        """What a command left running gets half a second, and is then ended; its names."""
+        """Kills leftover processes after half a second. Returns their names."""
         until = time.monotonic() + LEFT
         while self._others() and time.monotonic() < until:
             time.sleep(0.01)
@@ -207,18 +207,20 @@ class FirstProcess:
             pass
 
     def _others(self):
-        """(process, name, bytes in memory) of all in the view but this one."""
+        """Returns (pid, name, bytes of memory) of all other processes in the view."""
         return [(pid, name, size) for pid, _, name, size in processes() if pid != 1]
 
     def _look(self):
-        """Ends everything where it takes more than it may."""
+        """Kills all processes if a limit is exceeded."""
         others = self._others() if self.running else []
         most, pids = self.plan["memory"], [pid for pid, *_ in others]
-        # what each has for itself is more than what all have together, and is found out sooner
+        # The sum of resident sizes is an upper bound, and cheaper to compute.
         much = sum(size for *_, size in others) + unmapped(pids) > most
         over = "memory" if much and in_memory(others) > most else ""
         over = over or ("processes" if len(others) > self.plan["processes"] else "")
-        if not over and self.running and self.plan["isolated"] == "bubblewrap":  # its folders share no limit
+        if (
+            not over and self.running and self.plan["isolated"] == "bubblewrap"
+        ):  # its folders have no common limit
             over = "memory" if in_folders(self.plan["folders"]) > self.plan["size"] else ""
         if over:
             self._end_all()

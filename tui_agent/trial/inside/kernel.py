@@ -1,4 +1,4 @@
-"""Calls of the Linux kernel that Python has no functions for: mounts, namespaces, capabilities."""
+"""Linux system calls without Python functions: mounts, namespaces, capabilities."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ READ_ONLY, NO_SUID, NO_DEVICES, NO_EXEC = 1, 2, 4, 8
 RECURSIVE, EMPTY_PATH, HERE = 0x8000, 0x1000, -100
 DETACH = 2
 DEATH_SIGNAL, DUMPABLE, SECCOMP, DROP_BOUNDING, NO_NEW_PRIVILEGES = 1, 4, 22, 24, 38
-PRIVATE = (1 << 18) | (1 << 14)  # and all mounts below
-#: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID: what root needs to be the owner of everybody's files.
+PRIVATE = (1 << 18) | (1 << 14)  # recursive
+#: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID: root's rights on files of other users.
 FOR_ROOT = 0b11011
 
-#: Files and folders in memory.
+#: Maximum number of files and folders in memory.
 MOST_NAMES = 1_000_000
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Failed(Exception):
-    """A step that the kernel refused."""
+    """A step refused by the kernel."""
 
 
 def call(step, function, *arguments):
-    """The result of a C function; `Failed` names the step and the error."""
+    """Returns the result of a C function. Raises `Failed` with the step and the error number."""
     given = [a.encode("utf-8", "surrogateescape") if isinstance(a, str) else a for a in arguments]
     result = function(*given)
     if result < 0:
@@ -53,12 +53,12 @@ def prctl(option, *arguments):
 
 
 def clone(path):
-    """A copy of what is mounted at `path` and below it, attached nowhere: its descriptor."""
+    """Returns the descriptor of a detached, recursive copy of the mount at `path`."""
     return syscall(f"open {path}", OPEN_TREE, HERE, path, 1 | os.O_CLOEXEC | RECURSIVE)
 
 
 def new_mount(kind, options, attributes=0):
-    """A new file system, attached nowhere: its descriptor."""
+    """Returns the descriptor of a new, detached file system."""
     context = syscall(f"new {kind}", FSOPEN, kind, 1)
     for key, value in options.items():
         how = 0 if value is None else 1
@@ -80,13 +80,13 @@ def attach(mount, path):
 
 
 def memory(size, mode):
-    """A file system in memory; what names and folders take in the kernel is bounded by their number."""
+    """Returns a detached tmpfs; the number of inodes bounds its kernel memory."""
     options = {"size": str(size), "nr_inodes": str(MOST_NAMES), "mode": f"{mode:o}"}
     return new_mount("tmpfs", options, NO_SUID | NO_DEVICES)
 
 
 def map_users():
-    """The same users inside as outside: for root all that there are, else oneself."""
+    """Enters new namespaces with unchanged user ids: all ids for root, otherwise only the own one."""
     if os.geteuid():
         user, group = os.geteuid(), os.getegid()
         call("new namespaces", libc.unshare, NEW_SPACES)
@@ -129,7 +129,7 @@ def loopback_up():
 
 
 def received(line, size, most):
-    """A packet and the descriptors that came with it."""
+    """Returns a packet and its file descriptors."""
     text, parts, _, _ = line.recvmsg(size, _socket.CMSG_LEN(4 * most))
     descriptors = []
     for _, _, data in parts:
@@ -138,7 +138,7 @@ def received(line, size, most):
 
 
 def give_up_power(plan):
-    """No capability but those that root needs for files, no way to get one back, and no dangerous system call."""
+    """Drops all capabilities except root's rights on files, for good, and installs the system call filter."""
     kept = FOR_ROOT if os.geteuid() == 0 and plan["isolated"] == "overlay" else 0
     for capability in range(64):
         if not kept >> capability & 1:

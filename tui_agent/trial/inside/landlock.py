@@ -1,6 +1,7 @@
-"""Landlock: what a process and all that it starts may read and write; it can never get more back.
+"""Landlock rules: files that a process and its children may read and write, irrevocably.
 
-The rights of a folder are those of everything below it, so that what is not to be read is left out of the rules.
+Rights on a folder include everything below it, so that unreadable files must be outside all folders of the
+rules.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from tui_agent.trial.inside.kernel import (
 
 CREATE, ADD, RESTRICT = 444, 445, 446
 EXECUTE, WRITE, READ, LIST = 1, 2, 4, 8
-#: Of these what a file can have; the others are of folders.
+#: Rights that apply to files; the others apply only to folders.
 OF_FILES = EXECUTE | WRITE | READ | 1 << 14 | 1 << 15
-#: Rights on files that each version of Landlock knows: more for names, cutting, device commands.
+#: File rights by Landlock version; later ones add renaming, truncation and device commands.
 KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 ORPHANS_ARE_OURS = 36
 NEW_USERS, NEW_PROCESSES = 0x10000000, 0x20000000
-#: From this version on a file cannot be cut; from these on there are rules for TCP, and for signals and sockets.
+#: Versions with rules for truncation, for TCP, and for signals and sockets.
 LEAST, WITH_NETWORK, WITH_SCOPES = 3, 4, 6
 
 
 def version():
-    """The version of Landlock that the kernel has; `Failed` where it has none, or one that forbids too little."""
+    """Returns the kernel's Landlock version. Raises `Failed` if it is missing or too old."""
     found = syscall("Landlock", CREATE, None, 0, 1)
     if found < LEAST:
         raise Failed("Landlock is too old", 0)
@@ -45,7 +46,8 @@ def version():
 
 
 def restrict(plan):
-    """Reading and running `readable`, the names in `listed`, everything in `writable`, using `devices`; no more."""
+    """Permits reading and running `readable`, listing `listed`, everything in `writable`, and using
+    `devices`."""
     now = version()
     known = max(rights for since, rights in KNOWN.items() if since <= now)
     rights = struct.pack("QQQ", known, 3, 3)[: 24 if now >= WITH_SCOPES else 16 if now >= WITH_NETWORK else 8]
@@ -69,7 +71,7 @@ def restrict(plan):
 
 
 def _tasks():
-    """How many threads there are on the machine."""
+    """Returns the number of threads on the machine."""
     found = 0
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -81,8 +83,10 @@ def _tasks():
 
 
 def own_processes():
-    """A space of processes of its own, if the kernel gives one: what is started from here on ends with its first
-    process, and that with us, however we end. The number of that process; 0 where there is none."""
+    """Creates a process namespace if the kernel permits. Returns the pid of its first process, or 0.
+
+    All later children end with that process, and that process ends with this one.
+    """
     user, group = os.geteuid(), os.getegid()
     try:
         call("new processes", libc.unshare, NEW_PROCESSES | (NEW_USERS if user else 0))
@@ -109,9 +113,9 @@ def own_processes():
 
 
 class Supervisor(FirstProcess):
-    """Where there is no view: the processes that descend from this one are the command's."""
+    """Supervisor without a view: the command's processes are the descendants of this one."""
 
-    #: Seconds between two looks: nothing else holds the number of processes down.
+    #: Seconds between checks, the only limit on the number of processes.
     look = 0.05
 
     def __init__(self, plan, line, first):
@@ -131,7 +135,7 @@ class Supervisor(FirstProcess):
             self._end_all()
 
     def confine(self):
-        most = _tasks() + self.plan["processes"]  # of all that this user has; the kernel lets root have more
+        most = _tasks() + self.plan["processes"]  # of this user; not enforced for root
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
         restrict(self.plan)
         give_up_power(self.plan)
@@ -155,14 +159,14 @@ class Supervisor(FirstProcess):
         return False
 
     def _end_all(self):
-        """By groups, whose members all get the signal before one of them can start another. Raises nothing."""
+        """Kills whole process groups, so that no member can start another process. Never raises."""
         until = time.monotonic() + 5
         while (others := self._others()) and time.monotonic() < until:
             groups = set()
             for pid, *_ in others:
                 try:
                     group = os.getpgid(pid)
-                    if group == os.getpgid(0):  # it has not begun yet
+                    if group == os.getpgid(0):  # before its `setsid`
                         os.kill(pid, signal.SIGKILL)
                     elif group not in groups:
                         groups.add(group)

@@ -1,29 +1,29 @@
-"""Makes a view of the workspace and runs commands in it; started by `outside.py`.
+"""Creates a view of the workspace and runs commands in it; started by `outside.py`.
 
-It imports the standard library alone, and of that nothing that imports much, since it is started for each view: json,
-socket and signal take longer to import than all the mounts. All that it does comes from the plan that it gets (see
-`plan.py`); it decides nothing itself.
+Every view starts this program, so imports are limited to fast modules of the standard library: json,
+socket and signal take longer to import than all mounts to create. All decisions are in the plan (see
+`plan.py`).
 
-Over the socket (Unix, packets; what comes in as `marshal` has it, what goes out as literals of Python) it gets
+Requests on the Unix packet socket, encoded with `marshal`:
 
-    the plan            once, with a descriptor that holds the plan and the seeds behind it
-    {"run": N, argv, env, cwd}      with a descriptor for the output of the command
-    {"stop": N}         an interrupt first, and the end 0.3 s later
+    the plan            once, with a descriptor of a file that holds the plan and the seeds
+    {"run": N, argv, env, cwd}      with a descriptor for the command's output
+    {"stop": N}         interrupt, then kill after 0.3 s
     {"end": True}
 
-and answers
+Responses, as Python literals:
 
-    {"failed": STEP, "errno": E, "why": TEXT}      there is no view
-    {"ready": True}     with the descriptor of the layers: `0/u` what was written to the first overlay, and so on
-    {"exit": N, "status": S, "left": [NAME]}       S as `os.waitstatus_to_exitcode` has it
-    {"over": "memory" | "processes"}               everything in the view was ended
-    {"over": "keyboard"}                           a program that waited for a keyboard was ended
+    {"failed": STEP, "errno": E, "why": TEXT}      no view
+    {"ready": True}     with the descriptor of the layers: `0/u` has the writes to the first overlay, and so on
+    {"exit": N, "status": S, "left": [NAME]}       S as in `os.waitstatus_to_exitcode`
+    {"over": "memory" | "processes"}               all processes in the view were killed
+    {"over": "keyboard"}                           a program waiting for a keyboard was killed
 
-Where the plan says "bubblewrap" that program has made the view and started this one as its first process; where it says
-"landlock" there is a copy of the folder, and this one ends what it started.
+With "bubblewrap" in the plan, that program has created the view and started this one as its first process.
+With "landlock" there is no view but a copy of the folder, and this program kills its own descendants.
 
-Three processes: one outside, which waits; the view's first process, which makes the mounts and starts commands; and the
-commands. When our side of the socket is closed, or either of the first two dies, everything ends.
+Three kinds of processes: an outer one that waits, the first process of the view, and the commands.
+Everything ends if the socket is closed or one of the first two dies.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ def main() -> None:
 
 
 def _serve(plan, line):
-    """Where something else made the view (bubblewrap, which we are in), or there is none (a copy under Landlock)."""
+    """Serves in a view created by bubblewrap, or without a view under Landlock."""
     first = 0
     try:
-        if plan["isolated"] == "landlock":  # it outlives us by a moment, to end what it started
+        if plan["isolated"] == "landlock":  # must outlive its parent to kill its descendants
             version()
             first = own_processes()
         else:

@@ -1,4 +1,4 @@
-"""The mounts of a view: what is shown, what is laid over, what is hidden; in the end they are the root."""
+"""Mounts of a view: read-only binds, overlays and masks, which finally become the root."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
 class ViewMounts:
-    """The mounts of one view, below `stage` until they become the root."""
+    """Mounts of one view, prepared below `stage`."""
 
     def __init__(self, plan, seeds):
         self.plan, self.seeds, self.stage = plan, seeds, plan["stage"]
 
     def make(self):
-        """Everything in place: returns the descriptor of the layers."""
+        """Creates all mounts. Returns the descriptor of the layers."""
         plan = self.plan
         call("private mounts", libc.mount, "none", "/", None, ctypes.c_ulong(PRIVATE), None)
-        # what is shown is opened before anything covers it
+        # Sources must be opened before other mounts cover them.
         shown = [(path, clone(path)) for path in plan["binds"]]
         shown += [(path, clone(source)) for path, source in plan["stores"]]
         lowers = [(path, clone(path)) for path in plan["overlays"]]
@@ -91,7 +91,7 @@ class ViewMounts:
         os.makedirs(self._below(path), 0o755, exist_ok=True)
 
     def _attach(self, mount, path):
-        """A mount at `path`, over a folder or a file that is made for it."""
+        """Attaches a mount at `path`, creating a folder or file for it."""
         if stat.S_ISDIR(os.stat(mount).st_mode):
             self._make_folder(path)
         elif not os.path.lexists(self._below(path)):
@@ -100,7 +100,7 @@ class ViewMounts:
         attach(mount, self._below(path))
 
     def _layers(self, lowers):
-        """Where all writes end: a folder in memory of a limited size. The seeds are in it, beside what is written."""
+        """Creates the size-limited memory for writes and seeds. Returns its descriptor."""
         folder = self._below("/.layers")
         os.mkdir(folder)
         attach(memory(self.plan["size"], 0o700), folder)
@@ -119,7 +119,7 @@ class ViewMounts:
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def _in_memory(self, path, mode):
-        """An empty folder in the memory of the layers, whose limit it shares."""
+        """Creates an empty folder in the memory of the layers, under their limit."""
         folder = self._below(f"/.layers/{path.replace('/', '|')}")
         os.mkdir(folder)
         os.chmod(folder, mode)
@@ -161,7 +161,7 @@ class ViewMounts:
             os.symlink(target, self._below(f"/dev/{name}"))
 
     def _mask(self, path):
-        """Nothing is at `path`: an empty file or an empty folder that cannot be written."""
+        """Hides `path` behind an empty, read-only file or folder."""
         place = self._below(path)
         if not os.path.lexists(place) or os.path.islink(place):
             return
@@ -179,7 +179,7 @@ class ViewMounts:
             with open(self._below(f"/proc/sys/{name}"), "w") as file:
                 file.write(str(value))
         except OSError:
-            pass  # an older kernel: other limits hold
+            pass  # an older kernel; other limits apply
 
     def _become_root(self):
         for number in range(len(self.plan["overlays"])):
@@ -190,7 +190,7 @@ class ViewMounts:
         for name in os.listdir(self.stage):
             if name.startswith((".lower", ".layers")):
                 os.rmdir(self._below(f"/{name}"))
-        # /proc cannot be written: what the kernel keeps there belongs to the whole machine
+        # /proc must be read-only: its settings affect the whole machine.
         for path in ("/proc", ""):
             attributes = struct.pack("4Q", READ_ONLY, 0, 0, 0)
             syscall(
@@ -213,18 +213,18 @@ def _is_below(path, folder):
 
 
 def _be_like(original, copy):
-    """The mode and the owner of a folder of the layer are those of the folder that it is laid over."""
+    """Copies mode and owner of a covered folder to its layer."""
     there = os.stat(original)
     os.chmod(copy, stat.S_IMODE(there.st_mode))
     if (there.st_uid, there.st_gid) != (os.geteuid(), os.getegid()):
         try:
             os.chown(copy, there.st_uid, there.st_gid)
         except OSError:
-            pass  # as its owner we may write in it, which is what counts
+            pass  # not needed: the owner of the copy can write to it
 
 
 def _own(original, copy):
-    """A copy of a file or folder of somebody else, as one's own: the layer cannot hold it under another owner."""
+    """Copies another user's file or folder under the own user id: the layer cannot store other owners."""
     try:
         there = os.lstat(original)
         if stat.S_ISDIR(there.st_mode):
@@ -237,11 +237,12 @@ def _own(original, copy):
             os.chmod(copy, stat.S_IMODE(there.st_mode))
             os.utime(copy, ns=(there.st_atime_ns, there.st_mtime_ns))
     except (FileNotFoundError, PermissionError):
-        pass  # it went, or is none that a command could read
+        pass  # deleted, or unreadable for commands too
 
 
 def plant(lower, upper, path, kind, mode, content):
-    """A file that is pending ("file"), gone ("gone") or hidden ("hidden": empty, with the mode of the one there)."""
+    """Adds a seed: a pending file ("file"), a deletion ("gone"), an empty file with the original's mode
+    ("hidden"), or an own copy ("owned")."""
     parts = path.split("/")
     for end in range(1, len(parts)):
         folder = "/".join(parts[:end])
@@ -268,7 +269,7 @@ def plant(lower, upper, path, kind, mode, content):
         file.write(content)
     is_file = there is not None and stat.S_ISREG(there.st_mode)
     os.chmod(place, mode if mode is not None else stat.S_IMODE(there.st_mode) if is_file else 0o644)
-    # Python takes a compiled file for current where second and size are equal, make where the time is older; git needs
-    # the real time of its index, to see what is written in the second in which it was made
+    # Python trusts a compiled file if second and size are equal, and make if its time is not older. Git needs
+    # the real time of its index to detect writes within the same second.
     if kind == "file" and is_file and int(there.st_mtime) >= int(time.time()):
         os.utime(place, (there.st_mtime + 1, there.st_mtime + 1))
