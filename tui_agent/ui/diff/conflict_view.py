@@ -1,4 +1,4 @@
-"""A conflict as coloured lines: base, yours and theirs of each place, one of them the current one."""
+"""View of a merge conflict: base, yours and theirs of each conflicting region."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PARTS: tuple[Part, ...] = ("base", "yours", "theirs")
 
 
 class ConflictLine(NamedTuple):
-    """One line on the screen. `place` is the place it belongs to, from 0, or -1; `side` that of a heading."""
+    """A screen line. `place` is the number of its conflicting region, or -1; `side` belongs to headings."""
 
     part: Part
     text: str
@@ -36,7 +36,7 @@ class ConflictLine(NamedTuple):
 
 
 def conflict_lines(view: ConflictView, chosen: Mapping[int, str]) -> list[ConflictLine]:
-    """All lines in order; `chosen` is what was decided for each place so far, `by hand` included."""
+    """Returns all lines; `chosen` maps regions to decisions, including `by hand`."""
     lines: list[ConflictLine] = []
     place = -1
     for number, region in enumerate(view.regions):
@@ -49,7 +49,7 @@ def conflict_lines(view: ConflictView, chosen: Mapping[int, str]) -> list[Confli
 
 
 def first_line(lines: list[ConflictLine], place: int) -> int:
-    """Where a place begins."""
+    """Returns the index of the region's first line."""
     return next((at for at, line in enumerate(lines) if line.place == place), 0)
 
 
@@ -76,7 +76,7 @@ def _place(view: ConflictView, region: Region, place: int, chosen: str) -> Itera
 
 
 def _name(view: ConflictView, part: Part) -> str:
-    """What a side is called: whose work it is, where two sub-tasks disagree."""
+    """Returns the heading of a side, with the sub-task's name if two sub-tasks conflict."""
     if view.yours_name == "yours":
         return _NAMES[part]
     match part:
@@ -93,7 +93,7 @@ _GROUNDS = {"theirs": "theirs", "yours": "yours"}
 
 
 class ConflictLines(Lined):
-    """Shows the places of one conflict; a click on a heading takes that side."""
+    """Draws one conflict; a click on a heading chooses that side."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"ground--theirs", "ground--yours", "ground--fold"}
     DEFAULT_CSS = """
@@ -103,7 +103,7 @@ class ConflictLines(Lined):
     """
 
     class SidePressed(Message):
-        """The mouse chose a place, and with a heading a side of it (`yours`, `theirs`, or none)."""
+        """The user clicked a region; `side` is `yours` or `theirs` for a heading, otherwise empty."""
 
         def __init__(self, place: int, side: str) -> None:
             super().__init__()
@@ -116,7 +116,7 @@ class ConflictLines(Lined):
         self._current = 0
 
     def show_conflict(self, view: ConflictView, chosen: Mapping[int, str], current: int) -> None:
-        """Show a conflict with what was chosen so far; the current place is scrolled to."""
+        """Draws the conflict and scrolls to the region `current`."""
         self._lines = conflict_lines(view, chosen)
         moved, self._current = current != self._current, current
         self.virtual_size = Size(0, len(self._lines))

@@ -1,4 +1,4 @@
-"""A layered graph as rows of characters, and which node or line each of them belongs to."""
+"""A layered graph as rows of characters with the node or edges behind each cell."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tui_agent.ui.graph.node_layout import LayerItem, lay_out
 
 _LEFT, _RIGHT, _UP, _DOWN = 1, 2, 4, 8
 _GLYPHS = dict(zip(range(1, 16), "───│┘└┴│┐┌┬│┤├┼", strict=True))
-#: Cells of line before the first lane, and after the last with the arrow and the space behind it.
+#: Cells of edge before the first lane and after the last one, arrow and space included.
 _BEFORE, _AFTER = 2, 3
 
 
 class Node(NamedTuple):
-    """Where a node's label stands: its first cell and its row."""
+    """Position of a node's label: first cell and row."""
 
     name: str
     x: int
@@ -23,16 +23,16 @@ class Node(NamedTuple):
 
 
 class LineGlyph(NamedTuple):
-    """One character of a line, and the nodes whose lines meet in it."""
+    """One character of an edge, and the nodes of all edges through its cell."""
 
     glyph: str
     names: frozenset[str]
 
 
 class Canvas:
-    """The drawn graph: `nodes` by name, `rows` of them, `marks` by row and then by cell, from left to right.
+    """The drawn graph: `nodes` by name, `rows` of nodes, `marks` by row and cell.
 
-    `lefts` and `rights` are where each layer begins and ends, in cells.
+    `lefts` and `rights` are the first and last cells of each layer.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Canvas:
                 self._draw_departure(index, item)
 
     def _draw_departure(self, index: int, item: LayerItem) -> None:
-        """The line from an item to the furthest lane that it joins; lanes in between are passed behind."""
+        """Draws the edge from an item to its furthest lane, behind the lanes between."""
         lanes = [target.lane for target in item.targets if target.row != item.row or target.lane >= 0]
         furthest = max((self._lane_x(index + 1, lane) for lane in lanes), default=self.rights[index])
         joined = {self._lane_x(index + 1, lane) for lane in lanes}
@@ -92,7 +92,7 @@ class Canvas:
                 self._add(item.row, x, _LEFT | (_RIGHT if x < furthest else 0), item.name)
 
     def _draw_arrival(self, index: int, item: LayerItem) -> None:
-        """The lane of an item and the line from it to the item, with an arrow before a node."""
+        """Draws the lane of an item and the edge into the item, with an arrow before a node."""
         start = self.rights[index - 1] if item.lane < 0 else self._lane_x(index, item.lane)
         if item.lane >= 0:
             low, high = item.span
@@ -113,7 +113,7 @@ class Canvas:
             self.marks[item.row][arrow] = LineGlyph("▶", frozenset({item.name}))
 
     def _verticals(self, index: int, row: int) -> set[int]:
-        """Cells of `row` that lanes in front of layer `index` pass through without ending at an item there."""
+        """Returns the cells of `row` crossed by lanes that do not end there."""
         found = set()
         for item in self.layout.layers[index]:
             low, high = item.span

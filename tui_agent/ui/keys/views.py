@@ -1,4 +1,4 @@
-"""The keys of dialogs and of the views in them and in panes: what each calls, by its table and name in `keys.toml`."""
+"""Keys of dialogs and views by table and name in `keys.toml`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from textual.binding import Binding, BindingType
 
 
 class ViewKey(NamedTuple):
-    """A name in a table of `config/keys.toml`, and the call of the class that has it (its name if that is empty).
+    """A name in a table of `config/keys.toml` and the action behind it; the default action has the same name.
 
-    With `first` the key counts before what has the focus.
+    A `first` key runs before the focused widget handles it.
     """
 
     name: str
@@ -18,7 +18,7 @@ class ViewKey(NamedTuple):
     first: bool = False
 
 
-#: By table. `keys.toml` says what each is for.
+#: Keys by table; `keys.toml` has their descriptions.
 VIEW_KEYS: dict[str, tuple[ViewKey, ...]] = {
     "dialog": (ViewKey("close", first=True),),
     "form": (ViewKey("keep", first=True),),
@@ -96,7 +96,7 @@ VIEW_KEYS: dict[str, tuple[ViewKey, ...]] = {
         ViewKey("previous_file", "next_file(-1)"),
     ),
 }
-#: The tables of each dialog: no key may stand for two calls in them.
+#: Tables of each dialog. Within them a key has only one meaning.
 DIALOGS: dict[str, tuple[str, ...]] = {
     "": ("dialog",),
     "chooser": ("dialog", "chooser"),
@@ -116,14 +116,14 @@ DIALOGS: dict[str, tuple[str, ...]] = {
     "versions": ("dialog", "preview", "versions"),
     "history": ("dialog", "preview", "history"),
 }
-#: Ids in `keys.toml` beside those of actions: their keys count only in their view.
+#: Ids in `keys.toml` besides actions; their keys work only in their view.
 VIEW_IDS = frozenset(f"{table}.{key.name}" for table, keys in VIEW_KEYS.items() for key in keys)
 
 
 def view_bindings(*tables: str) -> list[BindingType]:
-    """The bindings of these tables, each known by its id, its key until the keymap is set.
+    """Returns the bindings of these tables, with ids for the keymap.
 
-    A letter never counts before what has the focus, so that each key counts after it too.
+    A `first` key also has a normal binding, because a character never runs before the focused widget.
     """
     return [
         Binding(id, key.call or key.name, show=False, id=id, priority=first)

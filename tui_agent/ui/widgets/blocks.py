@@ -1,4 +1,4 @@
-"""Messages and the code in them, as what is copied or opened in the editor."""
+"""Copyable parts of a message: the whole text, code blocks, outputs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _ENDINGS = {
 
 
 class TextBlock(NamedTuple):
-    """A message, a piece of `code` in one, or what a command or a call gave: what is copied or opened.
+    """A message, a code block, or the output of a command or call.
 
-    `ending` is that of a file of its kind. `line` counts the lines that can be unfolded in the message, from 0.
+    `ending` is the file extension of such a text. `line` is the index of the message's expandable line, or
+    -1.
     """
 
     message: int
@@ -36,7 +37,7 @@ class TextBlock(NamedTuple):
 
 
 def blocks_of(message: ChatMessage) -> list[TextBlock]:
-    """The message as a whole, then the code in it, then the calls that it made, from above downwards."""
+    """Returns the whole message, its code blocks and its calls in display order."""
     if message.command is not None:
         command = message.command
         text = command.output or command.command

@@ -1,4 +1,4 @@
-"""A block of the chat that cannot be drawn says so in its place; the program goes on."""
+"""Error line in place of a block that fails to draw; the program continues."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ WORDS = "This block cannot be drawn; read it with `tui-agent sessions show`."
 
 
 def logged(error: Exception) -> Content:
-    """Log the fault; the line for the block."""
+    """Logs the error and returns the line for the block."""
     debug_log.fault("A block of the chat could not be drawn", error)
     return Content.styled(WORDS, "$error")
 
 
 def or_broken(draw: Callable[[], Content]) -> Content:
-    """What `draw` returns, or the line for a block in which it raised."""
+    """Returns the result of `draw`, or an error line if it raises."""
     try:
         return draw()
     except Exception as error:
@@ -34,11 +34,11 @@ def or_broken(draw: Callable[[], Content]) -> Content:
 if TYPE_CHECKING:
     _Base = Widget
 else:
-    _Base = object  # Textual takes a widget's style from its first base that is a widget
+    _Base = object  # Textual inherits CSS from the first base that is a widget
 
 
 class Guarded(_Base):
-    """A widget whose fault while it is measured or drawn ends neither the frame nor the program; it is logged once."""
+    """Widget whose errors during layout or drawing are caught and logged once."""
 
     _is_broken = False
 
@@ -58,11 +58,11 @@ class Guarded(_Base):
             return [line, *[Strip.blank(crop.width)] * crop.height][: crop.height]
 
     def break_down(self, error: Exception) -> None:
-        """Log a fault of this widget, if it is the first."""
+        """Logs the first error of this widget."""
         if not self._is_broken:
             self._is_broken = True
             logged(error)
 
 
 class GuardedText(Guarded, Static):
-    """A piece of a block: text that was made elsewhere."""
+    """Guarded static text."""

@@ -1,4 +1,4 @@
-"""The files of the workspace as a tree that asks for a folder when it is opened, and draws marks beside names."""
+"""Tree of workspace files with lazily read folders and marks beside names."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from textual.widgets.tree import TreeNode
 
 from tui_agent.ui.sink import rich_label
 
-#: Files of one folder that are in the tree; the rest is found by name.
+#: Maximum number of files shown per folder; finding by name has no limit.
 MOST = 2_000
 
 Folder = Callable[[str], tuple[list[str], list[str]]]
 
 
 class TreeEntry(NamedTuple):
-    """A file or folder by its path from the root; `more` is how many files did not fit here."""
+    """Path of a file or folder; `more` is the number of omitted files."""
 
     path: str
     is_folder: bool
     more: int = 0
 
 
-#: A letter for what is staged and one for what is not, each with the name of its colour; a space is unchanged.
+#: Git status characters, staged and unstaged, each with a colour name; a space means unchanged.
 GitMark = tuple[tuple[str, str], tuple[str, str]]
 NO_GIT_MARK: GitMark = ((" ", ""), (" ", ""))
 
 
 class FileMark(NamedTuple):
-    """`git` comes before a name; `after` are signs behind it, each with the name of its colour."""
+    """Marks of a file: `git` before its name, `after` behind it, each with a colour name."""
 
     git: GitMark = NO_GIT_MARK
     after: tuple[tuple[str, str], ...] = ()
 
 
 class FileTree(Tree[TreeEntry]):
-    """Names come from `folder(path)`: the folders and files in it, sorted."""
+    """File tree; `folder(path)` returns the sorted folders and files of a folder."""
 
     ICON_NODE = "▸ "
     ICON_NODE_EXPANDED = "▾ "
@@ -68,7 +68,7 @@ class FileTree(Tree[TreeEntry]):
         self.auto_expand = True
 
     def on_mount(self) -> None:
-        # Textual notes its pseudo classes when it draws, and asks for them at a click, which may come before.
+        # Drawing records pseudo classes that Textual needs for a click, which may precede the first frame.
         self.render_lines(Region())
 
     def point(self, x: int, y: int) -> None:
@@ -79,7 +79,7 @@ class FileTree(Tree[TreeEntry]):
     # ── filling ──────────────────────────────────────────────────────────────────────────────────────────
 
     def update_files(self) -> None:
-        """Look again at the folders that are open; the cursor and what is open stay."""
+        """Reads the open folders again; cursor and expansion stay."""
         if self._listed and all(self._folder(path) == seen for path, seen in self._listed.items()):
             return
         cursor = self.cursor_node.data if self.cursor_node else None
@@ -121,7 +121,7 @@ class FileTree(Tree[TreeEntry]):
             stack.extend(node.children)
 
     def go_to(self, path: str, scroll: float | None = None) -> None:
-        """Put the cursor on a path, opening the folders above it."""
+        """Moves the cursor to `path` and opens its parent folders."""
         node = self.root
         for depth in range(1, path.count("/") + 2):
             wanted = "/".join(path.split("/")[:depth])
@@ -145,7 +145,7 @@ class FileTree(Tree[TreeEntry]):
     # ── marks ────────────────────────────────────────────────────────────────────────────────────────────
 
     def mark(self, marks: dict[str, FileMark], colours: dict[str, str]) -> None:
-        """Draw these marks; `colours` are the palette's, by name."""
+        """Sets the marks; `colours` maps colour names of the palette."""
         if (marks, colours) != (self._marks, self._colours):
             self._marks, self._colours = marks, colours
             for node in self._nodes_below():

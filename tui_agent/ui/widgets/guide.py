@@ -1,4 +1,4 @@
-"""The guide of the rehearsal: the fifteen commonest jobs, one after another, each with its keys until it was done."""
+"""Guide of the rehearsal: the fifteen most frequent tasks with their keys."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class Job(NamedTuple):
-    """What to do; `{action}` in the words is the key of that action. `done` says so of a state, or of the actions that
-    were done."""
+    """A task. `{action}` in `words` becomes the action's key; `done` tests the state and the performed
+    actions."""
 
     words: str
     done: Callable[[State, frozenset[str]], bool]
@@ -31,7 +31,6 @@ def _hunks(state: State) -> list[str]:
 
 
 def _all_decided(state: State) -> bool:
-    """Something was applied, and nothing waits."""
     return bool(state.review.checkpoints) and not state.review.open
 
 
@@ -40,7 +39,7 @@ def _undone(state: State) -> bool:
 
 
 def _committed(state: State, acted: frozenset[str]) -> bool:
-    """It was done, or there is no git for it: that is known by the time something was undone."""
+    """Also true without a repository, once an undo shows that the user has moved on."""
     return "committed" in acted or (_undone(state) and not state.workspace.is_repository)
 
 
@@ -85,7 +84,7 @@ JOBS = (
 
 
 class Guide:
-    """What was done so far; it outlives the screen of a session."""
+    """Progress of the guide, kept across sessions."""
 
     def __init__(self) -> None:
         self.left = list(JOBS)
@@ -93,7 +92,7 @@ class Guide:
         self._sessions: list[str] = []
 
     def acted(self, action_id: str) -> None:
-        """An action was done, by key or otherwise."""
+        """Records a performed action."""
         self._acted |= {action_id}
 
     def show(self, state: State) -> None:
@@ -107,7 +106,7 @@ class Guide:
         self.left = [job for job in self.left if not job.done(state, self._acted)]
 
     def words(self, keys: Keys) -> str:
-        """The next job, with its number of all."""
+        """Returns the next task with its number."""
         if not self.left:
             every, leave = keys.shown("app.help"), keys.shown("app.quit")
             return f"All {len(JOBS)} are done. {every} has every key, {leave} twice quits."
@@ -118,7 +117,7 @@ class Guide:
 
 
 class GuideLine(Static):
-    """The next job. Shown the state like a pane."""
+    """Line with the next task."""
 
     DEFAULT_CSS = (
         "GuideLine { dock: top; height: auto; max-height: 2; background: $surface-raised; padding: 0 1; }"

@@ -1,4 +1,4 @@
-"""One line of keys and words: what can be done here, for the eye and for the mouse."""
+"""One line of keys and labels, also clickable."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tui_agent.ui.widgets.lines import Lined
 
 
 class Hint(NamedTuple):
-    """A word that stands for an action: the id in the table of actions, and the word; no id for plain text."""
+    """Id of an action and its label; the id is empty for plain text."""
 
     action: str
     text: str
 
 
 class HintLine(Lined, can_focus=False):
-    """Shows `a apply  s skip`, with the keys as they are bound; a click presses the word."""
+    """Shows `a apply  s skip` with the current keys; a click runs the action."""
 
     DEFAULT_CSS = "HintLine { height: 1; overflow: hidden; scrollbar-gutter: auto; }"
 
     class Pressed(Message):
-        """The mouse pressed a word; `action` is its id in the table of actions."""
+        """The user clicked the action with this id."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
@@ -57,7 +57,7 @@ class HintLine(Lined, can_focus=False):
             self.post_message(self.Pressed(action))
 
     def _placed(self) -> Iterator[tuple[Hint, str, int]]:
-        """The words that fit, each with its key and the cell before which it ends."""
+        """Yields the hints that fit, each with its key and the cell after it."""
         at, width = 1, self.across
         for hint in self._words:
             key = self._key(hint.action)

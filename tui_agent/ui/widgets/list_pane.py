@@ -1,4 +1,4 @@
-"""A pane with a list of rows, and a line to write in that is shown while it is used."""
+"""Pane with a list of rows and a temporary input line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tui_agent.ui.widgets.rows import Row, Rows
 
 
 class ListPane(Pane):
-    """`EMPTY` is the sentence of a list without rows; `take` gets what was written and kept by Enter."""
+    """Base of list panes. `EMPTY` is shown instead of an empty list; `take` receives the submitted line."""
 
     EMPTY: ClassVar[str] = ""
 
@@ -33,13 +33,13 @@ class ListPane(Pane):
         return self.query_one(Input)
 
     def set_rows(self, rows: Sequence[Row], cursor: str | None = None, *, empty: str = "") -> None:
-        """Show these rows, or a sentence if there are none; nothing is drawn if they are shown already."""
+        """Shows `rows`, or a sentence if there are none. Unchanged rows are not redrawn."""
         shown = rows or [Row("", Line((Piece(empty or self.EMPTY, "muted"),)), wraps=True)]
         if tuple(shown) != self.rows.rows or cursor not in (None, self.rows.cursor):
             self.rows.set_rows(shown, cursor)
 
     def write(self, text: str, place: str = "") -> None:
-        """Show the line with this text, or with what was kept of it at a place of the session."""
+        """Opens the input line with `text`, or with the draft saved at `place`."""
         line = self.line
         if isinstance(line, KeptInput) and place:
             text = line.keep_at(self.session, place, text)
@@ -48,10 +48,10 @@ class ListPane(Pane):
         line.focus()
 
     def take(self, text: str) -> None:
-        """Put the line to its use."""
+        """Handles the submitted line."""
 
     def stop_writing(self) -> None:
-        """Hide the line; what was written in it is kept no longer."""
+        """Hides the input line and deletes its draft."""
         line = self.line
         if isinstance(line, KeptInput):
             line.give_up()
@@ -60,7 +60,7 @@ class ListPane(Pane):
         self.entry.focus()
 
     def _leave_line(self) -> None:
-        """The person leaves the line without using it."""
+        """Cancels the input line."""
         self.stop_writing()
 
     @on(Input.Submitted)

@@ -1,4 +1,4 @@
-"""The plan below the message that it is for: its attempts while it looks, one line once that is over."""
+"""The plan below its message: attempts while it runs, then one line."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from tui_agent.ui.panes.plan_rows import plan_rows
 from tui_agent.ui.sink import counted, parts
 from tui_agent.ui.widgets.lines import Line
 
-#: Lines that are seen while the plan looks: the newest.
+#: Maximum number of visible lines, the newest.
 MOST = 8
 _LOOKS = frozenset({"waiting", "looking", "asking"})
-#: What is answered in the plan pane, and not here.
+#: Rows that belong only to the plan pane.
 _ANSWERS = ("choice:", "let_go:", "all:")
 
 
 class PlanBlock(Static, can_focus=True):
-    """Open while it looks, unless the plan pane is in view; then folded. Enter or a click does the other."""
+    """Expanded during a search unless the plan pane is visible, otherwise folded. Enter or a click
+    toggles."""
 
     BINDINGS = view_bindings("block")
 
     def __init__(self) -> None:
         super().__init__("", classes="plan", markup=False)
         self._plan = PlanSlice()
-        #: What the person chose, None before.
+        #: The user's choice, or `None`.
         self._unfolded: bool | None = None
         self._drawn_open = False
 
@@ -34,7 +35,7 @@ class PlanBlock(Static, can_focus=True):
         self.screen.screen_layout_refresh_signal.subscribe(self, self._laid_out)
 
     def _laid_out(self, _: object) -> None:
-        """The plan pane may have come into view, or left it."""
+        """Redraws if the plan pane has appeared or disappeared."""
         if self._plan.actions and self._is_open != self._drawn_open:
             self._draw()
 
@@ -58,7 +59,7 @@ class PlanBlock(Static, can_focus=True):
     def _is_open(self) -> bool:
         if self._unfolded is not None:
             return self._unfolded
-        # the state may be shown once more when the screen is going already
+        # One more update may arrive during the unmounting of the screen.
         workspace = getattr(self.screen, "workspace", None) if self.is_attached else None
         pane = workspace.pane("plan") if workspace is not None else None
         return self._looks and not (pane is not None and pane.display and pane.region.height > 1)
@@ -74,7 +75,7 @@ class PlanBlock(Static, can_focus=True):
 
 
 def in_short(plan: PlanSlice) -> str:
-    """`2 of 3 files found · 7 patterns tried · not found: Schema`."""
+    """Returns a summary such as `2 of 3 files found · 7 patterns tried · not found: Schema`."""
     actions = plan.actions
     found = sum(action.state == "loaded" for action in actions)
     tried = sum(len(action.attempts) for action in actions)

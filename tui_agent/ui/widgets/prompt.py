@@ -1,4 +1,4 @@
-"""The input of the chat: several lines, a history at its edges, files and commands to pick, long pastes folded."""
+"""Chat input: multi-line text, history, completion of files and commands, folded pastes."""
 
 from __future__ import annotations
 
@@ -16,33 +16,32 @@ from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.keys.leader import is_modifier
 
-#: A paste longer than this is shown as one line and sent as it is.
+#: Longer pastes are displayed as one line.
 FOLD_FROM = 2_000
 _MENTION = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
-#: A command, as long as nothing but its name is typed.
+#: A slash command without arguments.
 _COMMAND = re.compile(r"/([\w-]*)")
-#: A paste longer than this is kept apart from what is written, and sent with it.
+#: Longer pastes are stored outside the text.
 KEEP_FROM = 100_000
 _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
 
 
 class ChosenStep(NamedTuple):
-    """A next step that was put into the input: the digit that was typed for it, empty for a click, and its text."""
+    """Text of a chosen next step, and its typed digit; the digit is empty after a click."""
 
     digit: str
     text: str
 
 
 class Prompt(WritingArea):
-    """`step` gives the text of the next step with that number, "" where it is done without a text, None where there is
-    none.
+    """Input of the chat.
 
-    A digit in an empty input chooses a step. Backspace and undo take the choice back; if the person types on, the
-    digit was the beginning of a text and is kept as that.
+    A digit in an empty input chooses a next step. Backspace and undo revert the choice; any other typed
+    character means that the digit was text.
     """
 
     class Picking(Message):
-        """The word at the cursor is `@query` or `/query` now; with an empty sign it is neither."""
+        """The word at the cursor has become `@query` or `/query`; without a sign it is neither."""
 
         def __init__(self, sign: str, query: str) -> None:
             super().__init__()
@@ -50,28 +49,28 @@ class Prompt(WritingArea):
             self.query = query
 
     class BelowAsked(Message):
-        """↓ was pressed in an empty input below which there is nothing newer."""
+        """Down was pressed in an empty input at the end of the history."""
 
     class EditorAsked(Message):
-        """The text is to be written in the person's own editor."""
+        """The user asked for the external editor."""
 
     class ModeChanged(Message):
-        """Vim's keys mean something else from here on."""
+        """The Vim mode has changed."""
 
         def __init__(self, mode: Mode) -> None:
             super().__init__()
             self.mode = mode
 
     class PickerKey(Message):
-        """A key for the open list of files or commands, by what it means (`offers` in keys.toml)."""
+        """A key for the open completion list, by its name in the `offers` table of `keys.toml`."""
 
         def __init__(self, meant: str) -> None:
             super().__init__()
             self.meant = meant
 
     def __init__(self, step: Callable[[int], str | None], keep: Callable[[str], str] | None = None) -> None:
-        """`step` gives the text of a next step; `keep` takes a paste that is too long to be written out, and gives
-        the line that is written in its place."""
+        """`step` returns the text of a next step, "" for a step without text, or `None` if there is no such
+        step. `keep` stores a very long paste and returns its placeholder."""
         super().__init__(
             id="prompt",
             soft_wrap=True,
@@ -87,9 +86,9 @@ class Prompt(WritingArea):
         self._at = 0
         self._unsent = ""
         self.picking = False
-        #: The word that the list is open for: its sign and the rest.
+        #: Sign and query of the open completion list.
         self.picked_for = ("", "")
-        #: Whether Ctrl+X was pressed, with nothing selected: the first key of two.
+        #: Whether the last key was Ctrl+X without a selection.
         self._after_x = False
         self._vim: Vim | None = None
 
@@ -97,23 +96,23 @@ class Prompt(WritingArea):
 
     @property
     def value(self) -> str:
-        """What will be sent: the text with folded pastes in full."""
+        """The text to send, with all folded pastes."""
         return _FOLDED.sub(self._unfolded, self.text)
 
     def set_value(self, text: str) -> None:
-        """Take this text, folded where it is long, with the cursor at its end."""
+        """Sets the text, folded if long, and moves the cursor to its end."""
         self._chosen = None
         self._pastes = []
         self.text = self._fold(text) if len(text) > FOLD_FROM * 4 else text
         self.move_cursor(self.document.end)
 
     def choose(self, text: str, digit: str = "") -> None:
-        """Take the text of a next step."""
+        """Sets the text of a next step."""
         self.set_value(text)
         self._chosen = ChosenStep(digit, text)
 
     def put_before(self, text: str) -> None:
-        """Take a text that comes back from elsewhere, before what is being written."""
+        """Inserts a returned message before the current text."""
         self.set_value("\n".join(filter(None, (text, self.value))))
 
     def _fold(self, text: str) -> str:
@@ -127,7 +126,7 @@ class Prompt(WritingArea):
     # ── history ──────────────────────────────────────────────────────────────────────────────────────────
 
     def set_history(self, history: Sequence[str]) -> None:
-        """The messages that were sent, oldest first."""
+        """Sets the sent messages, oldest first."""
         if history != self._history:
             self._history, self._at = history, len(history)
 
@@ -161,12 +160,12 @@ class Prompt(WritingArea):
 
     @property
     def command(self) -> str | None:
-        """The word after `/`, where that is all that is written; else None."""
+        """The typed command name if the text has nothing else."""
         found = _COMMAND.fullmatch(self.text)
         return found[1] if found else None
 
     def complete(self, path: str) -> None:
-        """Put the path where the mention at the cursor stands."""
+        """Replaces the mention at the cursor with `path`."""
         row, column = self.cursor_location
         found = _MENTION.search(self.document.get_line(row)[:column])
         if found:
@@ -178,7 +177,7 @@ class Prompt(WritingArea):
         self.post_message(self.Picking(*self._word()))
 
     def _word(self) -> tuple[str, str]:
-        """The sign and the rest of the word at the cursor that there is something to pick for; else "" twice."""
+        """Returns sign and query of the word at the cursor; both empty if it cannot be completed."""
         row, column = self.cursor_location
         if found := _MENTION.search(self.document.get_line(row)[:column][-300:]):
             return "@", found[1]
@@ -186,8 +185,8 @@ class Prompt(WritingArea):
         return ("", "") if command is None else ("/", command)
 
     def _meant_for_list(self, key: str) -> str:
-        """What a key does in the list (`offers` in keys.toml); "" if it is not for the list. What a late one offers for
-        an older word is not chosen."""
+        """Returns the key's name in the `offers` table, or "". A list for an outdated word accepts no
+        choice."""
         keys: Keys | None = getattr(self.app, "keys", None)
         if keys is None or not self.picking:
             return ""
@@ -198,13 +197,13 @@ class Prompt(WritingArea):
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def use_vim(self) -> None:
-        """From now on take Vim's keys, beginning in insert mode."""
+        """Enables Vim keys, in insert mode."""
         self._vim = self._vim or Vim(self, lambda mode: self.post_message(self.ModeChanged(mode)))
 
     @on(events.Key)
     async def _take_key(self, event: events.Key) -> None:
         if self.locked:
-            return  # the base says so
+            return  # the base class refuses the key
         if self._first_of_two(event):
             event.prevent_default()
             event.stop()
@@ -216,7 +215,7 @@ class Prompt(WritingArea):
             event.prevent_default()
             event.stop()
         elif self._vim is not None and self._vim.mode != "insert" and event.is_printable:
-            event.prevent_default()  # it is a key of the workspace, such as the leader's, and no letter
+            event.prevent_default()  # a key of the workspace, such as the leader
         elif self._chosen is not None:
             self._after_choice(self._chosen, event)
         elif (digit := event.character or "").isdecimal() and not self.text and not self.read_only:
@@ -228,7 +227,7 @@ class Prompt(WritingArea):
                     self.choose(text, digit)
 
     def _first_of_two(self, event: events.Key) -> bool:
-        """Ctrl+X Ctrl+E is the person's own editor; what is selected is cut by Ctrl+X as ever."""
+        """Handles Ctrl+X Ctrl+E for the external editor. With a selection Ctrl+X still cuts."""
         after_x, self._after_x = self._after_x, False
         if after_x and event.key == "ctrl+e":
             self.post_message(self.EditorAsked())
@@ -239,7 +238,7 @@ class Prompt(WritingArea):
         return False
 
     def _after_choice(self, chosen: ChosenStep, event: events.Key) -> None:
-        """The first key after a choice undoes it, shows that it was none, or leaves it as it is."""
+        """Handles the first key after a choice: revert it, or turn it into typed text."""
         if is_modifier(event):
             return
         self._chosen = None
@@ -253,7 +252,7 @@ class Prompt(WritingArea):
     @on(events.Paste)
     async def _take_paste(self, event: events.Paste) -> None:
         if self.locked:
-            return  # the base says so
+            return  # the base class refuses the paste
         if self._chosen is not None and self._chosen.digit:
             self.set_value(self._chosen.digit)
         self._chosen = None

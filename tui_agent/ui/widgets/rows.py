@@ -1,4 +1,4 @@
-"""A list of rows with a cursor, drawn line by line: as long as it likes, at the cost of what is visible."""
+"""List of rows with a cursor; only visible rows are drawn."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from tui_agent.ui.sink import one_line
 from tui_agent.ui.widgets.lines import Line, Lined, Piece, draw, wrap
 
 _BAR = "▌"
-#: A text of which fewer cells would fit beside the right end has the line to itself.
+#: Minimum width of text beside the right end of a line, in cells; narrower text gets the whole line.
 _LEAST_BESIDE = 8
 
 
 class Row(NamedTuple):
-    """One row: `key` names it for the cursor, empty for a row that the cursor passes over.
+    """A row; the cursor skips rows without a `key`.
 
-    A long list gives functions for its lines: they are called for those that are seen.
-    With `wraps` the text of `line.left` is broken over as many lines as it needs, indented by `hang`.
-    With `marked` the first piece is a mark, which the mouse can press; with both only the last piece is broken, and
+    `line` may be a function, called only for visible rows. `wraps` wraps the text of `line.left`, indented
+    by `hang`. `marked` declares the first piece a clickable mark. With both only the last piece wraps, and
     `line.right` stays on the first line.
     """
 
@@ -36,7 +35,7 @@ class Row(NamedTuple):
 
 
 class Rows(Lined):
-    """Shows rows, keeps a cursor on one of them, and says when it moves or when one is chosen."""
+    """List widget with a cursor; posts cursor movements and choices."""
 
     BINDINGS = view_bindings("list")
 
@@ -48,11 +47,11 @@ class Rows(Lined):
 
     @property
     def cursor(self) -> str:
-        """The key of the row under the cursor; empty when no row can have it."""
+        """Key of the current row, or "" if no row has a key."""
         return self._cursor
 
     def set_rows(self, rows: Sequence[Row], cursor: str | None = None) -> None:
-        """Show these rows. The cursor goes to `cursor`, stays on its key, or moves to the nearest row left."""
+        """Shows `rows`. The cursor moves to `cursor`, or stays on its key, or moves to the nearest row."""
         before = self._position()
         self.rows = tuple(rows)
         keys = self._keys()
@@ -66,7 +65,7 @@ class Rows(Lined):
             self._reveal()
 
     def move_to(self, key: str) -> None:
-        """Put the cursor on a row, show it, and say so."""
+        """Moves the cursor, scrolls to it and posts `Moved`."""
         if key == self._cursor or key not in self._keys():
             return
         self._cursor = key
@@ -75,11 +74,11 @@ class Rows(Lined):
         self.post_message(self.Moved(self, key))
 
     def keep_in_view(self) -> None:
-        """Show the row of the cursor again once the list has another height."""
+        """Scrolls to the cursor after the next layout."""
         self.call_after_refresh(self._reveal)
 
     def row_at(self, y: int) -> Row | None:
-        """The row drawn at line `y` of the content."""
+        """Returns the row at line `y` of the content."""
         if not 0 <= y < len(self._lines):
             return None
         return self.rows[self._lines[y][0]]
@@ -176,7 +175,7 @@ def _lines_of(row: Row, width: int) -> Sequence[Line | Callable[[], Line]]:
 
 
 def _marked(line: Line, width: int) -> list[Line]:
-    """The last piece over as many lines as it needs, under itself and beside what is at the right end."""
+    """Wraps only the last piece, aligned with itself and beside the right end."""
     *marks, text = line.left
     indent = sum(cell_len(piece.text) for piece in marks)
     beside = 1 + max((cell_len(piece.text) for piece in line.right), default=-1)

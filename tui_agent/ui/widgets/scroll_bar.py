@@ -1,5 +1,5 @@
-"""A scrollbar as cells. Textual's is made by Rich, for which each of its rows is a line of text: a reply that grows
-changes all of them, many times a second."""
+"""A scrollbar as cells. Textual's uses Rich with a line of text per row; a growing reply changes all rows
+many times a second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from textual.visual import RenderOptions, Visual
 
 
 class ScrollBarCells(ScrollBarRender, Visual):
-    """Textual's bar, its rows (or columns) put down as they are."""
+    """Textual's bar as plain strips."""
 
     def render_strips(
         self, width: int, height: int | None, style: Style, options: RenderOptions

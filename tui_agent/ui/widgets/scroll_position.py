@@ -1,4 +1,4 @@
-"""A place in the transcript: where the person was, kept with the session, and which messages are drawn around it."""
+"""Scroll position of the transcript, saved with the session."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class ScrollPosition(NamedTuple):
-    """The message at the upper edge, by its number, and how many of its lines are above that."""
+    """Number of the topmost visible message, and the number of its lines above the view."""
 
     message: int
     line: int = 0
@@ -16,7 +16,7 @@ class ScrollPosition(NamedTuple):
 
 
 def read_position(saved: object, total: int) -> ScrollPosition | None:
-    """The saved place where there is such a message; None where the newest one is followed."""
+    """Returns the saved position if its message exists; `None` means following the newest message."""
     if not isinstance(saved, dict):
         return None
     message, line = saved.get("message"), saved.get("line", 0)
@@ -26,6 +26,6 @@ def read_position(saved: object, total: int) -> ScrollPosition | None:
 
 
 def around(stand: ScrollPosition, total: int, count: int) -> tuple[int, int]:
-    """The first and last of about `count` messages to draw, most of them from the place on downwards."""
+    """Returns the first and last of about `count` messages to draw, two thirds of them below the position."""
     last = min(stand.message + count - count // 3, total)
     return max(1, min(stand.message - count // 3, last - count + 1)), last

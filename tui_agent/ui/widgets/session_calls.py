@@ -48,7 +48,7 @@ async def _told(app: App[Any], session: Session, call: Coroutine[Any, Any, objec
     except OnlyRead:
         await refuse(app, session)
     except NoMatches:
-        # What would show it goes before it is done when the program ends.
+        # A widget may be unmounted before the call ends, if the program ends.
         if app.is_running:
             raise
     except TuiAgentError as error:

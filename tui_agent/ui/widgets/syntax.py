@@ -1,7 +1,7 @@
-"""Syntax colours for the lines in view, of text that is edited and of text that is only shown.
+"""Syntax colours of visible lines, in editors and in read-only text.
 
-Textual's editor asks line by line; the tree is queried by the chunk. Querying the whole tree after each key takes time
-that grows with the file (35 ms at 500 lines); a chunk takes about a millisecond at any size.
+Textual asks for single lines, but the tree is queried in chunks: a chunk takes about 1 ms in any file, a
+query of the whole tree 35 ms per key at 500 lines.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Query
 
 
-#: Lines that are queried together.
+#: Lines per query.
 CHUNK = 24
-#: Where more lines than this come in between, the tree is asked again for those in view.
+#: Maximum number of inserted lines for which colours are shifted; larger edits discard them.
 MOVED = 1_000
 LANGUAGES = {
     ".py": "python",
@@ -59,12 +59,12 @@ LANGUAGES = {
     ".svg": "xml",
 }
 Highlight = tuple[int, int | None, str]
-#: A row, and a column in bytes.
+#: Row, and column in bytes.
 Point = tuple[int, int]
 
 
 class Queried(Protocol):
-    """A text in the syntax of its language, as far as finding colours goes."""
+    """A parsed text with its highlight query."""
 
     @property
     def colour_query(self) -> Query | None: ...
@@ -74,7 +74,7 @@ class Queried(Protocol):
 
 
 class LineHighlights(defaultdict[int, list[Highlight]]):
-    """The colours of each line, found when they are asked for; `clear` forgets what was queried."""
+    """Lazily queried colours by line; `clear` empties the cache."""
 
     def __init__(self, editor: Queried) -> None:
         super().__init__(list)
@@ -89,9 +89,9 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
         return self[row]
 
     def move(self, top: Point, bottom: Point, end: Point, grows: bool) -> None:
-        """What was between `top` and `bottom` became what is between `top` and `end`: colours move with their text.
+        """Shifts the colours after an edit that replaced `top`–`bottom` by `top`–`end`.
 
-        Where it `grows`, what is written at the end of a coloured word is part of it.
+        If `grows` is set, text inserted at the end of a coloured word gets its colour.
         """
         right = _behind(self.get(bottom[0], []), bottom[1], end[1])
         left = [(start, stop, name) for start, stop, name in self.get(top[0], []) if start < top[1]]
@@ -129,7 +129,7 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
         if not query:
             return
         captures = self._editor.document.query_syntax_tree(query, (first, 0), (end, 0))
-        # the same order whichever lines are asked for: of two over the same word the later one is seen
+        # A fixed order for all requests: of two colours on a word the later one wins.
         for name in (query.capture_name(number) for number in range(query.capture_count)):
             for node in sorted(captures.get(name, ()), key=_start_of):
                 (top, left), (bottom, right) = node.start_point, node.end_point
@@ -139,7 +139,7 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
 
 
 def _behind(highlights: Iterable[Highlight], bottom: int, end: int) -> list[Highlight]:
-    """What is coloured behind one column of a line that is now behind another."""
+    """Returns the highlights after column `bottom`, shifted to column `end`."""
     return [
         (max(start, bottom) - bottom + end, None if stop is None else stop - bottom + end, name)
         for start, stop, name in highlights
@@ -148,7 +148,7 @@ def _behind(highlights: Iterable[Highlight], bottom: int, end: int) -> list[High
 
 
 def _stop(stop: int, top: int, bottom: int, more: int, grows: bool) -> int:
-    """Where a colour ends that began before what became `more` bytes longer between `top` and `bottom`."""
+    """Returns the new end of a highlight after an edit of `top`–`bottom` that adds `more` bytes."""
     if stop > bottom or (stop == bottom and grows):
         return stop + more
     return min(stop, top)
@@ -158,15 +158,15 @@ def _start_of(node: Any) -> int:
     return node.start_byte
 
 
-#: Longer texts are shown without: parsing them would be felt.
+#: Maximum number of lines of coloured read-only text; parsing more would be noticeable.
 LONGEST = 1_000
-#: Processor time after which a text is shown without.
+#: Limit of a parse in seconds of processor time.
 SECONDS = 0.2
 
 
 @cache
 def grammar_of(language: str) -> Language | None:
-    """The grammar of a language, by the name of its package; None if that is not installed or cannot be loaded."""
+    """Returns the grammar of a language, or `None` if its package is missing or broken."""
     from tree_sitter import Language
 
     try:
@@ -179,7 +179,7 @@ def grammar_of(language: str) -> Language | None:
 
 @cache
 def query_of(language: str) -> Query | None:
-    """What finds the colours of a language: Textual ships such queries as data. None where it has none."""
+    """Returns Textual's highlight query for a language, or `None` if it has none."""
     grammar = grammar_of(language)
     file = files("textual") / "tree-sitter" / "highlights" / f"{language}.scm"
     if grammar is None or not file.is_file():
@@ -188,7 +188,7 @@ def query_of(language: str) -> Query | None:
 
 
 class Coloured(NamedTuple):
-    """Characters `start` to `end` of a line, and how they look."""
+    """Style of the characters `start` to `end` of a line."""
 
     start: int
     end: int
@@ -196,7 +196,7 @@ class Coloured(NamedTuple):
 
 
 class Parsed:
-    """A text that is only shown, in the syntax of its language."""
+    """A read-only text and its syntax tree."""
 
     def __init__(self, lines: Sequence[str], language: str) -> None:
         from tree_sitter import Parser
@@ -213,13 +213,12 @@ class Parsed:
 
     @property
     def document(self) -> Parsed:
-        """It is its own."""
         return self
 
     def query_syntax_tree(
         self, query: Any, start_point: tuple[int, int], end_point: tuple[int, int]
     ) -> dict[str, list[Any]]:
-        """What the query finds between two points, each a row and a column in bytes."""
+        """Returns the captures between two points, each a row and a column in bytes."""
         from tree_sitter import QueryCursor
 
         cursor = QueryCursor(query)
@@ -228,7 +227,7 @@ class Parsed:
 
 
 class SyntaxColours:
-    """Colours of the lines of one text, found when they are asked for; `styles` are by tree-sitter's names."""
+    """Lazily computed colours of a text; `styles` maps tree-sitter capture names."""
 
     def __init__(self, lines: Sequence[str], language: str, styles: Mapping[str, Style]) -> None:
         self._lines = lines
@@ -236,7 +235,7 @@ class SyntaxColours:
         self._found = LineHighlights(Parsed(lines, language))
 
     def of(self, row: int) -> list[Coloured]:
-        """The coloured stretches of a line, in characters; a later one lies over an earlier one."""
+        """Returns the coloured ranges of a line in characters; later ones cover earlier ones."""
         text = self._lines[row].rstrip("\r\n")
         size = len(text.encode(errors="replace"))
         found = []
@@ -250,7 +249,7 @@ class SyntaxColours:
 
 
 class DiffColours:
-    """Colours of both sides of a diff: removed lines have those of the base, the others those of the new text."""
+    """Colours of a diff: removed lines from the base, all others from the new text."""
 
     def __init__(self, diff: Diff, styles: Mapping[str, Style]) -> None:
         self._base = self._new = None
@@ -262,7 +261,7 @@ class DiffColours:
 
     @property
     def any(self) -> bool:
-        """Whether there are any: the language is known, and neither side too long."""
+        """Whether the diff has colours: known language, both sides short enough."""
         return self._base is not None
 
     def of(self, line: DiffLine) -> list[Coloured]:
@@ -271,7 +270,7 @@ class DiffColours:
 
 
 def layered(text: str, style: Style, layers: Iterable[Coloured]) -> list[Segment]:
-    """The text in one style with others laid over parts of it, the last one uppermost."""
+    """Returns the text with `layers` on top of `style`, the last layer uppermost."""
     layers = [Coloured(max(start, 0), min(end, len(text)), over) for start, end, over in layers]
     edges = sorted({0, len(text), *(edge for layer in layers for edge in layer[:2])})
     segments = []
@@ -282,17 +281,17 @@ def layered(text: str, style: Style, layers: Iterable[Coloured]) -> list[Segment
 
 
 def code_styles(app: App[object]) -> Mapping[str, Style]:
-    """The styles of code in the theme that is in use, by tree-sitter's names."""
+    """Returns the current theme's code styles by tree-sitter capture name."""
     from tui_agent.ui.themes import editor_theme
 
     return editor_theme(app.theme, app.theme_variables).syntax_styles
 
 
 def language_of(path: str) -> str | None:
-    """The language of a file by its name; None for those without colours."""
+    """Returns the language for a file name, or `None` for files without colours."""
     return LANGUAGES.get(PurePosixPath(path).suffix.lower())
 
 
 def characters(text: str, offset: int) -> int:
-    """How many characters the first `offset` bytes of a line are."""
+    """Converts an offset in bytes to characters."""
     return offset if text.isascii() else len(text.encode(errors="replace")[:offset].decode(errors="ignore"))

@@ -1,4 +1,4 @@
-"""What waits for the person elsewhere: questions, conflicts, failed changes, sub-tasks that say nothing any more."""
+"""Items in other panes that need the user: questions, conflicts, failed changes, stalled sub-tasks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Waiting(NamedTuple):
-    """Something that waits for the person: a sign, what it is, and the pane that it is in."""
+    """An item that needs the user: sign, text and pane."""
 
     sign: str
     words: str
@@ -29,9 +29,9 @@ class Waiting(NamedTuple):
 
 
 def waiting_for_person(state: State, now: float, silent_after: int) -> list[Waiting]:
-    """Each question, conflict, failed change and stalled sub-task; several of one kind in one pane are one line.
+    """Returns all waiting items, one per kind and pane.
 
-    `now` is in seconds since 1970; a sub-task is stalled after `silent_after` seconds without a word.
+    `now` is in seconds since 1970; a sub-task is stalled after `silent_after` seconds without output.
     """
     found = []
     if state.turn.phase == "waiting" and state.asked is None:
@@ -54,20 +54,20 @@ def waiting_for_person(state: State, now: float, silent_after: int) -> list[Wait
 
 
 def stalled(state: State, now: float, silent_after: int) -> dict[str, float]:
-    """The sub-tasks that say nothing any more, each with the seconds since its last word."""
+    """Returns the seconds of silence of each stalled sub-task."""
     quiet = {task: silence(it, now, silent_after) for task, it in state.subtasks.running.items()}
     return {task: seconds for task, seconds in quiet.items() if seconds}
 
 
 def broken_now(state: State) -> list[Change]:
-    """The conflicts, each until it is settled, then the changes of this turn that failed."""
+    """Returns unsettled conflicts, then the failed changes of this turn."""
     changes, turn = state.review.changes, state.turn.number
     conflicts = [change for change in changes if change.state == "conflict"]
     return [*conflicts, *(change for change in changes if change.state == "failed" and change.turn == turn)]
 
 
 class WaitingLines(Static):
-    """What waits for the person elsewhere, a line each with the key that leads there; a click goes there."""
+    """One line per waiting item, with the key of its pane; a click opens the pane."""
 
     MOST = 4
 
@@ -79,7 +79,7 @@ class WaitingLines(Static):
         self.display = False
 
     def show(self, state: State) -> None:
-        """Drawn again every few seconds while a sub-task runs, which may say nothing any more."""
+        """Updates the lines; while sub-tasks run, a timer repeats this to detect stalls."""
         if state.subtasks.running and self._timer is None:
             self._timer = self.set_interval(5, lambda: self.show(self._session.state))
         elif not state.subtasks.running and self._timer is not None:
