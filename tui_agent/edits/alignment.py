@@ -1,7 +1,7 @@
-"""Which lines of two texts are the same line: unique lines first, the rest between them.
+"""Line alignment of two texts: unique lines first, then the lines between them.
 
-It is ours because difflib takes 120 ms for a hundredth of 5,000 lines changed, and two seconds where no line is unique,
-instead of 9 and 24; `LCSseq` of rapidfuzz is as fast, but takes 300 MB for 50,000 lines and ties braces first.
+For 5,000 lines with 1 % changed, difflib takes 120 ms and this module 9 ms; without unique lines, 2 s and
+24 ms. `LCSseq` of rapidfuzz is as fast, but takes 300 MB for 50,000 lines and pairs braces first.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from math import isqrt
 
-#: What finding the shortest ways of one comparison may take, in points looked at: about 20 ms.
+#: Budget of all shortest-path searches in one comparison, in visited points: about 20 ms.
 MAX_STEPS = 80_000
-#: How often each line is looked at, at most, while lines are tied together.
+#: Maximum average number of visits per line.
 MAX_ROUNDS = 4
 
 Match = tuple[int, int, int]
@@ -20,12 +20,11 @@ _Stretch = tuple[int, int, int, int]
 
 
 def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
-    """Runs of equal lines as (start in old, start in new, length), in order and without overlap.
+    """Returns runs of equal lines as (start in old, start in new, length), in order and without overlap.
 
-    Patience difference (B. Cohen): lines that occur once on both sides are tied together, and each stretch
-    between them is treated the same way, down to stretches in which no line is unique. There the shortest way
-    from one to the other is taken if `MAX_STEPS` suffice to find it, else lines are tied to the one that stands
-    there as often. What takes longer than all that counts as different.
+    Patience diff (B. Cohen): pairs lines that are unique on both sides, and recurses into the gaps. A gap
+    without unique lines gets a shortest edit script if `MAX_STEPS` permits; otherwise lines with equal
+    counts on both sides are paired. Anything beyond the budget counts as different.
     """
     found: list[Match] = []
     waiting: list[_Stretch] = [(0, len(old), 0, len(new))]
@@ -54,7 +53,7 @@ _Places = dict[str, list[int]]
 
 
 def _places(lines: Sequence[str], start: int, end: int) -> _Places:
-    """The numbers of each line, rising."""
+    """Returns the ascending line numbers of each line."""
     places: _Places = {}
     for number in range(start, end):
         places.setdefault(lines[number], []).append(number)
@@ -62,7 +61,7 @@ def _places(lines: Sequence[str], start: int, end: int) -> _Places:
 
 
 def _tied(here: _Places, there: _Places, *, once: bool = False) -> list[tuple[int, int]]:
-    """Lines that are as often on both sides, first to first, as the longest run of pairs that rises on both."""
+    """Returns the longest ascending run of pairs of lines that are equally frequent on both sides."""
     shared = [(places, there[line]) for line, places in here.items() if line in there]
     if once:
         return _rising([(ours[0], theirs[0]) for ours, theirs in shared if len(ours) == len(theirs) == 1])
@@ -73,7 +72,7 @@ def _tied(here: _Places, there: _Places, *, once: bool = False) -> list[tuple[in
 def _shortest(
     old: Sequence[str], new: Sequence[str], here: _Places, there: _Places, steps: int
 ) -> tuple[list[Match] | None, int]:
-    """The shortest way between the lines that are on both sides, and the steps it took; None if it is too long."""
+    """Returns the shortest alignment of the common lines, or `None` if over budget, and the steps used."""
     ours, theirs = (
         sorted(number for line in one if line in other for number in one[line])
         for one, other in ((here, there), (there, here))
@@ -89,7 +88,7 @@ def _shortest(
 
 
 def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: list[Match]) -> _Stretch:
-    """The stretch without the lines that are equal at its two ends; those are noted."""
+    """Removes equal lines at both ends of the stretch and adds them to `found`."""
     start, end, at, to = stretch
     head = start
     while start < end and at < to and old[start] == new[at]:
@@ -105,7 +104,7 @@ def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: l
 
 
 def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest subsequence (pairs come sorted by the first) whose second numbers rise."""
+    """Returns the longest subsequence with ascending second numbers; `pairs` are sorted by the first."""
     tops: list[int] = []
     piles: list[int] = []
     below: list[int] = []
@@ -145,16 +144,16 @@ def _joined(found: list[Match]) -> list[Match]:
 
 
 def shortest_matches(old: Sequence[str], new: Sequence[str], most: int) -> list[Match] | None:
-    """Runs of equal lines on a shortest edit script of at most `most` lines added and removed, else None.
+    """Returns runs of equal lines on a shortest edit script, or `None` if it exceeds `most` lines.
 
-    The greedy algorithm of E. Myers, "An O(N·D) Difference Algorithm and Its Variations" (1986): for each number
-    of edits the furthest point on every diagonal, kept so that the way can be walked back.
+    Greedy algorithm of E. Myers, "An O(N·D) Difference Algorithm and Its Variations" (1986), with the
+    furthest points of all edit counts stored for backtracking.
     """
     height, width = len(old), len(new)
     most = min(most, height + width)
     if abs(height - width) > most:
         return None
-    zero = most + 1  # where the diagonal 0 is in the list
+    zero = most + 1  # list index of diagonal 0
     furthest = [-1] * (2 * zero + 1)
     furthest[zero + 1] = 0
     trail: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Brackets that belong together in the lines of a text: of one kind, whatever lies between them."""
+"""Matching brackets; only brackets of the same kind are counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KINDS = {start: re.compile(re.escape(start) + "|" + re.escape(end)) for start, 
 
 
 def partner(lines: Sequence[str], place: Place) -> Place | None:
-    """The bracket that the one at a place belongs to; None where there is none."""
+    """Returns the matching bracket, or `None`."""
     row, column = place
     bracket = lines[row][column : column + 1]
     if bracket in _PAIRS:
@@ -24,7 +24,7 @@ def partner(lines: Sequence[str], place: Place) -> Place | None:
 
 
 def near(lines: Sequence[str], place: Place) -> Place | None:
-    """The bracket at a place, else just before it, else the next one in the line."""
+    """Returns the bracket at `place`, directly before it, or the next one in the line."""
     row, column = place
     for at in (column, column - 1):
         if at >= 0 and lines[row][at : at + 1] in {*_PAIRS, *_OPENED}:

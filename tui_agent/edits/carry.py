@@ -1,7 +1,7 @@
-"""An edit carried over to lines that are not quite those it was written for: it changes only what it means to.
+"""Adapts a fuzzily matched edit to the file's actual lines.
 
-Lines that the edit keeps stay as the file has them. New lines are the model's, character for character, but for one
-change of the indentation that all of them share.
+Kept lines stay as they are in the file. New lines are the model's text, except for one common change of
+indentation.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _CLOSING = (")", "]", "}")
 
 
 def one_by_one(count: int) -> tuple[Part, ...]:
-    """The ties of so many lines, each of which stands for the one with its number."""
+    """Returns ties between equally numbered lines."""
     return tuple((number, number + 1, number, number + 1) for number in range(count))
 
 
 def carried(
     search: Sequence[str], found: Sequence[str], replaced: Sequence[str], ties: Sequence[Part], level: int = 4
 ) -> list[str] | None:
-    """`found` after the edit from `search` to `replaced`.
+    """Returns `found` after the edit from `search` to `replaced`.
 
-    `ties` say which lines of the search stand for which of the file; `level` is the width of one level of its
-    indentation. None where a line that the edit touches has no certain partner, or a new line no certain depth.
+    `ties` pair lines of the search with lines of the file; `level` is the file's indentation width.
+    Returns `None` if an edited line has no certain counterpart, or a new line no certain indentation.
     """
     parts = list(_parts(ties, search, found))
     new_lines = _indented(search, found, replaced, ties, level)
@@ -54,16 +54,14 @@ def carried(
 
     result = result_of(changes(search, replaced))
     if len(found) != len(search) and result != result_of(_changes_from_the_end(search, replaced)):
-        return (
-            None  # of two equal lines either may be the one that changes, and the file has more between them
-        )
+        return None  # ambiguous: two equal lines, and the file has more lines between them
     return result
 
 
 def _indented(
     search: Sequence[str], found: Sequence[str], replaced: Sequence[str], ties: Sequence[Part], level: int
 ) -> list[str] | None:
-    """The replacement with its new lines as deep as the file has them; None where that can be read in two ways."""
+    """Returns the replacement with the file's indentation, or `None` if it is ambiguous."""
     tied = [
         (start, indent.of(search[start]), indent.of(found[at]))
         for start, _, at, _ in ties
@@ -77,10 +75,10 @@ def _indented(
     stretches = list(changes(search, replaced))
     numbers = [number for *_, new, until in stretches for number in range(new, until)]
     worded = [number for number in numbers if replaced[number].strip()]
-    blanks = "" not in search  # nothing was put in front of the empty ones
+    blanks = "" not in search  # an empty line shows that blank lines are not shifted
     if not worded:
         only = indent.readings(replaced, pairs, level, numbers, blanks)
-        return only[0] if only else list(replaced)  # by a shift, if there is one
+        return only[0] if only else list(replaced)  # shifted if possible
     if pairs[0][1] and not pairs[0][0] and _moves_beside_first(search, replaced, stretches):
         return None
     touched = {number for start, end, *_ in stretches for number in range(start, end)}
@@ -97,20 +95,20 @@ def _indented(
     if as_in_file and (not written_alike or (first in depths and first not in wanted_depths)):
         if not found_ways and first not in depths:
             return None
-        found_ways.append(list(replaced))  # it may have been written for the file, unlike the search text
+        found_ways.append(list(replaced))  # the replacement may already use the file's indentation
     bare = pairs[0][1] and not pairs[0][0] and all(wanted == there for wanted, there in pairs[1:])
     if bare and 0 in worded and search[0][:1] in _CLOSING and replaced[0][:1] not in _CLOSING:
-        return None  # what takes the place of a closing bracket is rarely as deep as it
+        return None  # a closing bracket rarely has the depth of its replacement
     if bare and pairs[1:] and 0 in worded:
         if {*_WORD.findall(search[0])}.isdisjoint(_WORD.findall(replaced[0])):
-            return None  # another line altogether: it need not be as deep as the one whose place it takes
+            return None  # a different line, possibly at another depth
         found_ways = [way for way in found_ways if not indent.jumps(way, level)]
         second = next((number for number in worded if number), 0)
         drops = second and second == next(
             (number for number, line in enumerate(replaced) if number and line.strip()), 0
         )
         if drops and len(pairs[1][1]) >= len(pairs[0][1]) > len(indent.of(replaced[second])):
-            return None  # the others have become less deep, and so may the first have
+            return None  # the other lines moved left; the first may have moved with them
     ways = [way for number, way in enumerate(found_ways) if way not in found_ways[:number]]
     if len(ways) > 1 or list(replaced) in ways:
         there = {number: line for number, _, line in tied}
@@ -126,8 +124,8 @@ def _indented(
 
 
 def _moves_beside_first(search: Sequence[str], replaced: Sequence[str], stretches: Sequence[Part]) -> bool:
-    """Whether lines are only made deeper or less deep, but for a first one that came without its indentation: how
-    deep that is to be nobody can say."""
+    """Whether the edit reindents lines but keeps the first one. If that line came without its indentation, the
+    intended depth is unknown."""
     if not stretches or stretches[0][0] == 0:
         return False
     start, end, new, until = stretches[0]
@@ -136,7 +134,7 @@ def _moves_beside_first(search: Sequence[str], replaced: Sequence[str], stretche
 
 
 def _kept(stretches: Sequence[Part], count: int) -> dict[int, int]:
-    """The lines of the replacement that the edit keeps, and the lines of the search that they are."""
+    """Maps each kept line of the replacement to its line of the search."""
     kept: dict[int, int] = {}
     old = at = 0
     for _, end, new, until in [*stretches, (-1, -1, count, count)]:
@@ -146,7 +144,7 @@ def _kept(stretches: Sequence[Part], count: int) -> dict[int, int]:
 
 
 def changes(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
-    """What differs: lines (from, to) of the search and the lines (from, to) that take their place."""
+    """Yields changed lines (from, to) of the search with their replacement (from, to)."""
     start = at = 0
     for i, j, length in [*matches(search, replaced), (len(search), len(replaced), 0)]:
         if start < i or at < j:
@@ -155,16 +153,16 @@ def changes(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
 
 
 def _changes_from_the_end(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
-    """The same, where equal lines are taken for each other from the end on."""
+    """Yields the same, but aligns equal lines from the end."""
     mirrored = list(changes(search[::-1], replaced[::-1]))
     for start, end, new, until in reversed(mirrored):
         yield len(search) - end, len(search) - start, len(replaced) - until, len(replaced) - new
 
 
 def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
-    """All lines of both in order, in parts, and of each whether the two sides of it stand for each other.
+    """Yields consecutive parts of both texts, and whether the two sides of each correspond.
 
-    As many blank lines on both sides do.
+    Equal numbers of blank lines also correspond.
     """
     start = at = 0
     for tie in [*ties, (len(search), len(search), len(found), len(found))]:
@@ -180,7 +178,7 @@ def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) ->
 
 
 def _standing_for(parts: Sequence[tuple[Part, bool]], start: int, end: int) -> tuple[int, int] | None:
-    """The lines of the file (from, to) that stand for lines of the search; None where that is not certain."""
+    """Returns the file's lines (from, to) for lines of the search, or `None` if uncertain."""
     if start == end:
         beside = [(part, tied) for part, tied in parts if part[0] <= start <= part[1]]
         if not all(tied for _, tied in beside):
@@ -196,7 +194,7 @@ def _standing_for(parts: Sequence[tuple[Part, bool]], start: int, end: int) -> t
 
 
 def _agree(search: Sequence[str], found: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether no comma or semicolon of the file gets lost that the search text does not have either."""
+    """Whether the edit preserves commas and semicolons missing from the search text."""
     if not search or not found or not new:
         return True
     ours, theirs = [*map(_ending, search)], [*map(_ending, found)]
@@ -217,9 +215,9 @@ def _commas(line: str) -> str:
 
 
 class _Slips:
-    """What only one of the search text and the file has: look-alikes, and blanks at line ends.
+    """Look-alike characters and trailing blanks present in only one of search text and file.
 
-    Whether a new line is meant to have them nobody can say.
+    New lines with any of these are ambiguous.
     """
 
     def __init__(self, search: Sequence[str], found: Sequence[str], ties: Sequence[Part]) -> None:

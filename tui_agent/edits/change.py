@@ -1,4 +1,4 @@
-"""A change to one file that somebody proposed: what it starts from, what it makes, how far it has come."""
+"""Proposed change to one file: base text, new text, state."""
 
 from __future__ import annotations
 
@@ -13,31 +13,30 @@ ChangeKind = Literal["edit", "create", "delete", "rename"]
 ChangeState = Literal["pending", "merged", "conflict", "applied", "skipped", "undone", "failed"]
 HunkState = Literal["pending", "applied", "skipped"]
 
-#: Stands for the path of a change that was refused and does not say which file it is about.
+#: Path of a refused change without a file name.
 UNNAMED = "(a change that names no file)"
 
-#: States in which a change still waits for the person.
+#: States in which a change awaits a decision.
 OPEN_STATES: frozenset[ChangeState] = frozenset({"pending", "merged"})
 
 
 class Comment(Struct, frozen=True):
-    """What the person said about a change, or about one hunk of it (from 0; None is the whole)."""
+    """User comment on a change, or on the hunk numbered from 0."""
 
     text: str
     hunk: int | None = None
 
 
 class Change(Struct, frozen=True):
-    """One file's change, from proposal to its end.
+    """Change to one file.
 
-    `base` and `new` are content hashes (md5, hexadecimal) of texts in the blob store; `base` is empty for a
-    file that did not exist, `new` is empty for one that goes. `hunks` holds a state for each hunk of the diff
-    between the two, in order; the diff itself is computed from the texts. `state` is `merged` for a pending
-    change that was rebased onto a newer file without a conflict. `rung` names the step of the ladder that
-    found its places. `written` is the hash of what the last apply left on disk. `ask` says why nothing but the
-    person's own pick may apply it, never "all" without a screen; it is empty for most. `by_hand` says that the
-    person edited the new text; `comments` are the person's words about hunks, each told to the model once.
-    `tasks` are the sub-tasks whose work it holds; `rival` is the change to the same file that it conflicts with.
+    `base` and `new` are content hashes (md5, hexadecimal) of texts in the blob store, empty if the file
+    does not exist before or after. `hunks` holds one state per hunk of the diff, which is computed from
+    the texts. `state` is `merged` for a pending change that was rebased without a conflict. `rung` is the
+    matching step that located the edit. `written` is the hash of the file after the last apply. A
+    non-empty `ask` is the reason why only an explicit choice of the user applies the change, never "all"
+    without a screen. `by_hand`: the user edited the new text. Each of the `comments` is sent to the model
+    once. `tasks` are the contributing sub-tasks; `rival` is the conflicting change to the same file.
     """
 
     id: str
@@ -60,43 +59,40 @@ class Change(Struct, frozen=True):
     comments: tuple[Comment, ...] = ()
     tasks: tuple[str, ...] = ()
     rival: str = ""
-    #: Checks that it did not pass in the tree of the sub-task that made it.
+    #: Failed checks in the tree of the sub-task.
     checks: tuple[str, ...] = ()
-    #: How often the model was asked again for it, because what it proposed before conflicted.
+    #: Number of repeated requests to the model after conflicts.
     asked: int = 0
-    #: How many lines it drops of a long file, where that is why it is asked about; else 0.
+    #: Number of dropped lines of a long file if that is the reason for `ask`.
     drops: int = 0
-    #: Whether its file becomes executable, or ceases to be; None where that stays as it is.
+    #: New executable bit; `None` if unchanged.
     executable: bool | None = None
 
     @property
     def called(self) -> str:
-        """How the model is told of it, at the beginning of a sentence."""
+        """Name of the change at the start of a sentence to the model."""
         if self.tasks:
             return f"The change of {', '.join(self.tasks)} to {self.path}"
         return f"Your change to {self.path}"
 
     @property
     def version(self) -> str:
-        """Tells its two texts, and with them its hunks, from those that it had before or will have."""
+        """Identifies the current pair of texts, and thus the hunks."""
         return f"{self.base}:{self.new}"
 
     @property
     def is_open(self) -> bool:
-        """Whether the person has yet to decide about it, or about some of its hunks."""
+        """Whether the change or one of its hunks awaits a decision."""
         return self.state in OPEN_STATES
 
     @property
     def waits(self) -> bool:
-        """Whether it could still be applied: it is open, or in a conflict that can be settled."""
+        """Whether the change could still be applied: open, or in a solvable conflict."""
         return self.is_open or self.state == "conflict"
 
 
 class Hunk(Struct, frozen=True):
-    """A run of lines that differ: lines `start` to `start + len(removed)` of the base give way to `added`.
-
-    Lines keep their endings. `start` counts from 0.
-    """
+    """Replacement of the base lines from `start` (counted from 0) by `added`. Lines keep their endings."""
 
     start: int
     removed: tuple[str, ...]
@@ -104,7 +100,7 @@ class Hunk(Struct, frozen=True):
 
 
 class Diff(Struct, frozen=True):
-    """A change as it can be shown: the base's lines, and the hunks that turn them into the new text."""
+    """A change for display: base lines and hunks."""
 
     path: str
     base: tuple[str, ...]
@@ -112,9 +108,10 @@ class Diff(Struct, frozen=True):
 
 
 class Pick(Struct, frozen=True, omit_defaults=True):
-    """What a decision is about: a change, or one hunk of it (`hunk` counts from 0; None is the whole).
+    """Target of a decision: a change, or one hunk of it, numbered from 0.
 
-    `seen` is the version of the change that the person saw: in another the hunk may have another number, or be gone.
+    `seen` is the version of the change on the screen; in other versions the hunk may have another number
+    or none.
     """
 
     change: str
@@ -123,11 +120,10 @@ class Pick(Struct, frozen=True, omit_defaults=True):
 
 
 class Checkpoint(Struct, frozen=True):
-    """One apply that can be undone: for each path, the hash before and after (empty: no such file).
+    """One undoable apply: for each path the hashes before and after, empty for no file.
 
-    `picks` are the decisions it carried out, so that undoing it opens them again; with `takes_back` it carried
-    out the opposite: those hunks were applied before and were taken out again. `folders` were made for its files, by
-    the apply or when it was last done again: they go, where they are empty, with the files.
+    Undo reopens the decisions in `picks`. With `takes_back` the checkpoint removed applied hunks instead.
+    `folders` were created by the last apply or redo; undo removes them if they are empty.
     """
 
     id: str
@@ -141,10 +137,9 @@ class Checkpoint(Struct, frozen=True):
 
 
 class FileStep(Struct, frozen=True):
-    """One file of a checkpoint: its content hash before and after; an empty hash means that it is not there.
+    """One file of a checkpoint: hashes before and after, empty for no file.
 
-    `mode` are its permission bits before, `mode_after` those afterwards; None where there is no file, and where they
-    are those that any new file has.
+    `mode` and `mode_after` are permission bits; `None` for no file or default permissions.
     """
 
     path: str
@@ -159,5 +154,5 @@ class FileStep(Struct, frozen=True):
 
 
 def text_under(blobs: Blobs, key: str) -> str | None:
-    """The text that is kept under a hash; None for the empty hash, which means that there is no file."""
+    """Returns the text with this hash, or `None` for the empty hash."""
     return decode(blobs.get(key)).text if key else None

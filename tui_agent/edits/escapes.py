@@ -1,21 +1,21 @@
-"""Text that was escaped once too often: `\\n` for a line break, `&lt;` for `<`."""
+r"""Detection of doubly escaped text: `\n` for a line break, `&lt;` for `<`."""
 
 from __future__ import annotations
 
 import re
 from itertools import islice
 
-#: A string of most languages, or what is left of a line after a quote that nobody closes.
+#: A string literal of most languages, or the rest of a line after an unclosed quote.
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*(?:\"|$)|'(?:\\.|[^'\\])*(?:'|$)|`(?:\\.|[^`\\])*(?:`|$)")
 _ENTITY = re.compile(r"[\w)\]\"'-] ?&(?:lt|gt|amp);|&(?:lt|gt|amp);=|&amp;&amp;|&lt;&lt;|&gt;&gt;")
 _QUOTE = re.compile(r"(?:^|[\s=(,\[{:+])&(?:quot|apos|#0?39|#0?34|#x27|#x22);")
-#: A line break and the blank before what follows it, or a quote, escaped where no string is.
+#: An escaped line break followed by indentation, or next to an escaped quote, outside of strings.
 _SURE_BREAK = re.compile(r"[\w:;{})\]]\\n\\t|\\n {2,}.*\\''|\\''.*\\n(?:$| )")
 _BREAK = re.compile(r"\\n(?=\s{2,}|\\n|\s*$|[\w@#}\])])")
 _REMARK = ("#", "//", "/*", "*", "--", "%", ";", "<!--")
-#: No reply has more lines with one of them.
+#: Maximum number of lines with a candidate to examine.
 _MOST_LINES = 20_000
-#: Files in which both are ordinary.
+#: File types in which escape sequences are normal.
 _ORDINARY = (
     *(".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte", ".astro", ".jsx", ".tsx", ".xsl", ".php"),
     *(".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".tex", ".sty", ".cls", ".bib", ".ipynb", ".json"),
@@ -25,7 +25,7 @@ _ORDINARY = (
 
 
 def escaped(path: str, base: str, new: str) -> str:
-    """What a new line holds in its escaped form outside of strings; empty where nothing is certain."""
+    """Returns an escape sequence in a new line outside of strings, or "" if uncertain."""
     if ("\\n" not in new and "&" not in new) or path.lower().endswith(_ORDINARY):
         return ""
     there = set(base.split("\n"))
@@ -45,8 +45,8 @@ def escaped(path: str, base: str, new: str) -> str:
 
 
 def unescaped(text: str) -> list[str]:
-    """What the text may have been before it was escaped."""
-    from html import unescape  # it brings a table of two thousand entities
+    """Returns possible texts before the extra escaping."""
+    from html import unescape  # imports a table of two thousand entities
 
     readings = (text.replace("\\n", "\n").replace('\\"', '"'), unescape(text))
     return [one for one in readings if one != text]

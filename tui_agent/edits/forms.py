@@ -1,4 +1,4 @@
-"""What a model wrote, in any of its forms, and the text it starts from: what the file would become."""
+"""Computes a file's new text from a request in any edit form."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MARKER = re.compile(
 
 
 def leftover(base: str, new: str) -> str:
-    """The first line of `new`, not in `base`, that is the marker of an edit form, or that opens a whole conflict."""
+    """Returns the first new line with a marker of an edit form or of a complete merge conflict, or ""."""
     if not any(sign in new for sign in ("<<<<<", ">>>>>", "----- SEARCH", "+++++ REPLACE", "*** ")):
         return ""
     own = set(base.splitlines())
@@ -44,14 +44,14 @@ def leftover(base: str, new: str) -> str:
     return ""
 
 
-#: A floor above every score: nothing is near enough.
+#: A threshold above all scores: disables fuzzy matching.
 NEVER_NEAR = 2.0
 
 
 class Proposal(Struct, frozen=True):
-    """What a request comes to. `new_text` is None for a file that goes, or that only moves.
+    """Result of a request. `new_text` is `None` for deletions and pure renames.
 
-    `rung` is the lowest step of the ladder that was needed, empty where nothing had to be found.
+    `rung` is the lowest matching step in use, empty without any matching.
     """
 
     kind: ChangeKind
@@ -61,9 +61,9 @@ class Proposal(Struct, frozen=True):
 
 
 def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.9) -> Proposal:
-    """The new text of a request against `base`, None for a file that does not exist.
+    """Returns the new text of a request; `base` is `None` for a missing file.
 
-    The file's line endings, byte-order mark and final newline stay. Raises `EditFailed`, or `Ambiguous`.
+    Preserves line endings, byte-order mark and final newline. Raises `EditFailed` or `Ambiguous`.
     """
     if base is None and (request.delete or request.rename_to):
         raise EditFailed(f"{request.path} does not exist", "name a file that does")
@@ -83,7 +83,7 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
 
 
 def _check_removed(request: ChangeRequest, base: str) -> None:
-    """A diff that removes a file must not show other lines than the file has."""
+    """Raises `EditFailed` if a deleting diff shows lines missing from the file."""
     there = {line.strip() for line in base.splitlines()}
     if any(
         line.strip() not in there for hunk in request.diff for line in hunk.old.split("\n") if line.strip()
@@ -95,7 +95,7 @@ def _check_removed(request: ChangeRequest, base: str) -> None:
 
 
 def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[str | None, str]:
-    """The text after one step, and the lowest rung that it needed."""
+    """Returns the text after one step, and its lowest rung."""
     if request.content is not None:
         return whole(request.content, base), ""
     diff, edits = request.diff, request.edits
@@ -114,10 +114,10 @@ def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[s
 
 
 def _further(request: ChangeRequest, base: str | None, text: str | None, rung: str) -> tuple[str | None, str]:
-    """The text after the further steps of a change, and the lowest rung that was needed.
+    """Returns the text after the further steps of a request, and the lowest rung.
 
-    Each is looked for in the file as it was and merged with what the steps before it made; one that is not
-    there, in what they made. A place that is only near is none here.
+    Each step is located in the original file and merged with the earlier steps. If that fails, it is
+    located in their result. Fuzzy matching is off.
     """
     if request.content is not None:
         base = text
@@ -149,7 +149,7 @@ def _refuse_elision(request: ChangeRequest, base: str | None, text: str) -> None
 
 
 def whole(content: str, base: str | None) -> str:
-    """New content in the manner of the file it replaces."""
+    """Returns new content with the line endings, byte-order mark and final newline of `base`."""
     text = plain(content)
     if base is None:
         return content

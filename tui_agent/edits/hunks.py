@@ -1,4 +1,4 @@
-"""Hunks: the runs of lines in which two texts differ, each of which can be taken or left."""
+"""Hunks of a diff, individually applicable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tui_agent.edits.lines import split
 
 
 def hunks(base: str, new: str) -> tuple[Hunk, ...]:
-    """What turns `base` into `new`, in order; between two hunks at least one line is the same."""
+    """Returns the hunks from `base` to `new`, in order, separated by at least one equal line."""
     return _hunks(split(base), split(new))
 
 
@@ -25,14 +25,14 @@ def _hunks(old: list[str], new: list[str]) -> tuple[Hunk, ...]:
 
 
 def same_hunk(hunk: Hunk, others: Sequence[Hunk]) -> int | None:
-    """The number of the one hunk among others that does the same to the same lines; None where there is not one."""
+    """Returns the number of the only other hunk with the same lines, or `None`."""
     does = (hunk.removed, hunk.added)
     found = [number for number, other in enumerate(others) if (other.removed, other.added) == does]
     return found[0] if len(found) == 1 else None
 
 
 def compose(base: str, parts: Sequence[Hunk], chosen: Collection[int]) -> str:
-    """`base` with the hunks whose numbers (from 0) are in `chosen`: what `git apply` of just these gives."""
+    """Returns `base` with the hunks numbered in `chosen` (from 0), equal to `git apply` of these hunks."""
     lines = split(base)
     result: list[str] = []
     at = 0
@@ -45,18 +45,17 @@ def compose(base: str, parts: Sequence[Hunk], chosen: Collection[int]) -> str:
 
 
 def diff_of(path: str, base: str, new: str) -> Diff:
-    """The change as it can be shown."""
     old = split(base)
     return Diff(path, tuple(old), _hunks(old, split(new)))
 
 
 def counts(parts: Sequence[Hunk]) -> tuple[int, int]:
-    """Lines added and removed."""
+    """Returns the numbers of added and removed lines."""
     return sum(len(hunk.added) for hunk in parts), sum(len(hunk.removed) for hunk in parts)
 
 
 def unified(diff: Diff, chosen: Collection[int] | None = None, context: int = 3) -> str:
-    """A unified diff of the chosen hunks (all of them: None) that `git apply` takes; empty without hunks."""
+    """Returns a unified diff of the chosen hunks (default: all) for `git apply`; empty without hunks."""
     picked = [hunk for number, hunk in enumerate(diff.hunks) if chosen is None or number in chosen]
     if not picked:
         return ""
@@ -70,7 +69,7 @@ def unified(diff: Diff, chosen: Collection[int] | None = None, context: int = 3)
 
 
 def _groups(picked: list[Hunk], context: int) -> Iterator[list[Hunk]]:
-    """Hunks whose context touches are under one header."""
+    """Groups hunks with touching context."""
     group: list[Hunk] = []
     for hunk in picked:
         if group and hunk.start - _end(group[-1]) > 2 * context:

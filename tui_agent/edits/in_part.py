@@ -1,4 +1,4 @@
-"""Edits of a file of which the model was shown some lines: what is not exactly there is looked for only in those."""
+"""Edits of a partially shown file: fuzzy matching is limited to the shown lines."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from tui_agent.edits.hunks import hunks
 from tui_agent.edits.lines import plain, split
 from tui_agent.errors import Ambiguous, EditFailed
 
-#: In a text of more characters, of which an index of lines takes much memory, only exact text is looked for everywhere.
+#: Maximum number of characters for indexing the whole text, which takes much memory. Longer texts only get
+#: exact matching.
 MOST_INDEXED = 4 * 1024 * 1024
 
 
 def propose(request: ChangeRequest, base: str, shown: Sequence[Range], threshold: float) -> Proposal:
-    """The new text of a request against `base`, of which the model was shown these lines.
+    """Returns the new text of a request for a partially shown `base`.
 
-    A place that is only near counts where it was shown. Raises `EditFailed`, or `Ambiguous`.
+    Fuzzy matches count only in shown lines. Raises `EditFailed` or `Ambiguous`.
     """
     large = len(base) > MOST_INDEXED
     failure = EditFailed(
@@ -48,7 +49,7 @@ def propose(request: ChangeRequest, base: str, shown: Sequence[Range], threshold
 
 
 def was_shown(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
-    """Whether all lines that change, or between which new ones go, are among those that were shown."""
+    """Whether all changed lines and insertion points are within the shown ranges."""
     return all(
         any(first - 1 <= hunk.start and hunk.start + len(hunk.removed) <= last for first, last in shown)
         for hunk in changed
@@ -56,7 +57,7 @@ def was_shown(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
 
 
 def after(shown: Sequence[Range], changed: Sequence[Hunk]) -> tuple[Range, ...]:
-    """Where the lines that were shown are once these hunks are applied, and the lines that the hunks put there."""
+    """Returns the shown ranges after applying the hunks, and the ranges of added lines."""
     found: list[Range] = []
     for first, last in shown:
         above = sum(_growth(hunk) for hunk in changed if hunk.start < first - 1)
@@ -74,7 +75,7 @@ def _growth(hunk: Hunk) -> int:
 
 
 def _is_there(request: ChangeRequest, base: str) -> bool:
-    """Whether all that has to be found is there word for word."""
+    """Whether all searched texts occur verbatim."""
     text = plain(base)
     return all(plain(hunk.old) in text for hunk in (*request.edits, *request.diff))
 
@@ -82,8 +83,8 @@ def _is_there(request: ChangeRequest, base: str) -> bool:
 def _in_one_part(
     request: ChangeRequest, base: str, shown: Sequence[Range], threshold: float, failure: EditFailed
 ) -> Proposal:
-    """The request against the one part that was shown in which all of its edits have a place."""
-    if request.diff:  # its line numbers are those of the whole file
+    """Applies the request to the only shown part that fits all of its edits."""
+    if request.diff:  # line numbers refer to the whole file
         raise failure
     lines = split(base)
     found: list[Proposal] = []

@@ -1,4 +1,4 @@
-"""Text that was indented otherwise, in the indentation of the file: carried over only where it is certain."""
+"""Converts a model's indentation to the file's, if the conversion is certain."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from math import gcd
 
-#: The indentation in the search text, and the one that the same line has in the file.
+#: Indentation of a line in the search text and in the file.
 Pair = tuple[str, str]
-#: The indentation of the new line with this number, by one way of reading the pairs; None where it says nothing.
+#: Returns the indentation of a new line by its number and own indentation; `None` if unknown.
 _Rule = Callable[[int, str], "str | None"]
 
-#: Widths of one level that somebody writes, in spaces.
+#: Common indentation widths in spaces.
 _LEVELS = (2, 3, 4, 8)
-#: No line is indented so far.
+#: Depth before the first line.
 _NEVER = 1 << 30
 
 
 def of(line: str) -> str:
-    """The white space that a line begins with."""
+    """Returns the leading white space of a line."""
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def unit(lines: Iterable[str]) -> int:
-    """How many spaces one level has in a file: the most common step from a line to a deeper one, else 4."""
+    """Returns the indentation width of a file: the most frequent step to a deeper line, default 4."""
     steps: Counter[int] = Counter()
     before, last = "", _NEVER
     for line in lines:
@@ -42,13 +42,12 @@ def unit(lines: Iterable[str]) -> int:
 def readings(
     lines: Sequence[str], pairs: Sequence[Pair], level: int, changed: Sequence[int], blanks: bool = True
 ) -> list[list[str]]:
-    """Every way in which the file may indent the lines with the numbers in `changed`; the others stay.
+    """Returns all plausible indentations of the lines numbered in `changed`; the other lines stay.
 
-    Each way of reading the pairs (all lines deeper by as much, tabs for spaces, levels of another width, a stray
-    blank in few of them, a first line without its indentation) that explains them and gives indentations that the
-    file could have counts; where there is one, so does each that only lines which may be aligned rule out. `level` is
-    the width of one level in the file, in spaces; `blanks` says whether lines of white space alone lose what the
-    others lose.
+    A plausible rule (common shift, tabs for spaces, another level width, single stray blanks, a first line
+    without indentation) explains all pairs and produces indentations possible in the file. If any exists,
+    rules that fail only at possibly aligned lines are added. `level` is the file's indentation width in
+    spaces; with `blanks`, white-space-only lines lose as much as others.
     """
     new = [lines[number] for number in changed]
     found: list[list[str]] = []
@@ -72,8 +71,8 @@ def readings(
 
 
 def _by(rule: _Rule, number: int, line: str, blanks: bool) -> str | None:
-    """The indentation of a new line; one of white space alone is as wide as before where all others are moved by as
-    much, unless `blanks`: then it loses what they lose."""
+    """Applies `rule` to a line. A white-space-only line keeps its width under a shift, unless `blanks` is
+    set."""
     own = of(line)
     if line.strip():
         return rule(number, own)
@@ -92,7 +91,7 @@ def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
     rules = [*_shifts(known), *_scales(known)] if function else []
     stray = any(wanted and wanted == there for wanted, there in pairs)
     if function and not (rules or trimmed or stray) and len(set(known.values())) == len(known):
-        rules.append(lambda _, wanted: known.get(wanted))  # only depths that the search text has, too
+        rules.append(lambda _, wanted: known.get(wanted))  # only depths that occur in the search text
     if trimmed and not rest:
         rules.append(_first_only(first[1]))
     if any(wanted == there for wanted, there in pairs):
@@ -101,12 +100,12 @@ def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
 
 
 def _first_only(depth: str) -> _Rule:
-    """The first line came without its indentation, the others have theirs; of another bare line nobody can say."""
+    """Rule for a first line without indentation. Other unindented lines are uncertain."""
     return lambda number, wanted: wanted or (depth if number == 0 else None)
 
 
 def _as_written(pairs: Sequence[Pair]) -> list[_Rule]:
-    """A few lines have a stray blank or lack one; a new line as deep as one of those is not certain."""
+    """Rules for single stray or missing blanks. New lines at such a depth are uncertain."""
     strays = {wanted: there for wanted, there in pairs if wanted != there}
     if any(abs(len(wanted) - len(there)) != 1 for wanted, there in strays.items()):
         return []
@@ -117,7 +116,7 @@ def _as_written(pairs: Sequence[Pair]) -> list[_Rule]:
 
 
 def _shifts(known: dict[str, str]) -> list[_Rule]:
-    """All lines are deeper, or less deep, by the same white space."""
+    """Rules for a common shift by the same white space."""
     wanted, there = next(iter(known.items()))
     if there.endswith(wanted) and len(there) > len(wanted):
         more = there[: len(there) - len(wanted)]
@@ -131,7 +130,7 @@ def _shifts(known: dict[str, str]) -> list[_Rule]:
 
 
 def _scales(known: dict[str, str]) -> list[_Rule]:
-    """One level is written otherwise: tabs for spaces, or another number of spaces; perhaps all are deeper too."""
+    """Rules for another level width, or tabs for spaces, possibly with a shift."""
     written, there = "".join(known), "".join(known.values())
     if len(set(written)) > 1 or len(set(there)) > 1 or not written or not there:
         return []
@@ -142,7 +141,7 @@ def _scales(known: dict[str, str]) -> list[_Rule]:
         low = (0, 0)
     run, rise = high[0] - low[0], high[1] - low[1]
     if ours == theirs and len(points) == 2 and low[0] * rise != low[1] * run:
-        return []  # a line in between that was left out looks the same
+        return []  # could also be an omitted line between them
     if rise <= 0 or not _levels(run, rise, ours, theirs):
         return []
     if any((x - low[0]) * rise != (y - low[1]) * run for x, y in points):
@@ -158,9 +157,9 @@ def _scales(known: dict[str, str]) -> list[_Rule]:
 
 
 def _levels(run: int, rise: int, ours: str, theirs: str) -> bool:
-    """Whether so much on one side and so much on the other can be the same number of levels, written otherwise."""
+    """Whether both amounts can be the same number of levels at different widths."""
     if ours == theirs:
-        return {run, rise} == {1, 2} or (  # the stars of a comment
+        return {run, rise} == {1, 2} or (  # stars of a block comment
             run != rise
             and any(run * two == rise * one and not run % one for one in _LEVELS for two in _LEVELS)
         )
@@ -171,15 +170,15 @@ def _levels(run: int, rise: int, ours: str, theirs: str) -> bool:
 def _possible(
     lines: Sequence[str], result: Sequence[str], pairs: Sequence[Pair], level: int, aligned: bool = False
 ) -> bool:
-    """Whether the file could have these indentations: its own, whole levels, or moved by whole levels.
+    """Whether the indentations are possible in the file: existing, whole levels, or shifted by whole levels.
 
-    A line at an odd depth may be `aligned` with one above it: then it rules out nothing.
+    With `aligned`, lines at an odd depth count as aligned with a line above.
     """
     own = {there for _, there in pairs}
     chars = set("".join(own))
     level = gcd(
         level, *(len(depth) for depth in own if "\t" not in depth)
-    )  # half a level, in a text within code
+    )  # half levels, as in text embedded in code
     for line, new in zip(lines, result, strict=True):
         before, after = of(line), of(new)
         if not new.strip() or after in own:
@@ -190,14 +189,14 @@ def _possible(
             continue
         if "\t" in after:
             continue
-        aside = new.lstrip().startswith("*") and (len(after) - 1) % level == 0  # a line of a comment in stars
+        aside = new.lstrip().startswith("*") and (len(after) - 1) % level == 0  # a line of a block comment
         if len(after) % level and (len(after) - len(before)) % level and not aside:
             return False
     return True
 
 
 def left_open(lines: Sequence[str]) -> bool:
-    """Whether a line that opens a block is followed by one that is not deeper."""
+    """Whether a line that opens a block precedes a line of no greater depth."""
     worded = [line for line in lines if line.strip()]
     return any(
         before.rstrip().endswith((":", "{"))
@@ -208,6 +207,6 @@ def left_open(lines: Sequence[str]) -> bool:
 
 
 def jumps(lines: Sequence[str], level: int) -> bool:
-    """Whether the second line that is not blank is more than one level deeper than the first."""
+    """Whether the second non-blank line is more than one level deeper than the first."""
     depths = [of(line) for line in lines if line.strip()][:2]
     return len(depths) == 2 and len(depths[1]) - len(depths[0]) > (1 if "\t" in depths[1] else level)
