@@ -1,7 +1,7 @@
-"""Thoughts in an answer, in the tags of models: told apart while they come, and found in the middle of an answer.
+"""Thoughts of a model in an answer, marked by tags: filtered while streaming, and located in complete text.
 
-A table of tags, whose case does not count and which may have attributes. What is inside an edit, a call or a fence is
-that one's text: a page with comments in it keeps them.
+Tags are case-insensitive and may have attributes. Edits, calls and fences keep their content: comments in
+a page stay part of it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tui_agent.files.late_expressions import Late, late
 from tui_agent.files.numbers import whole_number
 
 _AFTER = late(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
-#: Tags around what a model thinks: `<think>`, with attributes or a name before a colon, `[THINK]`, `◁think▷`; a name
-#: that ends with one of these words is one too.
+#: Names of thought tags, also as suffix of a name: `<think>`, with attributes or a prefix before a colon,
+#: `[THINK]`, `◁think▷`.
 _WORDS = (
     "think(?:s|ing)?|thoughts?|reason(?:s|ing)?|reflect(?:s|ing|ions?)?|monologues?|scratch(?:pad)?|deliberations?"
     "|brainstorm(?:ing)?|rationale|introspection|ponder(?:ing)?|critique|思考\\w{0,2}|思维|推理|推論|考え|생각|размышлени[ея]|мысли"
@@ -30,10 +30,10 @@ _NAMES = (
     rf"[a-z_-]{{0,20}}?(?:{_WORDS})(?:[_-]?process|[_-][a-z_-]{{1,20}}?)?|analysis|chain[_-]of[_-]\w{{1,12}}|cot|internal"
     "|musings?"
 )
-#: Tags and comments around what is shown and never meant.
+#: Tags around examples and quotations, which are not part of the answer.
 _SHOWN_NAMES = "details|example|examples|sample|blockquote|aside"
 _LONGEST_TAG = 120
-#: So many thoughts before the answer are told apart while they come, all others when it is there.
+#: Maximum number of leading thoughts filtered while streaming; later ones are located afterwards.
 _MOST_LEADING = 1_000
 _SPACE = late(r"\s*")
 _ATTRIBUTES = r"(?:[ \t][^<>\n]{0,80})?\n?"
@@ -51,7 +51,7 @@ _HEADS = (
     "<|start|>assistant<|channel|>analysis<|message|>", "<|start|>assistant<|channel|>final<|message|>",
     "<|channel|>analysis<|message|>", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
 )  # fmt: skip
-#: The beginning of a tag, as far as it came.
+#: An incomplete opening tag.
 _MAY_OPEN = late(
     r"(?:<(?:[a-z]{1,12}:?[a-z_-]{0,40}(?:[ \t][^<>\n]{0,80})?)?"
     r"|<unused9?4?>?[though]{0,7}|<[|｜][a-z_▁]{0,40}[|｜]?|\[[a-z_]{0,20}|◁[a-z_]{0,20}"
@@ -70,7 +70,7 @@ _UNOPENED_END = late(
 
 
 def _end_of(opening: re.Match[str]) -> re.Pattern[str] | Late:
-    """What ends the thought that begins so."""
+    """Returns the pattern of the closing tag."""
     if opening["harmony"]:
         return _HARMONY_END
     for sign, end in (("unused", "<unused95>"), ("role", r"<\|im_end\|>"), ("channel", r"<channel\|>")):
@@ -89,7 +89,7 @@ def _end_of_tag(kind: str, name: str) -> re.Pattern[str]:
 
 
 class ThoughtFilter:
-    """Tells the thoughts at the beginning of an answer from the rest while it comes."""
+    """Separates leading thoughts from a streaming answer."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -100,21 +100,21 @@ class ThoughtFilter:
 
     @property
     def thought(self) -> str:
-        """What was thought so far."""
+        """All thoughts so far."""
         return "".join(self._thoughts)
 
     def new_thought(self) -> str:
-        """What was thought since this was asked the last time."""
+        """Returns the thoughts since the last call."""
         new, self._told = "".join(self._thoughts[self._told :]), len(self._thoughts)
         return new
 
     @property
     def unfinished(self) -> bool:
-        """Whether the answer ended within a thought."""
+        """Whether the answer ended inside a thought."""
         return self._ends is not None
 
     def feed(self, piece: str) -> str:
-        """The answer in the piece, and in what was held back, without thoughts."""
+        """Returns the answer part of the buffered text and `piece`."""
         if self._begun:
             return piece
         held, at = (self._held + piece).removeprefix("\ufeff"), 0
@@ -147,7 +147,7 @@ class ThoughtFilter:
             return "".join(passed) + self.rest()
 
     def rest(self) -> str:
-        """The answer in what is held back, when nothing more comes."""
+        """Returns the answer part of the buffered text at the end of the stream."""
         self._begun = True
         if self._ends is not None:
             thought = self.thought + self._held
@@ -166,7 +166,7 @@ class ThoughtFilter:
 # ── in the middle of an answer ───────────────────────────────────────────────────────────────────────────
 
 _SHOWN = rf"<(?P<shown>{_SHOWN_NAMES}){_ATTRIBUTES}>|(?P<comment><!--|/\*)"
-#: Tags around an answer itself, and elements of a page; what is inside any other tag may not be meant.
+#: Tags around an answer, and HTML elements. The content of all other tags is of unknown purpose.
 _PLAIN_NAMES = (
     "answer|final|response|output|results?|reply|solution|implementation|assistant|message|updates?|actions?|summary"
     "|artifacts|task|steps?|a|abbr|article|b|body|br|button|center|dd|div|dl|dt|em|fieldset|figure|font|footer|form"
@@ -178,8 +178,8 @@ _OTHER = (
     rf"<(?=[^\W\d_][^<>\n]{{0,160}}>)(?P<other>[^\W\d_][\w:.-]{{0,40}}){_ATTRIBUTES}>"
     r"|\[(?P<box>[^\W\d_]\w{1,20})\](?![(:\[])"
 )
-#: Signs in which some put such a name, by what closes them: `{{thinking}}` to `{{/thinking}}`, `<!--think-->`. Without
-#: that end it is something else.
+#: Opening and closing signs around such a name: `{{thinking}}` to `{{/thinking}}`, `<!--think-->`. Without a
+#: closing sign it is no thought.
 _PAIRS = {
     "<!--": "-->", "/*": "*/", "{{": "}}", "{%": "%}", "{": "}", "[[": "]]", "[": "]", "((": "))", "(": ")",
     "«": "»", "【": "】", "《": "》", "⟨": "⟩", "&lt;": "&gt;", "<<": ">>", "\\<": "\\>",
@@ -191,7 +191,7 @@ _MARKED = (
     rf"|(?P<colons>:{{3,}})[ \t]?(?:\w{{1,12}}[ \t])?(?:{_NAMES})[ \t]*$"
     r"|(?P<dots>thinking(?:\.{3}|…))[ \t]*$"
 )
-#: Lines at which something begins whose text is its own, or in which a thought begins.
+#: Start of a line that opens a thought, or a construct with its own content.
 _BEGINNING = late(
     r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(?P<fence>`{3,}|~{3,})"
     r"|(?P<block>(?P<sign><{5,9}|-{5,9}) ?SEARCH>?[ \t]*$)|(?P<patch>\*\*\* Begin Patch)"
@@ -201,7 +201,7 @@ _BEGINNING = late(
     rf"|{_SHOWN}|{_OTHER})",
     re.MULTILINE | re.IGNORECASE,
 )
-#: Without one of these there is nothing to be found, and behind so many lines that could be it nobody looks.
+#: Quick test: text without a match has no asides.
 _ANY = late(
     r"^[ \t]*(?:[-*+\d.)]{1,9}[ \t]+)?(?:<[ \t]?[!|｜\w]|\[[^\W\d_]\w|◁|/\*|thinking(?:\.{3}|…))"
     rf"|^[ \t]*(?:[\[({{«【《⟨%*:]{{1,3}}|\\?<<?|&lt;)[ \t]?#?(?:\w{{1,12}}[ \t])?(?:{_NAMES})"
@@ -209,9 +209,9 @@ _ANY = late(
     re.IGNORECASE | re.MULTILINE,
 )
 _THOUGHT_FENCE = late(rf"(?:{_NAMES})[ \t]*$", re.IGNORECASE | re.MULTILINE)
-#: So many tags that nothing closes are looked for to the end of the answer.
+#: Maximum number of searches for a missing closing tag.
 _MOST_OPEN = 40
-#: The ends of tags, and stems of what may be left open: one of these is in every text with an aside.
+#: Closing signs and stems of names; every text with an aside contains one of them.
 _ENDS = (
     "</", "< /", "-->", "*/", "[/", "◁", "<|", "<｜", "<unused95>", "思", "推", "мысл", "рассужд", "pens",
     "denken",
@@ -232,9 +232,9 @@ _CALL_ENDS = {
 
 
 class Aside(Struct, frozen=True):
-    """A part of a text that is not the answer itself: a thought, or something that is only shown.
+    """Part of a text outside the answer: a thought, or something that is only shown.
 
-    `tag` is the name of a tag that says neither: whether what is inside it is meant nobody can say.
+    `tag` is the name of an unknown tag, whose content may or may not be part of the answer.
     """
 
     begin: int
@@ -246,7 +246,7 @@ class Aside(Struct, frozen=True):
 
 
 def asides(text: str) -> Iterator[Aside]:
-    """The thoughts and comments that begin on a line of their own outside of all that has a text of its own."""
+    """Yields thoughts and comments that start a line, outside constructs with their own content."""
     at = tries = 0
     missing: set[str] = set()
     if not _may_hold_tags(text) or not _next(_ANY, text, 0):
@@ -283,7 +283,7 @@ def asides(text: str) -> Iterator[Aside]:
 
 
 def _next(wanted: Late, text: str, at: int) -> re.Match[str] | None:
-    """The next line at which something is found; looked for in slices, none of which holds the interpreter for long."""
+    """Returns the next match, searched in slices so that no call holds the interpreter lock for long."""
     while at < len(text):
         end = _line_end(text, at + _SLICE)
         if found := wanted.search(text, at, end):
@@ -323,7 +323,7 @@ def _harmony_close(text: str, end: re.Match[str]) -> int:
 
 
 def _own_end(text: str, found: re.Match[str], missing: set[str]) -> int:
-    """The place after what has a text of its own; 0 where a thought begins instead."""
+    """Returns the end of a construct with its own content; 0 for a thought."""
     if found["fence"]:
         mark = found["fence"]
         return _after(text, found, rf"^[ \t]*{mark[0]}{{{len(mark)},}}[ \t]*$", missing)
@@ -343,7 +343,7 @@ def _own_end(text: str, found: re.Match[str], missing: set[str]) -> int:
 
 
 def _hunk_end(text: str, at: int) -> int:
-    """The place after a hunk: its counts tell which lines without a mark are its own, else marks do."""
+    """Returns the end of a hunk, by the counts in its header or by the marks of its lines."""
     counts = hunks.HEADER.match(text, at)
     old, new = (whole_number(counts[number], 1) for number in (2, 4)) if counts else (0, 0)
     at = _line_end(text, at)
@@ -359,7 +359,8 @@ def _hunk_end(text: str, at: int) -> int:
 
 
 def _after(text: str, found: re.Match[str], ends: str, missing: set[str]) -> int:
-    """The place after the end of something; it is passed over like a word where it does not end."""
+    """Returns the position after `ends`. If it is missing, an open fence extends to the end of the text;
+    anything else counts as a word."""
     if ends not in missing:
         end = re.compile(ends, re.MULTILINE).search(text, found.end())
         if end is not None:
@@ -377,7 +378,7 @@ _JSON_PIECE = late(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 
 def _json_end(text: str, at: int, missing: set[str]) -> int:
-    """The place after the value that begins at `at`, by its brackets; of one that does not end, after the bracket."""
+    """Returns the end of the JSON value at `at`, or the position after its bracket if it is incomplete."""
     if "json" in missing:
         return at + 1
     depth = 0
@@ -393,7 +394,7 @@ def _json_end(text: str, at: int, missing: set[str]) -> int:
 
 
 def unopened(text: str) -> int:
-    """The place after a thought whose beginning is not in the answer; 0 where there is none."""
+    """Returns the end of a thought without an opening tag, or 0."""
     signs = any(sign in text for sign in ("</", "[/", "◁/"))
     end = _next(_UNOPENED_END, text, 0) if signs else None
     if end is None:
@@ -405,7 +406,7 @@ def unopened(text: str) -> int:
 
 
 class Thoughts(Struct, frozen=True):
-    """What a reply holds beside its answer: thoughts, whether it ended within one, and what is inside other tags."""
+    """Thoughts of a reply, whether the last one is unfinished, and the content of unknown tags."""
 
     text: str
     unfinished: bool
@@ -413,7 +414,7 @@ class Thoughts(Struct, frozen=True):
 
 
 def take(ledger: Ledger) -> Thoughts:
-    """Claim the thoughts of a reply, and the text of comments, examples and tags that nobody knows as shown."""
+    """Claims the thoughts of a reply; claims comments, examples and unknown tags as shown text."""
     leading = ThoughtFilter()
     rest = (leading.feed(ledger.text) + leading.rest()).lstrip()
     begin = len(ledger.text) - len(rest)
@@ -438,6 +439,6 @@ def take(ledger: Ledger) -> Thoughts:
 
 
 def without_end(text: str) -> str:
-    """The text without the signs by which some models end an answer."""
+    """Removes end-of-answer tokens of models."""
     tail = text[-_LONGEST_END:]
     return text[:-_LONGEST_END] + _AFTER.sub("", tail) if ">" in tail else text

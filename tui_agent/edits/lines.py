@@ -1,4 +1,4 @@
-"""Lines and their endings: only a line feed ends one, and a file keeps the endings that it has."""
+"""Lines and line endings: a line feed ends a line, and files keep their endings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ BOM = "\ufeff"
 
 
 def split(text: str) -> list[str]:
-    """The lines with their endings; form feeds and Unicode separators are part of a line, as for git."""
+    """Returns the lines with their endings. As in git, form feeds and Unicode separators do not end a
+    line."""
     lines: list[str] = []
     for piece in pieces(text):
         parts = piece.split("\n")
@@ -21,7 +22,7 @@ def split(text: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """The text with a line feed alone at each line's end."""
+    """Returns the text with only line feeds as line endings."""
     if "\r" not in text:
         return text
     text = text.replace("\r\n", "\n")
@@ -29,7 +30,7 @@ def plain(text: str) -> str:
 
 
 def dominant_ending(text: str) -> str:
-    """The ending that most lines have: a line feed where there is none."""
+    """Returns the most frequent line ending, default line feed."""
     crlf = text.count("\r\n")
     if not crlf and "\n" not in text and "\r" in text:
         return "\r"
@@ -37,7 +38,8 @@ def dominant_ending(text: str) -> str:
 
 
 def ended_like(base: str, new: str) -> str:
-    """`new` (line feeds alone) with the line endings of `base`: each kept line's own, elsewhere the usual one."""
+    """Returns `new` with the line endings of `base`: the own ending of each kept line, otherwise the dominant
+    one."""
     if "\r" not in base:
         return new
     ending = dominant_ending(base)
@@ -49,7 +51,7 @@ def ended_like(base: str, new: str) -> str:
 
 
 def _ended_by_line(old: list[str], lines: list[str], usual: str) -> str:
-    """Each line with the ending of the one it is or replaces; `usual` for more lines than there were."""
+    """Returns the lines with the endings of the lines they keep or replace; additional lines get `usual`."""
     bare = [line.replace("\r\n", "\n") for line in old]
     result: list[str] = []
     start = 0

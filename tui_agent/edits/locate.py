@@ -1,4 +1,4 @@
-"""The ladder: where in a file a piece of text is meant to be, from exact to near; never a guess between two."""
+"""Matching of edits in several steps, from exact to fuzzy. Never guesses between two matches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tui_agent.edits.source import Match, SourceText, Span, bare_end, cuts, look
 from tui_agent.errors import Ambiguous, EditFailed
 from tui_agent.files.numbers import whole_number
 
-#: The rungs in the order in which they are tried; a change is named after the lowest that it needed.
+#: Matching steps in order; a change records the lowest one in use.
 RUNGS = (
     "exact", "line-endings", "trailing-space", "line-numbers", "indentation", "look-alikes", "anchored",
     "near",
@@ -26,9 +26,9 @@ _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?::(?: |$)|\t| \| ?)")
 
 
 class Replacement(Struct, frozen=True):
-    """Where an edit goes: `text` replaces what is between the offsets in `SourceText.text`.
+    """Located edit: `text` replaces a range of offsets in `SourceText.text`.
 
-    Only lines that change are part of it; `line` (from 0) is where the search text begins.
+    The range covers only changed lines; `line` (from 0) is the start of the search text.
     """
 
     start: int
@@ -42,19 +42,19 @@ _Rung = Callable[[SourceText, EditHunk, float], Iterator[Match]]
 
 
 def lower(first: str, second: str) -> str:
-    """Of two rungs the one that is further from exact; an empty one is above all."""
+    """Returns the less exact of two rungs; an empty one is the most exact."""
     return max(first, second, key=lambda rung: RUNGS.index(rung) if rung else -1)
 
 
 def locate(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> Replacement:
-    """The one place. Raises `Ambiguous` where there are two, `EditFailed` where there is none."""
+    """Returns the only match. Raises `Ambiguous` for several, `EditFailed` for none."""
     return placed(source, only(wanted, found(source, wanted, threshold)))
 
 
 def found(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[Match]:
-    """Everything that fits on the first rung on which anything does. Raises `EditFailed` where nothing fits.
+    """Returns all matches of the first rung with any match. Raises `EditFailed` without one.
 
-    `threshold` is the floor for a near match, from 0 to 1; over 1 there is none.
+    `threshold` is the minimum score of a fuzzy match, from 0 to 1; values above 1 disable it.
     """
     bare = wanted
     if "\r" in wanted.old + wanted.new:
@@ -63,7 +63,7 @@ def found(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[
         matches = list(rung(source, bare, threshold))
         if matches:
             if rung is _exact and not bare.marks and not any(map(str.isalnum, bare.old)):
-                # a bracket says nothing but its depth, which models get wrong
+                # A bracket is only identified by its indentation, which models often get wrong.
                 alike = list(in_any_indentation(source, bare))
                 matches = alike if len(alike) > len(matches) else matches
             if rung is not _exact:
@@ -75,7 +75,7 @@ def found(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[
 
 
 def only(wanted: EditHunk, matches: Sequence[Match]) -> Match:
-    """The one match. Raises `Ambiguous` where there are more."""
+    """Returns the only match. Raises `Ambiguous` for several."""
     if len(matches) == 1:
         return matches[0]
     numbers = [str(match.first + 1) for match in matches[:4]]
@@ -88,7 +88,8 @@ def only(wanted: EditHunk, matches: Sequence[Match]) -> Match:
 
 
 def placed(source: SourceText, match: Match) -> Replacement:
-    """The edit at its place. Raises `EditFailed` where it is not certain what it comes to, or is made already."""
+    """Returns the replacement for a match. Raises `EditFailed` if the result is uncertain or already in the
+    file."""
     preconditions.check(source, match)
     place = _verbatim(source, match) or _carried_over(source, match)
     preconditions.check_tabs(source, match, place.text)
@@ -96,7 +97,8 @@ def placed(source: SourceText, match: Match) -> Replacement:
 
 
 def _verbatim(source: SourceText, match: Match) -> Replacement | None:
-    """What was found exactly is replaced as it is written, but for lines of which the first lacks its indentation."""
+    """Returns the verbatim replacement of an exact match, or `None` if lines follow a first line without its
+    indentation."""
     hunk, span = match.hunk, match.span
     if span is None or match.rung not in ("exact", "line-endings"):
         return None
@@ -108,7 +110,7 @@ def _verbatim(source: SourceText, match: Match) -> Replacement | None:
         return None
     text = hunk.new
     if hunk.old.endswith("\n") and text and not text.endswith("\n") and not before.strip():
-        text += "\n"  # whole lines are not glued to what follows them
+        text += "\n"  # separates whole lines from the following text
     return Replacement(span.start, span.end, span.line, text, match.rung)
 
 
@@ -122,7 +124,7 @@ def _carried_over(source: SourceText, match: Match) -> Replacement:
             after = source.text[match.span.end : source.starts[match.end] - 1]
     ours, theirs = _lines(before + search + after), _lines(before + replaced + after)
     if not search.endswith("\n") and not after and (replaced.endswith("\n") or not before + replaced):
-        theirs.append("")  # the line break after what was found stays
+        theirs.append("")  # keeps the line break after the match
     lines = source.lines[match.first : match.end]
     text = carried(ours, lines, theirs, match.ties or one_by_one(len(lines)), source.level)
     if text is None:
@@ -136,7 +138,7 @@ def _carried_over(source: SourceText, match: Match) -> Replacement:
 
 
 def _trimmed(source: SourceText, place: Replacement) -> Replacement:
-    """Without the whole lines at its two ends that stay as they are."""
+    """Removes unchanged whole lines from both ends."""
     old, new = source.text[place.start : place.end], place.text
     if old and new.startswith(old + "\n") and not old.endswith("\n"):
         return with_(place, start=place.end, text=new[len(old) :])
@@ -151,7 +153,7 @@ def _trimmed(source: SourceText, place: Replacement) -> Replacement:
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """How many letters the equal lines have with which both begin."""
+    """Returns the number of characters in the equal lines at the start."""
     return sum(len(line) + 1 for line in ours[: near.shared(ours, theirs)])
 
 
@@ -165,7 +167,8 @@ def _exact(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match
 
 
 def _is_place(source: SourceText, wanted: EditHunk, span: Span) -> bool:
-    """Whole lines begin and end with lines; nothing else begins or ends inside a word, or an indentation."""
+    """Whether the span is plausible: whole lines at line boundaries, other text not inside a word or
+    indentation."""
     begins = source.starts[span.line] == span.start
     if not wanted.whole:
         indented = not begins and wanted.old[0] in " \t" and wanted.old.strip()
@@ -192,7 +195,8 @@ def _trailing_space(source: SourceText, wanted: EditHunk, _: float = 0) -> Itera
 
 
 def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
-    """`12: text` as it was shown, copied with the number; the number then also tells between equal places."""
+    """Yields matches of text with copied line numbers (`12: text`). The numbers also select among equal
+    matches."""
     searched = _unnumbered(wanted.old)
     if searched is None:
         return
@@ -211,14 +215,14 @@ def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterato
 
 
 def in_any_indentation(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
-    """Where the lines stand but for the space around them."""
+    """Yields matches that ignore white space around lines."""
     lines = _lines(wanted.old)
     for first in _windows(source, lines):
         yield Match("indentation", first, first + len(lines), wanted)
 
 
 def _windows(source: SourceText, lines: list[str]) -> Iterator[int]:
-    """First lines of the windows whose lines are these but for the space around them."""
+    """Yields the first lines of these matches."""
     bare = [line.strip() for line in lines]
     anchor = max(range(len(bare)), key=lambda number: len(bare[number]), default=-1)
     if anchor < 0 or not bare[anchor]:
@@ -254,13 +258,14 @@ def _formed(text: str, form: Callable[[str], str]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines without their endings; the empty text has none."""
+    """Returns the lines without endings; none for the empty text."""
     lines = text.split("\n") if text else []
     return lines[:-1] if text.endswith("\n") else lines
 
 
 def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
-    """The text without line numbers, and the first and last of them; None unless every line has one, in order."""
+    """Returns the text without line numbers, and the first and last number. `None` unless all lines are
+    numbered in order."""
     lines = _lines(text)
     result: list[str] = []
     numbers: list[tuple[int, int]] = []
@@ -280,7 +285,7 @@ def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
 
 
 def _without_numbers(text: str, search: str, numbers: tuple[int, int]) -> str | None:
-    """The new lines without the numbers that were copied into them; None where one might be part of a line."""
+    """Returns the new text without copied line numbers, or `None` if a number may be part of a line."""
     lines = text.split("\n")
     matches = [_NUMBERED.match(line) for line in lines]
     kept = {line.rstrip() for line in search.split("\n")}

@@ -1,4 +1,4 @@
-"""Three texts into one, by `git merge-file`: what both sides did to a base, and where the person has to choose."""
+"""Three-way merge with `git merge-file`, and conflict resolution."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tui_agent.edits.lines import split
 from tui_agent.errors import ChildFailed, EditFailed
 from tui_agent.git.process import NOT_FOUND, run_git
 
-#: A merge of more than this takes longer than anybody waits for.
+#: Timeout of a merge in seconds.
 TIMEOUT = 60.0
-#: git's own exit statuses above this are failures, not numbers of conflicts.
+#: Larger exit statuses of git are failures, not numbers of conflicts.
 _MOST_CONFLICTS = 127
 
 
 class Merged(Struct, frozen=True):
-    """The merged text; with `conflicts` (127 for more) it holds git's markers (yours, base, theirs) around each."""
+    """Merged text. With `conflicts` (at most 127) it contains git's markers (yours, base, theirs)."""
 
     text: str
     conflicts: int = 0
 
 
 def union(base: str, ours: str, theirs: str) -> str:
-    """Both sides of a conflict, one after the other, with the lines that they share only once. Blocking.
+    """Returns both sides of a conflict in sequence, with common lines only once. Blocking.
 
-    Raises `ChildFailed` where git is missing, `EditFailed` for what is not text.
+    Raises `ChildFailed` if git is missing, `EditFailed` for binary content.
     """
     if ours == theirs:
         return ours
@@ -40,10 +40,10 @@ def union(base: str, ours: str, theirs: str) -> str:
 
 
 def merge(base: str, ours: str, theirs: str, marker: int = 7) -> Merged:
-    """What `ours` and `theirs` made of `base`, both kept where they do not touch.
+    """Merges the changes from `base` to `ours` and to `theirs`.
 
-    A conflict's markers have `marker` characters. Blocking: it may run a process.
-    Raises `ChildFailed` where git is missing, `EditFailed` for what is not text.
+    `marker` is the length of conflict markers. Blocking: may start a process. Raises `ChildFailed` if git
+    is missing, `EditFailed` for binary content.
     """
     if ours == theirs or theirs == base:
         return Merged(ours)
@@ -64,7 +64,7 @@ def _merged(folder: Path, sides: dict[str, str], *options: str) -> Merged:
         done = run_git(str(folder), (*command, "--", *sides), variables, seconds=TIMEOUT)
     except ChildFailed as error:
         raise EditFailed("the merge took too long", "apply the change by hand") from error
-    if done.status == NOT_FOUND and not done.out:  # with a text it is so many conflicts, or more
+    if done.status == NOT_FOUND and not done.out:  # with output, the status is the number of conflicts
         raise ChildFailed("git cannot be found", "install git: changes to newer files are merged by it")
     if done.status > _MOST_CONFLICTS or done.status < 0:
         why = done.err.decode("utf-8", "replace").strip()[:200]
@@ -78,7 +78,7 @@ _RUNS = re.compile(r"^(?:<+|\|+|=+|>+)", re.MULTILINE)
 
 
 class Region(Struct, frozen=True):
-    """A stretch of a merge, as lines with their endings: `agreed` ones, or the three sides of a conflict."""
+    """Part of a merge, as lines with endings: `agreed` lines or the three sides of a conflict."""
 
     agreed: tuple[str, ...] = ()
     base: tuple[str, ...] = ()
@@ -88,10 +88,10 @@ class Region(Struct, frozen=True):
 
 
 class ConflictView(Struct, frozen=True):
-    """A change in conflict: the merge in `regions`, and which side has no file at all.
+    """Merge of a conflicting change. `yours_gone` and `theirs_gone` mark missing files.
 
-    `now` is the hash of the file that `yours` is taken from. The names say whose the two sides are: of a conflict of
-    two sub-tasks `yours` is the work of the one that was proposed first.
+    `now` is the hash of the file behind `yours`. In a conflict of two sub-tasks `yours` is the earlier
+    proposal.
     """
 
     path: str
@@ -105,12 +105,13 @@ class ConflictView(Struct, frozen=True):
 
     @property
     def conflicts(self) -> list[int]:
-        """The places (in `regions`) where there is something to choose."""
+        """Indices of conflicting regions."""
         return [at for at, region in enumerate(self.regions) if region.conflict]
 
 
 def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, ...]:
-    """The merge of three texts; a side that is None has no file, so that all of it is one conflict. Blocking."""
+    """Merges three texts into regions; a side without a file (`None`) makes one conflict of everything.
+    Blocking."""
     if yours is None or theirs is None:
         sides = (tuple(split(text or "")) for text in (base, yours, theirs))
         return (Region((), *sides, conflict=True),)
@@ -124,9 +125,10 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
 
 
 def settled(parts: Sequence[Region], sides: Sequence[Side], by_hand: Mapping[int, str] | None = None) -> str:
-    """The text with a side for each conflict, in order; `by_hand` are texts to take for some of them (from 0).
+    """Returns the text with one side per conflict, in order; `by_hand` maps conflicts (from 0) to manual
+    texts.
 
-    Of both sides the lines that they share come once, as in git's union merge. Blocking.
+    "both" includes common lines only once, as in git's union merge. Blocking.
     """
     result: list[str] = []
     number = 0
@@ -151,7 +153,7 @@ def _chosen(region: Region, side: Side) -> Sequence[str]:
 
 
 def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:
-    """The stretches between git's markers, which are longer than any run of their characters in the texts."""
+    """Yields the regions between git's markers, which are longer than any similar run in the texts."""
     order = {"<" * marker: "yours", "|" * marker: "base", "=" * marker: "theirs", ">" * marker: ""}
     part = "agreed"
     taken: dict[str, list[str]] = {"agreed": []}
@@ -174,7 +176,7 @@ def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:
 
 
 def _ended(found: list[Region], base: str, yours: str, theirs: str) -> list[Region]:
-    """With the missing newline at the end of a text, which git adds before a marker."""
+    """Removes the final newline that git adds before a marker."""
     if not found or not found[-1].conflict:
         return found
     last = found[-1]

@@ -1,4 +1,4 @@
-"""Places that are nearly what was asked for: the same words in another layout, or with lines in between."""
+"""Fuzzy matching: same words in another layout, or with omitted lines."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from msgspec import Struct
 from tui_agent.edits import indent
 from tui_agent.edits.source import Part, SourceText, key
 
-#: Letters and digits that the search text must hold; less is like too many other places.
+#: Minimum number of alphanumeric characters in the search text; shorter texts resemble too many places.
 FEWEST = 8
-#: The same where the file has lines in between.
+#: The same minimum for matches with omitted lines.
 ANCHOR = 20
-#: Up to so many lines in a row may have been left out of the search text.
+#: Maximum number of consecutive omitted lines.
 LEFT_OUT = 3
-#: A word that is more often leads to no place.
+#: Words with more occurrences are not looked up.
 _COMMON = 2000
 _WORD = re.compile(r"\w+")
-#: One that is so seldom is rare enough.
+#: Number of occurrences below which a word is rare enough to stop searching.
 _RARE = 20
 _WORDS_TRIED = 40
 _WIDEST = 120
@@ -28,9 +28,9 @@ _SHOWN = 12
 
 
 class Window(Struct, frozen=True):
-    """So many lines from `first` on (from 0), and which of them stand for which lines of the search.
+    """Match of `count` lines from `first` (from 0), with ties to the lines of the search.
 
-    `anchored` says that the file has lines in between that the search text does not.
+    `anchored`: the file has lines between them that the search text omits.
     """
 
     first: int
@@ -40,11 +40,11 @@ class Window(Struct, frozen=True):
 
 
 def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[Window]:
-    """The places whose names, numbers, strings and operators are those of `lines`, in their order.
+    """Returns the places with the names, numbers, strings and operators of `lines` in the same order.
 
-    They may differ in white space, line breaks, commas, quotes and look-alikes. If there is none, those count in
-    which the file has up to `LEFT_OUT` lines more between two: one line in all, or so many that twice as much
-    differs as `threshold` (from 0 to 1) says, by the normalised edit similarity of the words.
+    White space, line breaks, commas, quotes and look-alikes may differ. Without such a place, the file may
+    have up to `LEFT_OUT` more lines between two lines: one in total, or more as long as the normalised
+    edit similarity of the words is at least 2 · `threshold` - 1.
     """
     keys = [key(line) for line in lines]
     said = sum(char.isalnum() for one in keys for char in one)
@@ -55,7 +55,7 @@ def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[
         return []
     places, at = rare
     same = _distinct(_same_words(source, keys, places))
-    if sum(map(bool, keys)) == 1:  # with one line alone the blank ones around it tell places apart
+    if sum(map(bool, keys)) == 1:  # blank lines around it distinguish matches of a single line
         same = [one for one in same if len(one.ties) > keys.count("")]
     if same or said < ANCHOR:
         return same
@@ -63,7 +63,7 @@ def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[
 
 
 def _rarest(source: SourceText, lines: Sequence[str]) -> tuple[list[int], int] | None:
-    """The lines of the file that hold the rarest word of the search, and the line of the search that does."""
+    """Returns the file's lines with the rarest word of the search, and that word's line in the search."""
     words: dict[str, int] = {}
     for number, line in enumerate(lines):
         for word in _WORD.findall(line):
@@ -87,7 +87,7 @@ def _distinct(found: Iterator[Window]) -> list[Window]:
 
 
 def _same_words(source: SourceText, keys: Sequence[str], places: Sequence[int]) -> Iterator[Window]:
-    """Whole lines that say together what all lines of the search say."""
+    """Yields runs of whole lines with the same words as all lines of the search."""
     flow = "".join(keys)
     for place in places:
         length = 0
@@ -102,7 +102,7 @@ def _same_words(source: SourceText, keys: Sequence[str], places: Sequence[int]) 
 
 
 def _end_of(source: SourceText, flow: str, first: int) -> int:
-    """The line behind those that say all of `flow` from `first` on, 0 where they do not."""
+    """Returns the line after a run that starts at `first` and equals `flow`, or 0."""
     at, line = 0, first
     while at < len(flow):
         if line >= len(source.lines) or not flow.startswith(source.key(line), at):
@@ -113,7 +113,7 @@ def _end_of(source: SourceText, flow: str, first: int) -> int:
 
 
 def _common(ours: Sequence[str], theirs: Sequence[str]) -> list[Part]:
-    """Which lines stand for which where both say the same: cut wherever a line ends on both sides."""
+    """Ties two line sequences with the same words, divided at common line ends."""
     ties: list[Part] = []
     i = j = 0
     while i < len(ours) and j < len(theirs):
@@ -137,7 +137,7 @@ def _common(ours: Sequence[str], theirs: Sequence[str]) -> list[Part]:
 def _with_more(
     source: SourceText, keys: Sequence[str], places: Sequence[int], at: int, lowest: float
 ) -> Iterator[Window]:
-    """Windows that hold every line of the search in order, and few lines besides."""
+    """Yields windows with every line of the search in order, and few other lines."""
     worded = [number for number, one in enumerate(keys) if one]
     if len(worded) < 2:
         return
@@ -163,7 +163,7 @@ def _with_more(
 
 
 def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
-    """The nearest lines that say this one after the other, above or below a place."""
+    """Returns the nearest lines above or below `place` with these words, in sequence."""
     found: list[int] = []
     for one in wanted:
         passed = 0
@@ -180,7 +180,7 @@ def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) ->
 
 
 def _certain(source: SourceText, wanted: Sequence[str], lines: Sequence[int]) -> list[tuple[int, int]]:
-    """The lines that have the same partner whichever end of the window one begins from."""
+    """Returns the ties that are equal for a search from either end of the window."""
     first, last = lines[0], lines[-1]
     down, up = [], []
     at = first
@@ -199,7 +199,7 @@ def _certain(source: SourceText, wanted: Sequence[str], lines: Sequence[int]) ->
 
 
 def _heads(source: SourceText, lines: Sequence[int]) -> bool:
-    """Whether a line in between begins something else: then what follows it is not what was asked for."""
+    """Whether a line between them starts a new section, so that later lines belong to something different."""
     for before, after in itertools.pairwise(lines):
         depth = len(indent.of(source.lines[after]))
         for line in range(before + 1, after):
@@ -224,7 +224,7 @@ def _widened(
     *,
     anchored: bool = False,
 ) -> Window:
-    """With the blank lines at both ends of the search, as far as the file has them there too."""
+    """Extends a window by the blank lines common to both ends."""
     above = next(number for number, one in enumerate(keys) if one)
     below = next(number for number, one in enumerate(reversed(keys)) if one)
     up = 0
@@ -245,7 +245,7 @@ def _widened(
 
 
 def hint(source: SourceText, search: str) -> str:
-    """A remedy that names the lines most like the search text, with their numbers."""
+    """Returns a remedy with the lines most similar to the search text."""
     longest = max((line.strip() for line in search.split("\n")), key=len, default="")[:1000]
     if not longest or not source.lines:
         return "send it again with text that is in the file"
@@ -260,12 +260,12 @@ def hint(source: SourceText, search: str) -> str:
 
 
 def lines_from(source: SourceText, first: int, end: int) -> str:
-    """Lines of the file as a model is shown them, with their numbers; the first of many."""
+    """Returns numbered lines as shown to a model, at most `_SHOWN`."""
     shown = range(first, min(end, first + _SHOWN))
     return "\n".join(f"{at + 1}: {source.lines[at][:_WIDEST]}" for at in shown)
 
 
 def shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """With how many equal lines both begin."""
+    """Returns the number of equal lines at the start."""
     pairs = enumerate(zip(ours, theirs, strict=False))
     return next((number for number, (one, other) in pairs if one != other), min(len(ours), len(theirs)))

@@ -1,4 +1,4 @@
-"""What is being typed, laid over a text that changed beneath it: nothing of either is lost."""
+"""Combines typed text with a concurrent change of the same text without losing either."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tui_agent.edits.lines import split
 
 
 class Overlay:
-    """What was typed over `base` in a moment, as one run of characters, laid over another text made of `base`.
+    """One run of characters typed over `base`, applied to the text `now` derived from the same base.
 
-    `text` holds all of `now` and all that was typed. What was deleted is kept where `now` has changed it. Places are
-    characters from 0. No process is needed.
+    `text` contains all of `now` and all typed characters. A deletion is dropped if `now` has changed the
+    deleted text. Places are offsets in characters. Runs without a process.
     """
 
     def __init__(self, base: str, typed: str, now: str) -> None:
@@ -27,7 +27,7 @@ class Overlay:
         self.text = now[: self._at] + typed[start : self._end] + now[after:]
 
     def place(self, at: int) -> int:
-        """Where a place of the typed text is in `text`."""
+        """Converts an offset in the typed text to one in `text`."""
         if at < self._start:
             return self._moved(at)
         if at <= self._end:
@@ -35,7 +35,8 @@ class Overlay:
         return self._moved(at - self._end + self._base_end) + self._grown
 
     def _moved(self, at: int) -> int:
-        """Where a place of the base is in the other text: after what took its place, if that is all new."""
+        """Converts an offset in the base to one in `now`; inside replaced text, to the end of the
+        replacement."""
         shift = 0
         for begin, old, new in self._changed:
             within = at - begin
@@ -51,7 +52,7 @@ class Overlay:
 
 
 def _changed(base: str, now: str) -> Iterator[tuple[int, str, str]]:
-    """The runs of lines that differ: where each begins in the base, what stood there, and what does now."""
+    """Yields changed runs of lines: offset in the base, old text, new text."""
     lines, at, line = split(base), 0, 0
     for hunk in hunks(base, now):
         at += sum(map(len, lines[line : hunk.start]))
@@ -60,7 +61,7 @@ def _changed(base: str, now: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _same_start(one: str, other: str) -> int:
-    """How many characters both begin with."""
+    """Returns the length of the common prefix."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -69,7 +70,7 @@ def _same_start(one: str, other: str) -> int:
 
 
 def _same_end(one: str, other: str, start: int) -> int:
-    """How many characters both end with, of those behind `start`."""
+    """Returns the length of the common suffix after `start`."""
     low, high = 0, min(len(one), len(other)) - start
     while low < high:
         middle = (low + high + 1) // 2

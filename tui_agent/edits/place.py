@@ -1,4 +1,4 @@
-"""Where the hunks of one file go, all together, and the text that they make of it."""
+"""Locates all hunks of one file and applies them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from tui_agent.edits.locate import Replacement, lower
 from tui_agent.edits.source import Match, SourceText
 from tui_agent.errors import Ambiguous, EditFailed
 
-#: More hunks of one file take too long to be found one by one.
+#: Maximum number of hunks per file.
 MOST_HUNKS = 10_000
-#: Edits times characters: each edit may have to look through all of the file.
+#: Maximum product of edits and characters, since each edit may scan the whole file.
 _MOST_LOOKED_THROUGH = 5_000_000_000
 _start, _span = attrgetter("start"), attrgetter("start", "end")
 
 
 def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float) -> tuple[str, str]:
-    """The text with every hunk made, and the lowest rung that one of them needed.
+    """Returns the text with all hunks applied, and the lowest rung in use.
 
-    Those `in_order` follow each other in the file. The others are looked for in the file as it was; one that is not
-    there may be in what an earlier one wrote. Raises `EditFailed` or `Ambiguous`, naming the hunk.
+    With `in_order` the hunks must follow each other in the file. Otherwise each is located in the original
+    file or, failing that, in the text written by earlier edits. Raises `EditFailed` or `Ambiguous` with
+    the hunk's name.
     """
     if len(hunks) > MOST_HUNKS:
         raise EditFailed(
@@ -62,7 +63,7 @@ def _lowest(made: Sequence[Replacement]) -> str:
 
 
 def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bool | None = None) -> str:
-    """The text with every place replaced, byte-order mark in front and the last newline as it was."""
+    """Applies all replacements; restores byte-order mark and final newline."""
     parts: list[str] = [source.bom]
     at = 0
     for one in sorted(made, key=_span):
@@ -83,7 +84,7 @@ def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bo
 def _one_by_one(
     source: SourceText, hunks: Sequence[EditHunk], threshold: float
 ) -> tuple[SourceText, list[Replacement], str]:
-    """The places of search/replace edits, and the text that they are places of."""
+    """Locates search/replace edits. Returns them with the text that their offsets refer to."""
     made: list[Replacement] = []
     rung = ""
     repeats = Counter((hunk.old, hunk.new) for hunk in hunks)
@@ -107,10 +108,11 @@ def _one_by_one(
 def _places_of(
     source: SourceText, hunk: EditHunk, repeats: int, made: Sequence[Replacement], threshold: float
 ) -> list[Replacement] | None:
-    """Where an edit goes in the file as it was; None where only the text after the edits before it can tell.
+    """Locates an edit in the original file. Returns `None` if only the result of earlier edits can contain
+    it.
 
-    `made` is where those go, sorted. An edit that was written as often as its text is in the file means all of
-    those places.
+    `made` holds the sorted earlier replacements. An edit repeated as often as its text occurs applies to
+    all occurrences.
     """
     try:
         matches = locate.found(source, hunk, threshold)
@@ -130,7 +132,7 @@ def _places_of(
 
 
 def _written(made: Sequence[Replacement]) -> list[tuple[int, int]]:
-    """The offsets (from, to) of what edits have written, in the text after all of them."""
+    """Returns the offsets (from, to) of written text after all edits."""
     result: list[tuple[int, int]] = []
     moved = 0
     for one in sorted(made, key=_span):
@@ -142,7 +144,7 @@ def _written(made: Sequence[Replacement]) -> list[tuple[int, int]]:
 def _in_written(
     source: SourceText, hunk: EditHunk, written: Sequence[tuple[int, int]], threshold: float
 ) -> Replacement:
-    """Where an edit goes that only what edits before it wrote can have made possible, and nowhere else."""
+    """Locates an edit that must be within text written by earlier edits."""
     one = locate.locate(source, hunk, threshold)
     if not any(one.start <= end and start <= one.end for start, end in written):
         raise Ambiguous(
@@ -153,7 +155,7 @@ def _in_written(
 
 
 def _touches(one: Replacement, made: Sequence[Replacement]) -> bool:
-    """Whether it reaches into one of the places, which are sorted and lie apart."""
+    """Whether a replacement overlaps any of the sorted, disjoint ones."""
     after = bisect_right(made, one.start, key=_start)
     before = after > 0 and made[after - 1].end > one.start
     return before or (after < len(made) and made[after].start < one.end)
@@ -173,14 +175,14 @@ def _in_order(source: SourceText, hunks: Sequence[EditHunk], threshold: float) -
 
 
 class _Fits(Struct, frozen=True):
-    """Where a hunk of a diff fits."""
+    """Possible places of a diff hunk."""
 
     source: SourceText
     hunk: EditHunk
     found: tuple[Match | Replacement, ...]
 
     def extent(self, one: Match | Replacement) -> tuple[int, int]:
-        """The lines (from, to) that the hunk changes there; the context at its ends it may share."""
+        """Returns the lines (from, to) changed by the hunk; context may be shared with other hunks."""
         if isinstance(one, Replacement):
             return one.line, one.line
         lead, tail = self.hunk.context
@@ -192,9 +194,9 @@ class _Fits(Struct, frozen=True):
 
 
 def _chosen(places: Sequence[_Fits]) -> Iterator[Replacement]:
-    """One place for each hunk, so that they follow each other as they do in the diff.
+    """Yields one place per hunk, in the order of the diff.
 
-    Where that leaves several, the line of the header decides if it is that of one of them.
+    If several remain, the line number of the hunk header decides.
     """
     if all(len(fits.found) == 1 for fits in places):
         yield from (fits.placed(fits.found[0]) for fits in places)
@@ -220,7 +222,7 @@ def _only(left: Sequence[Match | Replacement]) -> Match | Replacement:
 
 
 def _first_ones(places: Sequence[_Fits]) -> list[Match | Replacement]:
-    """The first places at which all hunks can be in their order."""
+    """Returns the first places that keep the hunks in order."""
     chosen: list[Match | Replacement] = []
     before = (-1, 0)
     for fits in places:
@@ -233,7 +235,7 @@ def _first_ones(places: Sequence[_Fits]) -> list[Match | Replacement]:
 
 
 def _last_ones(places: Sequence[_Fits]) -> list[Match | Replacement]:
-    """The last places at which all hunks can be in their order."""
+    """Returns the last places that keep the hunks in order."""
     chosen: list[Match | Replacement] = []
     behind: tuple[int, int] | None = None
     for fits in reversed(places):
@@ -281,7 +283,7 @@ def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Fits:
 
 
 def _unmarked(source: SourceText, hunk: EditHunk) -> list[Match]:
-    """Where the hunk fits exactly if its context, or some of it, was written without the blank in front."""
+    """Returns exact matches of a hunk with context lines that lack their leading blank."""
     context = [mark == " " for mark in hunk.marks if mark != "+"]
     old, new = hunk.old.split("\n")[:-1], hunk.new.split("\n")[:-1]
     if not any(context):
@@ -302,7 +304,7 @@ def _unmarked(source: SourceText, hunk: EditHunk) -> list[Match]:
 
 
 def _insertion(source: SourceText, hunk: EditHunk) -> Replacement:
-    """Lines that are only added need an anchor, the end of the file, or an empty file."""
+    """Locates a hunk without old lines, which needs an anchor, the end of the file, or an empty file."""
     if hunk.ends_file or not source.text:
         return Replacement(len(source.text), len(source.text), len(source.lines), hunk.new, "exact")
     scope = _block(source, hunk.anchors) if hunk.anchors else None
@@ -318,7 +320,7 @@ def _insertion(source: SourceText, hunk: EditHunk) -> Replacement:
 
 
 def _below_anchors(source: SourceText, hunk: EditHunk, matches: list[Match]) -> list[Match]:
-    """The matches below the line that the anchor names: in its block where there is one, else anywhere below."""
+    """Returns the matches below the hunk's anchor, preferably in its block."""
     scope = _block(source, hunk.anchors)
     if scope is None:
         first = _first(source, hunk.anchors)
@@ -344,7 +346,7 @@ def _elsewhere(hunk: EditHunk) -> list[Match]:
 
 
 def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
-    """The line below the first places of the anchors, one below the other; None where one is missing."""
+    """Returns the line below the first occurrences of the anchors in sequence, or `None`."""
     least = 0
     for anchor in anchors:
         line = next((line for line in source.by_stripped.get(anchor, ()) if line >= least), None)
@@ -355,7 +357,8 @@ def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
 
 
 def _block(source: SourceText, anchors: Sequence[str]) -> tuple[int, int] | None:
-    """The lines (from, to) below the last anchor that are deeper than it; None where one occurs twice or nowhere."""
+    """Returns the more deeply indented lines (from, to) below the last anchor; `None` unless each anchor is
+    unique."""
     least = 0
     for anchor in anchors:
         lines = [line for line in source.by_stripped.get(anchor, ()) if line >= least]

@@ -1,4 +1,4 @@
-"""Reasons not to make an edit although its search text was found, or to say more than that it was not."""
+"""Checks that refuse located edits, and detailed errors for edits without a match."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from tui_agent.errors import EditFailed
 
 
 def check(source: SourceText, match: Match) -> None:
-    """Raises `EditFailed` where an edit has been made already, or leaves it open what becomes of a line's end."""
+    """Raises `EditFailed` if the edit was already made, or if its effect on the end of a line is
+    uncertain."""
     _check_made(source, match)
     _check_open_end(source, match)
     _check_doubled(source, match)
 
 
 def _check_open_end(source: SourceText, match: Match) -> None:
-    """Whether a line break that only the search text has is that of its last line, or a blank line of its own."""
+    """Refuses a line break only at the end of the search text if a blank line follows, which it may refer
+    to."""
     search, new = match.hunk.old, match.hunk.new
     if search.endswith("\n") and new and not new.endswith("\n"):
         after = match.end if match.span is None else source.line_of(match.span.end)
@@ -32,8 +34,8 @@ def _check_open_end(source: SourceText, match: Match) -> None:
 
 
 def _check_doubled(source: SourceText, match: Match) -> None:
-    """A comma or semicolon that only the replacement ends with is not put before the one that the line has, and that
-    is not left alone on a line."""
+    """Refuses a replacement that would double the comma or semicolon after the match, or leave it alone on a
+    line."""
     if match.span is None:
         return
     follows = source.text[match.span.end : match.span.end + 1]
@@ -52,7 +54,7 @@ def _check_doubled(source: SourceText, match: Match) -> None:
 
 
 def check_tabs(source: SourceText, match: Match, text: str) -> None:
-    """Tabs among lines that are all indented with blanks are a slip, but for those of a listing in a text."""
+    """Refuses tabs in files indented only with spaces, except around code listings."""
     if "\n\t" in f"\n{text}" and source.has_blanks_only and "```" not in source.text + text:
         raise EditFailed(
             f"what replaces {match.hunk.name} is indented with tabs, and the file with spaces",
@@ -61,7 +63,7 @@ def check_tabs(source: SourceText, match: Match, text: str) -> None:
 
 
 def _check_made(source: SourceText, match: Match) -> None:
-    """An edit that has been made is not made a second time: what it writes is around what it searches for."""
+    """Refuses an edit whose replacement already surrounds the match."""
     new = match.hunk.new.strip("\n")
     span = match.span or Span(source.starts[match.first], source.starts[match.end], match.first)
     old = source.text[span.start : span.end]
@@ -82,7 +84,7 @@ def _check_made(source: SourceText, match: Match) -> None:
 
 
 def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match]) -> None:
-    """Where the search text is not there exactly, but what it should become is, that is what was meant."""
+    """Refuses an inexact match if the replacement itself is already in the file."""
     lines = _worded(wanted.new.split("\n"))
     if lines and lines != _worded(wanted.old.split("\n")):
         for match in matches:
@@ -99,12 +101,12 @@ def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match])
 
 
 def _worded(lines: Sequence[str]) -> list[str]:
-    """The lines that are not blank, without blanks at their ends."""
+    """Returns the non-blank lines without trailing blanks."""
     return [bare for line in lines if (bare := line.rstrip())]
 
 
 def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
-    """A line that a header names, and that is none of the matches, must not be a place the hunk may mean, or made."""
+    """Refuses a hunk if the line in its header is no match, but is similar or already has the result."""
     line = hunk.line
     if line is None or any(match.first == line for match in matches):
         return
@@ -128,28 +130,29 @@ def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> 
 
 
 def check_undone_within(source: SourceText, hunk: EditHunk, scope: tuple[int, int]) -> None:
-    """Where the block that an anchor names holds what a hunk should make, it has been made there."""
+    """Refuses a hunk whose result is already in the block of its anchor."""
     for line in range(*scope):
         if _stands_at(source, hunk.new, line):
             raise done(hunk, line)
 
 
 def check_undone_at_end(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
-    """Where a hunk that is said to reach the end fits elsewhere only, and what it makes is there, it has been made."""
+    """Refuses a hunk for the end of the file if it matches only elsewhere and its result is already at the
+    end."""
     first = len(source.lines) - hunk.new.count("\n")
     if not any(match.end == len(source.lines) for match in matches) and _stands_at(source, hunk.new, first):
         raise done(hunk, first)
 
 
 def _stands_at(source: SourceText, new: str, line: int) -> bool:
-    """Whether these are the lines of the file from a line on, and say something."""
+    """Whether the file has these lines at `line`, and they contain words."""
     if not 0 <= line < len(source.lines) or not any(map(str.isalnum, new)):
         return False
     return source.text.startswith(new, source.starts[line])
 
 
 def nowhere(source: SourceText, wanted: EditHunk) -> EditFailed:
-    """Why nothing fits, and what to do about it."""
+    """Returns the reason for a missing match, with a remedy."""
     if any(text.strip() and text in source.text for text in unescaped(wanted.old)):
         return EditFailed(
             f"{wanted.name} is escaped once too often: the file has it with the characters themselves",

@@ -1,4 +1,4 @@
-"""From what a reply asks for to changes that can be reviewed."""
+"""Converts requests of a reply to reviewable changes."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from tui_agent.edits.hunks import counts, hunks
 from tui_agent.edits.lines import plain
 from tui_agent.errors import EditFailed
 
-#: How much of a file the model had in view when it wrote the change.
+#: Amount of a file visible to the model at the time of the change.
 Seen = Literal["whole", "part", "never"]
 
-#: The reason of a change that would leave its file as it is.
+#: Reason of a change without effect.
 CHANGES_NOTHING = "changes nothing"
 
-#: A fence that keeps fewer of the file's lines than this share is an excerpt of it.
+#: Fenced content with a smaller share of the file's lines is an excerpt.
 _EXCERPT_SHARE = 0.5
-#: An excerpt keeps more than so many lines fewer, however short the file is.
+#: Minimum number of dropped lines of an excerpt, exclusive.
 _MOST_DROPPED = 3
-#: Of a file of so many lines whole content may drop half of them without being asked about.
+#: Shorter files may lose half of their lines without a question.
 _LONG = 40
-#: So many lines of the file, and a remark alone in their place, look as if it stood for them.
+#: Minimum number of lines replaced by a comment for it to look like a placeholder.
 _FEWEST_STOOD_FOR = 3
 
 
@@ -49,12 +49,12 @@ def propose(
     shown: Sequence[Range] = (),
     todo: str = "",
 ) -> Change:
-    """The change number `index` (from 1) of a turn, as it waits for review; never raises.
+    """Returns change number `index` (from 1) of a turn; never raises.
 
-    `base_text` is the text under `base_hash`, None (and "") for a file that does not exist. `put_text` keeps a
-    text and gives its content hash. What cannot be done is a change in the state `failed`, with the reason.
-    A file that the model never saw takes no near match, one of which it was `shown` some lines only among those;
-    whole content over a file that it did not see whole is held for review (`Change.ask`).
+    `base_text` is the text with the hash `base_hash`, or `None` (and "") for a missing file. `put_text`
+    stores a text and returns its hash. An impossible change has the state `failed` and a reason. Fuzzy
+    matching is off for unseen files, and limited to `shown` lines of partially seen files; whole content
+    for a file not completely seen needs confirmation (`Change.ask`).
     """
     change = Change(
         f"c{turn}.{index}", turn, request.path, _kind(request, base_text), base=base_hash, todo=todo
@@ -79,7 +79,7 @@ def propose(
 
 
 def is_excerpt(request: ChangeRequest, base_text: str | None) -> bool:
-    """Whether content from a fence in prose is only a part of the file that is there, and so not a change."""
+    """Whether fenced content contains only a part of the existing file."""
     if not request.fenced or request.labelled or request.content is None or not (base_text or "").strip():
         return False
     return _is_part(base_text or "", request.content)
@@ -91,14 +91,14 @@ def _is_part(base: str, content: str) -> bool:
 
 
 def _resembles(base: str, new: str) -> bool:
-    """Whether at least half of a text's lines that have a word are in another one: every program has the brackets."""
+    """Whether `new` contains at least half of the base's lines with words. Lines of brackets do not count."""
     there = {line.strip() for line in new.splitlines()}
     worded = [bare for line in base.splitlines() if any(map(str.isalnum, bare := line.strip()))]
     return 2 * sum(line in there for line in worded) >= len(worded)
 
 
 def _dropped(old: str, new: str) -> tuple[int, int]:
-    """How many of a text's lines another one does not have, blank ones aside, and how many there are."""
+    """Returns the number of non-blank lines missing from `new`, and of all non-blank lines."""
     before = Counter(line for text in plain(old).split("\n") if (line := text.strip()))
     after = Counter(text.strip() for text in plain(new).split("\n"))
     return (before - after).total(), before.total()
@@ -159,7 +159,7 @@ def _ready(
 
 
 def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen) -> str:
-    """Why only the person's own pick may apply the new text; empty where it may be applied with all others."""
+    """Returns the reason to require an explicit choice of the user, or ""."""
     if not markers.may_hold_patches(request.path) and (marker := leftover(base_text or "", new)):
         return f"its new text holds what looks like the marker of an edit or a conflict, `{marker}`"
     if request.offered:
@@ -184,9 +184,10 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
 
 
 def _stands_for_more(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
-    """Why a new text may leave something out: a remark is where several lines of the file were.
+    """Returns the reason to suspect omitted text: a comment in place of several lines.
 
-    In whole content any remark alone may be such a one; beside other new lines, and in edits, one that hints at it.
+    In whole content, any comment alone in their place is suspect; otherwise only one that hints at more
+    text.
     """
     path, whole = request.path, request.content is not None
 
@@ -211,7 +212,8 @@ def _stands_for_more(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
 
 
 def dropped_lines(request: ChangeRequest, base: str, new: str) -> int:
-    """How many lines whole content drops of a long file, where that is more than half of them; else 0."""
+    """Returns the number of lines that whole content drops from a long file if it exceeds half of them,
+    otherwise 0."""
     if request.content is None or len(base.splitlines()) < _LONG:
         return 0
     dropped, total = _dropped(base, new)

@@ -1,4 +1,4 @@
-"""A change on another text than the one it was made against, or with another change: merged, or in conflict."""
+"""Rebases a change onto another text, and combines changes of the same file."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def rebased(
     put_text: Callable[[str], str],
     merge_by: _Merge = merge,
 ) -> Change:
-    """The open change as it is on the text `now` (None: the file is gone), which lies under `now_hash`.
+    """Returns the open change on the text `now` with hash `now_hash`; `None` means the file was deleted.
 
-    `base` and `new` are the change's own two texts. Blocking where a merge is needed. What does not merge is in
-    the state `conflict` and keeps its base; what was found below "exact" waits for the person's own pick.
+    `base` and `new` are the texts of the change. Blocking if a merge is necessary. A failed merge keeps
+    the base and sets the state `conflict`; an inexact match afterwards needs the user's explicit choice.
     """
     if now is None:
         return replace(change, state="conflict", reason="the file is no longer there")
@@ -49,7 +49,7 @@ def rebased(
 
 
 def followed(change: Change, path: str) -> Change:
-    """The change of a file that was renamed to `path` since; a rename to there leaves only the rest of it to do."""
+    """Returns the change for a file since renamed to `path`, without its own rename if that was the same."""
     if change.rename_to != path:
         return replace(change, path=path)
     rest = replace(change, path=path, kind="edit", rename_to="")
@@ -63,7 +63,7 @@ def followed(change: Change, path: str) -> Change:
 def reworked(
     change: Change, base: str, base_hash: str, new: str, put_text: Callable[[str], str], reason: str
 ) -> Change:
-    """The change with other texts, every hunk open again; marked `merged`."""
+    """Returns the change with new texts in the state `merged`, all hunks pending."""
     parts = hunks(base, new)
     added, removed = counts(parts)
     guess = change.rung not in ("", "exact") and not change.by_hand
@@ -81,18 +81,19 @@ def reworked(
     )
 
 
-#: The text under a hash; None for the empty hash, which means that there is no file.
+#: Returns the text of a hash; `None` for the empty hash (no file).
 TextUnder = Callable[[str], str | None]
 PutText = Callable[[str], str]
-#: Who proposed a change that no sub-task did.
+#: Author of changes outside of sub-tasks.
 CONVERSATION = "the conversation"
 
 
 def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutText) -> Change:
-    """`change` with what is left of `before` in it, from whose base it goes on. Blocking.
+    """Returns `change` combined with the remaining part of `before`, on the base of `before`. Blocking.
 
-    It may have begun where `before` ended, under a new name too: then both are what came of that, and `is_nothing`
-    where that is as it was. Where the two do not merge it is in the state `conflict`, with `before` for its rival.
+    If `change` starts from the result of `before`, possibly under a new name, the two are chained. If a
+    merge fails, the state is `conflict` with `before` as rival. See `is_nothing` for changes that cancel
+    out.
     """
     ours, theirs = remaining(before, text_under), text_under(change.new) if change.new else None
     follows = change.path == (before.rename_to or before.path)
@@ -109,14 +110,14 @@ def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutT
 
 
 def is_nothing(change: Change) -> bool:
-    """Whether it makes no difference: a file that was proposed and is not wanted any more."""
+    """Whether the change deletes a file that was only proposed."""
     return change.kind == "delete" and not change.base
 
 
 def _on_top(
     before: Change, change: Change, text: str | None, text_under: TextUnder, put_text: PutText
 ) -> Change:
-    """Both as one change, from what `before` began with to a text (None: the file goes)."""
+    """Returns one change from the base of `before` to `text`; `None` deletes the file."""
     rename_to = "" if text is None else change.rename_to or before.rename_to
     path = before.path
     if not before.base:
@@ -132,7 +133,7 @@ def _on_top(
 
 
 def remaining(change: Change, text_under: TextUnder) -> str | None:
-    """The text of a change with all that is applied or may still be; None for a file that goes. Blocking."""
+    """Returns the text of a change without skipped hunks; `None` for a deletion. Blocking."""
     if change.kind == "delete" or not change.new:
         return None
     base, new = text_under(change.base) or "", text_under(change.new) or ""
@@ -143,7 +144,7 @@ def remaining(change: Change, text_under: TextUnder) -> str | None:
 
 
 def with_texts(change: Change, base: str, new: str, put_text: PutText) -> Change:
-    """The change with another new text on the text of its base, all of it to be decided. Blocking."""
+    """Returns the change with another new text and all hunks pending. Blocking."""
     parts = hunks(base, new)
     added, removed = counts(parts)
     hash_of_new = put_text(new) if change.kind != "delete" else ""
@@ -153,13 +154,13 @@ def with_texts(change: Change, base: str, new: str, put_text: PutText) -> Change
 
 
 def in_conflict(change: Change, rival: Change, why: str) -> Change:
-    """The change in conflict with another one; the sentence names who proposed the two."""
+    """Returns the change in conflict with `rival`."""
     sides = f"{named(rival)} and {named(change)}"
     return replace(change, state="conflict", rival=rival.id, reason=f"{sides} do not go together: {why}")
 
 
 def named(change: Change) -> str:
-    """Whose work a change holds, in words."""
+    """Returns the authors of a change as text."""
     return " with ".join(f"“{task}”" for task in change.tasks) or CONVERSATION
 
 

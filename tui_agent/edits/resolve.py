@@ -1,6 +1,6 @@
-"""What a decision means for a file on disk: pure functions from texts to what is to be written, or a conflict.
+"""Computes the effect of decisions on files: pure functions from texts to a write or a conflict.
 
-Whoever applies reads the disk, asks here, and writes what comes out only if the disk still is what was read.
+The caller reads the file, and writes the result only if the file is still the same.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ Merge = Callable[[str, str, str], Merged]
 
 
 class OnDisk(Struct, frozen=True):
-    """A file as it is now: text and content hash; None and "" where there is none."""
+    """Current text and hash of a file; `None` and "" if it is missing."""
 
     text: str | None = None
     hash: str = ""
 
 
 class Write(Struct, frozen=True):
-    """What is to be written to `path` if its hash still is `expected` ("" for: not there).
+    """Write to `path`, valid if the file's hash is still `expected` ("" for no file).
 
-    `text` None removes the file; `rename_to` takes the text instead of `path`, which then goes. `merged` says
-    that the file had moved on and both were brought together. `needed` is false where the disk already is so.
-    `state` and `hunks` are the change's once it is written.
+    `text` `None` deletes the file; `rename_to` writes there and deletes `path`. `merged`: the file had
+    changed since. `needed` is false if the file already has the text. `state` and `hunks` apply to the
+    change after the write.
     """
 
     path: str
@@ -44,7 +44,7 @@ class Write(Struct, frozen=True):
 
 
 class Conflict(Struct, frozen=True):
-    """Both sides changed the same place. `marked` is the merge with git's markers, where there is one."""
+    """Both sides changed the same lines. `marked` is the merge with git's markers, if any."""
 
     path: str
     reason: str
@@ -55,7 +55,7 @@ class Conflict(Struct, frozen=True):
 
 
 def picked(change: Change, picks: Sequence[Pick]) -> frozenset[int]:
-    """The numbers of the waiting hunks that `picks` mean; no pick, or the change as a whole, means all."""
+    """Returns the picked pending hunks; all of them without picks or for a whole change."""
     mine = [pick for pick in picks if pick.change == change.id]
     waiting = {number for number, state in enumerate(change.hunks) if state == "pending"}
     if not picks or any(pick.hunk is None for pick in mine):
@@ -64,7 +64,7 @@ def picked(change: Change, picks: Sequence[Pick]) -> frozenset[int]:
 
 
 def place(change: Change) -> str:
-    """Where the file of a change is now: a rename that was applied has moved it."""
+    """Returns the current path of a change's file, after an applied rename."""
     return change.rename_to if change.kind == "rename" and change.written else change.path
 
 
@@ -76,10 +76,10 @@ def apply(
     picks: Sequence[Pick] = (),
     merge_by: Merge = merge,
 ) -> Write | Conflict:
-    """Apply what `picks` mean of a change to the file as it is on disk.
+    """Applies picked hunks to the current file.
 
-    `base` and `new` are its two texts (None where there is no file). Blocking where a merge is needed. Raises
-    `EditFailed` where nothing of it waits.
+    `base` and `new` are the texts of the change (`None`: no file). Blocking if a merge is necessary.
+    Raises `EditFailed` if nothing is pending.
     """
     chosen = picked(change, picks)
     whole = not change.hunks and change.is_open
@@ -148,19 +148,19 @@ def _edit(
 
 
 def after(states: Sequence[HunkState], chosen: Collection[int], to: HunkState) -> tuple[HunkState, ...]:
-    """The states of all hunks once the chosen ones are `to`."""
+    """Returns all hunk states with the chosen ones set to `to`."""
     return tuple(to if number in chosen else state for number, state in enumerate(states))
 
 
 def settled(states: Sequence[HunkState], before: ChangeState = "pending") -> ChangeState:
-    """The state of a change whose hunks have these: it waits while one does."""
+    """Returns the state of a change with these hunk states."""
     if "pending" in states:
         return before if before in ("pending", "merged") else "pending"
     return "applied" if "applied" in states or not states else "skipped"
 
 
 def skip(change: Change, picks: Sequence[Pick] = ()) -> tuple[ChangeState, tuple[HunkState, ...]]:
-    """The states of a change and its hunks once what `picks` mean is skipped."""
+    """Returns the states of a change and its hunks after skipping the picked ones."""
     if not change.hunks:
         return "skipped", ()
     states = after(change.hunks, picked(change, picks), "skipped")
@@ -168,7 +168,7 @@ def skip(change: Change, picks: Sequence[Pick] = ()) -> tuple[ChangeState, tuple
 
 
 def is_skipped(change: Change, picks: Sequence[Pick]) -> bool:
-    """Whether all that `picks` mean of a change was skipped by the person; one that was replaced was not."""
+    """Whether the user skipped all picked hunks; replaced changes do not count."""
     if change.reason.startswith("replaced by"):
         return False
     if not change.hunks:
@@ -178,20 +178,20 @@ def is_skipped(change: Change, picks: Sequence[Pick]) -> bool:
 
 
 def unskipped(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
-    """The states once what `picks` mean waits again."""
+    """Returns the states with the picked hunks pending again."""
     skipped = {number for number in _meant(change, picks) if change.hunks[number] == "skipped"}
     return "pending", after(change.hunks, skipped, "pending")
 
 
 def _meant(change: Change, picks: Sequence[Pick]) -> set[int]:
-    """The numbers of the hunks that `picks` mean, whatever their states."""
+    """Returns the picked hunks in any state."""
     mine = [pick.hunk for pick in picks if pick.change == change.id]
     every = range(len(change.hunks))
     return set(every) if None in mine else {number for number in every if number in mine}
 
 
 def reopened(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
-    """The states once an apply of `picks` was undone: those hunks wait again; without any left, `undone`."""
+    """Returns the states after undoing an apply of `picks`; `undone` if no other hunk is applied."""
     chosen = {number for number in _meant(change, picks) if change.hunks[number] == "applied"}
     states = after(change.hunks, chosen, "pending")
     return ("pending" if "applied" in states else "undone"), states
@@ -205,10 +205,10 @@ def take_back(
     picks: Sequence[Pick],
     merge_by: Merge = merge,
 ) -> Write | Conflict:
-    """Take applied hunks of a change out of the file again; what was written since stays.
+    """Reverts applied hunks in the file, keeping later edits.
 
-    The texts are those of the change. Blocking where a merge is needed. Raises `EditFailed` where none of what
-    `picks` mean was applied. The write's `hunks` and `state` are the change's once it is written.
+    The texts are those of the change. Blocking if a merge is necessary. Raises `EditFailed` if no picked
+    hunk is applied. The write's `hunks` and `state` apply to the change after the write.
     """
     state, states = reopened(change, picks)
     if states == change.hunks and (change.hunks or change.state != "applied"):
@@ -254,9 +254,9 @@ def _applied(states: Sequence[HunkState]) -> set[int]:
 def undo(
     step: FileStep, before: str | None, after_text: str | None, disk: OnDisk, merge_by: Merge = merge
 ) -> Write | Conflict:
-    """Take one file of a checkpoint back; what was written since stays. The texts are those of its hashes.
+    """Reverts one file of a checkpoint, keeping later edits. The texts are those of its hashes.
 
-    Doing it again is the same with the two texts (and hashes) swapped. Blocking where a merge is needed.
+    Redo swaps the two texts and hashes. Blocking if a merge is necessary.
     """
     if disk.text == before:
         return Write(step.path, disk.hash, before, needed=False)

@@ -1,4 +1,4 @@
-"""Words or an expression looked for in the lines of a text, and what is put in their place."""
+"""Find and replace in lines of text, by words or regular expressions."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 from tui_agent.errors import EditFailed
 
-#: Seconds that a search or a replacement may take: some expressions take longer than anybody waits.
+#: Timeout of a search or replacement, in seconds.
 SECONDS = 1.0
-#: More are not counted, and never replaced.
+#: Maximum number of matches; with more, replacing is refused.
 MOST = 100_000
 
 Place = tuple[int, int]
 
 
 class Occurrence(NamedTuple):
-    """Characters `start` to `end` of a line; all count from 0."""
+    """Characters `start` to `end` of a line, all counted from 0."""
 
     row: int
     start: int
@@ -28,31 +28,31 @@ class Occurrence(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """Where something is found, in order; `more` where that is not all."""
+    """Matches in order; `more` if the list is incomplete."""
 
     found: tuple[Occurrence, ...] = ()
     more: bool = False
 
     def exactly(self, start: Place, end: Place) -> Occurrence | None:
-        """The one that lies between two places."""
+        """Returns the match from `start` to `end`."""
         at = bisect_left(self.found, start)
         here = self.found[at] if at < len(self.found) else None
         return here if here and ((here.row, here.start), (here.row, here.end)) == (start, end) else None
 
 
 class Search:
-    """What is looked for, line by line; nothing of it runs longer than `SECONDS`. Every method blocks."""
+    """Line-by-line search, limited to `SECONDS`. All methods block."""
 
     def __init__(self, words: str, *, case: bool = False, expression: bool = False) -> None:
-        """`words` are an expression of Python's `regex` with `expression`; `case` tells `A` from `a`.
+        """`expression`: `words` is a pattern of Python's `regex`. `case`: matching is case-sensitive.
 
-        Raises `EditFailed` for an expression that cannot be read.
+        Raises `EditFailed` for an invalid pattern.
         """
         import regex
 
         self._expression = expression
         self._case = case
-        #: What a line without any occurrence can be told by, quicker than by an expression.
+        #: Substring that excludes lines faster than the pattern.
         self._words = "" if expression else words if case else words.lower()
         try:
             self._compiled: Any = regex.compile(
@@ -64,7 +64,7 @@ class Search:
     def occurrences(
         self, lines: Sequence[str], start: Place = (0, 0), end: Place | None = None
     ) -> Occurrences:
-        """All between two places, each a row and a column. Raises `EditFailed` where the expression takes too long."""
+        """Returns the matches between two places, each a row and a column. Raises `EditFailed` on timeout."""
         deadline = time.monotonic() + SECONDS
         last, end_column = end or (len(lines) - 1, len(lines[-1]) if lines else 0)
         found: list[Occurrence] = []
@@ -77,16 +77,16 @@ class Search:
         return Occurrences(tuple(found))
 
     def replaced(self, line: str, occurrence: Occurrence, template: str) -> str:
-        """What is put there. In that of an expression `\\1` and `\\g<name>` are groups, `\\n` begins a line.
+        r"""Returns the replacement. Templates of patterns support groups as `\1` and `\g<name>`, and `\n`.
 
-        Raises `EditFailed` where the template cannot be read, or the text is another by now.
+        Raises `EditFailed` for an invalid template or a changed text.
         """
         return self._put(line, occurrence, template, time.monotonic() + SECONDS)
 
     def all_replaced(
         self, lines: Sequence[str], found: Sequence[Occurrence], template: str
     ) -> dict[int, str]:
-        """The lines that change, by row. Raises `EditFailed` as `replaced` does."""
+        """Returns changed lines by row. Raises `EditFailed` as in `replaced`."""
         deadline = time.monotonic() + SECONDS
         changed = {}
         for row, here in groupby(found, attrgetter("row")):

@@ -1,4 +1,4 @@
-"""The text of a file, prepared once for many searches: its lines, and what they say apart from their layout."""
+"""Text of a file with cached indexes for many searches, including words independent of layout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_agent.answers.values import EditHunk
 from tui_agent.edits import indent
 from tui_agent.edits.lines import BOM, plain
 
-#: Letters that look like the ones on a keyboard, one for one.
+#: Characters that resemble those of a keyboard, one for one.
 LOOK_ALIKES = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
@@ -36,13 +36,13 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-#: A longer line counts as one word.
+#: Longer lines count as one word.
 _LONGEST = 2000
 _END = "\n"
 
 
 def spans(line: str) -> list[tuple[int, int]]:
-    """Where each word, string and mark of a line begins and ends; white space, commas and semicolons are none."""
+    """Returns the ranges of words, strings and operators; not of white space, commas and semicolons."""
     if len(line) > _LONGEST:
         bare = line.strip()
         at = line.find(bare)
@@ -51,7 +51,8 @@ def spans(line: str) -> list[tuple[int, int]]:
 
 
 def key(line: str) -> str:
-    """The words of a line, each with an ending; equal for lines that differ in layout, commas and quotes only."""
+    """Returns the words of a line with separators; equal for lines that differ only in layout, commas and
+    quotes."""
     if len(line) > _LONGEST:
         bare = line.strip()
         return bare + _END if bare else ""
@@ -59,7 +60,7 @@ def key(line: str) -> str:
 
 
 def plain_marks(text: str) -> str:
-    """The text with the marks of a keyboard for those that look like them, one for one."""
+    """Replaces look-alikes by keyboard characters, one for one."""
     return text if text.isascii() else text.translate(LOOK_ALIKES)
 
 
@@ -70,7 +71,7 @@ def _plain(word: str) -> str:
 
 
 def cuts(text: str, at: int) -> bool:
-    """Whether the place before `text[at]` lies inside a word or a number, in scripts that have spaces."""
+    """Whether `at` is inside a word or number, in scripts with spaces between words."""
     if not 0 < at < len(text):
         return False
     before, after = text[at - 1], text[at]
@@ -86,11 +87,11 @@ def _in_word(char: str) -> bool:
 
 
 Form = Callable[[str], str]
-#: Lines from `start` to `end` of a search text, and the lines of a place (from, to) that they stand for.
+#: Lines (from, to) of a search text and the corresponding lines (from, to) of the file.
 Part = tuple[int, int, int, int]
-#: More places of one text are not looked for.
+#: Maximum number of matches per text.
 MOST_PLACES = 1000
-#: So many lines tell how wide one level of indentation is.
+#: Number of lines that determine the indentation width.
 MOST_INDENTED = 500
 
 
@@ -103,7 +104,7 @@ def look_alike(line: str) -> str:
 
 
 class Span(Struct, frozen=True):
-    """A place: offsets into `SourceText.text`, and the line (from 0) on which it begins."""
+    """Offsets in `SourceText.text`, and the line (from 0) of the start."""
 
     start: int
     end: int
@@ -111,7 +112,7 @@ class Span(Struct, frozen=True):
 
 
 class Formed:
-    """The text with each line in one form, in which offsets can be carried back to the text itself."""
+    """The text with each line normalised; offsets convert back to the original text."""
 
     def __init__(self, source: SourceText, form: Form) -> None:
         self._source = source
@@ -120,7 +121,8 @@ class Formed:
         self._starts = _starts(self.lines)
 
     def spans(self, wanted: str, at_line_end: bool, at_line_start: bool) -> list[Span]:
-        """Where `wanted` stands; if need be only where the line ends with it, or nothing but space is before it."""
+        """Returns the matches of `wanted`; optionally only at line ends, or with only white space before
+        them."""
         found = []
         for start in every(self.text, wanted):
             first, column = self._place(start)
@@ -147,9 +149,9 @@ class Formed:
 
 
 class SourceText:
-    """A text to find places in, with line feeds alone and one at its very end; `raw` is the file's own.
+    """Searchable text with line feeds, including a final one; `raw` is the original.
 
-    The byte-order mark is put aside. What is derived is kept, since most changes hold several edits.
+    The byte-order mark is separate. Derived data is cached, since most changes have several edits.
     """
 
     def __init__(self, raw: str) -> None:
@@ -167,9 +169,9 @@ class SourceText:
         return bisect_right(self.starts, offset) - 1
 
     def every(self, wanted: str, whole: bool = False) -> list[int]:
-        """Where `wanted` begins in the text; a line that it holds whole leads there without a search.
+        """Returns the offsets of `wanted`, by index if it contains a whole line.
 
-        With `whole` all its lines are whole ones, and only places where lines begin count.
+        With `whole`, it consists of whole lines and only line starts match.
         """
         parts = wanted.split("\n")
         lines = (parts[:-1] if len(parts) > 1 and not parts[-1] else parts) if whole else parts[1:-1]
@@ -182,7 +184,7 @@ class SourceText:
 
     @cached_property
     def by_line(self) -> dict[str, list[int]]:
-        """Line numbers under each line."""
+        """Line numbers by line."""
         return _numbered(self.lines)
 
     @cached_property
@@ -199,16 +201,16 @@ class SourceText:
 
     @cached_property
     def level(self) -> int:
-        """How many spaces one level of indentation has."""
+        """Indentation width in spaces."""
         return indent.unit(self.lines[:MOST_INDENTED])
 
     @cached_property
     def has_blanks_only(self) -> bool:
-        """Whether lines are indented with blanks and none with tabs."""
+        """Whether the file is indented only with spaces."""
         return "\n\t" not in self.text and "\n  " in self.text and not self.text.startswith("\t")
 
     def key(self, number: int) -> str:
-        """The words of a line, as `words.key` gives them."""
+        """Returns `key` of a line."""
         found = self._keys.get(number)
         if found is None:
             found = self._keys[number] = key(self.lines[number])
@@ -218,12 +220,12 @@ class SourceText:
         return [self.key(number) for number in range(first, end)]
 
     def lines_with(self, word: str) -> list[int]:
-        """The numbers of the lines that hold a text without line ends."""
+        """Returns the numbers of the lines that contain `word`."""
         return list(dict.fromkeys(self.line_of(at) for at in every(self.text, word)))
 
     @cached_property
     def by_stripped(self) -> dict[str, list[int]]:
-        """Line numbers under each line without its surrounding space."""
+        """Line numbers by stripped line."""
         return _numbered(self.stripped)
 
 
@@ -235,12 +237,12 @@ def _numbered(lines: list[str]) -> dict[str, list[int]]:
 
 
 def _starts(lines: list[str]) -> list[int]:
-    """Where each line begins, and where the one after the last would."""
+    """Returns the offsets of all lines, and the offset after the last one."""
     return [0, *map(add, accumulate(map(len, lines)), count(1))]
 
 
 def every(text: str, wanted: str) -> list[int]:
-    """Where `wanted` begins in `text`, also where it overlaps itself; at most `MOST_PLACES`."""
+    """Returns up to `MOST_PLACES` offsets of `wanted`, including overlapping ones."""
     found: list[int] = []
     at = text.find(wanted)
     while at >= 0 and len(found) < MOST_PLACES:
@@ -250,10 +252,10 @@ def every(text: str, wanted: str) -> list[int]:
 
 
 class Match(Struct, frozen=True):
-    """A place that fits on a rung: the lines from `first` to `end`, before the edit is carried over to them.
+    """Match on a rung: lines `first` to `end` before the edit is adapted to them.
 
-    `span` is what was found where that need not be whole lines; `ties` say which lines of the search stand for
-    which of the file. `hunk` is what is wanted there: the line numbers that a search text had are gone from it.
+    `span` is the exact range unless the match consists of whole lines; `ties` pair lines of the search
+    with lines of the file. `hunk` is the edit without copied line numbers.
     """
 
     rung: str
