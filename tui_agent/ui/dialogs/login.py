@@ -50,7 +50,7 @@ async def choose_login(app: Host, session: Session) -> None:
     if not rows:
         await session.notice("You are logged in everywhere: `tui-agent logout NAME` ends a login")
         return
-    value = await app.push_screen_wait(Chooser("Log in", lambda _: rows, ""))
+    value = await app.push_screen_wait(Chooser("Log in", lambda _: rows, "{choose} chooses"))
     try:
         if value and (name := await log_in(app, session, value)):
             await session.models.choose(name)

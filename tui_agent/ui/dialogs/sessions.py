@@ -225,7 +225,7 @@ def naming(name: str) -> Chooser:
         lambda words: (
             [ChooserRow(words.strip(), label(f"Rename it to “{words.strip()}”"))] if words.strip() else []
         ),
-        "type the name",
+        "type the name, {choose} keeps it",
     )
 
 

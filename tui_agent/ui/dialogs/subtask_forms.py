@@ -39,7 +39,7 @@ class SubTaskForm(Form[None]):
         & > Vertical { width: 84; max-width: 94%; margin-top: 2; }
         & Static { height: 1; color: $muted; }
         & .title { color: $accent; margin-bottom: 1; }
-        & WritingArea { height: 8; padding: 0 1; margin-bottom: 1; }
+        & WritingArea { height: 8; max-height: 25vh; padding: 0 1; margin-bottom: 1; }
     }
     """
 

@@ -82,6 +82,12 @@ class History(DiffPreview[str | None]):
     """Returns the id of the apply to undo up to (or to redo), or `None`."""
 
     ID = "history"
+    told = (
+        ("history.choose", "undo or redo"),
+        ("history.previous_file history.next_file", "file"),
+        ("preview.next_hunk preview.previous_hunk", "hunk"),
+        ("dialog.close", "close"),
+    )
     DEFAULT_CSS = """
     History {
         & > Vertical { height: 80%; }
@@ -141,8 +147,7 @@ class History(DiffPreview[str | None]):
             words = words or "Nothing would change."
         elif found and not isinstance(found, str):
             preview = found[self._file]
-            keys = self.keys_for(("history.previous_file history.next_file", ""))
-            count = f"{self._file + 1} of {len(found)} ({keys.strip()})  " if len(found) > 1 else ""
+            count = f"{self._file + 1} of {len(found)}  " if len(found) > 1 else ""
             words = f"{count}{preview.diff.path}: {_said(preview)}"
             self.diff = preview.diff if preview.diff.hunks else ""
         self.query_one(".said", Static).update(label(words))
