@@ -179,7 +179,7 @@ _OTHER = (
     r"|\[(?P<box>[^\W\d_]\w{1,20})\](?![(:\[])"
 )
 #: Opening and closing signs around such a name: `{{thinking}}` to `{{/thinking}}`, `<!--think-->`. Without a
-#: closing sign it is no thought.
+#: closing sign the text is not a thought.
 _PAIRS = {
     "<!--": "-->", "/*": "*/", "{{": "}}", "{%": "%}", "{": "}", "[[": "]]", "[": "]", "((": "))", "(": ")",
     "«": "»", "【": "】", "《": "》", "⟨": "⟩", "&lt;": "&gt;", "<<": ">>", "\\<": "\\>",

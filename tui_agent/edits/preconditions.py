@@ -106,7 +106,7 @@ def _worded(lines: Sequence[str]) -> list[str]:
 
 
 def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
-    """Refuses a hunk if the line in its header is no match, but is similar or already has the result."""
+    """Refuses a hunk if the line in its header does not match, but is similar or already has the result."""
     line = hunk.line
     if line is None or any(match.first == line for match in matches):
         return
