@@ -10,7 +10,9 @@ import pytest
 from support.sessions import open_session, reply
 from support.trees import make_repository, run_git
 
-from tui_agent.errors import FileError, SessionError
+from tui_agent.errors import AnswerNeeded, FileError, SessionError
+from tui_agent.log.snapshot import lasting_part
+from tui_agent.session.trial_views import Prepared, TrialViews
 from tui_agent.store.state import State
 from tui_agent.trial.run import Run, RunResult
 
@@ -216,3 +218,35 @@ async def test_one_that_is_stopped_before_it_runs_is_stopped(
         await asyncio.wait_for(session.commands.stop(), 20)
         await starting
         assert session.state.commands.results[-1].how == "stopped"
+
+
+async def test_one_in_preparation_is_told_and_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    real = TrialViews.prepare
+
+    async def slow(*given: Any, **more: Any) -> Prepared:
+        begun.set()
+        await go_on.wait()
+        return await real(*given, **more)
+
+    monkeypatch.setattr(TrialViews, "prepare", slow)
+    async with open_session(root, []) as session:
+        starting = asyncio.create_task(session.commands.run("echo x"))
+        await asyncio.wait_for(begun.wait(), 20)
+        assert [one.preparing for one in session.state.commands.running] == [True]
+        assert not lasting_part(session.state).commands.running
+        await session.stop_everything()
+        assert await asyncio.wait_for(starting, 20) == "1", "before its view is made"
+        assert not session.state.commands.running
+        assert [(it.how, it.command) for it in session.state.commands.results] == [("stopped", "echo x")]
+        go_on.set()
+        assert await session.commands.run("echo y") == "2"
+        await session.commands.ended()
+        assert [it.output for it in session.state.commands.results] == ["", "y\n"]
+
+
+async def test_one_that_needs_an_answer_is_not_told_while_it_waits(root: Path) -> None:
+    async with open_session(root, []) as session:
+        with pytest.raises(AnswerNeeded):
+            await session.commands.run("echo x", network=True)
+        assert not session.state.commands.running

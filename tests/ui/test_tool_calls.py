@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from support.sessions import calls, model_of, reply
 from support.trees import make_tree
 
 from tui_agent.model.client import CallChunk, EndChunk, UsageChunk
+from tui_agent.store.commands import CommandsSlice, RunningCommand
 from tui_agent.store.state import Batch, ReplySlice, State, ToolUse, TurnSlice
 from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.widgets import prompt_lines
@@ -170,6 +173,9 @@ async def test_what_the_model_does_is_told_with_the_time_and_what_came(
         batch = Batch("batch1", "all", "docs/**", "do", 1, 30, left=("x",), now=("a",) * 12)
         line.show(State(turn=turn, batches=(batch,), reply=replace(reply, writing=PATH)))
         assert f"writing {PATH} · 3 of 12 files · " in str(line.content)
+        begun = RunningCommand("1", "make", "person", "trial", "none", time.time() - 2, preparing=True)
+        line.show(State(commands=CommandsSlice((begun,))))
+        assert re.fullmatch(r"● make · begins · \d s · Esc stops\s*", str(line.content))
         reads = TurnSlice(9, "asking", reading=14)
         line.show(State(turn=reads))
         now[0] += 14

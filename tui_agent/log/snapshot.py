@@ -77,6 +77,9 @@ def lasting_part(state: State) -> State:
         model=replace(state.model, status="idle"),
         reply=slices.ReplySlice(),
         input=replace(state.input, draft="", typed={}),
+        commands=replace(
+            state.commands, running=tuple(one for one in state.commands.running if not one.preparing)
+        ),
         buffers=replace(state.buffers, open=tuple(Buffer(buffer.path) for buffer in state.buffers.open)),
         layout=slices.LayoutSlice(),
     )

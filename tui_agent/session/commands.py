@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.checks.output import REPORT
 from tui_agent.context.excerpts import fenced
-from tui_agent.errors import SessionError
+from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import shown
 from tui_agent.log.calls import call
@@ -19,7 +22,7 @@ from tui_agent.review.review import Review
 from tui_agent.session.answers import FolderAnswers
 from tui_agent.session.running import SHOWN, RunningCommands, Start, same
 from tui_agent.session.servers import Server, Servers
-from tui_agent.session.trial_views import TrialViews
+from tui_agent.session.trial_views import Prepared, TrialViews
 from tui_agent.session.view_reports import facts
 from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, Isolated, Where
@@ -56,7 +59,10 @@ class Commands:
         self._here_too = FolderAnswers(core.folders.data / STORE, core.workspace.root)
         self.views = TrialViews(core, review, secrets, copied)
         self._running = RunningCommands(core, secrets)
-        self._stops = 0
+        #: Set by the next stop, then replaced.
+        self._stopping = asyncio.Event()
+        #: Views whose commands were stopped, until they are removed.
+        self._unwanted: set[asyncio.Task[None]] = set()
         self._servers = Servers(core.journal.store, self.views, self._running.stop)
 
     @property
@@ -86,45 +92,92 @@ class Commands:
         the command is empty or cannot start.
         """
         _check(command)
-        stops = self._stops
-        rung = await self.views.check_allowed(command, by, network=network, allowed=allowed)
-        if rung.isolated == "none":
-            return await self._here(command, by, timeout)
-        prepared = await self.views.prepare(
-            rung.isolated, by, network=network, seeded=seeded, pending=pending
-        )
-        kept = background and not network
-        shared = await self._servers.view_for(prepared, background=kept) if pending else None
-        argv = shell(command, low=low)
-        view = facts(prepared, os.environ)
-        start = Start(command, by, "trial", rung.isolated, False, prepared.pending, view)
-        if shared is not None and not network:
+        number, stopping = self._running.new_id(), self._stopping
+        self._journal.tell(e.CommandPreparing(number, command, by, time.time(), background))
+        try:
+            making = self._view(command, by, network=network, allowed=allowed, seeded=seeded, pending=pending)
+            made = await self._before_a_stop(making, stopping)
+            if made is None:
+                return await self._running.stopped(number, Start(command, by, "trial", "overlay", background))
+            if (prepared := made.result()) is None:
+                return await self._here(number, command, by, timeout)
+            kept = background and not network
+            shared = await self._servers.view_for(prepared, background=kept) if pending else None
+            argv = shell(command, low=low)
+            view = facts(prepared, os.environ)
+            start = Start(command, by, "trial", prepared.plan.isolated, False, prepared.pending, view)
+            if shared is None or network:
+                keeps = not network and not background
+                alone = partial(self._alone, stopping, prepared, start, argv, keeps)
+                return await self._running.start(number, start, timeout, alone)
             if prepared is not shared.prepared:
                 await prepared.remove()
             await self._start_again()
-            number = await self._running.start(
-                start._replace(background=background),
-                timeout,
-                lambda run: shared.run(run, argv, prepared.variables),
-            )
+
+            def beside(run: Run) -> Awaitable[RunResult]:
+                if stopping.is_set():
+                    run.stop()
+                return shared.run(run, argv, prepared.variables)
+
+            await self._running.start(number, start._replace(background=background), timeout, beside)
             if background and number in self._running.runs:
                 self._servers.add(number, Server(command, by), self._running.runs[number][1])
             return number
+        finally:
+            self._journal.tell(e.CommandWithdrawn(number))
 
-        async def alone(run: Run) -> RunResult:
-            from tui_agent.trial.rungs import runner_for
+    async def _view(
+        self,
+        command: str,
+        by: By,
+        *,
+        network: bool,
+        allowed: bool,
+        seeded: Callable[[], object] | None,
+        pending: bool,
+    ) -> Prepared | None:
+        """The view of a command, or None if it runs in the folder itself."""
+        rung = await self.views.check_allowed(command, by, network=network, allowed=allowed)
+        if rung.isolated == "none":
+            return None
+        return await self.views.prepare(rung.isolated, by, network=network, seeded=seeded, pending=pending)
 
-            if stops != self._stops:  # Stopped while the view was prepared.
-                run.stop()
-            keeping = None if network or background else await self.views.keeping(prepared, command, by)
-            try:
-                return await run.alone(runner_for(prepared.plan, keeping), argv, prepared.variables)
-            finally:
-                if keeping is not None:
-                    keeping.close()
-                await prepared.remove()
+    async def _before_a_stop(
+        self, making: Coroutine[None, None, Prepared | None], stopping: asyncio.Event
+    ) -> asyncio.Task[Prepared | None] | None:
+        """The task of a view once it is done. None if a stop comes first: the view is then removed later, since
+        threads that make it cannot be interrupted."""
+        made, stop = asyncio.create_task(making), asyncio.create_task(stopping.wait())
+        try:
+            await asyncio.wait([made, stop], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.cancel()
+            if not made.done():
+                task = asyncio.create_task(_remove(made))
+                self._unwanted.add(task)
+                task.add_done_callback(self._unwanted.discard)
+        return made if made.done() else None
 
-        return await self._running.start(start, timeout, alone)
+    async def _alone(
+        self,
+        stopping: asyncio.Event,
+        prepared: Prepared,
+        start: Start,
+        argv: Sequence[str],
+        keeps: bool,
+        run: Run,
+    ) -> RunResult:
+        from tui_agent.trial.rungs import runner_for
+
+        if stopping.is_set():
+            run.stop()
+        keeping = await self.views.keeping(prepared, start.command, start.by) if keeps else None
+        try:
+            return await run.alone(runner_for(prepared.plan, keeping), argv, prepared.variables)
+        finally:
+            if keeping is not None:
+                keeping.close()
+            await prepared.remove()
 
     async def _start_again(self) -> None:
         for server in self._servers.to_start_again():
@@ -165,7 +218,8 @@ class Commands:
         view.
         """
         if where == "workspace":
-            return await self._running.result_of(await self._here(command, "check", timeout)), ""
+            number = await self._here(self._running.new_id(), command, "check", timeout)
+            return await self._running.result_of(number), ""
         number = await self.run(command, by="check", timeout=timeout, seeded=seeded, pending=pending, low=low)
         result = await self._running.result_of(number)
         if not result.ok:
@@ -206,9 +260,9 @@ class Commands:
         Raises `SessionError` if the command is empty or cannot start.
         """
         _check(command)
-        return await self._here(command, "person", None)
+        return await self._here(self._running.new_id(), command, "person", None)
 
-    async def _here(self, command: str, by: By, timeout: float | None) -> str:
+    async def _here(self, number: str, command: str, by: By, timeout: float | None) -> str:
         root = str(self._workspace.root)
         self.views.start_scan()
 
@@ -220,7 +274,7 @@ class Commands:
             await self.views.known()  # Its output may contain a secret known only from git.
             return result
 
-        return await self._running.start(Start(command, by, "workspace", "none"), timeout, here)
+        return await self._running.start(number, Start(command, by, "workspace", "none"), timeout, here)
 
     @call(changes=True)
     async def again(self, *, network: bool = False, allowed: bool = False) -> str:
@@ -320,7 +374,8 @@ class Commands:
     @call(changes=True)
     async def stop(self) -> None:
         """Stops every command, including servers; output is kept."""
-        self._stops += 1
+        self._stopping.set()
+        self._stopping = asyncio.Event()
         self._servers.to_start_again()  # Discards servers waiting for a restart.
         await self._running.stop(list(self._running.runs))
 
@@ -338,6 +393,14 @@ class Commands:
         await self.views.close()
         await self._servers.close()
         await self._running.stop(list(self._running.runs))
+        if self._unwanted:
+            await asyncio.wait(self._unwanted)
+
+
+async def _remove(made: asyncio.Task[Prepared | None]) -> None:
+    with suppress(TuiAgentError, OSError):
+        if (prepared := await made) is not None:
+            await prepared.remove()
 
 
 def _check(command: str) -> None:

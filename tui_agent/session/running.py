@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tui_agent.checks.output import REPORT
 from tui_agent.errors import SessionError
 from tui_agent.files.known_secrets import KnownSecrets
+from tui_agent.files.numbers import whole_number
 from tui_agent.log.core import Core
 from tui_agent.session.view_reports import ViewFacts, explained
 from tui_agent.store import events as e
@@ -56,15 +57,24 @@ class RunningCommands:
         self.written: dict[str, tuple[Written, ...]] = {}
         self.runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
 
+    def new_id(self) -> str:
+        """An id higher than those in the log."""
+        commands = self._journal.store.state.commands
+        known = (whole_number(one.id, 0) for one in (*commands.running, *commands.results))
+        self._number = max(self._number, commands.total, *known) + 1
+        return str(self._number)
+
     async def start(
-        self, what: Start, timeout: float | None, start: Callable[[Run], Awaitable[RunResult]]
+        self,
+        number: str,
+        what: Start,
+        timeout: float | None,
+        start: Callable[[Run], Awaitable[RunResult]],
     ) -> str:
-        """Starts a command and returns its id once it runs. Raises `SessionError`."""
+        """Starts a command and returns its id, `number`, once it runs. Raises `SessionError`."""
         from tui_agent.trial.run import Run
 
         loop = asyncio.get_running_loop()
-        self._number = max(self._number, self._journal.store.state.commands.total) + 1
-        number = str(self._number)
         begun: asyncio.Future[None] = loop.create_future()
 
         def told(output: Output) -> None:
@@ -114,6 +124,14 @@ class RunningCommands:
         finally:
             known.set()
         told(run.output)  # Output before the start was recorded.
+        return number
+
+    async def stopped(self, number: str, what: Start) -> str:
+        """Records a command that was stopped before its start, and returns its id."""
+        ran = RunningCommand(number, *what[:4], time.time(), background=what.background)
+        await self._journal.record(
+            e.CommandStarted(number, *what[:4], ran.since, what.background), *interrupted([ran], "stopped")
+        )
         return number
 
     async def _of_the_person(self, result: RunResult) -> RunResult:

@@ -15,6 +15,42 @@ from tui_agent.store.tool_calls import ToolUse
 MOST_TOLD, MOST_SHOWN = 500, 4_000
 
 
+class CommandPreparing(Passing, frozen=True):
+    """A command waits for its view since `at`, in seconds since 1970."""
+
+    id: str
+    command: str
+    by: By
+    at: float
+    background: bool = False
+
+    def apply(self, state: State) -> State:
+        one = RunningCommand(
+            self.id,
+            self.command,
+            self.by,
+            "trial",
+            "none",
+            self.at,
+            background=self.background,
+            preparing=True,
+        )
+        commands = state.commands
+        return replace(state, commands=replace(commands, running=(*commands.running, one)))
+
+
+class CommandWithdrawn(Passing, frozen=True):
+    """A command in preparation cannot start, or waits for an answer of the person."""
+
+    id: str
+
+    def apply(self, state: State) -> State:
+        running = tuple(one for one in state.commands.running if one.id != self.id or not one.preparing)
+        if len(running) == len(state.commands.running):
+            return state
+        return replace(state, commands=replace(state.commands, running=running))
+
+
 class CommandStarted(Lasting, frozen=True):
     """A command was started at `at`, in seconds since 1970."""
 
@@ -37,7 +73,7 @@ class CommandStarted(Lasting, frozen=True):
             background=self.background,
         )
         commands = state.commands
-        running = (*commands.running, one)
+        running = (*(it for it in commands.running if it.id != self.id), one)
         return replace(state, commands=replace(commands, running=running, total=commands.total + 1))
 
 

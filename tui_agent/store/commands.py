@@ -21,7 +21,8 @@ By = Literal["person", "model", "check"]
 class RunningCommand(Struct, frozen=True):
     """A running command. `line` is its last output line; `since` is in seconds since 1970.
 
-    background: a server that runs beside other commands.
+    background: a server that runs beside other commands. preparing: not started yet; its view is being
+    prepared since then.
     """
 
     id: str
@@ -33,6 +34,7 @@ class RunningCommand(Struct, frozen=True):
     line: str = ""
     printed: int = 0
     background: bool = False
+    preparing: bool = False
 
 
 class CommandResult(Struct, frozen=True):

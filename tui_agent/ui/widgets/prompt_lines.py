@@ -311,7 +311,8 @@ def _command(running: Sequence[RunningCommand], stop: str, across: int) -> Conte
     more = f" and {len(running) - 1} more" if len(running) > 1 else ""
     seconds = max(0, int(time.time() - one.since))
     stops = f" · {stop} stops" if stop else ""
-    words = fitted(one_line(f"{one.command}{more}"), [f" · {seconds} s"], stops, across - MARK)
+    facts = [*([" · begins"] if one.preparing else []), f" · {seconds} s"]
+    words = fitted(one_line(f"{one.command}{more}"), facts, stops, across - MARK)
     return parts(("● ", "$running"), words, (f"  {one.line}", "$muted"))
 
 
