@@ -34,12 +34,14 @@ Standing = Literal["nothing to trust", "trusted", "changed", "not trusted"]
 class TrustedWorkspace(Struct, frozen=True):
     """A trusted workspace: its resolved path and the SHA-256 of each file of its `.tui-agent/`.
 
-    `filters` is the fingerprint of its repository's filters, or "".
+    `filters` is the fingerprint of its repository's filters, or ""; `extensions` are the SHA-256 of its
+    skills, commands, agents and hooks (see `extensions.trusted`).
     """
 
     path: str
     files: dict[str, str] = {}
     filters: str = ""
+    extensions: dict[str, str] = {}
 
 
 class _Store(Struct, frozen=True):

@@ -1,0 +1,138 @@
+"""Skills of the person and of a workspace, their front matter, and hostile ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.errors import LooksSecret, PathRefused
+from tui_agent.extensions.front_matter import parse
+from tui_agent.extensions.names import model_of, narrowing
+from tui_agent.extensions.places import Unusable, places
+from tui_agent.extensions.skills import body, file_of, listed, read_skills
+from tui_agent.extensions.trusted import TrustedFiles, brought, standing
+from tui_agent.settings import trust
+from tui_agent.settings.folders import user_folders
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+def skill(folder: Path, text: str = "", **files: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(
+        text or f"---\nname: {folder.name}\ndescription: Of {folder.name}\n---\nBody\n"
+    )
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return folder
+
+
+def found(work: Path):
+    folders = user_folders()
+    trusted = TrustedFiles(work, folders)
+    return *read_skills(places("skills", folders, work), trusted), trusted
+
+
+@pytest.mark.parametrize(
+    ("written", "fields"),
+    [
+        ("description: Use it when: a [b] c", {"description": "Use it when: a [b] c"}),
+        ("a: \"x: \\\"y\\\"\"\nb: 'it''s'", {"a": 'x: "y"', "b": "it's"}),
+        (
+            "tools: [Read, 'Bash(git add:*)']\nmore:\n- a\n- b",
+            {"tools": ("Read", "Bash(git add:*)"), "more": ("a", "b")},
+        ),
+        ("a: |\n  one\n   two\n\n  three\nb: >-\n  x\n  y", {"a": "one\n two\n\nthree", "b": "x y"}),
+        (
+            "a: one\n  two # no\n# no\nargument-hint: [file] [more]",
+            {"a": "one two", "argument-hint": "[file] [more]"},
+        ),
+    ],
+)
+def test_front_matter_is_read_as_people_write_it(written: str, fields: dict) -> None:
+    assert parse(f"---\n{written}\n---\nBody\n").fields == fields
+
+
+@pytest.mark.parametrize(
+    ("written", "line"),
+    [
+        ("a: 1\nno key", 3),
+        ('a: "open', 2),
+        ("a: 1\na: 2", 3),
+        ("a:\n\t- x", 3),
+        ("a: [x", 2),
+        ('a: "x" y', 2),
+    ],
+)
+def test_broken_front_matter_names_its_line(written: str, line: int) -> None:
+    with pytest.raises(Unusable) as raised:
+        parse(f"---\n{written}\n---\n")
+    assert raised.value.line == line
+
+
+def test_a_skill_of_the_person_is_found_and_read(tmp_path: Path, own: Path) -> None:
+    skill(own / ".agents/skills/pdf", **{"form.md": "Fill"})
+    skills, problems, withheld, trusted = found(tmp_path)
+    assert [(one.key, one.description) for one in skills] == [("pdf", "Of pdf")] and not problems + withheld
+    assert body(skills[0], trusted) == "Body\n\nFiles of this skill: form.md"
+    assert file_of(skills[0], "form.md", trusted) == "Fill"
+
+
+def test_a_workspace_counts_only_as_it_was_trusted(tmp_path: Path, own: Path) -> None:
+    work = tmp_path / "work"
+    folder = skill(work / ".claude/skills/deploy", **{"run.sh": "true"})
+    skill(own / ".claude/skills/deploy")
+    assert standing(work, user_folders()) == "not trusted"
+    assert [one.key for one in found(work)[0]] == ["deploy"] and found(work)[2] == [folder / "SKILL.md"]
+    trust.trust(work, user_folders(), brought(work, user_folders()))
+    skills, _, withheld, trusted = found(work)
+    assert [one.key for one in skills] == ["deploy", "project:deploy"] and not withheld
+    assert standing(work, user_folders()) == "trusted"
+    (folder / "run.sh").write_text("false")
+    assert standing(work, user_folders()) == "changed"
+    assert [one.key for one in found(work)[0]] == ["deploy"]
+    with pytest.raises(PathRefused, match="has changed since"):
+        file_of(skills[1], "run.sh", trusted)
+
+
+def test_hostile_skills_are_left_out_with_a_reason(tmp_path: Path, own: Path) -> None:
+    at = own / ".agents/skills"
+    (tmp_path / "outside.md").write_text("---\nname: x\ndescription: y\n---\n")
+    skill(at / "large", "x" * 10_000_000)
+    (at / "linked").mkdir()
+    (at / "linked/SKILL.md").symlink_to(tmp_path / "outside.md")
+    skill(at / "broken", "---\nname: broken\n")
+    skill(at / "named", "---\nname: a/../b\ndescription: d\n---\n")
+    good = skill(at / "read_files", **{".env": "KEY=1"})
+    (good / "out").symlink_to(tmp_path / "outside.md")
+    skills, problems, _, trusted = found(tmp_path)
+    assert [one.key for one in skills] == ["read_files"]
+    said = "\n".join(map(str, problems))
+    assert "10,000,000 bytes" in said and "leads out" in said and "broken/SKILL.md, line 1" in said
+    assert "is not a name" in said and len(problems) == 4
+    for path, error in ((".env", LooksSecret), ("out", PathRefused), ("../large/SKILL.md", PathRefused)):
+        with pytest.raises(error):
+            file_of(skills[0], path, trusted)
+
+
+def test_the_list_keeps_its_budget() -> None:
+    few = listed([(f"s{at}", "d" * 80) for at in range(50)], 200)
+    assert len(few.lines) < 10 and few.short and sum(map(len, few.lines + few.short)) < 800
+    assert len(few.lines) + len(few.short) + len(few.left_out) == 50
+
+
+def test_names_of_other_agents_have_counterparts() -> None:
+    found = narrowing(["Read", "Bash(git add:*)", "Bash(git commit:*)", "mcp__x__y"])
+    assert found.tools == {"read_files": (), "run_command": ("git add*", "git commit*")}
+    assert found.left_out == ("mcp__x__y",)
+    models = ["openai/gpt-5", "anthropic/claude-sonnet-4-5"]
+    assert [model_of(name, models) for name in ("inherit", "sonnet", "gpt-5", "opus", "x/y")] == [
+        *("", "anthropic/claude-sonnet-4-5", "openai/gpt-5", None, None)
+    ]

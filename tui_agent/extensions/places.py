@@ -1,0 +1,160 @@
+"""The folders of extensions, and bounded reading of their files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from tui_agent.files.names import shown
+from tui_agent.settings.files import reason_of
+from tui_agent.settings.folders import Folders
+
+Origin = Literal["user", "project"]
+Kind = Literal["skills", "commands", "agents"]
+#: Maximum size of a read extension file, in bytes.
+MAX_BYTES = 100_000
+#: Maximum number of entries of one kind.
+MAX_ENTRIES = 200
+#: Maximum number of folder entries looked at in one place, and their depth.
+MAX_LISTED, MAX_DEPTH = 5_000, 4
+#: Folders of other agents, in a workspace and in the home folder.
+SHARED = (".agents", ".claude")
+#: A name of an extension; `:` separates the subfolders of a command.
+NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}(?::[A-Za-z0-9][\w.-]{0,63}){0,3}", re.ASCII)
+
+
+class ExtensionFolder(Struct, frozen=True):
+    """A folder of extensions. `root` is the resolved folder that its files may not leave."""
+
+    folder: Path
+    origin: Origin
+    root: Path
+
+
+class Problem(Struct, frozen=True):
+    """An extension that is left out: its file, the line (0: none) and the reason."""
+
+    path: Path
+    why: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        line = f", line {self.line}" if self.line else ""
+        return f"{shown(str(self.path))}{line}: {self.why}"
+
+
+class Unusable(Exception):
+    """A file that cannot be an extension; the arguments are the reason and the line."""
+
+    def __init__(self, why: str, line: int = 0) -> None:
+        super().__init__(why, line)
+        self.why, self.line = why, line
+
+
+def home_folder() -> Path:
+    return Path(os.path.expanduser("~"))
+
+
+def places(kind: Kind, folders: Folders, workspace: Path) -> list[ExtensionFolder]:
+    """The existing places of a kind, in order of precedence: the person's own, then the workspace's.
+
+    A workspace's folder may be a link to another folder of the workspace. `prompts/` counts in the home
+    folder only.
+    """
+    home, root = home_folder(), Path(os.path.realpath(workspace))
+    own = [folders.config / kind, *(home / name / kind for name in SHARED)]
+    if kind == "commands":
+        own.append(home / ".codex" / "prompts")
+    found = [ExtensionFolder(path, "user", Path(os.path.realpath(path))) for path in own]
+    if root != Path(os.path.realpath(home)):
+        found += [ExtensionFolder(root / name / kind, "project", root) for name in SHARED]
+    seen: set[str] = set()
+    kept = []
+    for place in found:
+        real = os.path.realpath(place.folder)
+        inside = place.origin == "user" or is_inside(real, root)
+        if real not in seen and inside and os.path.isdir(real):
+            seen.add(real)
+            kept.append(place)
+    return kept
+
+
+def is_inside(path: str | Path, root: Path) -> bool:
+    return os.path.commonpath([os.path.realpath(path), root]) == str(root)
+
+
+def entries(folder: Path, depth: int = MAX_DEPTH, *, links: bool = True) -> Iterator[Path]:
+    """Files below a folder, sorted, at most `MAX_LISTED`. Linked folders are followed once each; with
+    `links` false, not at all."""
+    left = [MAX_LISTED]
+    seen: set[str] = set()
+
+    def walk(at: Path, deep: int) -> Iterator[Path]:
+        real = os.path.realpath(at)
+        if real in seen or deep < 0:
+            return
+        seen.add(real)
+        try:
+            found = sorted(os.scandir(at), key=lambda entry: entry.name)
+        except OSError:
+            return
+        for entry in found:
+            left[0] -= 1
+            if left[0] < 0:
+                return
+            if entry.is_dir(follow_symlinks=links):
+                yield from walk(at / entry.name, deep - 1)
+            else:
+                yield at / entry.name
+
+    return walk(folder, depth)
+
+
+def read_text(path: Path, root: Path) -> str:
+    """The text of a file whose resolved path is below `root`. Raises Unusable."""
+    data = read_bytes(path, root, MAX_BYTES)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Unusable("it is not UTF-8 text", data.count(b"\n", 0, error.start) + 1) from None
+
+
+def read_bytes(path: Path, root: Path, most: int) -> bytes:
+    """The bytes of a regular file of at most `most` bytes below `root`. Raises Unusable."""
+    real = os.path.realpath(path)
+    if not is_inside(real, root):
+        raise Unusable(f"a link leads out of {shown(str(root))}")
+    try:
+        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise Unusable(f"it cannot be read ({reason_of(error)})") from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise Unusable("it is not a regular file")
+        if status.st_size > most:
+            raise Unusable(f"it has {status.st_size:,} bytes, more than {most:,}")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise Unusable(f"it has more than {most:,} bytes")
+        return data
+    except OSError as error:
+        raise Unusable(f"it cannot be read ({reason_of(error)})") from None
+    finally:
+        os.close(descriptor)
+
+
+def digest_of(path: Path, root: Path, most: int) -> str:
+    """SHA-256 of a file, or "" if it cannot be read within the limits."""
+    try:
+        return hashlib.sha256(read_bytes(path, root, most)).hexdigest()
+    except Unusable:
+        return ""

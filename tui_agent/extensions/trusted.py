@@ -1,0 +1,88 @@
+"""The workspace's extension files that the person has trusted, each by the hash of its content.
+
+A file counts only as long as it is exactly the trusted one; the others stay in force.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from tui_agent.extensions.places import SHARED, digest_of, entries, places
+from tui_agent.settings import trust
+from tui_agent.settings.folders import Folders
+
+#: Maximum size of a file of a skill, and maximum number of files of all extensions of a workspace.
+MAX_FILE, MAX_FILES = 20_000_000, 2_000
+#: Files that may hold hooks, and the folder of their scripts.
+HOOK_FILES = tuple(f"{name}/settings.json" for name in SHARED)
+SCRIPTS = tuple(f"{name}/hooks" for name in SHARED)
+
+
+def files_of(workspace: Path, folders: Folders) -> dict[str, str]:
+    """SHA-256 of each extension file of a workspace by relative path; "" for one that cannot be trusted.
+    Blocking."""
+    root = Path(os.path.realpath(workspace))
+    found: dict[str, str] = {}
+    wanted = [
+        *(
+            place.folder
+            for kind in ("skills", "commands", "agents")
+            for place in places(kind, folders, workspace)
+            if place.origin == "project"
+        ),
+        *(root / name for name in SCRIPTS if (root / name).is_dir()),
+    ]
+    for folder in wanted:
+        for path in entries(folder):
+            if len(found) >= MAX_FILES:
+                break
+            found[path.relative_to(root).as_posix()] = digest_of(path, root, MAX_FILE)
+    for name in HOOK_FILES:
+        if os.path.lexists(root / name):
+            found[name] = digest_of(root / name, root, MAX_FILE)
+    return dict(sorted(found.items()))
+
+
+class TrustedFiles:
+    """The trusted extension files of a workspace; all of them if `everything` is trusted."""
+
+    def __init__(self, workspace: Path, folders: Folders, *, everything: bool = False) -> None:
+        self.root = Path(os.path.realpath(workspace))
+        self._everything = everything
+        entry = next((one for one in trust.trusted(folders) if one.path == str(self.root)), None)
+        self._digests = entry.extensions if entry else {}
+
+    def holds(self, path: Path) -> bool:
+        """Whether a file is one of the trusted ones, unchanged. Blocking."""
+        if self._everything:
+            return True
+        try:
+            known = self._digests.get(path.relative_to(self.root).as_posix(), "")
+        except ValueError:
+            return False
+        return bool(known) and digest_of(path, self.root, MAX_FILE) == known
+
+    def holds_bytes(self, path: Path, digest: str) -> bool:
+        """As `holds`, for content that was read already."""
+        name = path.relative_to(self.root).as_posix()
+        return self._everything or self._digests.get(name) == digest
+
+
+def brought(workspace: Path, folders: Folders) -> trust.TrustedWorkspace:
+    """All that trust in a workspace would cover now. Blocking."""
+    entry, _ = trust.brought(workspace)
+    return replace(entry, extensions=files_of(workspace, folders))
+
+
+def standing(workspace: Path, folders: Folders) -> trust.Standing:
+    """The trust of the workspace, its extensions included. Blocking."""
+    own, files = trust.standing(workspace, folders), files_of(workspace, folders)
+    entry = next((one for one in trust.trusted(folders) if one.path == os.path.realpath(workspace)), None)
+    if entry is None:
+        return "not trusted" if files else own
+    if own == "trusted" and entry.extensions != files:
+        return "changed"
+    return own
