@@ -16,14 +16,14 @@ import click
 
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError, UsageError
-from tui_agent.files.visible import escaped
+from tui_agent.files.sanitize import escaped
 from tui_agent.headless import arguments, output
 from tui_agent.headless.arguments import ScreenOptions, in_words
 from tui_agent.headless.output import OutputLost, open_streams, silence
 from tui_agent.settings.faults import nearest
 
 if TYPE_CHECKING:
-    from tui_agent.workspace.ahead import ChildAhead
+    from tui_agent.workspace.early_start import ChildAhead
 
 INTERRUPTED = 130
 _WITHOUT_A_SCREEN = "use `tui-agent run PROMPT`, which does a turn without one"
@@ -42,7 +42,7 @@ def open_screen(options: ScreenOptions) -> int:
     from tui_agent import debug_log
     from tui_agent.settings import loading, trust
     from tui_agent.settings.folders import user_folders
-    from tui_agent.workspace.ahead import start_ahead
+    from tui_agent.workspace.early_start import start_ahead
 
     folders = user_folders()
     session = "last" if options.continue_newest else options.resume or ""

@@ -10,8 +10,8 @@ import pytest
 from support.replies import DIFF, DONE, FILES, NEW, READ, REFUSED, SHOWN, Sample
 from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers.structured import StructuredReader
-from tui_agent.answers.tools import ToolsReader
+from tui_agent.answers.structured_reader import StructuredReader
+from tui_agent.answers.tools_reader import ToolsReader
 from tui_agent.answers.values import Reply
 from tui_agent.edits.proposals import propose
 from tui_agent.model.client import CallChunk

@@ -8,12 +8,12 @@ import pytest
 from support.local_replies import CALL, LATE, READ, REFUSED, REPLY, J
 from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers import thoughts
+from tui_agent.answers import thinking_tags
 from tui_agent.answers.change_signs import looks_like_a_change
 from tui_agent.answers.ledger import Ledger
-from tui_agent.answers.structured import StructuredReader
+from tui_agent.answers.structured_reader import StructuredReader
 from tui_agent.answers.text_calls import CallFilter
-from tui_agent.answers.tools import ToolsReader
+from tui_agent.answers.tools_reader import ToolsReader
 from tui_agent.answers.values import ChangeRequest, EditHunk, Reply
 
 
@@ -102,7 +102,7 @@ def test_several_calls_are_several(dialect: str) -> None:
 )
 def test_signs_are_looked_for_in_a_moment(text: str) -> None:
     begun = time.process_time()
-    thoughts.take(Ledger(text))
+    thinking_tags.take(Ledger(text))
     looks_like_a_change("{" + text, ("propose_changes",))
     looks_like_a_change("{" + '"\\' * 50_000, ("propose_changes",))
     assert time.process_time() - begun < 5

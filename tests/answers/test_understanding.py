@@ -11,9 +11,9 @@ from support.edit_requests import hunks
 from support.local_replies import CALL, READ, REPLY, J
 from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers.explaining import Fences
-from tui_agent.answers.structured import StructuredReader
-from tui_agent.answers.tools import ToolsReader
+from tui_agent.answers.examples import Fences
+from tui_agent.answers.structured_reader import StructuredReader
+from tui_agent.answers.tools_reader import ToolsReader
 from tui_agent.answers.values import ChangeRequest, Reply
 from tui_agent.model.client import CallChunk
 

@@ -31,7 +31,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.headless.run import JsonTeller
 from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_json, as_markdown
-from tui_agent.model.child import ChildModel
+from tui_agent.model.child_model import ChildModel
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import Folders

@@ -18,20 +18,20 @@ TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS)] * (str(TESTS) not in sys.path)
 
 from rich.console import Console  # noqa: E402
+from tests.files.test_visible import HIDING, SHAPING  # noqa: E402
 
 from tests.context.test_blocks import BLOCKS, FORMS, HEADINGS, TAGS, structure  # noqa: E402
-from tests.files.test_visible import HIDING, SHAPING  # noqa: E402
 from tests.proofs.tally import Tally  # noqa: E402
 from tui_agent.answers import schema  # noqa: E402
 from tui_agent.answers.plans import read_plan  # noqa: E402
-from tui_agent.answers.structured import StructuredReader  # noqa: E402
+from tui_agent.answers.structured_reader import StructuredReader  # noqa: E402
 from tui_agent.answers.values import ChangeRequest  # noqa: E402
 from tui_agent.edits.proposals import propose  # noqa: E402
-from tui_agent.files import names, visible  # noqa: E402
+from tui_agent.files import names, sanitize  # noqa: E402
 from tui_agent.settings.folders import config_folder  # noqa: E402
-from tui_agent.ui import sink  # noqa: E402
-from tui_agent.ui.markdown.reading import draw  # noqa: E402
+from tui_agent.ui import safe_text  # noqa: E402
 from tui_agent.ui.markdown.rendering import MOST_TOGETHER  # noqa: E402
+from tui_agent.ui.markdown.streaming import draw  # noqa: E402
 from tui_agent.ui.widgets.prompt_lines import in_words  # noqa: E402
 from tui_agent.workspace.patterns import Pattern, compile_pattern  # noqa: E402
 
@@ -62,7 +62,7 @@ def _written(write: Callable[[str], None], text: str, *, terminal: bool = False)
 def _rich(text: str) -> str:
     console = Console(width=200, color_system=None)
     with console.capture() as captured:
-        console.print(sink.rich_label(text), end="")
+        console.print(safe_text.rich_label(text), end="")
     return captured.get()
 
 
@@ -75,12 +75,12 @@ def _entities(text: str) -> str:
 
 
 OUTPUTS: dict[str, Callable[[str], str]] = {
-    "screen": lambda text: sink.plain(text).plain,
-    "row": lambda text: sink.label(text).plain,
+    "screen": lambda text: safe_text.plain(text).plain,
+    "row": lambda text: safe_text.label(text).plain,
     "tree": _rich,
     "Markdown": _markdown,
     "entities": lambda text: _markdown(f"x {_entities(text)}"),
-    "next step": lambda text: sink.label(in_words(_entities(text))).plain,
+    "next step": lambda text: safe_text.label(in_words(_entities(text))).plain,
     "words": lambda text: _written(output.say, text),
     "lists": lambda text: _written(output.row, text),
     "errors": lambda text: _written(output.error, text),
@@ -130,7 +130,7 @@ def _is_harmless(shown: str) -> bool:
         acts = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in "\n\t"
         if acts and letter not in SHAPING:
             return False
-    return visible.clean(shown) == shown
+    return sanitize.clean(shown) == shown
 
 
 # ── what reaches a prompt ────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ from programs import big_workspace
 from support.sessions import ScriptedModel, calls, model_of, open_session, reply
 from support.trees import until
 
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known_files import KnownFile
 from tui_agent.context.prompt import as_sent
 from tui_agent.model import counter
 from tui_agent.model.client import TokenCount
@@ -24,10 +24,10 @@ from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.turn.bundles import companions
+from tui_agent.turn.compaction import Earlier, fit
 from tui_agent.turn.conversation_cache import shared_beginning
 from tui_agent.turn.load import load
 from tui_agent.turn.request import Draft, compose
-from tui_agent.turn.window import Earlier, fit
 
 MODULES = 24
 LONG, SHORT = 50, 30

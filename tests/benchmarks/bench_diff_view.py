@@ -14,13 +14,13 @@ from textual.app import ComposeResult
 from textual.geometry import Region
 from textual.widget import Widget
 
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known_files import KnownFile
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.store.graph import SubTask
 from tui_agent.ui.diff.diff_view import DiffView
-from tui_agent.ui.garbage import Garbage
+from tui_agent.ui.garbage_collection import Garbage
 from tui_agent.ui.graph.graph_view import GraphView
-from tui_agent.ui.panes.known import known_rows
+from tui_agent.ui.panes.known_files import known_rows
 from tui_agent.ui.widgets.rows import Rows
 from tui_agent.ui.widgets.syntax import LONGEST
 

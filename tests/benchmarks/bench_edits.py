@@ -18,8 +18,8 @@ from support.edit_requests import by_diff
 from support.shapes import FUNCTIONS as TOOL_FUNCTIONS
 from support.shapes import RESPONSE
 
-from tui_agent.answers.structured import StructuredReader
-from tui_agent.answers.tools import ToolsReader
+from tui_agent.answers.structured_reader import StructuredReader
+from tui_agent.answers.tools_reader import ToolsReader
 from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits.forms import propose
 from tui_agent.edits.hunks import compose, hunks

@@ -12,8 +12,8 @@ from functools import partial
 from figures import Figure, show
 from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers.structured import StructuredReader
-from tui_agent.answers.tools import ToolsReader
+from tui_agent.answers.structured_reader import StructuredReader
+from tui_agent.answers.tools_reader import ToolsReader
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits.proposals import propose
 from tui_agent.model.client import CallChunk

@@ -23,7 +23,7 @@ from support.killed_session import FILE, check, moment, run_and_kill
 from support.sessions import open_session as scripted
 from support.sessions import reply
 
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known_files import KnownFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.log import catalog, directory, snapshot, transcript

@@ -23,7 +23,7 @@ from bench_context import CountingModel
 from figures import Figure, show
 from support.sessions import Reply, calls, open_session, reply
 
-from tui_agent.context.loaded import numbered
+from tui_agent.context.file_contents import numbered
 from tui_agent.model import counter
 from tui_agent.model.client import Chunk, ModelRequest, TokenCount
 from tui_agent.model.parts import calls_of, text_of

@@ -17,7 +17,7 @@ from support.strict import Call, Reply, Say, StrictServer, View
 from support.strict.serving import Response, StrictRequest
 from terminal import Terminal
 
-from tui_agent.model.child import ChildModel
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import CallChunk, EndChunk, Message, ModelRequest
 from tui_agent.model.parts import message_of
 

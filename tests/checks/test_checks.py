@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.checks.found import concerns, found_in
+from tui_agent.checks.detection import concerns, found_in
 from tui_agent.checks.output import Outcome, outcome_of
 from tui_agent.checks.places import places
 from tui_agent.checks.reports import MOST_REPORT, outcome_of_report

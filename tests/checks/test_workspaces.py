@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from checks.test_found import write
+from checks.test_detection import write
 
-from tui_agent.checks.found import found_in
+from tui_agent.checks.detection import found_in
 from tui_agent.checks.projects.files import Project
 from tui_agent.checks.projects.workspaces import narrowed
 

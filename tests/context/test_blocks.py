@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context import editor, folders, instructions, known, loaded, memory, prompt
+from tui_agent.context import editor, file_contents, folders, instructions, known_files, memory, prompt
 from tui_agent.context.blocks import inert, quoted, restored
 from tui_agent.context.folders import outline
 from tui_agent.store.checks import CheckResult
@@ -103,8 +103,8 @@ STRUCTURE = re.compile(
 )
 
 
-def loaded_file(text: str, path: str = "a.py") -> loaded.LoadedFile:
-    return loaded.LoadedFile(path, "0" * 32, text, len(text), "plan", action=text)
+def loaded_file(text: str, path: str = "a.py") -> file_contents.LoadedFile:
+    return file_contents.LoadedFile(path, "0" * 32, text, len(text), "plan", action=text)
 
 
 def opened(text: str, path: str = "a.py", active: bool = True) -> editor.OpenFile:
@@ -112,7 +112,7 @@ def opened(text: str, path: str = "a.py", active: bool = True) -> editor.OpenFil
 
 
 def user(**news: object) -> str:
-    return prompt.user_text(prompt.MessageParts(**news), loaded.InView())  # ty: ignore[invalid-argument-type]
+    return prompt.user_text(prompt.MessageParts(**news), file_contents.InView())  # ty: ignore[invalid-argument-type]
 
 
 def task(text: str, **more: object) -> SubTask:
@@ -155,7 +155,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "listing": lambda text: user(listings=(folders.DirectoryListing(text, ((text, "file", 1),), 1),)),
     "refused listing": lambda text: user(listings=(folders.DirectoryListing(text, error=text),)),
     "known file": lambda text: user(
-        rows=(known.table_row(known.KnownFile(text, "0", 1, 1, freshness="renamed", renamed_to=text), 1),)
+        rows=(known_files.table_row(known_files.KnownFile(text, "0", 1, 1, freshness="renamed", renamed_to=text), 1),)
     ),
     "facts": lambda text: user(facts=(text,)),
     "memory": lambda text: user(

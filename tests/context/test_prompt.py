@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tui_agent.context import editor, known, prompt
+from tui_agent.context import editor, known_files, prompt
+from tui_agent.context.file_contents import InView, LoadedFile
 from tui_agent.context.folders import DirectoryListing, outline
-from tui_agent.context.known import KnownFile
-from tui_agent.context.loaded import InView, LoadedFile
+from tui_agent.context.known_files import KnownFile
 from tui_agent.workspace.index import Index
 
 PLACE = prompt.Surroundings("/w", ".", "Linux", "a.py")
@@ -154,14 +154,14 @@ def test_a_selection_is_sent_with_its_lines() -> None:
 
 def test_the_table_says_what_became_of_each_file() -> None:
     def row(**fields: Any) -> str:
-        return known.table_row(KnownFile("a|b.py", "9a906fd5909d0000", 3, 10, **fields), 4)
+        return known_files.table_row(KnownFile("a|b.py", "9a906fd5909d0000", 3, 10, **fields), 4)
 
     assert row() == "| a\\|b.py | turn 3 | No | 9a906fd5909d |"
     assert "⚠️ Yes (turn 4)" in row(freshness="edited", modified_turn=4)
     assert "⚠️ Yes (on disk)" in row(freshness="disk")
     assert "| deleted |" in row(freshness="deleted")
     assert "| renamed to c.py |" in row(freshness="renamed", renamed_to="c.py")
-    again = known.table_row(KnownFile("a.py", "9a906fd5909d", 4, 10, freshness="disk"), 4, again=True)
+    again = known_files.table_row(KnownFile("a.py", "9a906fd5909d", 4, 10, freshness="disk"), 4, again=True)
     assert "turn 4 (this turn)" in again and "⚠️ Yes (on disk), read again below" in again
 
 

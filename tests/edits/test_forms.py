@@ -12,9 +12,9 @@ from support.edit_requests import by_diff
 
 from tui_agent.answers import patches, prose
 from tui_agent.answers.values import ChangeRequest, EditHunk
-from tui_agent.edits import forms, place
+from tui_agent.edits import forms, hunk_placement
 from tui_agent.edits.hunks import diff_of, unified
-from tui_agent.edits.source import SourceText, every
+from tui_agent.edits.source_text import SourceText, every
 from tui_agent.errors import Ambiguous, EditFailed
 
 BASE = "import os\n\n\ndef f(x):\n    return get(x)\n\n\ndef g(x):\n    return get(x)\n"
@@ -268,7 +268,7 @@ def test_edits_that_reach_into_each_other_are_made_one_after_the_other() -> None
 
 
 def test_more_edits_than_can_be_found_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "MOST_HUNKS", 2)
+    monkeypatch.setattr(hunk_placement, "MOST_HUNKS", 2)
     base = "a\nb\nc\n"
     assert propose(base, edits=edits(("a", "A"), ("b", "B"))).new_text == "A\nB\nc\n"
     with pytest.raises(EditFailed, match="3 hunks"):

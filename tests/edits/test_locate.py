@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import forms
 from tui_agent.edits.locate import RUNGS, locate, lower
-from tui_agent.edits.source import SourceText, cuts
+from tui_agent.edits.source_text import SourceText, cuts
 from tui_agent.errors import Ambiguous, EditFailed
 
 FILE = """import os

@@ -30,7 +30,7 @@ from support.provider import Provider, sse  # noqa: E402
 
 from tests.proofs.tally import WHOLE, Part, Tally  # noqa: E402
 from tui_agent.model import local  # noqa: E402
-from tui_agent.model.child import ChildModel  # noqa: E402
+from tui_agent.model.child_model import ChildModel  # noqa: E402
 from tui_agent.session import opening  # noqa: E402
 from tui_agent.session.opening import Opening  # noqa: E402
 from tui_agent.session.session import Session  # noqa: E402

@@ -8,7 +8,7 @@ import pytest
 from support.privileges import unprivileged
 from support.trees import make_tree
 
-from tui_agent.files.systems import remove_folder
+from tui_agent.files.operating_system import remove_folder
 
 
 def test_folders_that_are_closed_to_us_go_too() -> None:

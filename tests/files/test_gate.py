@@ -15,7 +15,7 @@ from support.privileges import unprivileged
 
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
 from tui_agent.files.gate import Gate, Purpose, read
-from tui_agent.files.walk import MAX_LINKS
+from tui_agent.files.resolve_path import MAX_LINKS
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from support.program import json_lines, of_type, run
 from support.provider import Provider
 from support.repositories import git, repository
 
-from tui_agent.checks.found import found_in
+from tui_agent.checks.detection import found_in
 
 PYTHON = {
     "shop/__init__.py": "",

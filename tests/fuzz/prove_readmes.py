@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support import version_edits
 from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers.structured import StructuredReader
-from tui_agent.answers.tools import ToolsReader
+from tui_agent.answers.structured_reader import StructuredReader
+from tui_agent.answers.tools_reader import ToolsReader
 from tui_agent.answers.values import ChangeRequest, Reply
 from tui_agent.edits.proposals import propose
 

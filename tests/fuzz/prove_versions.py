@@ -23,7 +23,7 @@ from support.transcripts import around, labelled
 
 from tui_agent.edits import locate
 from tui_agent.edits.locate import RUNGS, Replacement
-from tui_agent.edits.source import Match, SourceText
+from tui_agent.edits.source_text import Match, SourceText
 
 #: Another one gives other cases.
 SEED = "between versions"

@@ -13,8 +13,8 @@ from support.sessions import model_of, open_session, reply
 from support.trees import until
 
 from tui_agent.log import database
-from tui_agent.log.late import NAME
 from tui_agent.log.log import load
+from tui_agent.log.refused_events import NAME
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 

@@ -11,7 +11,7 @@ import pytest_asyncio
 from support.asking import SECRET
 from support.provider import Provider, dead_url
 
-from tui_agent.model.child import ChildModel, ModelStatus, Transport
+from tui_agent.model.child_model import ChildModel, ModelStatus, Transport
 
 SPY = """
 import os, sys

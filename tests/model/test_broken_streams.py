@@ -17,7 +17,7 @@ from support.provider import Answer, Provider, RawAnswer, Request, ToolCall, sse
 
 from tui_agent.errors import ModelError, RequestRejected, Unreachable
 from tui_agent.model import event_stream
-from tui_agent.model.child import ChildModel
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import (
     CallChunk,
     Chunk,

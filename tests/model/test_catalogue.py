@@ -16,8 +16,8 @@ import pytest
 from msgspec.structs import replace
 from support.strict.server import StrictServer
 
-from tui_agent.model import catalogue, listing, table
-from tui_agent.model.listing import (
+from tui_agent.model import catalogue, model_listing, model_table
+from tui_agent.model.model_listing import (
     KEPT_SECONDS,
     LONGEST_NAME,
     MOST_MODELS,
@@ -149,12 +149,12 @@ async def test_a_list_is_kept_for_a_day_for_this_user_alone(
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert b"sk-0123456789" not in file.read_bytes() and "sk-0123" not in file.name
         assert [one.name for one in (await listed("xai", again=True)).listing.models] == ["grok-10"]
-        route = table.route("xai/-", {"XAI_API_KEY": "sk-0123456789", "XAI_API_BASE": server.url})
+        route = model_table.route("xai/-", {"XAI_API_KEY": "sk-0123456789", "XAI_API_BASE": server.url})
         assert route is not None
-        kept = listing.kept(route)
+        kept = model_listing.kept(route)
         assert [one.name for one in kept.models] == ["grok-10"] and kept.fresh
         assert not Listing(time.time() - KEPT_SECONDS - 1).fresh and not Listing(time.time() + 9_999).fresh
-        assert listing.kept(replace(route, key="another")) == Listing()
+        assert model_listing.kept(replace(route, key="another")) == Listing()
 
 
 @pytest.mark.parametrize(
@@ -246,5 +246,5 @@ def test_only_models_that_hold_conversations_are_kept() -> None:
     ):
         assert not is_chat(name), name
     for provider in ("anthropic", "deepseek", "moonshot", "zai", "minimax", "xai"):
-        for name in table.table().models[provider]:
+        for name in model_table.table().models[provider]:
             assert is_chat(name), name

@@ -9,7 +9,7 @@ import pytest
 from support.asking import answer, answering, request, text
 from support.provider import Answer, Provider, ToolCall
 
-from tui_agent.model.child import ChildModel
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import (
     CallChunk,
     EndChunk,

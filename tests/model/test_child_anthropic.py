@@ -14,7 +14,7 @@ from tui_agent.errors import (
     ModelError,
     RequestRejected,
 )
-from tui_agent.model.child import ChildModel
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import (
     CallChunk,
     EndChunk,

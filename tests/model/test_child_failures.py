@@ -20,7 +20,7 @@ from tui_agent.errors import (
     TimedOut,
     Unreachable,
 )
-from tui_agent.model.child import ChildModel
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import (
     EndChunk,
     RetryChunk,

@@ -15,7 +15,7 @@ from support.provider import Answer, Provider
 from tui_agent.errors import (
     Unreachable,
 )
-from tui_agent.model.child import ChildModel, ModelStatus, Transport
+from tui_agent.model.child_model import ChildModel, ModelStatus, Transport
 from tui_agent.model.client import (
     EndChunk,
     TextChunk,

@@ -24,7 +24,7 @@ from tui_agent.errors import (
     RequestRejected,
     Unreachable,
 )
-from tui_agent.model.child import ChildModel
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import RetryChunk
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

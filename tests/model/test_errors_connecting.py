@@ -22,7 +22,7 @@ import pytest
 from tui_agent.errors import Unreachable
 from tui_agent.model import direct_client
 from tui_agent.model.event_stream import Wire, watch
-from tui_agent.model.explain import Meaning, explain
+from tui_agent.model.provider_errors import Meaning, explain
 
 MODEL = "openai/test-model"
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")

@@ -28,7 +28,7 @@ from tui_agent.errors import (
     Unreachable,
 )
 from tui_agent.model.event_stream import BrokenStream, Wire
-from tui_agent.model.explain import Meaning, explain
+from tui_agent.model.provider_errors import Meaning, explain
 from tui_agent.model.server_error import ServerError, retry_after, status_of
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tui_agent.model.chunk_merging import JoinedChunks, joined
 from tui_agent.model.client import CallChunk, Chunk, EndChunk, ReasoningChunk, TextChunk
-from tui_agent.model.joining import JoinedChunks, joined
 
 
 def test_what_continues_a_text_is_joined_to_it_and_nothing_else_is() -> None:

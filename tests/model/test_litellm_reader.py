@@ -9,7 +9,7 @@ import pytest
 from support.asking import request
 
 from tui_agent.errors import EmptyReply
-from tui_agent.model import table
+from tui_agent.model import model_table
 from tui_agent.model.client import (
     Abilities,
     CallChunk,
@@ -129,10 +129,10 @@ async def test_tokens_that_a_cache_keeps_for_an_hour_are_counted_and_paid_for() 
     reader.read(SimpleNamespace(choices=[], usage=usage))
     assert reader.usage == UsageChunk(1_000, 7, 500, written=400, written_long=300)
     model = "anthropic/claude-sonnet-4-5"
-    route = table.route(model, {})
+    route = model_table.route(model, {})
     assert route is not None
     assert await LitellmTransport().cost(model, reader.usage) == pytest.approx(
-        table.cost(route, reader.usage)
+        model_table.cost(route, reader.usage)
     )
 
 

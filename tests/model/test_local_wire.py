@@ -13,8 +13,8 @@ from support.local_servers import NAMES, WireModel, local_server
 from support.provider import Provider
 
 from tui_agent.errors import Unreachable
-from tui_agent.model import servers, table
-from tui_agent.model.child import ChildModel
+from tui_agent.model import model_table, servers
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import EndChunk, ModelRequest, Pass, ProgressChunk
 from tui_agent.model.direct_client import render
 from tui_agent.model.local import LOCAL_TIMEOUT_SECONDS, WAITS, LocalModels
@@ -28,7 +28,9 @@ ASKED = ModelRequest("llamafile/tiny", ({"role": "user", "content": "Hi"},))
 
 
 def test_a_local_name_needs_no_key_and_goes_to_no_provider() -> None:
-    route = table.route("llamafile/tiny", {"OPENAI_API_KEY": "sk-mine", "OPENAI_API_BASE": "http://paid"})
+    route = model_table.route(
+        "llamafile/tiny", {"OPENAI_API_KEY": "sk-mine", "OPENAI_API_BASE": "http://paid"}
+    )
     assert route is not None and (route.address, route.key) == ("http://127.0.0.1:8080/v1", "fake-api-key")
     request = ModelRequest(ASKED.model, ASKED.messages, options={"cache_prompt": True}, most=99)
     path, rendered, _ = render(request, route, route.wire, None)

@@ -8,7 +8,7 @@ import pytest
 
 from tui_agent.model.client import ModelRequest
 from tui_agent.model.direct_client import render
-from tui_agent.model.table import route
+from tui_agent.model.model_table import route
 from tui_agent.model.wires.conversation import cache_marks
 
 MARKED = ("anthropic/claude-sonnet-4-5", "openrouter/anthropic/claude-sonnet-4.5")

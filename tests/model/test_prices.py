@@ -12,12 +12,12 @@ import httpx
 import pytest
 from support.model_table import in_both
 
-from tui_agent.model import table
+from tui_agent.model import model_table
 from tui_agent.model.client import UsageChunk
 from tui_agent.model.event_stream import Wire, watch
 from tui_agent.model.http_clients import use_client_of_loop
 from tui_agent.model.litellm_client import abilities, litellm
-from tui_agent.model.table import KnownModel, from_listing
+from tui_agent.model.model_table import KnownModel, from_listing
 
 #: Short and long requests, at the limits of price steps, with tokens from a cache and into one.
 USAGES = [
@@ -134,10 +134,10 @@ def test_a_model_without_a_price_costs_nothing_that_is_known() -> None:
 
 
 def test_a_usage_with_the_providers_own_cost_costs_that() -> None:
-    route = table.route("openai/gpt-4o", {"OPENAI_API_KEY": "k"})
+    route = model_table.route("openai/gpt-4o", {"OPENAI_API_KEY": "k"})
     assert route is not None
-    assert table.cost(route, UsageChunk(1_000, 7, cost=0.5)) == 0.5
-    assert table.cost(route, UsageChunk(1_000_000, 0)) == pytest.approx(2.5)
+    assert model_table.cost(route, UsageChunk(1_000, 7, cost=0.5)) == 0.5
+    assert model_table.cost(route, UsageChunk(1_000_000, 0)) == pytest.approx(2.5)
 
 
 def test_more_cached_and_written_tokens_than_input_leave_no_fresh_ones() -> None:

@@ -11,7 +11,7 @@ from support.provider import Answer, Provider, ToolCall
 from support.sessions import open_session
 
 from tui_agent.errors import ModelError
-from tui_agent.model.child import ChildModel
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.provider_files import ProviderFiles
 from tui_agent.session.session import Session
 

@@ -8,7 +8,7 @@ import pytest
 
 from tui_agent.errors import ModelError, RateLimited, Unreachable
 from tui_agent.model.client import Chunk, EndChunk, RetryChunk, TextChunk
-from tui_agent.model.explain import Meaning
+from tui_agent.model.provider_errors import Meaning
 from tui_agent.model.retrying import LONGEST_ASKED_SECONDS, NotNow, with_retries
 
 

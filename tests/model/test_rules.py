@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tui_agent.model import rules, table
+from tui_agent.model import model_table, rules
 from tui_agent.model.effort import level_of, parameters
 from tui_agent.model.rules import LEVELS, Effort, Rules, family_of, providers, rules_of
 
@@ -27,7 +27,7 @@ WORDS = {*LEVELS, "default"}
 
 def names(provider: str) -> list[str]:
     """The models of the table, of all providers for ""."""
-    models = table.table().models
+    models = model_table.table().models
     return [name for of in ([provider] if provider else models) for name in models.get(of, ())]
 
 
@@ -56,7 +56,7 @@ def test_each_provider_has_a_source_and_valid_fields(provider: str) -> None:
     assert not made.address.endswith("/")
 
 
-@pytest.mark.parametrize("provider", table.table().models)
+@pytest.mark.parametrize("provider", model_table.table().models)
 def test_every_model_gets_rules_that_agree_with_each_other(provider: str) -> None:
     for name in names(provider):
         made = rules_of(provider, name)
@@ -73,7 +73,7 @@ def test_every_model_gets_rules_that_agree_with_each_other(provider: str) -> Non
         assert family_of(provider, name), name
 
 
-@pytest.mark.parametrize("provider", table.table().models)
+@pytest.mark.parametrize("provider", model_table.table().models)
 def test_parameters_of_every_model_hold_one_of_its_levels(provider: str) -> None:
     for name in names(provider):
         made = rules_of(provider, name)

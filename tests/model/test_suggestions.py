@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
+from tui_agent.model.model_table import KnownModel, ModelTable, table
 from tui_agent.model.providers import all_providers, provider_of
 from tui_agent.model.rules import providers
 from tui_agent.model.suggestions import (
@@ -17,7 +18,6 @@ from tui_agent.model.suggestions import (
     today,
     version_of,
 )
-from tui_agent.model.table import KnownModel, ModelTable, table
 
 DAY = date(2026, 11, 23)
 

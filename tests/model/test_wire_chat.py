@@ -21,9 +21,9 @@ from support.rendering import (
 )
 
 from tui_agent.model.client import Message
+from tui_agent.model.model_table import route
 from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
 from tui_agent.model.rules import Effort
-from tui_agent.model.table import route
 from tui_agent.model.wires.chat import NO_THINKING
 
 SERVER = "lm_studio/x"

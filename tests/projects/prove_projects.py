@@ -29,7 +29,7 @@ from support.sessions import open_session  # noqa: E402
 from tests.proofs.tally import WHOLE, Part, Tally  # noqa: E402
 from tui_agent.checks.comparison import finding  # noqa: E402
 from tui_agent.checks.output import Outcome  # noqa: E402
-from tui_agent.session.first_runs import FirstResult  # noqa: E402
+from tui_agent.session.baseline_runs import FirstResult  # noqa: E402
 from tui_agent.settings.schema import CheckCommand  # noqa: E402
 
 #: Seconds for one run: some projects are built six times in it.

@@ -19,7 +19,7 @@ BREAKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "tui_agent.log.database.LogWriter.begin",
         lambda real: lambda self: _unsynced(self, real),
     ),
-    "files not synced": ("tui_agent.files.systems.sync", lambda real: lambda descriptor: None),
+    "files not synced": ("tui_agent.files.operating_system.sync", lambda real: lambda descriptor: None),
     "half batches of other sessions left": (
         "tui_agent.session.session.settle_others",
         lambda real: lambda *given: [],

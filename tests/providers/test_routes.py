@@ -13,8 +13,8 @@ from support.provider import Answer, Provider, RawAnswer, Request
 from support.repositories import repository
 from support.strict import Call, Reply, Say, StrictServer, Think, View
 
-from tui_agent.model import table
-from tui_agent.model.child import ChildModel
+from tui_agent.model import model_table
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import ModelRequest
 from tui_agent.model.litellm_client import _without_module
 
@@ -72,7 +72,7 @@ async def test_a_model_that_thinks_in_silence_is_waited_for() -> None:
     ],
 )
 def test_azure_is_reached_at_its_v1_interface(base: str, version: str, address: str | None) -> None:
-    route = table.route("azure/my-deployment", {"AZURE_API_BASE": base, "AZURE_API_VERSION": version})
+    route = model_table.route("azure/my-deployment", {"AZURE_API_BASE": base, "AZURE_API_VERSION": version})
     assert (route.address if route else None) == address
     assert route is None or (route.wire, route.rules.auth) == ("responses", "api-key")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tui_agent.planning.built_in_planner import read_words
 from tui_agent.planning.chain import Attempt, try_patterns
-from tui_agent.planning.words import read_words
 from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, SECOND_REQUEST
 from tui_agent.rehearsal.requests import (
     BATCH_REQUEST,

@@ -8,7 +8,7 @@ from pathlib import Path
 from support.sessions import open_session, reply
 
 from tui_agent.edits.change import Pick
-from tui_agent.files.systems import OTHER_NAMES
+from tui_agent.files.operating_system import OTHER_NAMES
 
 CHANGES = [{"path": name, "edits": [{"search": "one", "replace": "two"}]} for name in ("a.txt", "b.txt")]
 

@@ -18,8 +18,8 @@ from tui_agent.files import staging
 from tui_agent.files.batch import Step, heal, write_batch
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
+from tui_agent.files.resolve_path import Spot
 from tui_agent.files.text import md5
-from tui_agent.files.walk import Spot
 from tui_agent.session.session import Session
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="others do not tell who writes a file")

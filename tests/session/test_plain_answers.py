@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from support.sessions import open_session
 
-from tui_agent.headless.lines import words
+from tui_agent.headless.event_lines import words
 from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_markdown
 from tui_agent.store.events import Event, ReplyRead

@@ -13,7 +13,7 @@ import pytest
 from support.sessions import ScriptedModel, model_of, open_session, reply
 from support.trees import until
 
-from tui_agent.files import systems
+from tui_agent.files import operating_system
 from tui_agent.log.database import LogWriter
 from tui_agent.log.journal import SLOW
 from tui_agent.model.client import Chunk, ModelRequest, TextChunk
@@ -64,7 +64,7 @@ class SlowDisk:
 
 @contextmanager
 def slow(home: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[SlowDisk]:
-    disk, sync, commit, end = SlowDisk(), systems.sync, LogWriter.commit, LogWriter.end
+    disk, sync, commit, end = SlowDisk(), operating_system.sync, LogWriter.commit, LogWriter.end
 
     def sync_slowly(descriptor: int) -> None:
         if os.readlink(f"/proc/self/fd/{descriptor}").startswith(str(home)):
@@ -81,7 +81,7 @@ def slow(home: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[SlowDisk]:
         end(writer)
 
     with monkeypatch.context() as patched:
-        patched.setattr(systems, "sync", sync_slowly)
+        patched.setattr(operating_system, "sync", sync_slowly)
         patched.setattr(LogWriter, "commit", commit_slowly)
         patched.setattr(LogWriter, "end", end_slowly)
         try:
@@ -146,7 +146,7 @@ async def test_a_request_waits_for_two_syncs_and_an_apply_for_three(
 
 async def test_what_is_waited_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of an apply that is its note, the files, their names and the log; of a save the file."""
-    monkeypatch.setattr("tui_agent.log.waits.SAY_AFTER", 0.0)
+    monkeypatch.setattr("tui_agent.log.wait_messages.SAY_AFTER", 0.0)
     for name in "abc":
         (tmp_path / f"{name}.txt").write_text("one\n")
     said: list[str] = []
@@ -171,7 +171,7 @@ async def test_quitting_waits_for_the_disk_once_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many records the session leaves: what is typed, the end of a turn, what was in its queue."""
-    monkeypatch.setattr("tui_agent.log.waits.SAY_AFTER", 0.0)
+    monkeypatch.setattr("tui_agent.log.wait_messages.SAY_AFTER", 0.0)
     said: list[str] = []
     async with open_session(tmp_path, prepare=silent) as session:
         await session.chat.submit("Change a.txt")

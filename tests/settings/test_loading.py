@@ -15,8 +15,8 @@ from tui_agent.settings.faults import line_of, nearest
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.layers import Layer, file_layer, text_layer, variable
 from tui_agent.settings.loading import load
-from tui_agent.settings.narrowing import ALLOWED, narrowed
 from tui_agent.settings.schema import Settings
+from tui_agent.settings.workspace_restrictions import ALLOWED, narrowed
 
 
 def write(path: Path, text: str) -> Path:

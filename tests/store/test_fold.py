@@ -10,7 +10,7 @@ import pytest
 
 from tui_agent.answers.plans import FileAction
 from tui_agent.answers.values import NextStep
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known_files import KnownFile
 from tui_agent.edits.change import Change
 from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e

@@ -15,7 +15,7 @@ from support.subtasks import GoalModel, states, working
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.store.graph import SubTask
 from tui_agent.ui.panes.review_rows import change_rows
-from tui_agent.ui.widgets.lines import Line
+from tui_agent.ui.widgets.line_view import Line
 
 TASKS = (SubTask("good", "Make a.py 2", ("a.py",)), SubTask("bad", "Make b.py 3", ("b.py",)))
 

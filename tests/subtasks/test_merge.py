@@ -8,7 +8,7 @@ from support.sessions import reply
 from support.subtasks import GoalModel, states, working
 
 from tui_agent.errors import SessionError
-from tui_agent.headless.lines import lines
+from tui_agent.headless.event_lines import lines
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
 

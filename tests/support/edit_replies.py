@@ -13,8 +13,8 @@ from typing import Literal
 from support.edit_files import Case, Hunk, case, name
 from support.shapes import FUNCTIONS, RESPONSE
 
-from tui_agent.answers.structured import StructuredReader
-from tui_agent.answers.tools import ToolsReader
+from tui_agent.answers.structured_reader import StructuredReader
+from tui_agent.answers.tools_reader import ToolsReader
 from tui_agent.answers.values import Reply
 from tui_agent.edits.proposals import propose
 from tui_agent.model.client import CallChunk

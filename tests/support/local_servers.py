@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from tui_agent.model.child import RETRIES
+from tui_agent.model.child_model import RETRIES
 from tui_agent.model.client import (
     Abilities,
     Chunk,

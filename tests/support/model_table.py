@@ -15,9 +15,9 @@ from typing import Any
 
 import msgspec
 
-from tui_agent.model import table
+from tui_agent.model import model_table
+from tui_agent.model.model_table import KnownModel, ModelTable, OffPeak, Price
 from tui_agent.model.rules import providers
-from tui_agent.model.table import KnownModel, ModelTable, OffPeak, Price
 
 #: litellm's own table, in its package.
 NAME = "model_prices_and_context_window_backup.json"
@@ -136,7 +136,7 @@ def in_both() -> dict[str, tuple[KnownModel, KnownModel]]:
     theirs = made(*installed()).models
     return {
         f"{provider}/{name}": (ours, other)
-        for provider, models in table.table().models.items()
+        for provider, models in model_table.table().models.items()
         for name, ours in models.items()
         if (other := theirs.get(provider, {}).get(name)) is not None
     }
@@ -155,4 +155,4 @@ def encoded(made: ModelTable) -> bytes:
 
 if __name__ == "__main__":
     version, theirs = in_wheel(Path(sys.argv[1])) if sys.argv[1:] else installed()
-    table.PATH.write_bytes(encoded(made(version, theirs)))
+    model_table.PATH.write_bytes(encoded(made(version, theirs)))

@@ -28,7 +28,7 @@ from tui_agent.model.client import (
 from tui_agent.session import opening
 from tui_agent.session.opening import Opening
 from tui_agent.session.session import Session
-from tui_agent.workspace.ahead import ChildAhead
+from tui_agent.workspace.early_start import ChildAhead
 
 Reply = str | dict[str, Any] | Sequence[Chunk] | Exception
 

@@ -13,7 +13,7 @@ import pytest
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree
 
-from tui_agent.headless.lines import lines
+from tui_agent.headless.event_lines import lines
 from tui_agent.model.client import CallChunk, Chunk, EndChunk
 from tui_agent.model.parts import calls_of, text_of
 from tui_agent.session.session import Session

@@ -14,7 +14,7 @@ from support.trees import until
 from tests.support.repositories import git, repository
 from tests.support.views import text
 from tui_agent.edits.change import Pick
-from tui_agent.files.sensitive import is_secret
+from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.git.without_secrets import SENTENCE
 from tui_agent.trial import bubblewrap, git_objects
 from tui_agent.trial.environment import variables

@@ -11,7 +11,7 @@ import pytest
 from tests.support.repositories import git, repository
 from tests.support.views import text
 from tests.trial.test_git_in_view import SECRET, Views
-from tui_agent.files.judge import SecretFiles
+from tui_agent.files.secret_files import SecretFiles
 from tui_agent.trial.plan import Seed, plan
 
 LOOK = "git log -p --all; git show HEAD:.env; git status -s; git cat-file --batch-all-objects --batch --unordered"

@@ -16,9 +16,9 @@ from support.privileges import unprivileged
 from support.sessions import open_session, reply
 from support.views import Runner, in_view, on_a_copy, text
 
-from tui_agent.files import folder_looks
-from tui_agent.files import judge as judge_module
-from tui_agent.files.judge import SecretFiles
+from tui_agent.files import folder_scan
+from tui_agent.files import secret_files as judge_module
+from tui_agent.files.secret_files import SecretFiles
 from tui_agent.session.session import Session
 from tui_agent.trial import git_settings
 from tui_agent.trial.hidden import HiddenFiles
@@ -197,7 +197,7 @@ def test_a_file_that_goes_while_its_folder_is_read_hides_no_other(
         (root / "b.tmp").unlink(missing_ok=True)
         return contextlib.nullcontext(entries)
 
-    monkeypatch.setattr(folder_looks, "os", SimpleNamespace(**vars(os) | {"scandir": scandir}))
+    monkeypatch.setattr(folder_scan, "os", SimpleNamespace(**vars(os) | {"scandir": scandir}))
     assert [one.path for one in SecretFiles(root).found()] == [".env"]
 
 

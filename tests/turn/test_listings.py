@@ -9,7 +9,7 @@ import pytest
 from support.sessions import model_of, open_session, reply
 from support.trees import make_repository, make_tree
 
-from tui_agent.headless.lines import lines
+from tui_agent.headless.event_lines import lines
 from tui_agent.session.session import Session
 
 

@@ -11,7 +11,7 @@ from support.sessions import model_of, open_session, reply
 from support.trees import make_tree
 
 from tui_agent.edits.change import Pick
-from tui_agent.headless.lines import lines
+from tui_agent.headless.event_lines import lines
 from tui_agent.session.session import Session
 
 TEXT = "def fetch(url):\n    return get(url)\n\n\ndef push(url):\n    return post(url)\n"

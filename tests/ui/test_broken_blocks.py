@@ -10,8 +10,8 @@ from support.sessions import reply
 
 from tui_agent.ui.markdown import message_text
 from tui_agent.ui.markdown import text_lines as markdown_lines
-from tui_agent.ui.sink import coloured
-from tui_agent.ui.widgets import broken, command_output
+from tui_agent.ui.safe_text import coloured
+from tui_agent.ui.widgets import command_output, error_guard
 from tui_agent.ui.widgets.command_output import CommandOutput
 
 
@@ -63,7 +63,7 @@ async def test_a_message_that_cannot_be_drawn_says_so(
     else:
         monkeypatch.setattr(markdown_lines.TextLine, where, fails)
     logged: list[object] = []
-    monkeypatch.setattr(broken.debug_log, "fault", lambda _, error: logged.append(error))
+    monkeypatch.setattr(error_guard.debug_log, "fault", lambda _, error: logged.append(error))
     async with on_screen(work, [reply("Done.", message="some *words* here")]) as it:
         await it.press(*"hello", "enter")
         await it.until(lambda: bool(logged) and not it.session.state.turn.running, "the fault")

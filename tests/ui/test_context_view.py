@@ -9,7 +9,7 @@ from support.screens import on_screen
 from support.sessions import reply
 from support.trees import make_tree
 
-from tui_agent.context.known import Touch
+from tui_agent.context.known_files import Touch
 from tui_agent.store.files import KnownSlice
 from tui_agent.store.state import InstructionFile, ModelSlice, State
 from tui_agent.store.usage import Usage, UsageSlice

@@ -8,7 +8,7 @@ import pytest
 from support.repositories import git, repository
 from support.screens import Driven, on_screen
 
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known_files import KnownFile
 from tui_agent.store.files import Buffer, BuffersSlice, KnownSlice
 from tui_agent.store.state import State, WorkspaceSlice
 from tui_agent.ui.panes.files import marks_of

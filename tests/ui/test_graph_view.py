@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.ui.graph.canvas import Canvas
 from tui_agent.ui.graph.graph_view import GraphView
-from tui_agent.ui.widgets.lines import Lined
+from tui_agent.ui.widgets.line_view import Lined
 
 _LEFT, _UP, _DOWN = "─┐┘┬┴┤┼▶", "│┘└┴┤├┼", "│┐┌┬┤├┼"
 _TURNS = "┐┘└┌┬┴┤├┼"

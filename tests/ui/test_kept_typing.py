@@ -16,7 +16,7 @@ from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
 from tui_agent.ui.app import WorkspaceApp
-from tui_agent.ui.editor.kept_text import KeptArea, KeptInput
+from tui_agent.ui.editor.stored_input import KeptArea, KeptInput
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.todos import TodosPane
 from tui_agent.ui.reopening import reopen

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from support.panes import HOSTILE, NotedSession, PaneApp
 
-from tui_agent.context.known import KnownFile, Touch
-from tui_agent.files.visible import size_in_words
+from tui_agent.context.known_files import KnownFile, Touch
+from tui_agent.files.sanitize import size_in_words
 from tui_agent.store.files import KnownSlice
 from tui_agent.store.state import State
-from tui_agent.ui.panes.known import KnownPane, columns_for, modified_since
+from tui_agent.ui.panes.known_files import KnownPane, columns_for, modified_since
 
 FILES = (
     KnownFile("src/api.py", "9a906fd5909d0000", 4, 1200, modified_turn=4),

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from support.panes import HOSTILE
 
-from tui_agent.ui.widgets.lines import Line, Piece, column, draw, fit, wrap
+from tui_agent.ui.widgets.line_view import Line, Piece, column, draw, fit, wrap
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=60) | st.just(HOSTILE)
 

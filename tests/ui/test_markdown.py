@@ -12,12 +12,12 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from tests.support.panes import ThemedApp
-from tui_agent.ui.markdown import reading as markdown
 from tui_agent.ui.markdown import rendering as markdown_blocks
+from tui_agent.ui.markdown import streaming as markdown
 from tui_agent.ui.markdown.message_text import MOST_STRIPS, MessageText
-from tui_agent.ui.markdown.reading import MOST_LINES, TOO_DEEP, TOO_LONG, Drawn, Reading, draw
 from tui_agent.ui.markdown.rendering import MOST_TOGETHER, coloured
-from tui_agent.ui.sink import parts
+from tui_agent.ui.markdown.streaming import MOST_LINES, TOO_DEEP, TOO_LONG, Drawn, Reading, draw
+from tui_agent.ui.safe_text import parts
 from tui_agent.ui.widgets.prompt_lines import in_words
 
 

@@ -18,14 +18,14 @@ from support.sessions import ScriptedModel, reply
 from support.strict import Reply, Say, StrictServer, View
 from textual.widgets import OptionList
 
-from tui_agent.model.child import ChildModel
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.discovery import Suggestion
-from tui_agent.model.listing import KEPT_SECONDS, MOST_MODELS, ListAnswer, ListedModel, Listing, keep
 from tui_agent.model.local import LocalModels
+from tui_agent.model.model_listing import KEPT_SECONDS, MOST_MODELS, ListAnswer, ListedModel, Listing, keep
+from tui_agent.model.model_table import KnownModel, Price, route
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.suggestions import suggestion
-from tui_agent.model.table import KnownModel, Price, route
-from tui_agent.session.offers import Offer, Offers, offers_of
+from tui_agent.session.model_offers import Offer, Offers, offers_of
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.model_chooser import MOST, ModelChooser
 from tui_agent.ui.dialogs.model_rows import about, fitting, offer_row, tokens

@@ -15,7 +15,7 @@ from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.review_place import ReviewPosition
 from tui_agent.ui.panes.review_rows import change_rows, progress
-from tui_agent.ui.widgets.lines import Line
+from tui_agent.ui.widgets.line_view import Line
 
 LINES = tuple(f"line {n}\n" for n in range(40))
 API = Diff("src/api.py", LINES, (Hunk(4, LINES[4:5], ("four\n",)), Hunk(30, LINES[30:31], ("thirty\n",))))

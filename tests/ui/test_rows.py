@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 
 from tui_agent.ui import textual_patches
 from tui_agent.ui.themes import load_palette, theme_of
-from tui_agent.ui.widgets.lines import Line, Lined, Piece
+from tui_agent.ui.widgets.line_view import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
 

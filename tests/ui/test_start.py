@@ -29,7 +29,7 @@ from tui_agent.ui.layout.container import PaneContainer
 from tui_agent.ui.panes import PANES, RegisteredPane
 from tui_agent.ui.textual_patches.spans import PiecesUpdate
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.workspace.ahead import start_ahead
+from tui_agent.workspace.early_start import start_ahead
 
 SIZE = (160, 48)
 SCREEN = SIZE[0] * SIZE[1]
@@ -90,8 +90,8 @@ async def main():
         while not app.session.state.input.draft:
             await pilot.pause(0.01)
         seen["one letter"], seen["ready"] = told.copy(), sorted(sys.modules)
-        from tui_agent.files import sensitive
-        globs = [value for value in vars(sensitive).values() if isinstance(value, sensitive._AnyOf)]
+        from tui_agent.files import sensitive_paths
+        globs = [value for value in vars(sensitive_paths).values() if isinstance(value, sensitive_paths._AnyOf)]
         seen["globs"] = [len(globs) > 5, *("match" in vars(each) for each in globs)]
         ours = [vars(module) for name, module in sys.modules.items() if name.startswith("tui_agent.")]
         late = [value for names in ours for value in names.values() if type(value).__name__ == "Late"]
@@ -168,7 +168,7 @@ def test_the_first_frame_needs_no_session_and_no_pane(seen: dict[str, set[str]])
         "tui_agent.session.",
         "tui_agent.store.state",
         "tui_agent.store.events",
-        "tui_agent.files.sensitive",
+        "tui_agent.files.sensitive_paths",
         "tui_agent.edits.",
         "tui_agent.turn.",
         "tui_agent.ui.announcements",
@@ -200,7 +200,7 @@ def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, se
 
 
 def test_of_turns_and_tools_the_first_key_needs_what_is_small(seen: dict[str, set[str]]) -> None:
-    small = {"conversation_cache", "model_choice", "pastes", "texts"}
+    small = {"conversation_cache", "model_choice", "pastes", "text_cache"}
     for moment, more in (("first key", set()), ("panes", {"task_report"})):
         found = {name for name in seen[moment] if name.startswith(("tui_agent.turn.", "tui_agent.tools."))}
         assert found == {f"tui_agent.turn.{name}" for name in small | more}, moment

@@ -8,7 +8,7 @@ import pytest
 from support.screens import on_screen
 from textual.widgets import OptionList
 
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known_files import KnownFile
 from tui_agent.store.files import KnownSlice
 from tui_agent.store.state import ModelSlice, SessionSlice, State, TurnSlice, WorkspaceSlice
 from tui_agent.store.usage import Usage, UsageSlice

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tui_agent.store.graph import SubTask, faults
-from tui_agent.ui.panes.subtasks_look import Look, moved_to, read_look, seen
+from tui_agent.ui.panes.subtasks_view_options import Look, moved_to, read_look, seen
 
 CHAIN = (
     SubTask("a", "first", state="completed"),

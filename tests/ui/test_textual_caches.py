@@ -27,10 +27,10 @@ from textual.widgets.text_area import TextAreaTheme
 
 from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.store.files import Buffer
-from tui_agent.ui import garbage as garbage_module
+from tui_agent.ui import garbage_collection as garbage_module
 from tui_agent.ui import textual_patches
 from tui_agent.ui.editor.code_editor import Editor
-from tui_agent.ui.garbage import QUIET, Garbage
+from tui_agent.ui.garbage_collection import QUIET, Garbage
 from tui_agent.ui.widgets.syntax import SyntaxColours
 
 THRESHOLD = gc.get_threshold()

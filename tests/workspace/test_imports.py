@@ -9,10 +9,10 @@ from time import process_time
 import pytest
 
 from tui_agent.workspace import imports
-from tui_agent.workspace.companions import Places, imported
+from tui_agent.workspace.import_resolver import Places, imported
 from tui_agent.workspace.imports import read_imports
 from tui_agent.workspace.index import Index
-from tui_agent.workspace.tests_of import find_tests, is_test
+from tui_agent.workspace.test_finder import find_tests, is_test
 from tui_agent.workspace.tsconfig import aliases_for
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.trees import make_repository, make_tree, run_git
 
-from tui_agent.files.systems import inode_of
+from tui_agent.files.operating_system import inode_of
 from tui_agent.files.text import md5
 from tui_agent.git.client import Gone
 from tui_agent.workspace.renames import TICK, find_renamed

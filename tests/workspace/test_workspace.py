@@ -174,7 +174,7 @@ def test_a_file_is_no_workspace(tmp_path: Path) -> None:
 
 def test_the_interface_never_imports_what_the_child_needs() -> None:
     program = (
-        "import sys, tui_agent.workspace.workspace, tui_agent.planning.words, tui_agent.planning.chain;"
+        "import sys, tui_agent.workspace.workspace, tui_agent.planning.built_in_planner, tui_agent.planning.chain;"
         "print([m for m in ('git', 'watchfiles', 'rapidfuzz', 'frizbee') if m in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

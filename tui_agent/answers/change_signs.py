@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 #: Quote characters around keys of a change.
 _QUOTED = r"[\"'“”‘’\\]{1,4}"

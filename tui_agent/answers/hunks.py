@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from tui_agent.answers.values import EditHunk
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
 #: The header of a hunk; the second `@@` is optional at the end of the line.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from tui_agent.answers import markers
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 #: A line that could begin, divide or end an item.
 _FENCE = r"[ \t]++(?:`{3}|~{3})"

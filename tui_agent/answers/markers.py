@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tui_agent.answers import unified
 from tui_agent.answers.values import EditHunk
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 _OPEN = late(r"(<{5,9}|-{5,9}) ?SEARCH>?[ \t]*$")
 _CLOSE = late(r"(>{5,9}|\+{5,9}) ?REPLACE[ \t]*$")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tui_agent.answers import hunks, names, unified
+from tui_agent.answers import file_names, hunks, unified
 from tui_agent.answers.lines import MOST_LINES
 from tui_agent.answers.markers import Block
 from tui_agent.answers.unified import Closes, Section, SectionKind
@@ -61,7 +61,7 @@ def requests(text: str, like: ChangeRequest) -> list[Item]:
     found = sections(text)
     if len(found) == 1 and like.path:
         [only] = found
-        if only.path and only.kind != "update" and not names.same_file(only.path, like.path):
+        if only.path and only.kind != "update" and not file_names.same_file(only.path, like.path):
             return [Refusal(like.path, f"its patch is about another file, {only.path}")]
         return items([replace(only, path=like.path)], like)
     return items(found, like) or [Refusal(like.path, "its diff has no hunks")]
@@ -128,9 +128,12 @@ def envelope(
             section()
             if not header:
                 return found, at + 1, True
-            kind, path = _KINDS[header[1].lower()], names.plain(names.unquoted(header[2].rstrip().strip("`")))
+            kind, path = (
+                _KINDS[header[1].lower()],
+                file_names.plain(file_names.unquoted(header[2].rstrip().strip("`"))),
+            )
         elif (moved := _MOVE_LINE.match(line)) and not body:
-            move = names.plain(names.unquoted(moved[1].rstrip().strip("`")))
+            move = file_names.plain(file_names.unquoted(moved[1].rstrip().strip("`")))
         elif begins_envelope(line):
             break
         elif line.strip() == hunks.END_OF_FILE and kind:
@@ -139,7 +142,10 @@ def envelope(
             unknown = f"its patch holds an unknown line, `{line.strip()[:60]}`"
             if (other := _OTHER_LINE.match(line)) and (not kind or other["file"]):
                 section()
-                kind, path = "update", names.plain(names.unquoted(other["path"].rstrip().strip("`")))
+                kind, path = (
+                    "update",
+                    file_names.plain(file_names.unquoted(other["path"].rstrip().strip("`"))),
+                )
             kind, fault = kind or "update", fault or unknown
         at += 1
     section()

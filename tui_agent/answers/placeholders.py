@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 _DOTS = r"(?:\.{3,}|…+|\. \. \.)"
 _THING = (

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from tui_agent.answers import objects
+from tui_agent.answers import json_objects
 from tui_agent.answers.lenient_json import joined
 from tui_agent.answers.line_ranges import Range, read_range
 
@@ -69,7 +69,7 @@ def read_plan(text: str, planning: dict[str, Any] | None = None) -> Plan:
 
     `planning` is the schema for validation.
     """
-    read = objects.find(text, ("actions", "filesToLoad", "files"))
+    read = json_objects.find(text, ("actions", "filesToLoad", "files"))
     items = next((read.value[key] for key in ("actions", "filesToLoad", "files") if key in read.value), None)
     if not isinstance(items, list):
         return Plan(source="model", faults=(*read.faults, "The plan has no list of actions."))

@@ -13,12 +13,12 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers import explaining, markers, names, patches, unified
+from tui_agent.answers import examples, file_names, markers, patches, unified
 from tui_agent.answers.ledger import Use
 from tui_agent.answers.lines import Inside, Lines
 from tui_agent.answers.patches import Findings
 from tui_agent.answers.values import ChangeRequest, EditHunk, Refusal, ShownText
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 _QUOTED = late(r"[ \t]*>[ \t>]*")
 _FILE_LINE = late(r"(?i)\*\*\*[ \t]*[a-z]{3,9}[ \t]+file[ \t]*:[ \t]*(\S.*)")
@@ -53,7 +53,7 @@ class _Fence:
         self.at, self.label = at, label
         self.mark, self.info = opening[2], opening[3].strip()
         self.language = self.info.split(maxsplit=1)[0].lower() if self.info else ""
-        self.named = names.in_info(self.info)
+        self.named = file_names.in_info(self.info)
         before = opening[1]
         self.prefix = " " * len(before.expandtabs(4)) if before.strip() else before
         self.text = lines
@@ -110,7 +110,7 @@ class _Fence:
         mail = self.lines[self.begin].startswith(("From ", "Index: "))
         if self.begin < at and self.language not in _DIFFS and not mail:
             why = "a fence holds a change among other text, so what is meant is not certain"
-            self.findings.refuse(self.named or names.in_sure_label(self.label), why)
+            self.findings.refuse(self.named or file_names.in_sure_label(self.label), why)
             return self._end(at) + 1
         return self._patches(at) if form == "patch" else self._diff()
 
@@ -132,7 +132,7 @@ class _Fence:
 
     def _diff(self) -> int:
         found, end = unified.read(self.lines, self.at + 1, closes=self.closes)
-        named = self.named or names.in_label(self.label) or names.mentioned(self.label)
+        named = self.named or file_names.in_label(self.label) or file_names.mentioned(self.label)
         closed = end < len(self.text)
         last = (found[-1].path if found else "") or named
         if not closed:
@@ -155,7 +155,7 @@ class _Fence:
 
     def _blocks(self) -> int:
         """Search/replace blocks; a line between them may name the next blocks' file."""
-        path = self.named or names.in_label(self.label) or names.mentioned(self.label)
+        path = self.named or file_names.in_label(self.label) or file_names.mentioned(self.label)
         found: list[markers.Block] = []
         at = self.begin
         while at < len(self.text) and not self.closes(at):
@@ -169,7 +169,7 @@ class _Fence:
                 at = block.end
             elif not line.strip():
                 at += 1
-            elif named := names.in_label(line):
+            elif named := file_names.in_label(line):
                 if found:
                     self.findings.blocks(path, found)
                 path, found = named, []
@@ -222,18 +222,18 @@ class _Fence:
         """The possible file of the fence: from its info string, the line above, or its first line."""
         if self.language in _PLAIN:
             return ""
-        path = names.hinted(self.info) or names.hinted(self.label)
+        path = file_names.hinted(self.info) or file_names.hinted(self.label)
         if not path and self.begin < len(self.text):
-            path = names.hinted_in_comment(self.lines[self.begin])
-        return path if path and names.fits(self.language, path) else ""
+            path = file_names.hinted_in_comment(self.lines[self.begin])
+        return path if path and file_names.fits(self.language, path) else ""
 
     def _label_path(self) -> str:
         """The path in the label above the fence, or in its first line."""
-        path = names.in_sure_label(self.label) or names.announced(self.label)
+        path = file_names.in_sure_label(self.label) or file_names.announced(self.label)
         if not path and self.begin + 1 < len(self.text):
             script = self.lines[self.begin].startswith("#!")
-            path = names.in_comment(self.lines[self.begin + bool(script)])
-        return path if path and names.fits(self.language, path) else ""
+            path = file_names.in_comment(self.lines[self.begin + bool(script)])
+        return path if path and file_names.fits(self.language, path) else ""
 
     def _doubt(self, path: str, end: int, nested: Sequence[int]) -> str:
         """The reason why the fence may not contain the whole file, or ""."""
@@ -265,7 +265,7 @@ class _Fence:
     def _never_closed(self) -> None:
         """The fence extends to the end of the answer; reports unread changes in it."""
         is_diff = self.language in _DIFFS
-        path = self.named or ("" if is_diff else names.in_sure_label(self.label))
+        path = self.named or ("" if is_diff else file_names.in_sure_label(self.label))
         if path or is_diff:
             self.findings.unfinished(path, "the fenced block" if path else "the fenced block for a diff")
         else:
@@ -276,7 +276,7 @@ class _Fence:
         """Report changes hidden in a fence without a file name: nested fences that name a file, and inexact
         markers."""
         for number in nested:
-            if inner := names.in_info(self._words(number) or ""):
+            if inner := file_names.in_info(self._words(number) or ""):
                 self.findings.refuse(inner, "its fence is inside another one, which names no file")
         for number in islice(self.text.hot_from(self.at + 1), _FEW):
             line = self.text.all[number].strip()
@@ -284,7 +284,7 @@ class _Fence:
                 return
             if markers.resembles_block(line) or unified.begins_hunk(line) or patches.begins_envelope(line):
                 what = f"“{line[:60]}” in a fence looks like a change in a form that cannot be read"
-                self.findings.refuse(names.in_sure_label(self.label), what)
+                self.findings.refuse(file_names.in_sure_label(self.label), what)
                 return
 
 
@@ -397,11 +397,11 @@ class _Scan:
         """Whether these lines are only shown. Without separating words, they share the status of the item
         `before`."""
         above = "\n".join(line[:_WIDEST] for line in self.lines.all[max(floor, begin - _HEAD) : begin])
-        said = explaining.judged(above)
-        if said or (said is None and before) or explaining.is_shown("", self._below(end)):
+        said = examples.judged(above)
+        if said or (said is None and before) or examples.is_shown("", self._below(end)):
             return True
         head = "\n".join(line[:_WIDEST] for line in self.lines.all[begin : begin + _HEAD])
-        return explaining.is_commit(above, head)
+        return examples.is_commit(above, head)
 
     def _line(self, at: int) -> int:
         """Process the item at a line; returns the line after it."""
@@ -449,7 +449,7 @@ class _Scan:
             if block.open or below == len(self.lines) or not markers.begins_block(self.lines.all[below]):
                 break
             at = below
-        self.findings.blocks(names.in_label(label) or names.mentioned(label), found)
+        self.findings.blocks(file_names.in_label(label) or file_names.mentioned(label), found)
         return at + 1 if block.open else block.end
 
     def _say_what_resembles(self, at: int, line: str) -> None:
@@ -459,8 +459,8 @@ class _Scan:
         fence = _opens(bare) if quoted else None
         if header := _FILE_LINE.match(bare):
             why = f"its patch does not begin with a line `{patches.BEGIN}`"
-            self.findings.refuse(names.plain(header[1].rstrip()), why)
-        elif fence and (names.in_info(fence[3]) or fence[3].strip().lower() in _DIFFS):
+            self.findings.refuse(file_names.plain(header[1].rstrip()), why)
+        elif fence and (file_names.in_info(fence[3]) or fence[3].strip().lower() in _DIFFS):
             self.findings.refuse("", "it is quoted, and what is quoted is not read")
         elif (
             markers.resembles_block(bare)
@@ -469,7 +469,7 @@ class _Scan:
             or patches.begins_envelope(bare)
         ):
             what = f"“{bare[:60].strip()}” looks like the beginning of a change in a form that cannot be read"
-            self.findings.refuse(names.in_sure_label(self._label(at)), what)
+            self.findings.refuse(file_names.in_sure_label(self._label(at)), what)
 
     def _tag(self, at: int, line: str) -> int:
         """Skip and report a change in tags; returns the line after it."""
@@ -481,9 +481,9 @@ class _Scan:
         if below < len(lines) and patches.begins_envelope(lines[below]):
             return below  # Only a wrapper.
         path = found.path or next(filter(None, map(markers.path_inside, lines[at : at + 4])), "")
-        path = path if names.is_path(path) else ""
+        path = path if file_names.is_path(path) else ""
         if not found.sure:
-            path = path or names.in_sure_label(self._label(at))
+            path = path or file_names.in_sure_label(self._label(at))
             marked = below < len(lines) and (
                 markers.resembles_block(lines[below]) or unified.begins(lines, below)
             )
@@ -493,7 +493,7 @@ class _Scan:
         if end is None and not path:
             return at + 1
         self.findings.refuse(
-            names.plain(path), f"it is wrapped in <{found.name}>, a form that is not read here"
+            file_names.plain(path), f"it is wrapped in <{found.name}>, a form that is not read here"
         )
         self.floor = at + 1 if end is None else end + 1
         return self.floor

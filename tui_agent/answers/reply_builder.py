@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tui_agent.answers import markers, names, patches, plans, properties, prose, same_file, schema
+from tui_agent.answers import file_names, markers, patches, plans, properties, prose, same_file, schema
 from tui_agent.answers.ledger import Ledger, Left
 from tui_agent.answers.lenient_json import has_half, joined
 from tui_agent.answers.schema import by_path, coerced, near_names, written_out
@@ -195,7 +195,7 @@ class ReplyBuilder:
     def refuse(self, refusal: Refusal) -> None:
         """Refuse all changes of a file, with the reason."""
         self.refused.append(refusal)
-        self._said.add(names.plain(refusal.path))
+        self._said.add(file_names.plain(refusal.path))
         self.faults.append(refusal.sentence)
 
     def take_prose(self, left: Left, more: str, cut: bool) -> None:
@@ -209,14 +209,14 @@ class ReplyBuilder:
             self.changes.extend(found.changes)
             self.refused.extend(found.refused)
             self.offered.extend(found.offered)
-            self._said.update(names.plain(one.path) for one in found.refused)
+            self._said.update(file_names.plain(one.path) for one in found.refused)
             self.faults.extend(found.faults)
             return
-        told = {names.plain(item.path) for item in (*self.changes, *self.refused)}
-        told |= {names.plain(change.rename_to) for change in self.changes if change.rename_to}
+        told = {file_names.plain(item.path) for item in (*self.changes, *self.refused)}
+        told |= {file_names.plain(change.rename_to) for change in self.changes if change.rename_to}
         said: dict[str, bool] = {}
         for item in (*found.changes, *found.refused):
-            path = names.plain(item.path)
+            path = file_names.plain(item.path)
             if path in told and not (isinstance(item, ChangeRequest) and self._has(item)):
                 said[path] = True
             elif path and path not in told:
@@ -229,7 +229,7 @@ class ReplyBuilder:
 
     def _has(self, shown: ChangeRequest) -> bool:
         """Whether the proposed changes of its file contain all lines of an offered change."""
-        same = [change for change in self.changes if names.same_file(change.path, shown.path)]
+        same = [change for change in self.changes if file_names.same_file(change.path, shown.path)]
         if not same:
             return True  # Its file is refused, which is already reported.
         proposed = {line.strip() for change in same for text in change.texts for line in text.split("\n")}
@@ -248,16 +248,16 @@ class ReplyBuilder:
 
     def reply(self, summary: str, message: str, cut: bool) -> Reply:
         changes, refused = same_file.joined(self.changes, self.refused)
-        told = dict.fromkeys(one.sentence for one in refused if names.plain(one.path) not in self._said)
+        told = dict.fromkeys(one.sentence for one in refused if file_names.plain(one.path) not in self._said)
         self.faults.extend(told)
-        taken = {names.plain(one.path) for one in (*changes, *refused)}
+        taken = {file_names.plain(one.path) for one in (*changes, *refused)}
         for path in dict.fromkeys(
-            one.path for one in self.offered if names.plain(one.path) in taken and not self._has(one)
+            one.path for one in self.offered if file_names.plain(one.path) in taken and not self._has(one)
         ):
             self.faults.append(
                 f"The text shows another change to {path} beside the proposed one: it was not taken."
             )
-        offered, _ = same_file.joined(one for one in self.offered if names.plain(one.path) not in taken)
+        offered, _ = same_file.joined(one for one in self.offered if file_names.plain(one.path) not in taken)
         return Reply(
             summary=joined(summary),
             message=joined(message),
@@ -325,7 +325,7 @@ class ReplyBuilder:
         path = entry.get("path") if isinstance(entry, dict) else None
         if label in _CHANGES and isinstance(path, str) and path.strip():
             self.refused.append(Refusal(path.strip(), why.rstrip(".")))
-            self._said.add(names.plain(path.strip()))
+            self._said.add(file_names.plain(path.strip()))
 
     def _add_plan(self, entries: list[tuple[str, Item]]) -> None:
         for at, entry in entries:
@@ -399,7 +399,7 @@ def _change(item: Item) -> ChangeRequest:
     content = _text(item, "content") if "content" in item else None
     diff = _text(item, "diff")
     rename = _text(item, "renameTo").strip() or None
-    if rename and names.plain(rename) == names.plain(_text(item, "path").strip()):
+    if rename and file_names.plain(rename) == file_names.plain(_text(item, "path").strip()):
         rename = None
     if content == "" and any(key in item for key in _FORMS):
         content = None  # Some models fill in every property.
@@ -412,11 +412,11 @@ def _change(item: Item) -> ChangeRequest:
         raise _Bad("none of `content`, `edits`, `diff`, `delete` and `renameTo` is set")
     index = item.get("todoIndex")
     return ChangeRequest(
-        path=names.plain(_text(item, "path").strip()),
+        path=file_names.plain(_text(item, "path").strip()),
         content=content,
         edits=edits,
         delete=delete,
-        rename_to=rename and names.plain(rename),
+        rename_to=rename and file_names.plain(rename),
         todo_index=index if isinstance(index, int) and not isinstance(index, bool) else None,
         base_hash=_text(item, "baseHash").strip(),
     )

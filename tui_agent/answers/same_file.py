@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from tui_agent.answers import names
+from tui_agent.answers import file_names
 from tui_agent.answers.values import ChangeRequest, Refusal
 
 #: Maximum number of steps; each is applied to the original file and merged.
@@ -23,10 +23,10 @@ def joined(
     moved: dict[str, str] = {}
     clashes: dict[str, str] = {}
     for change in changes:
-        path = names.plain(change.path)
+        path = file_names.plain(change.path)
         path = moved.get(path, path)
         files.setdefault(path, []).append(change)
-        target = names.plain(change.rename_to or "")
+        target = file_names.plain(change.rename_to or "")
         if not target or target == path:
             continue
         if target in files or moved.get(target, path) != path:
@@ -47,7 +47,7 @@ def joined(
             clashes[moved.get(above, above)] = f"the same reply makes {name}, in which it would be a folder"
     told: dict[str, Refusal] = {}
     for refusal in refused:
-        path = names.plain(refusal.path)
+        path = file_names.plain(refusal.path)
         told.setdefault(moved.get(path, path), refusal)
     found: list[ChangeRequest] = []
     without: list[Refusal] = []
@@ -64,7 +64,9 @@ def joined(
 
 def _name_after(several: Sequence[ChangeRequest]) -> str:
     """The name of a file after its changes."""
-    return names.plain(next((one.rename_to for one in several if one.rename_to), None) or several[0].path)
+    return file_names.plain(
+        next((one.rename_to for one in several if one.rename_to), None) or several[0].path
+    )
 
 
 def _folders(name: str) -> Iterator[str]:
@@ -89,7 +91,11 @@ def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
             if rename and rename != change.rename_to:
                 return f"the same reply moves it to {rename} and to {change.rename_to}"
             rename = change.rename_to
-        elif rename and change.content is not None and names.plain(change.path) != names.plain(rename):
+        elif (
+            rename
+            and change.content is not None
+            and file_names.plain(change.path) != file_names.plain(rename)
+        ):
             return "the same reply moves it away and writes another file in its place"
         if bare in seen:
             continue

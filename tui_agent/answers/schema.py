@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from tui_agent.answers import names, objects
+from tui_agent.answers import file_names, json_objects
 from tui_agent.errors import SettingsError
 
 Schema = dict[str, Any]
@@ -170,7 +170,7 @@ def written_out(value: Any) -> Any:
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
-        return objects.decoded(value)
+        return json_objects.decoded(value)
     except (ValueError, RecursionError):
         return value
 
@@ -226,7 +226,7 @@ def by_path(value: Any) -> Any:
         return value
     entries = []
     for path, entry in value.items():
-        if not (names.is_path(path) or "/" in path) or not isinstance(entry, (dict, str)):
+        if not (file_names.is_path(path) or "/" in path) or not isinstance(entry, (dict, str)):
             return value
         entries.append(
             {"path": path, "content": entry} if isinstance(entry, str) else {"path": path, **entry}

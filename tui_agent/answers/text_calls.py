@@ -19,12 +19,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers import lenient_json, objects
+from tui_agent.answers import json_objects, lenient_json
 from tui_agent.answers.change_signs import looks_like_a_change
-from tui_agent.answers.explaining import Fences, beside, is_shown
+from tui_agent.answers.examples import Fences, beside, is_shown
 from tui_agent.answers.schema import by_path, camel, near_names
-from tui_agent.answers.thoughts import without_end
-from tui_agent.files.late_expressions import late
+from tui_agent.answers.thinking_tags import without_end
+from tui_agent.files.lazy_regex import late
 
 #: Places tried as JSON, and maximum length of a call in Python syntax.
 _MOST_TRIES, _LONGEST_CODE = 10, 40_000
@@ -309,7 +309,7 @@ def _value(text: str, at: int) -> tuple[Any, int] | None:
     if text[at : at + 1] not in ("{", "["):
         return None
     try:
-        return objects.value_at(text, at)
+        return json_objects.value_at(text, at)
     except (ValueError, RecursionError):
         read = lenient_json.read(text, at)
         return (read.value, read.end) if read.whole else None

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from tui_agent.answers import hunks, names
+from tui_agent.answers import file_names, hunks
 from tui_agent.answers.values import EditHunk
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
 SectionKind = Literal["update", "add", "delete"]
@@ -57,7 +57,9 @@ def section(
     content = hunks.added(body) if kind == "add" and not fault else None
     if kind == "add" and content is None:
         fault = fault or "the file that its patch adds has lines without a `+` in front"
-    return Section(names.plain(path), kind, found, content, move and names.plain(move), fault, **more)
+    return Section(
+        file_names.plain(path), kind, found, content, move and file_names.plain(move), fault, **more
+    )
 
 
 class _File:
@@ -83,13 +85,13 @@ class _File:
     def section(self) -> Section:
         bare = bool(self.git and self.git[0] and self.git[0] == self.git[1])
         both = (self.old, self.new or self.old) if self.old or self.new else self.git or ("", "")
-        old, new = names.sides(*both, bare)
-        path, move = new if old == names.NOTHING else old, None
+        old, new = file_names.sides(*both, bare)
+        path, move = new if old == file_names.NOTHING else old, None
         kind: SectionKind = "update"
         fault, note = self.fault, ""
-        if self.gone or new == names.NOTHING:
+        if self.gone or new == file_names.NOTHING:
             kind = "delete"
-        elif self.made or old == names.NOTHING:
+        elif self.made or old == file_names.NOTHING:
             kind = "add"
         elif self.moved[0]:
             path, move = self.moved[0], self.moved[1] or None
@@ -97,7 +99,7 @@ class _File:
             move = new
         elif new:
             path = new
-            if old and old != new and not names.is_put_aside(old, new):
+            if old and old != new and not file_names.is_put_aside(old, new):
                 fault = fault or f"its diff names two files, {old} and {new}"
         if self.copied_to:
             path, fault = self.copied_to, f"a diff cannot copy {old} to it here; send its whole content"
@@ -164,7 +166,7 @@ class _Reader:
         file = self.file
         if line.startswith("diff --git "):
             self._close()
-            self.file = _File(names.of_git_line(line[11:].rstrip()))
+            self.file = _File(file_names.of_git_line(line[11:].rstrip()))
         elif combined := _COMBINED.match(line):
             if combined[1]:
                 self._close()
@@ -174,8 +176,8 @@ class _Reader:
         elif self._is_header():
             if file.body or file.old or self.outside:
                 self._close()
-            self.file.old = names.in_header(line[4:])
-            self.file.new = names.in_header(self.lines[self.at + 1][4:])
+            self.file.old = file_names.in_header(line[4:])
+            self.file.new = file_names.in_header(self.lines[self.at + 1][4:])
             self.at += 1
         elif self.closes is not None and self.closes(self.at):
             return False
@@ -217,9 +219,9 @@ class _Reader:
             case ["new", "mode", mode]:
                 file.mode = mode
             case ["rename", "from" | "to" as side, _]:
-                file.moved[side == "to"] = names.unquoted(words.split(" ", 2)[2])
+                file.moved[side == "to"] = file_names.unquoted(words.split(" ", 2)[2])
             case ["copy", "to", *_]:
-                file.copied_to = names.unquoted(words[8:])
+                file.copied_to = file_names.unquoted(words[8:])
             case ["GIT", "binary", *_] | ["Binary", "files", *_]:
                 file.fault = "it is binary, and a diff of it cannot be applied here"
                 self.outside = True

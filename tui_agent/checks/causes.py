@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from tui_agent.checks.output import outcome_of
-from tui_agent.files.late_expressions import Late, late
+from tui_agent.files.lazy_regex import Late, late
 
 Kind = Literal[
     "network", "docker", "service", "program", "memory", "space", "read-only", "keyboard", "emptied", "limit"

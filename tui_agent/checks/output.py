@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
 #: Maximum number of failure names, and characters of a name.

@@ -8,7 +8,7 @@ from itertools import chain
 from msgspec import Struct
 
 from tui_agent.context.blocks import cell, item, name
-from tui_agent.files.visible import size_in_words
+from tui_agent.files.sanitize import size_in_words
 from tui_agent.workspace.index import Index
 
 #: Approximate, as the outline's size need only be bounded.

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from tui_agent.context import editor, folders, instructions, known, loaded
+from tui_agent.context import editor, file_contents, folders, instructions, known_files
 from tui_agent.context.blocks import inert, item, name
 
 Message = dict[str, Any]
@@ -35,7 +35,7 @@ def system_message(
     schema: dict[str, Any] | None,
     place: Surroundings,
     contexts: Sequence[instructions.ContextFile] = (),
-    working: Sequence[loaded.LoadedFile] = (),
+    working: Sequence[file_contents.LoadedFile] = (),
     part: str = "",
     tools: Sequence[str] = (),
 ) -> Message:
@@ -62,7 +62,9 @@ def system_message(
     sections += [instructions.block(file) for file in contexts if file.kind == "instructions"]
     sections += [instructions.block(file) for file in contexts if file.kind == "base"]
     if working:
-        sections.append("# Working files\n" + loaded.read_files_result(working, loaded.InView()))
+        sections.append(
+            "# Working files\n" + file_contents.read_files_result(working, file_contents.InView())
+        )
     if part:
         sections.append(part)
     return {"role": "system", "content": "\n\n".join(sections)}
@@ -81,28 +83,28 @@ class MessageParts(Struct, frozen=True):
     facts: tuple[str, ...] = ()
     listings: tuple[folders.DirectoryListing, ...] = ()
     found: str = ""
-    bundled: tuple[loaded.LoadedFile, ...] = ()
+    bundled: tuple[file_contents.LoadedFile, ...] = ()
     memory: str = ""
     sub_tasks: str = ""
     new_contexts: tuple[instructions.ContextFile, ...] = ()
     gone_contexts: tuple[str, ...] = ()
-    files: tuple[loaded.LoadedFile, ...] = ()
+    files: tuple[file_contents.LoadedFile, ...] = ()
     editor_blocks: dict[str, str] = {}
 
 
-def user_text(news: MessageParts, in_view: loaded.InView) -> str:
+def user_text(news: MessageParts, in_view: file_contents.InView) -> str:
     parts = [
-        known.table(news.rows, news.left_out),
+        known_files.table(news.rows, news.left_out),
         folders.listing_section(news.listings),
         news.found,
-        loaded.bundle_section(news.bundled),
+        file_contents.bundle_section(news.bundled),
         news.memory,
         news.sub_tasks,
         "\n".join(("Since your last message:", *(f"- {item(fact)}" for fact in news.facts)))
         if news.facts
         else "",
         instructions.section(news.new_contexts, news.gone_contexts),
-        loaded.read_files_result(news.files, in_view) if news.files else "",
+        file_contents.read_files_result(news.files, in_view) if news.files else "",
         editor.additional_data(news.editor_blocks),
         f"<user_query>\n{inert(news.query)}\n</user_query>" if news.query else "",
     ]

@@ -9,11 +9,11 @@ from msgspec import Struct
 from tui_agent.answers.placeholders import placeholder
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits.change import ChangeKind
+from tui_agent.edits.hunk_placement import place
 from tui_agent.edits.lines import BOM, ended_like, plain
 from tui_agent.edits.locate import lower
 from tui_agent.edits.merge import merge
-from tui_agent.edits.place import place
-from tui_agent.edits.source import SourceText
+from tui_agent.edits.source_text import SourceText
 from tui_agent.errors import Ambiguous, EditFailed
 
 _LONGEST = 200

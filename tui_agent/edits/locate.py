@@ -9,10 +9,10 @@ from msgspec import Struct
 from msgspec.structs import replace as with_
 
 from tui_agent.answers.values import EditHunk
-from tui_agent.edits import near, preconditions
-from tui_agent.edits.carry import carried, one_by_one
+from tui_agent.edits import fuzzy_match, preconditions
+from tui_agent.edits.adapt import carried, one_by_one
 from tui_agent.edits.lines import plain
-from tui_agent.edits.source import Match, SourceText, Span, bare_end, cuts, look_alike
+from tui_agent.edits.source_text import Match, SourceText, Span, bare_end, cuts, look_alike
 from tui_agent.errors import Ambiguous, EditFailed
 from tui_agent.files.numbers import whole_number
 
@@ -131,7 +131,8 @@ def _carried_over(source: SourceText, match: Match) -> Replacement:
         raise EditFailed(
             f"{match.hunk.name} differs from line {match.first + 1} and those after it in layout, and it is not"
             " certain how the new lines should look there",
-            "copy the search text exactly from the file\n" + near.lines_from(source, match.first, match.end),
+            "copy the search text exactly from the file\n"
+            + fuzzy_match.lines_from(source, match.first, match.end),
         )
     start, end = source.starts[match.first], source.starts[match.end]
     return Replacement(start, end, match.first, "".join(line + "\n" for line in text), match.rung)
@@ -154,7 +155,7 @@ def _trimmed(source: SourceText, place: Replacement) -> Replacement:
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
     """Returns the number of characters in the equal lines at the start."""
-    return sum(len(line) + 1 for line in ours[: near.shared(ours, theirs)])
+    return sum(len(line) + 1 for line in ours[: fuzzy_match.shared(ours, theirs)])
 
 
 def _exact(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
@@ -245,7 +246,7 @@ def _look_alikes(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator
 def _near(source: SourceText, wanted: EditHunk, threshold: float) -> Iterator[Match]:
     if threshold > 1:
         return
-    for window in near.windows(source, _lines(wanted.old), threshold):
+    for window in fuzzy_match.windows(source, _lines(wanted.old), threshold):
         rung = "anchored" if window.anchored else "near"
         yield Match(rung, window.first, window.first + window.count, wanted, ties=window.ties)
 

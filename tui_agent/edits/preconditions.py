@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_agent.answers.values import EditHunk
-from tui_agent.edits import near
+from tui_agent.edits import fuzzy_match
 from tui_agent.edits.escapes import unescaped
-from tui_agent.edits.source import Match, SourceText, Span, cuts, key
+from tui_agent.edits.source_text import Match, SourceText, Span, cuts, key
 from tui_agent.errors import EditFailed
 
 
@@ -91,7 +91,7 @@ def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match])
             if lines == _worded(source.lines[match.first : match.end]):
                 raise done(wanted, match.first)
     new = wanted.new.strip("\n")
-    if sum(map(str.isalnum, new)) < (near.FEWEST if len(lines) == 1 else near.ANCHOR):
+    if sum(map(str.isalnum, new)) < (fuzzy_match.FEWEST if len(lines) == 1 else fuzzy_match.ANCHOR):
         return
     for at in source.every(new):
         line = source.line_of(at)
@@ -119,7 +119,7 @@ def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> 
     there = source.keys(line, min(line + count, len(source.lines)))
     wanted = [key(text) for text in hunk.old.split("\n")[:-1]]
     said = sum(char.isalnum() for text in wanted for char in text)
-    little = said < near.FEWEST and matches[0].rung not in ("exact", "line-endings")
+    little = said < fuzzy_match.FEWEST and matches[0].rung not in ("exact", "line-endings")
     if little or (said and there == wanted):
         raise EditFailed(
             f"{hunk.name} is said to begin in line {line + 1}"
@@ -164,14 +164,14 @@ def nowhere(source: SourceText, wanted: EditHunk) -> EditFailed:
         what = "part of a line" if wanted.whole else "part of a longer word"
         return EditFailed(
             f"{wanted.name} is in line {line + 1} only as {what}",
-            "copy it exactly from the file\n" + near.lines_from(source, line, line + 1),
+            "copy it exactly from the file\n" + fuzzy_match.lines_from(source, line, line + 1),
         )
     new = wanted.new.strip("\n")
     at = source.text.find(new)
-    said = sum(char.isalnum() for char in new) >= near.FEWEST and new not in wanted.old
+    said = sum(char.isalnum() for char in new) >= fuzzy_match.FEWEST and new not in wanted.old
     if said and at >= 0 and not cuts(source.text, at) and not cuts(source.text, at + len(new)):
         return done(wanted, source.line_of(at))
-    return EditFailed(f"{wanted.name} is not in the file", near.hint(source, wanted.old))
+    return EditFailed(f"{wanted.name} is not in the file", fuzzy_match.hint(source, wanted.old))
 
 
 def done(wanted: EditHunk, line: int) -> EditFailed:

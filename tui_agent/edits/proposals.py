@@ -12,7 +12,7 @@ from tui_agent.answers import markers
 from tui_agent.answers.line_ranges import Range
 from tui_agent.answers.placeholders import hints_at_more, is_remark
 from tui_agent.answers.values import ChangeRequest
-from tui_agent.edits import forms, in_part
+from tui_agent.edits import forms, partial_view
 from tui_agent.edits.change import Change, ChangeKind, Hunk
 from tui_agent.edits.escapes import escaped
 from tui_agent.edits.forms import leftover
@@ -67,7 +67,7 @@ def propose(
                 "send the change as edits",
             )
         if base_text is not None and seen == "part" and shown:
-            proposal = in_part.propose(request, base_text, shown, near_threshold)
+            proposal = partial_view.propose(request, base_text, shown, near_threshold)
         else:
             proposal = forms.propose(request, base_text, floor)
         _check_text(request.path, base_text, proposal.new_text)

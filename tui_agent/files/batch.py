@@ -27,11 +27,11 @@ from tui_agent.files.journal import (
     take_back,
 )
 from tui_agent.files.names import shown, without_case
-from tui_agent.files.replace import refuse_link, seen_as_expected
+from tui_agent.files.operating_system import file_error, several_at_once, stamp_of, wait_for_writers, writing
+from tui_agent.files.resolve_path import Spot
 from tui_agent.files.staging import FileFound
-from tui_agent.files.systems import file_error, several_at_once, stamp_of, wait_for_writers, writing
 from tui_agent.files.text import md5
-from tui_agent.files.walk import Spot
+from tui_agent.files.write_file import refuse_link, seen_as_expected
 
 #: Number of merge retries for a file that another program keeps writing, and the maximum wait for its next
 #: save, in seconds.

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_agent.errors import FileError
+from tui_agent.files.operating_system import file_error
 from tui_agent.files.private import sync_new, write_private
-from tui_agent.files.systems import file_error
 from tui_agent.files.text import md5
 
 _KEY = re.compile(r"[0-9a-f]{32}")

@@ -13,11 +13,11 @@ from typing import Literal
 from msgspec import Struct
 
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
-from tui_agent.files.judge import SecretFiles
 from tui_agent.files.names import MAX_NAME, fault_of_new, is_git, is_own, is_too_long, shown
-from tui_agent.files.sensitive import governs, is_secret
-from tui_agent.files.systems import file_error, sentence
-from tui_agent.files.walk import Spot, takes_case_for_nothing, walk
+from tui_agent.files.operating_system import file_error, sentence
+from tui_agent.files.resolve_path import Spot, takes_case_for_nothing, walk
+from tui_agent.files.secret_files import SecretFiles
+from tui_agent.files.sensitive_paths import governs, is_secret
 
 __all__ = [
     "Gate",

@@ -17,7 +17,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
 #: Variable with the fingerprint of the repository whose filters the user trusted.

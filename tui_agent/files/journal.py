@@ -15,9 +15,9 @@ from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
 from tui_agent.files.names import shown
+from tui_agent.files.operating_system import file_error, several_at_once, writing
 from tui_agent.files.private import sync_folder, sync_new, write_private
-from tui_agent.files.systems import file_error, several_at_once, writing
-from tui_agent.files.walk import Spot
+from tui_agent.files.resolve_path import Spot
 
 
 class BatchEntry(Struct, frozen=True):

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.text import PIECE
 
 MASK = "[masked]"

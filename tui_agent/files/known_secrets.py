@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tui_agent.files.git_folder import read_start, repository_around
-from tui_agent.files.judge import SecretFiles
 from tui_agent.files.key_formats import may_hold_key
 from tui_agent.files.key_search import encoding_of
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.names import is_git, shown
+from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.secret_values import SecretValues, Value, values_of_bytes
-from tui_agent.files.sensitive import is_secret
+from tui_agent.files.sensitive_paths import is_secret
 
 #: Installed code, with public test keys.
 _OF_OTHERS = frozenset(

@@ -12,7 +12,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.files import systems
+from tui_agent.files import operating_system
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -61,7 +61,7 @@ def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
             file.write(content)
             file.flush()
             if sync:
-                systems.sync(descriptor)
+                operating_system.sync(descriptor)
         os.replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -73,13 +73,13 @@ def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
 def sync_new(*paths: Path) -> None:
     """Sync new files and their folder entries together. Until it returns, a power failure can leave names
     without contents. Raises OSError."""
-    systems.several_at_once(_sync, list(dict.fromkeys([*paths, *(path.parent for path in paths)])))
+    operating_system.several_at_once(_sync, list(dict.fromkeys([*paths, *(path.parent for path in paths)])))
 
 
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        systems.sync(descriptor)
+        operating_system.sync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -88,7 +88,7 @@ def sync_folder(folder: Path) -> None:
     """Make a folder's entries durable. Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        systems.sync(descriptor)
+        operating_system.sync(descriptor)
     finally:
         os.close(descriptor)
 

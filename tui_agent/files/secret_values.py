@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus, unquote
 
 from tui_agent.files.key_formats import MASK, hits
 from tui_agent.files.key_search import in_letters
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 #: Minimum length of a value, and of a value whose name indicates a secret.
 SHORTEST, SHORTEST_SAID = 12, 8

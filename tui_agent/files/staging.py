@@ -15,11 +15,11 @@ from contextlib import contextmanager, suppress
 from msgspec import Struct
 
 from tui_agent.errors import FileError, Outdated
-from tui_agent.files import systems
+from tui_agent.files import operating_system
 from tui_agent.files.gate import open_checked
 from tui_agent.files.names import shown
+from tui_agent.files.resolve_path import Spot
 from tui_agent.files.temporary import runs
-from tui_agent.files.walk import Spot
 
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -100,7 +100,7 @@ def stage(
             if executable is not None:
                 os.fchmod(descriptor, with_execution(stat.S_IMODE(os.fstat(descriptor).st_mode), executable))
             if sync:
-                systems.sync(descriptor)
+                operating_system.sync(descriptor)
         finally:
             os.close(descriptor)
     except BaseException:
@@ -151,7 +151,7 @@ def sync_staged(spot: Spot, temporary: str) -> None:
     """Sync content staged without `sync`."""
     descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.folder)
     try:
-        systems.sync(descriptor)
+        operating_system.sync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -160,7 +160,7 @@ def sync_file(spot: Spot) -> None:
     """Sync the content at a spot."""
     descriptor = open_checked(spot)
     try:
-        systems.sync(descriptor)
+        operating_system.sync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -228,7 +228,7 @@ def _is_from_before_the_start(folder: int, name: str) -> bool:
 def sync_folder(folder: int) -> None:
     """Make renames in a folder durable, if the file system supports it."""
     try:
-        systems.sync(folder)
+        operating_system.sync(folder)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
@@ -294,7 +294,7 @@ def _take_after(spot: Spot, descriptor: int, like: os.stat_result) -> None:
     os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
     source = open_checked(spot)
     try:
-        systems.copy_attributes(source, descriptor)
+        operating_system.copy_attributes(source, descriptor)
     finally:
         os.close(source)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 #: Limits: characters, nesting depth, and parts of a dotted key.
 MOST_LETTERS, MOST_DEEP, MOST_PARTS = 1 << 20, 64, 64

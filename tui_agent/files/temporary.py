@@ -11,8 +11,8 @@ import tempfile
 from contextlib import suppress
 
 from tui_agent.files.numbers import whole_number
+from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.private import FOLDER_MODE
-from tui_agent.files.systems import remove_folder
 
 #: Maximum process id on Linux; smaller on other systems.
 MOST_PROCESSES = 1 << 22

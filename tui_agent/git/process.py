@@ -19,7 +19,7 @@ from typing import IO, Final
 from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
-from tui_agent.files.systems import remove_folder
+from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.temporary import make_temporary
 from tui_agent.processes.environment import search_path
 

@@ -17,11 +17,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from tui_agent.files import sensitive
+from tui_agent.files import sensitive_paths
 from tui_agent.files.git_folder import GitFolder, read_regular
 from tui_agent.files.key_formats import hits, may_hold_key
 from tui_agent.files.numbers import whole_number
-from tui_agent.files.sensitive import is_secret
+from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.git.object_stores import names_in_git, object_stores
 from tui_agent.git.process import Result, started
 from tui_agent.git.repository import LONG_SECONDS, git
@@ -271,7 +271,7 @@ def _brought(told: bytes) -> Iterator[tuple[bytes, str]]:
 
 def _rules() -> str:
     return hashlib.sha256(
-        Path(str(sensitive.__file__)).read_bytes() + Path(__file__).read_bytes()
+        Path(str(sensitive_paths.__file__)).read_bytes() + Path(__file__).read_bytes()
     ).hexdigest()
 
 

@@ -19,7 +19,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.files.systems import remove_folder
+from tui_agent.files.operating_system import remove_folder
 from tui_agent.git.process import Result
 from tui_agent.git.repository import LONG_SECONDS, Repository, find_repository, git
 

@@ -28,8 +28,8 @@ import msgspec
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.git_folder import Entries, GitFolder, format_config, read_regular
+from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.private import make_private, write_private
-from tui_agent.files.systems import remove_folder
 from tui_agent.git import secret_blobs as blobs
 from tui_agent.git.object_stores import (
     HistoryAnswer,

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from tui_agent.errors import FileError
 from tui_agent.files.git_folder import read_start
+from tui_agent.files.operating_system import remove_folder, sentence
 from tui_agent.files.private import make_private, replace_private
-from tui_agent.files.systems import remove_folder, sentence
 from tui_agent.git import seeds
 from tui_agent.git.process import Result
 from tui_agent.git.repository import Repository, find_repository, git

@@ -18,7 +18,7 @@ from msgspec import Struct
 from tui_agent.errors import UsageError
 from tui_agent.files.git_folder import read_start
 from tui_agent.files.numbers import whole_number
-from tui_agent.files.visible import escaped
+from tui_agent.files.sanitize import escaped
 from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.settings.faults import nearest
 from tui_agent.settings.files import reason_of

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from tui_agent import debug_log
-from tui_agent.files.visible import escaped, json_escaped
+from tui_agent.files.sanitize import escaped, json_escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import error, row

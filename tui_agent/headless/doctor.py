@@ -24,14 +24,14 @@ from msgspec import Struct
 from tui_agent import __version__, debug_log
 from tui_agent.errors import ChildFailed, FileError, ModelError, TuiAgentError
 from tui_agent.files.private import replace_private
-from tui_agent.files.visible import escaped
+from tui_agent.files.sanitize import escaped
 from tui_agent.git.process import run_git
 from tui_agent.headless import arguments, config_command
 from tui_agent.headless.output import json_line, note, row
 from tui_agent.headless.sessions import in_words
 from tui_agent.log.cleanup import Cleaned, used
 from tui_agent.model import servers
-from tui_agent.model.child import ChildModel
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import Abilities
 from tui_agent.model.discovery import discover
 from tui_agent.model.local import LocalModels

@@ -11,7 +11,7 @@ from tui_agent import errors
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.headless import output
 from tui_agent.headless.arguments import RunOptions
-from tui_agent.headless.lines import Line, finished_line, lines, session_line, words
+from tui_agent.headless.event_lines import Line, finished_line, lines, session_line, words
 from tui_agent.headless.output import OutputLost, Telling
 from tui_agent.processes.child import ChildProcess
 from tui_agent.session.opening import Opening, open_session
@@ -19,7 +19,7 @@ from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.store.usage import Usage, used_since
-from tui_agent.workspace.ahead import ChildAhead
+from tui_agent.workspace.early_start import ChildAhead
 
 #: States of unresolved changes after an apply.
 LEFT = ("failed", "conflict", "pending", "merged")

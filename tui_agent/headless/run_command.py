@@ -12,13 +12,13 @@ from click.core import ParameterSource
 from tui_agent.errors import ChildFailed, UsageError
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import RunOptions
-from tui_agent.model import table
+from tui_agent.model import model_table
 from tui_agent.model.process import model_process
 from tui_agent.model.rules import providers
 from tui_agent.processes.child import ChildProcess
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
-from tui_agent.workspace.ahead import ChildAhead, workspace_child
+from tui_agent.workspace.early_start import ChildAhead, workspace_child
 
 
 @click.command()
@@ -114,7 +114,7 @@ def _processes(options: RunOptions) -> tuple[ChildAhead | None, ChildProcess | N
         workspace = ChildAhead(options.workspace, filters, workspace_child(filters))
         workspace.process.fork()
     if options.replay is None:
-        table.table()  # Tables of models and rules, needed in both processes.
+        model_table.table()  # Tables of models and rules, needed in both processes.
         providers()
         model = model_process()
         model.fork()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from tui_agent.files.visible import escaped
+from tui_agent.files.sanitize import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.output import note, row
 from tui_agent.settings import trust as trusts

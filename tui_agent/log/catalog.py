@@ -360,7 +360,7 @@ async def _forget_checkpoints(workspace: Path, session: str) -> None:
     if not await asyncio.to_thread(_may_be_in_repository, workspace):
         return
     from tui_agent.git.client import GitClient
-    from tui_agent.workspace.ahead import workspace_child
+    from tui_agent.workspace.early_start import workspace_child
 
     child = workspace_child()
     try:

@@ -12,10 +12,10 @@ from typing import Any
 from urllib.parse import quote
 
 from tui_agent.errors import Damaged, NotKept, SessionError, TooNew
-from tui_agent.files import systems
+from tui_agent.files import operating_system
 from tui_agent.files.names import shown
+from tui_agent.files.operating_system import sentence
 from tui_agent.files.private import make_private, open_private, sync_new
-from tui_agent.files.systems import sentence
 from tui_agent.log.records import VERSION, Body, Record, as_json, checksum, from_json
 
 #: Schema version. Files with a higher version are left unchanged.
@@ -157,7 +157,7 @@ class LogWriter:
                 # Opening and closing the file is safe here: SQLite holds no locks in it.
                 path = self.connection.execute("PRAGMA database_list").fetchone()[2]
                 with open(f"{path}-wal", "rb") as ahead:
-                    systems.sync(ahead.fileno())
+                    operating_system.sync(ahead.fileno())
         with suppress(sqlite3.Error):
             self.connection.close()
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import SessionError, TooNew
 from tui_agent.files.names import shown
-from tui_agent.files.visible import size_in_words
+from tui_agent.files.sanitize import size_in_words
 from tui_agent.log import database
 from tui_agent.store.state import State
 

@@ -10,10 +10,10 @@ from itertools import chain
 from pathlib import Path
 
 from tui_agent.errors import RecordRefused, SessionError
-from tui_agent.log import late
+from tui_agent.log import refused_events
 from tui_agent.log.log import Log
 from tui_agent.log.records import body_of
-from tui_agent.log.waits import Waits
+from tui_agent.log.wait_messages import Waits
 from tui_agent.store import events as e
 from tui_agent.store.events import Event, Growing, Lasting
 from tui_agent.store.state import State
@@ -179,12 +179,12 @@ class Journal:
         if self._unwritten or self._on_its_way or self._growing:
             await self._leave_behind(folder, sync=True)
         elif left:
-            await asyncio.to_thread(late.forget, folder)
+            await asyncio.to_thread(refused_events.forget, folder)
 
     async def _leave_behind(self, folder: Path, *, sync: bool) -> None:
         events = (*chain.from_iterable(self._on_its_way.values()), *self._unwritten)
-        waiting = late.LeftBehind(self.number, events, tuple(self._growing.values()))
-        await asyncio.to_thread(late.leave, folder, waiting, sync=sync)
+        waiting = refused_events.LeftBehind(self.number, events, tuple(self._growing.values()))
+        await asyncio.to_thread(refused_events.leave, folder, waiting, sync=sync)
 
     async def _append(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
         if not events:

@@ -17,9 +17,9 @@ from typing import Any
 from msgspec import Struct
 
 from tui_agent.errors import Damaged, RecordRefused, SessionError
-from tui_agent.files import systems
+from tui_agent.files import operating_system
+from tui_agent.files.operating_system import several_at_once
 from tui_agent.files.private import sync_folder
-from tui_agent.files.systems import several_at_once
 from tui_agent.log import database, records
 from tui_agent.log.database import LogWriter, Ranks
 from tui_agent.log.raw_pages import read_raw
@@ -69,7 +69,10 @@ class FirstSync:
     def _sync(self) -> None:
         several_at_once(
             lambda durable: durable(),
-            [partial(systems.sync, self._file), *(partial(sync_folder, folder) for folder in self._folders)],
+            [
+                partial(operating_system.sync, self._file),
+                *(partial(sync_folder, folder) for folder in self._folders),
+            ],
         )
 
 

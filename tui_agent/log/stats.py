@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from tui_agent.answers.gist import without_code
-from tui_agent.files.late_expressions import late
+from tui_agent.answers.summary import without_code
+from tui_agent.files.lazy_regex import late
 from tui_agent.store import events as e
 from tui_agent.store.usage import Usage
 

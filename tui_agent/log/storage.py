@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tui_agent.errors import Damaged, SessionError, TooNew
 from tui_agent.files.blobs import Blobs
-from tui_agent.log import catalog, database, directory, late, recovery
+from tui_agent.log import catalog, database, directory, recovery, refused_events
 from tui_agent.log.lock import SessionLock
 from tui_agent.log.log import Log
 from tui_agent.log.snapshot import ReadState, load, read_state
@@ -136,10 +136,10 @@ def _open(path: Path) -> tuple[Log, ReadState]:
 
 def _caught_up(log: Log, read: ReadState) -> tuple[Log, ReadState]:
     """Append events that the log refused earlier."""
-    if not (log.path.parent / late.NAME).exists():
+    if not (log.path.parent / refused_events.NAME).exists():
         return log, read
     try:
-        lost = late.catch_up(log)
+        lost = refused_events.catch_up(log)
         return log, _with_more(read_state(log.path), [*read.lost, *lost])
     except SessionError as error:
         return log, _with_more(read, [*read.lost, f"what the log had refused is still refused ({error})"])

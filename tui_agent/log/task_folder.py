@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_agent.context.blocks import inert
-from tui_agent.context.known import MAX_BYTES, KnownFile, Touch
+from tui_agent.context.known_files import MAX_BYTES, KnownFile, Touch
 from tui_agent.context.prompt import SUMMARY, as_sent
 from tui_agent.errors import FileError, SessionError, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read_for_person
 from tui_agent.files.names import shown
-from tui_agent.files.systems import HALF_A_LETTER, TOO_DEEP, read_given
+from tui_agent.files.operating_system import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.text import md5
 from tui_agent.log import log
 from tui_agent.store import events as e

@@ -21,9 +21,9 @@ from tui_agent.files.gate import LOOKS_SECRET, is_secret
 from tui_agent.files.key_formats import masked, masked_values
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import shown
+from tui_agent.files.operating_system import HALF_A_LETTER, TOO_DEEP, read_given
+from tui_agent.files.sanitize import one_line
 from tui_agent.files.secret_values import SecretValues
-from tui_agent.files.systems import HALF_A_LETTER, TOO_DEEP, read_given
-from tui_agent.files.visible import one_line
 from tui_agent.log import directory, task_folder
 from tui_agent.log.fork import as_copied, write
 from tui_agent.log.records import body_of

@@ -17,10 +17,10 @@ import msgspec
 from msgspec.structs import replace
 
 from tui_agent.errors import ModelError
-from tui_agent.model import listing, table
-from tui_agent.model.listing import LOGIN, MOST_BYTES, MOST_MODELS, ListAnswer, ListedModel, Listing
+from tui_agent.model import model_listing, model_table
 from tui_agent.model.login.access import Logins
-from tui_agent.model.table import KnownModel, Route
+from tui_agent.model.model_listing import LOGIN, MOST_BYTES, MOST_MODELS, ListAnswer, ListedModel, Listing
+from tui_agent.model.model_table import KnownModel, Route
 
 _log = logging.getLogger(__name__)
 #: Time limits for one request and for a whole listing, and the maximum number of pages.
@@ -46,11 +46,11 @@ async def of_provider(client: httpx.AsyncClient, provider: str, *, again: bool =
         logged_in = await Logins().variables(name, os.environ)
     except ModelError as error:
         return ListAnswer(error=error.what)
-    route = table.route(name, {**os.environ, **logged_in})
+    route = model_table.route(name, {**os.environ, **logged_in})
     if route is None or not route.key or not route.rules.listing:
         return ListAnswer()
     # Login tokens rotate, and so does the address they determine.
-    outside = table.route(name, os.environ)
+    outside = model_table.route(name, os.environ)
     kept_as = replace(outside, key=LOGIN) if logged_in and outside is not None else route
     return await answer(client, route, again=again, kept_as=kept_as)
 
@@ -94,14 +94,14 @@ async def answer(
             return ListAnswer(kept, _why(error))
         _failed.pop(place, None)
         listed = _lists[place] = Listing(time.time(), models)
-        await asyncio.to_thread(listing.keep, kept_as, listed)
+        await asyncio.to_thread(model_listing.keep, kept_as, listed)
         return ListAnswer(listed)
 
 
 async def _kept(route: Route) -> Listing:
     place = (route.address, route.key)
     if place not in _lists:
-        _lists[place] = await asyncio.to_thread(listing.kept, route)
+        _lists[place] = await asyncio.to_thread(model_listing.kept, route)
     return _lists[place]
 
 
@@ -114,7 +114,7 @@ async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel
         body = await _body(client, route, query, left)
         left -= len(body)
         page = await asyncio.to_thread(msgspec.json.decode, body)
-        found |= {one.name: one for one in listing.models_in(form, page)}
+        found |= {one.name: one for one in model_listing.models_in(form, page)}
         following = _following(page)
         if not following or len(found) >= MOST_MODELS:
             break

@@ -1,7 +1,7 @@
 """The interface of a language model: a request in, a stream of chunks out; closing the stream cancels the
 request.
 
-Implemented by the child process (`model.child`), a recording (`model.recording`) and a recorder that wraps
+Implemented by the child process (`model.child_model`), a recording (`model.recording`) and a recorder that wraps
 either.
 """
 

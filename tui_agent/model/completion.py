@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from tui_agent.errors import ContextTooLong, EmptyReply, ModelError, Refused, SchemaRefused, Unreachable
-from tui_agent.model import table
+from tui_agent.model import model_table
 from tui_agent.model.client import (
     Abilities,
     CallChunk,
@@ -31,9 +31,9 @@ from tui_agent.model.client import (
 )
 from tui_agent.model.effort import level_of
 from tui_agent.model.event_stream import BrokenStream, Wire, watch
-from tui_agent.model.explain import Meaning, broke_off, explain, timed_out
 from tui_agent.model.failures import Failure
 from tui_agent.model.parts import Origin, calls_of
+from tui_agent.model.provider_errors import Meaning, broke_off, explain, timed_out
 from tui_agent.model.retrying import NotNow
 from tui_agent.model.wires.reader import ReplyReader
 
@@ -139,7 +139,7 @@ class Refusals:
     def add(self, request: ModelRequest, part: str) -> None:
         match part:
             case "items":
-                provider = (table.split(request.model) or request.model.split("/", 1))[0]
+                provider = (model_table.split(request.model) or request.model.split("/", 1))[0]
                 own = (
                     it
                     for it in filter(_has_items, request.messages)
@@ -228,7 +228,9 @@ async def complete(
 def _left_out_in_words(request: ModelRequest, refusal: _PartRefused) -> str:
     """Message to the user about a rejected effort or temperature."""
     value = f"temperature {request.temperature:g}" if refusal.part == "temperature" else ""
-    value = value or f"effort {level_of(table.rules_for(request.model), request.effort) or request.effort}"
+    value = (
+        value or f"effort {level_of(model_table.rules_for(request.model), request.effort) or request.effort}"
+    )
     return f"{request.model} is asked without {value}, which its provider refuses ({refusal.said})"
 
 

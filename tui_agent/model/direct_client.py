@@ -14,20 +14,20 @@ import httpx
 from msgspec.structs import replace
 
 from tui_agent.errors import ModelError, Unreachable
-from tui_agent.model import catalogue, connections, table
+from tui_agent.model import catalogue, connections, model_table
 from tui_agent.model.certificates import LateContext, verification
+from tui_agent.model.chunk_merging import merged
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
 from tui_agent.model.event_stream import BrokenStream, Wire
-from tui_agent.model.explain import Meaning
 from tui_agent.model.http_clients import watched_client
-from tui_agent.model.joining import merged
 from tui_agent.model.login.access import Logins
 from tui_agent.model.login.flow import LoginBusy
+from tui_agent.model.model_table import KnownModel, Route
 from tui_agent.model.parts import Origin
+from tui_agent.model.provider_errors import Meaning
 from tui_agent.model.retrying import NotNow
 from tui_agent.model.rules import Rules, WireName
-from tui_agent.model.table import KnownModel, Route
 from tui_agent.model.wires import chat, generate, messages, responses
 from tui_agent.model.wires.conversation import Conversation, cache_marks, conversation
 from tui_agent.model.wires.reader import Rendered, ReplyReader
@@ -47,7 +47,7 @@ class RejectedRequest(Exception):
 
 
 class DirectTransport:
-    """Sends requests to models that have a `table.route`."""
+    """Sends requests to models that have a `model_table.route`."""
 
     def __init__(self) -> None:
         #: Addresses of servers without the Responses API.
@@ -56,7 +56,7 @@ class DirectTransport:
 
     async def abilities(self, model: str) -> Abilities:
         route = _route(model)
-        return table.abilities(model, route, await _known(route))
+        return model_table.abilities(model, route, await _known(route))
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> DirectStream:
         """Opens the reply. Refreshes a rejected login token once."""
@@ -108,7 +108,7 @@ class DirectTransport:
             variables = await self._logins.variables(model, os.environ)
         except ModelError:
             return  # The request itself reports the error.
-        route = table.route(model, {**os.environ, **variables})
+        route = model_table.route(model, {**os.environ, **variables})
         if route is not None and route.key:
             await _certificates_for(route.address)
             await connections.open_ahead(client(), route.address)
@@ -148,7 +148,7 @@ class DirectTransport:
 
     async def cost(self, model: str, usage: UsageChunk) -> float | None:
         route = _route(model)
-        return table.cost(route, usage, await _known(route))
+        return model_table.cost(route, usage, await _known(route))
 
 
 class DirectStream:
@@ -255,7 +255,7 @@ def _headers_of(request: ModelRequest, rules: Rules) -> dict[str, str]:
 
 def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
     """The route to a model; `variables` are those of a login."""
-    route = table.route(model, {**os.environ, **(variables or {})})
+    route = model_table.route(model, {**os.environ, **(variables or {})})
     if route is None:  # The parent resolved the same name before.
         raise LookupError(f"there is no direct way to {model}")
     return route

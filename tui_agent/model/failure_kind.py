@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_agent.errors import ModelError
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.model.failures import Failure
 
 Again = Literal["no", "if asked", "yes"]

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from tui_agent.files.key_formats import masked
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.model.server_error import ServerError, limits_reset, lowered, retry_after, seconds_in
 
 SAID_CHARACTERS = 240

@@ -42,7 +42,7 @@ from tui_agent.model.client import (
     UsageChunk,
     Warming,
 )
-from tui_agent.model.listing import ListAnswer, ListsModels
+from tui_agent.model.model_listing import ListAnswer, ListsModels
 from tui_agent.model.parts import calls_of, text_of
 from tui_agent.model.provider_files import TakesFiles
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of

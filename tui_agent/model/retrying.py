@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from tui_agent.errors import ModelError
 from tui_agent.model.client import Chunk, EndChunk, RetryChunk
-from tui_agent.model.explain import Meaning
+from tui_agent.model.provider_errors import Meaning
 
 FIRST_WAIT_SECONDS = 2.0
 LONGEST_WAIT_SECONDS = 30.0

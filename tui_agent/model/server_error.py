@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import real_number, seconds_of, whole_number
 
 #: Statuses of errors in events without a status, by error name: OpenAI, Anthropic and compatible servers;

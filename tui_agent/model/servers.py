@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import based_number, whole_number
-from tui_agent.model import table
+from tui_agent.model import model_table
 from tui_agent.model.parts import Message, Origin
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.rules import Rules
@@ -86,7 +86,7 @@ def address_of(model: str, environ: Mapping[str, str]) -> str:
 
 
 def _is_of_openai(model: str) -> bool:
-    return model.removeprefix("openai/") in table.table().models["openai"]
+    return model.removeprefix("openai/") in model_table.table().models["openai"]
 
 
 def is_local(address: str) -> bool:

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 from tui_agent.files.numbers import real_number, whole_number
+from tui_agent.model.model_table import KnownModel, table
 from tui_agent.model.rules import providers, rules_of
-from tui_agent.model.table import KnownModel, table
 
 #: Days before its retirement from which a model is not suggested, and from which its use is reported.
 NOT_SUGGESTED_DAYS, REPORTED_DAYS = 30, 60

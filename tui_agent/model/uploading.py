@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tui_agent.errors import ModelError
-from tui_agent.model.explain import explain
 from tui_agent.model.litellm_client import litellm, refuse_login
+from tui_agent.model.provider_errors import explain
 
 #: Upload purposes by provider; others do not support files in a chat.
 _PURPOSES: Mapping[str, str] = {"openai": "user_data", "azure": "user_data", "anthropic": "messages"}

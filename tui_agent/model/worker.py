@@ -20,16 +20,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from tui_agent.model.chunk_merging import JoinedChunks
 from tui_agent.model.client import Abilities, ModelRequest, SentChunk, TokenCount
-from tui_agent.model.joining import JoinedChunks
 from tui_agent.processes.serve import Announce, Handler, Send, run
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from tui_agent.model.direct_client import DirectTransport
-    from tui_agent.model.listing import ListAnswer
     from tui_agent.model.litellm_client import LitellmTransport
+    from tui_agent.model.model_listing import ListAnswer
 
 #: Maximum pause in seconds, and the maximum added delay after `hurry`.
 LONGEST_PAUSE = 0.05

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.line_ranges import within
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known_files import KnownFile
 from tui_agent.edits.change import Change, Checkpoint, Hunk, Pick, text_under
 from tui_agent.edits.hunks import hunks
 from tui_agent.edits.rebase import MERGED
@@ -19,7 +19,7 @@ from tui_agent.errors import EditFailed, FileError, Outdated, PathRefused, TuiAg
 from tui_agent.files.batch import StillWritten
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET
-from tui_agent.files.systems import OTHER_NAMES, has_other_names
+from tui_agent.files.operating_system import OTHER_NAMES, has_other_names
 from tui_agent.log.journal import Journal
 from tui_agent.review.writer import Target, WriteOutcome, Writer, as_written, outside
 from tui_agent.store import events as e
@@ -227,7 +227,7 @@ class Applier:
         return [*told, e.ModelOwesNews(_fact(item))]
 
     def _known(self, target: Target, written: str, item: Resolved) -> list[e.Lasting]:
-        from tui_agent.edits.in_part import after, was_shown  # Not needed at startup.
+        from tui_agent.edits.partial_view import after, was_shown  # Not needed at startup.
 
         state, change = self._journal.store.state, item.change
         path, turn = target.now.path, state.turn.number

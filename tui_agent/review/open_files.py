@@ -12,10 +12,10 @@ from tui_agent.edits.merge import ConflictView, Region, Side, regions, settled
 from tui_agent.errors import FileError, Outdated, SessionError, TooLarge, TuiAgentError, Undecodable
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.names import shown
-from tui_agent.files.replace import replace as replace_file
 from tui_agent.files.text import TextFile, decode, encode, md5
+from tui_agent.files.write_file import replace as replace_file
 from tui_agent.log.core import Core
-from tui_agent.review.unfinished import SAVE
+from tui_agent.review.crash_repair import SAVE
 from tui_agent.store import events as e
 from tui_agent.store.files import Buffer, hash_of_text
 from tui_agent.store.state import State

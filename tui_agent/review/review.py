@@ -17,11 +17,11 @@ from tui_agent.git.client import CommitPlan
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
 from tui_agent.review.apply import Applier
+from tui_agent.review.command_changes import changes_of
 from tui_agent.review.conflicts import ConflictResolver
-from tui_agent.review.from_commands import changes_of
+from tui_agent.review.crash_repair import recorded_names
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.undo import Preview, UndoHistory
-from tui_agent.review.unfinished import recorded_names
 from tui_agent.review.versions import Version, Versions
 from tui_agent.review.writer import Target, Writer
 from tui_agent.store import events as e

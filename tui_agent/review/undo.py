@@ -28,7 +28,7 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import TextFile, decode
 from tui_agent.log.journal import Journal
 from tui_agent.review.apply import next_name
-from tui_agent.review.unfinished import batch_name
+from tui_agent.review.crash_repair import batch_name
 from tui_agent.review.writer import Current, Target, WriteOutcome, Writer, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.files import KnownSlice

@@ -11,21 +11,21 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.context.known import MAX_BYTES, KnownFile, Touch
+from tui_agent.context.known_files import MAX_BYTES, KnownFile, Touch
 from tui_agent.edits.change import FileStep
 from tui_agent.edits.hunks import compose, hunks
 from tui_agent.edits.merge import merge
 from tui_agent.errors import FileError, Outdated, SessionError
 from tui_agent.files.batch import BatchResult, Step, heal, write_batch
 from tui_agent.files.gate import read_for_person
-from tui_agent.files.replace import mode_on_disk
+from tui_agent.files.operating_system import inode_of
 from tui_agent.files.staging import with_execution
-from tui_agent.files.systems import inode_of
 from tui_agent.files.text import TextFile, decode, encode, md5
+from tui_agent.files.write_file import mode_on_disk
 from tui_agent.log.core import Core
-from tui_agent.log.waits import Wait
+from tui_agent.log.wait_messages import Wait
+from tui_agent.review.crash_repair import BATCH, clear_save
 from tui_agent.review.open_files import OpenFiles
-from tui_agent.review.unfinished import BATCH, clear_save
 from tui_agent.store.events import FileTouched, FreshnessChanged, Lasting
 from tui_agent.store.files import KnownSlice
 

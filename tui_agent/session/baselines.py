@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tui_agent.checks.comparison import Finding
-from tui_agent.session.answers import FolderAnswers
+from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.settings.schema import CheckCommand
 
 STORE = "baselines.json"

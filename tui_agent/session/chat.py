@@ -81,7 +81,7 @@ class Chat:
     async def save_paste(self, line: str) -> str:
         """Writes a pasted text to a new workspace file and returns its path. Raises `FileError` or
         `PathRefused`."""
-        from tui_agent.files.replace import replace
+        from tui_agent.files.write_file import replace
 
         gate = self._context().workspace.gate
         text = await asyncio.to_thread(self._storage.blobs.get_text, self.state.input.pastes[line])

@@ -19,10 +19,10 @@ from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
-from tui_agent.session.answers import FolderAnswers
+from tui_agent.session.baseline_runs import NOT_FOUND, FirstResult, FirstRuns
 from tui_agent.session.baselines import Baselines
 from tui_agent.session.commands import Commands
-from tui_agent.session.first_runs import NOT_FOUND, FirstResult, FirstRuns
+from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.store import events as e
 from tui_agent.store.checks import CheckResult, Content, Place, content_of
@@ -194,7 +194,7 @@ class Checks:
         """Whether checks exist, but none concerns the open changes."""
         if self._settings.checks.run == "none":
             return False
-        from tui_agent.checks.found import concerns
+        from tui_agent.checks.detection import concerns
 
         chosen = [check for check in await asyncio.to_thread(self.chosen) if check.when == "proposed"]
         return bool(chosen) and not any(concerns(check, self._proposed()) for check in chosen)
@@ -275,7 +275,7 @@ class Checks:
     async def _in_order(self, where: Where, which: Which) -> list[CheckCommand]:
         """Checks that concern the open changes, fast checks first; in a monorepo only the affected
         packages."""
-        from tui_agent.checks.found import concerns
+        from tui_agent.checks.detection import concerns
         from tui_agent.checks.projects.files import Project
         from tui_agent.checks.projects.workspaces import narrowed
 
@@ -515,7 +515,7 @@ def _later(path: Path, since: float) -> bool:
 
 def _found_in(root: Path) -> list[CheckCommand]:
     """Checks detected in the project's files. Blocking."""
-    from tui_agent.checks.found import (
+    from tui_agent.checks.detection import (
         found_in,
     )  # Readers for two dozen file types, not needed by every run.
 

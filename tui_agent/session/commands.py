@@ -19,9 +19,9 @@ from tui_agent.files.names import shown
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
 from tui_agent.review.review import Review
-from tui_agent.session.answers import FolderAnswers
-from tui_agent.session.running import SHOWN, RunningCommands, Start, same
+from tui_agent.session.running_commands import SHOWN, RunningCommands, Start, same
 from tui_agent.session.servers import Server, Servers
+from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.session.trial_views import Prepared, TrialViews
 from tui_agent.session.view_reports import facts
 from tui_agent.store import events as e

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
-from tui_agent.context.known import MAX_BYTES, Freshness, KnownFile, Touch
+from tui_agent.context.known_files import MAX_BYTES, Freshness, KnownFile, Touch
 from tui_agent.edits.rebase import followed
 from tui_agent.errors import ChildFailed, TuiAgentError
 from tui_agent.files.gate import Gate, read_for_person
-from tui_agent.files.systems import Stamp, is_settled, stamp_of
+from tui_agent.files.operating_system import Stamp, is_settled, stamp_of
 from tui_agent.files.text import md5
 from tui_agent.git.client import Gone
 from tui_agent.log.core import Core

@@ -17,14 +17,14 @@ from tui_agent.log.core import Core
 from tui_agent.model.client import Model, ModelRequest, Reaching, UsageChunk, Warming
 from tui_agent.model.effort import in_words, level_of
 from tui_agent.model.local import LocalModels
-from tui_agent.model.pacing import Allowance, Pace, PacedModel
+from tui_agent.model.model_table import route, rules_for
 from tui_agent.model.provider_files import ProviderFiles, TakesFiles
 from tui_agent.model.providers import provider_of
+from tui_agent.model.rate_limit import Allowance, Pace, PacedModel
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import address_of
 from tui_agent.model.suggestions import about_the_end
-from tui_agent.model.table import route, rules_for
-from tui_agent.session.offers import Offers
+from tui_agent.session.model_offers import Offers
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.saving import save
 from tui_agent.settings.schema import Effort, Settings
@@ -319,7 +319,7 @@ def make_model(
         name = recorded.recording.header.model
         recorded.forget(message.text for message in store.state.chat.messages if message.kind == "person")
     else:
-        from tui_agent.model.child import ChildModel
+        from tui_agent.model.child_model import ChildModel
 
         model = ChildModel(
             on_status=lambda status: store.emit(ModelStatusChanged(status)),

@@ -27,7 +27,7 @@ from tui_agent.settings.prompts import read_prompts
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
-from tui_agent.workspace.ahead import ChildAhead
+from tui_agent.workspace.early_start import ChildAhead
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ async def open_session(
 
 
 async def _open_child(*arguments: Any, **named: Any) -> RunSession:
-    from tui_agent.session.child import open_child
+    from tui_agent.session.subtask_session import open_child
 
     return await open_child(*arguments, **named)
 

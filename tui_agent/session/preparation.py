@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.late_expressions import compile_in
-from tui_agent.files.sensitive import governs, is_secret
+from tui_agent.files.lazy_regex import compile_in
+from tui_agent.files.sensitive_paths import governs, is_secret
 from tui_agent.log.core import Core
 from tui_agent.processes.background import in_background, pause
 from tui_agent.session.models import ModelAccess

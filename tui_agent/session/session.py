@@ -22,10 +22,10 @@ from tui_agent.log.directory import LOG
 from tui_agent.log.journal import SLOW
 from tui_agent.log.snapshot import SnapshotWriter
 from tui_agent.model.client import Model
-from tui_agent.model.pacing import Allowance
+from tui_agent.model.rate_limit import Allowance
+from tui_agent.review.crash_repair import settle_others
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.review import Review
-from tui_agent.review.unfinished import settle_others
 from tui_agent.session.chat import Chat
 from tui_agent.session.checks import Checks
 from tui_agent.session.commands import Commands
@@ -34,7 +34,7 @@ from tui_agent.session.follower import Follower
 from tui_agent.session.freshness import FreshnessWatch
 from tui_agent.session.models import ModelAccess
 from tui_agent.session.preparation import Preparation
-from tui_agent.session.running import interrupted
+from tui_agent.session.running_commands import interrupted
 from tui_agent.session.todos import Todos
 from tui_agent.session.turns import Turns, left_off
 from tui_agent.settings.prompts import (
@@ -50,7 +50,7 @@ from tui_agent.store.store import Listener
 from tui_agent.subtasks import copies
 from tui_agent.subtasks.subtasks import SubTasks, left_running
 from tui_agent.turn.conversation_cache import ConversationCache
-from tui_agent.turn.texts import Texts
+from tui_agent.turn.text_cache import Texts
 
 if TYPE_CHECKING:
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
@@ -308,7 +308,7 @@ class Session:
 
     def _parent(self) -> Parent:
         from tui_agent.subtasks.parent import Capacity, Parent
-        from tui_agent.tools.newest import on_newest
+        from tui_agent.tools.current_file import on_newest
 
         settings = self.core.settings
         capacity = self._part.capacity if self._part else Capacity(settings.subtasks.max_parallel)

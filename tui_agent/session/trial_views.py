@@ -23,8 +23,8 @@ from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.core import Core
 from tui_agent.review.review import Review
-from tui_agent.session.answers import FolderAnswers
-from tui_agent.session.revealed import OF_TESTS, Revealed
+from tui_agent.session.revealed_files import OF_TESTS, Revealed
+from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.store import events as e
 from tui_agent.store.commands import FULL_VIEWS, By, Isolated
 from tui_agent.store.state import State
@@ -376,7 +376,7 @@ class TrialViews:
                 await self._journal.record(e.NoticeGiven("info", said))
 
     def _of(self, root: str, *, git: bool = False) -> HiddenFiles:
-        from tui_agent.files.judge import SecretFiles
+        from tui_agent.files.secret_files import SecretFiles
         from tui_agent.trial.hidden import HiddenFiles
 
         if root not in self._hidden:

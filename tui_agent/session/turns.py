@@ -109,7 +109,7 @@ class Turns:
         """Summarises older messages. Raises `SessionError` while a turn runs."""
         if self.running:
             raise SessionError("A turn is running: messages are summarised between turns", "wait, or stop it")
-        from tui_agent.turn.window import compact as steps
+        from tui_agent.turn.compaction import compact as steps
 
         self._stopped = False
         self._journal.tell(e.PhaseChanged("planning"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from tui_agent.checks.causes import cause_of, missing_programs
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.names import shown
 from tui_agent.store.commands import CommandResult
 

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from tui_agent.errors import UsageError
 from tui_agent.files.numbers import whole_number
+from tui_agent.files.sanitize import escaped
 from tui_agent.files.structures import Unreadable, read_toml
-from tui_agent.files.visible import escaped
 from tui_agent.settings.catalog import Value, checked, entries, from_words, groups, wanted
 from tui_agent.settings.faults import ConfigFault, line_of, nearest
 from tui_agent.settings.files import read_small, reason_of

@@ -12,14 +12,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from tui_agent.errors import SettingsError
-from tui_agent.files.visible import escaped
+from tui_agent.files.sanitize import escaped
 from tui_agent.settings.catalog import build, default_values
 from tui_agent.settings.faults import ConfigFault
 from tui_agent.settings.files import WORKSPACE_FOLDER, read_beneath, reason_of
 from tui_agent.settings.folders import Folders, config_folder, user_folders
 from tui_agent.settings.layers import Layer, environment_layer, file_layer, override_layer, text_layer
-from tui_agent.settings.narrowing import narrowed
 from tui_agent.settings.schema import Settings
+from tui_agent.settings.workspace_restrictions import narrowed
 
 FILE = "settings.toml"
 SHIPPED = "shipped"

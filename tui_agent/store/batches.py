@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tui_agent.answers.values import NextStep
-from tui_agent.context.known import KnownFile
+from tui_agent.context.known_files import KnownFile
 from tui_agent.context.memory import GO_ON, asks_to_go_on
 from tui_agent.store.state import ActionSlice, Batch, State, Todo
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tui_agent.context.known import Freshness, KnownFile, Touch
+from tui_agent.context.known_files import Freshness, KnownFile, Touch
 from tui_agent.files.text import Encoding
 from tui_agent.store.event import Growing, Lasting, Passing
 from tui_agent.store.files import Buffer, BuffersSlice

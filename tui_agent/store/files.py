@@ -7,7 +7,7 @@ from functools import lru_cache
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tui_agent.context.known import KnownFile, Touch, following
+from tui_agent.context.known_files import KnownFile, Touch, following
 from tui_agent.files.text import Encoding, md5
 
 #: Maximum number of timeline entries in memory; the log is complete.

@@ -11,8 +11,8 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from tui_agent.answers.gist import gist_of, holds
 from tui_agent.answers.plans import DirectoryAction, FileAction
+from tui_agent.answers.summary import gist_of, holds
 from tui_agent.answers.values import NextStep
 from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.files.disclosure import SecretChoice

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
-from tui_agent.context.known import KnownFile, Touch
+from tui_agent.context.known_files import KnownFile, Touch
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.files.disclosure import SecretChoice
 from tui_agent.planning.chain import Attempt

@@ -14,7 +14,7 @@ from msgspec import Struct
 from tui_agent.edits.change import Change, Pick
 from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
-from tui_agent.model.pacing import Allowance
+from tui_agent.model.rate_limit import Allowance
 from tui_agent.settings.schema import Settings
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from tui_agent.context.known import MAX_BYTES
+from tui_agent.context.known_files import MAX_BYTES
 from tui_agent.edits.change import Change, text_under
 from tui_agent.edits.rebase import remaining
 from tui_agent.errors import FileError, PathRefused
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read, read_for_person
-from tui_agent.files.replace import replace
 from tui_agent.files.text import decode, encode
+from tui_agent.files.write_file import replace
 from tui_agent.store.graph import SubTask, needed_by
 from tui_agent.store.state import State
 

@@ -13,14 +13,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.context.known import LoadedBy
-from tui_agent.context.loaded import LoadedFile
+from tui_agent.context.file_contents import LoadedFile
+from tui_agent.context.known_files import LoadedBy
 from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, try_patterns
 from tui_agent.planning.near_names import names_one, nearest
 from tui_agent.store import events as e
 from tui_agent.store.state import Decision
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.files import (
+from tui_agent.tools.load_files import (
     LoadedFiles,
     in_part,
     load_files,

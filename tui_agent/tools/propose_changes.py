@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tui_agent.answers.line_ranges import Range
 from tui_agent.answers.values import ChangeRequest, Refusal
 from tui_agent.context.blocks import item, name, restored
-from tui_agent.context.known import table_row
+from tui_agent.context.known_files import table_row
 from tui_agent.edits.change import UNNAMED, Change, text_under
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
@@ -21,12 +21,12 @@ from tui_agent.errors import EditFailed, TuiAgentError
 from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.files.key_formats import MASK
 from tui_agent.files.names import without_case
-from tui_agent.files.systems import OTHER_NAMES, has_other_names
+from tui_agent.files.operating_system import OTHER_NAMES, has_other_names
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.newest import judge_now, on_newest, text_on_disk
+from tui_agent.tools.current_file import judge_now, on_newest, text_on_disk
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 

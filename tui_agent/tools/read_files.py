@@ -7,7 +7,7 @@ from dataclasses import replace as with_fields
 from functools import partial
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.context.known import LoadedBy
+from tui_agent.context.known_files import LoadedBy
 from tui_agent.planning.near_names import completed
 from tui_agent.store.events import ActionsAdded
 from tui_agent.tools.chains import find_files, named_once, renamed

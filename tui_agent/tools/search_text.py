@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tui_agent.answers.values import SearchRequest
 from tui_agent.context.blocks import inert, item, name
-from tui_agent.context.known import MAX_BYTES
+from tui_agent.context.known_files import MAX_BYTES
 from tui_agent.errors import TooLarge, TuiAgentError
 from tui_agent.files.disclosure import Decisions, judge
 from tui_agent.files.gate import Gate, is_secret, read

@@ -15,7 +15,7 @@ from tui_agent.answers.values import ToolCall
 from tui_agent.context.folders import DirectoryListing
 from tui_agent.edits.change import Change
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.files import LoadedFiles
+from tui_agent.tools.load_files import LoadedFiles
 
 #: Decision of a rule or a tool about a call.
 Verdict = Literal["allow", "ask", "deny"]

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from tui_agent.files.key_formats import masked
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 _PASSED = ("PATH", "LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV")
 #: Locations of tools, and variables for tests. Values that contain a key are omitted.

@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.private import make_private
-from tui_agent.files.systems import remove_folder
 from tui_agent.trial.changed import LayerReader
 from tui_agent.trial.environment import VIRTUAL
 from tui_agent.trial.folder import InFolder

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tui_agent.files.systems import remove_folder
+from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.temporary import make_temporary, sweep
 from tui_agent.store.commands import Isolated
 from tui_agent.trial import bubblewrap

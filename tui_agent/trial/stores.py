@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterable, Sequence
 
 from tui_agent.files.git_folder import read_start
-from tui_agent.files.sensitive import is_secret, stores_in
+from tui_agent.files.sensitive_paths import is_secret, stores_in
 from tui_agent.processes.background import pause
 
 #: System folders that may contain files readable only by one user.

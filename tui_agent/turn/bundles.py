@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import Sequence
 from functools import cache, partial
 
-from tui_agent.context.loaded import LoadedFile
+from tui_agent.context.file_contents import LoadedFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.disclosure import Undecided
 from tui_agent.files.gate import read
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import LoadedFiles, admit, load, that_fit, with_decision
+from tui_agent.tools.load_files import LoadedFiles, admit, load, that_fit, with_decision
 from tui_agent.turn.context import TurnContext
-from tui_agent.workspace.companions import Places, imported
+from tui_agent.workspace.import_resolver import Places, imported
 from tui_agent.workspace.languages import language
-from tui_agent.workspace.tests_of import find_tests
+from tui_agent.workspace.test_finder import find_tests
 from tui_agent.workspace.tsconfig import Aliases, aliases_for
 
 MAX_SOURCE_BYTES = 1024 * 1024

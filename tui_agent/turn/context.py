@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.model.pacing import Allowance
 from tui_agent.model.provider_files import ProviderFiles
+from tui_agent.model.rate_limit import Allowance
 from tui_agent.tools.context import ToolContext
 from tui_agent.turn.conversation_cache import ConversationCache
-from tui_agent.turn.texts import Texts
+from tui_agent.turn.text_cache import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -18,17 +18,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers import schema as reply_schema
-from tui_agent.context import budget, instructions, loaded, memory, prompt
+from tui_agent.context import budget, file_contents, instructions, memory, prompt
 from tui_agent.context.blocks import inert, restored
 from tui_agent.context.budget import Shares, emptied
+from tui_agent.context.file_contents import LoadedFile
 from tui_agent.context.folders import outline
 from tui_agent.context.instructions import ContextFile
-from tui_agent.context.loaded import LoadedFile
 from tui_agent.context.prompt import LEFT_OUT, SUMMARY, as_sent
 from tui_agent.edits.change import Change
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.text import decode
-from tui_agent.model import table
+from tui_agent.model import model_table
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import CallPart, TextPart, ThinkingPart, calls_of, message_of, parts_of, text_of
 from tui_agent.store import events as e
@@ -39,8 +39,8 @@ from tui_agent.tools.context import Emit, unheard
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
 from tui_agent.turn.instructions import instruct
-from tui_agent.turn.masking import masked
 from tui_agent.turn.memory import remembered
+from tui_agent.turn.secret_masking import masked
 
 Dialect = Literal["tools", "structured"]
 #: Prefix of the head's digest for a model with a small window.
@@ -90,7 +90,9 @@ def needs_begin(state: State) -> bool:
 def goes_on_as_it_is(state: State) -> bool:
     """Whether the model accepts its predecessor's calls and reply items: both belong to one family."""
     sent, model = state.conversation, state.model
-    return sent.protocol == model.protocol and table.family(sent.model) == table.family(model.name)
+    return sent.protocol == model.protocol and model_table.family(sent.model) == model_table.family(
+        model.name
+    )
 
 
 def head_of(context: TurnContext) -> Head:
@@ -217,7 +219,7 @@ async def _system(
 
 def _sizes(contexts: Sequence[ContextFile], working: Sequence[LoadedFile]) -> Sizes:
     return Sizes(
-        len(loaded.read_files_result(working, loaded.InView())) if working else 0,
+        len(file_contents.read_files_result(working, file_contents.InView())) if working else 0,
         sum(len(instructions.block(file)) for file in contexts),
     )
 

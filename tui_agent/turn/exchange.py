@@ -25,14 +25,14 @@ from tui_agent.model.client import (
     TextChunk,
     UsageChunk,
 )
-from tui_agent.model.pacing import RAISE_REQUESTS
+from tui_agent.model.rate_limit import RAISE_REQUESTS
 from tui_agent.store import events as e
 from tui_agent.store.usage import OpenRequest, Purpose, Usage
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import window_of
+from tui_agent.tools.load_files import window_of
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.masking import masked_apart, tell
 from tui_agent.turn.model_choice import chosen, is_chosen
+from tui_agent.turn.secret_masking import masked_apart, tell
 
 #: Maximum characters of a response; the rest is not read.
 MOST_LETTERS = 4_000_000

@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from tui_agent.context.file_contents import LoadedFile, cost
 from tui_agent.context.instructions import BASE, YOURS, ContextFile, Folder, folders
-from tui_agent.context.loaded import LoadedFile, cost
 from tui_agent.files.disclosure import Undecided
 from tui_agent.store import events as e
 from tui_agent.store.state import InstructionFile, State
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import ask_about_secret
+from tui_agent.tools.load_files import ask_about_secret
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.texts import Text
+from tui_agent.turn.text_cache import Text
 from tui_agent.workspace.patterns import Pattern, compile_pattern
 
 Kind = Literal["instructions", "base"]

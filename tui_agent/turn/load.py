@@ -7,17 +7,17 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.context import known, memory
-from tui_agent.context.loaded import LoadedFile
+from tui_agent.context import known_files, memory
+from tui_agent.context.file_contents import LoadedFile
 from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import LoadedFiles, admit, batches_of, leave_out, load_files, that_fit
-from tui_agent.tools.files import load as load_file
+from tui_agent.tools.load_files import LoadedFiles, admit, batches_of, leave_out, load_files, that_fit
+from tui_agent.tools.load_files import load as load_file
 from tui_agent.turn.bundles import bundle
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import needs_begin
-from tui_agent.turn.editor import see_open_files
+from tui_agent.turn.editor_context import see_open_files
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.memory import remembered
 from tui_agent.turn.request import Draft
@@ -47,7 +47,7 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     opened = await see_open_files(context, {file.path for file in loaded.files}, emit)
     contexts = await instruct(context, loaded.asked_for, emit)
     most = context.settings.known.max_files
-    dropped = known.overflow(context.state().known.files, most, _kept(context, loaded))
+    dropped = known_files.overflow(context.state().known.files, most, _kept(context, loaded))
     if dropped:
         await emit(e.KnownFilesDropped(dropped))
     draft = replace(draft, memory=section, opened=opened, contexts=contexts)
@@ -102,7 +102,7 @@ def _is_outdated(context: TurnContext, path: str, md5: str) -> bool:
     return entry is not None and entry.md5 == md5 and entry.stale
 
 
-def _is_known_by_new_name(context: TurnContext, path: str, entry: known.KnownFile) -> bool:
+def _is_known_by_new_name(context: TurnContext, path: str, entry: known_files.KnownFile) -> bool:
     return path != entry.path and path in context.state().known.files
 
 

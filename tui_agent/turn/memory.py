@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from tui_agent.context.known import KnownFile, freshness_mark
+from tui_agent.context.known_files import KnownFile, freshness_mark
 from tui_agent.context.memory import ACTIVE_TURNS, MOST, Memory, TodoNote, asks_to_go_on, section
 from tui_agent.store.state import Batch, State
 

@@ -41,7 +41,7 @@ async def with_pastes(context: TurnContext, text: str) -> str:
 
 async def check_pastes(context: TurnContext, text: str) -> None:
     """Raises `PasteTooLong` if the expanded text exceeds the model's window."""
-    from tui_agent.tools.files import window_of
+    from tui_agent.tools.load_files import window_of
 
     whole = await with_pastes(context, text)
     state = context.state()

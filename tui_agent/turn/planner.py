@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from tui_agent.answers import schema
 from tui_agent.answers.plans import FileAction, Plan, read_plan
-from tui_agent.context import known, memory
+from tui_agent.context import known_files, memory
 from tui_agent.context.blocks import inert
 from tui_agent.context.folders import outline
-from tui_agent.context.known import LoadedBy
+from tui_agent.context.known_files import LoadedBy
 from tui_agent.errors import (
     BadKey,
     EmptyReply,
@@ -28,14 +28,14 @@ from tui_agent.errors import (
 )
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import text_of
+from tui_agent.planning.built_in_planner import MAX_ACTIONS, Words, read_words
 from tui_agent.planning.near_names import completed
-from tui_agent.planning.words import MAX_ACTIONS, Words, read_words
 from tui_agent.store import events as e
 from tui_agent.store.files import with_unsaved
 from tui_agent.tools.chains import carried_over, find_files, named_once, renamed
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import LoadedFiles
 from tui_agent.tools.list_directory import list_directories
+from tui_agent.tools.load_files import LoadedFiles
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import head_of
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, known_again, open_request
@@ -225,7 +225,9 @@ def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Me
         shape = json.dumps(context.planning_schema, ensure_ascii=False)
         system.append("Answer with one JSON object of this schema:\n" + shape)
     files = context.state().known
-    rows = [known.table_row(entry, 0) for entry in with_unsaved(files, context.state().buffers).values()]
+    rows = [
+        known_files.table_row(entry, 0) for entry in with_unsaved(files, context.state().buffers).values()
+    ]
     room = context.settings.outline_tokens
     shown = outline(context.workspace.index, room) if room else ""
     parts = [
@@ -233,7 +235,7 @@ def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Me
         + shown
         if shown
         else "",
-        known.table(rows, known.left_out_line(len(files.dropped))),
+        known_files.table(rows, known_files.left_out_line(len(files.dropped))),
         f"<user_query>\n{inert(request)}\n</user_query>",
     ]
     return (

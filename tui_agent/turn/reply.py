@@ -7,8 +7,8 @@ import sys
 
 from msgspec.structs import replace
 
-from tui_agent.answers.structured import StructuredReader
-from tui_agent.answers.tools import ToolsReader
+from tui_agent.answers.structured_reader import StructuredReader
+from tui_agent.answers.tools_reader import ToolsReader
 from tui_agent.answers.values import Delta, Reply, ToolCall
 from tui_agent.errors import (
     BadKey,
@@ -27,8 +27,9 @@ from tui_agent.model.servers import sizes_in
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import window_of
+from tui_agent.tools.load_files import window_of
 from tui_agent.tools.propose_changes import changes_of
+from tui_agent.turn.compaction import Earlier, fit
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import keep
 from tui_agent.turn.exchange import (
@@ -41,9 +42,8 @@ from tui_agent.turn.exchange import (
     open_request,
 )
 from tui_agent.turn.request import Composed, Draft
-from tui_agent.turn.shown import resembling
-from tui_agent.turn.window import Earlier, fit
-from tui_agent.turn.writing import Writing
+from tui_agent.turn.streamed_path import Writing
+from tui_agent.turn.unnamed_fences import resembling
 
 #: Maximum size of each retry of an oversized request, relative to the refused size.
 LESS = (0.8, 0.5)

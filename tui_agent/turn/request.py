@@ -9,11 +9,11 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.context import editor, instructions, known, loaded, prompt
+from tui_agent.context import editor, file_contents, instructions, known_files, prompt
 from tui_agent.context.editor import OpenFile
 from tui_agent.context.folders import DirectoryListing
 from tui_agent.context.instructions import ContextFile
-from tui_agent.context.known import table_row
+from tui_agent.context.known_files import table_row
 from tui_agent.context.memory import shortened
 from tui_agent.context.prompt import as_sent
 from tui_agent.model.client import Message, ModelRequest
@@ -22,15 +22,15 @@ from tui_agent.store.conversation import ConversationSlice, SentMessage
 from tui_agent.store.events import RequestSent
 from tui_agent.store.files import with_unsaved
 from tui_agent.store.state import State
-from tui_agent.tools.files import LoadedFiles
+from tui_agent.tools.load_files import LoadedFiles
 from tui_agent.tools.tool import Invocation, ToolResult
 from tui_agent.turn import task_report
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Sizes, head_of, keep
 from tui_agent.turn.conversation_cache import shared_beginning
-from tui_agent.turn.masking import mask
 from tui_agent.turn.model_choice import asking
 from tui_agent.turn.pastes import with_pastes
+from tui_agent.turn.secret_masking import mask
 
 GO_ON = "Here is what you asked for. Go on with the request."
 NOTHING = "Nothing was found."
@@ -144,7 +144,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
     """The next request, for the current or a given state. Deterministic: the same input yields the same
     bytes.
 
-    The conversation must have begun (see `window.fit`). If there is nothing to add, it is sent unchanged.
+    The conversation must have begun (see `compaction.fit`). If there is nothing to add, it is sent unchanged.
     """
     state = state or context.state()
     before, head = state.conversation, head_of(context)
@@ -237,13 +237,13 @@ class _Newest:
         self._gone_blocks = editor.gone_blocks(
             self.blocks, self._before.blocks, {buffer.path for buffer in state.buffers.open}
         )
-        self._in_view = loaded.InView(self._before.files, _as_proposed(self._all), self._attached)
+        self._in_view = file_contents.InView(self._before.files, _as_proposed(self._all), self._attached)
         self.tasks = task_report.news(
             task_report.rows(state.subtasks.tasks, state.review.changes), self._before.tasks
         )
         all_of_them = draft.goes_on and bool(draft.query)
         rows = {path: table_row(entry, 0) for path, entry in with_unsaved(state.known, state.buffers).items()}
-        left_out = known.left_out_line(len(state.known.dropped))
+        left_out = known_files.left_out_line(len(state.known.dropped))
         if left_out:
             rows[LEFT_OUT] = left_out
         told: Mapping[str, str] = {} if all_of_them else state.conversation.rows
@@ -275,10 +275,10 @@ class _Newest:
             return results
         others = [result.loaded for result in self._others]
         files = [*self._draft.loaded.asked_for, *(file for one in others for file in one.asked_for)]
-        shown = loaded.read_files_result(files, self._in_view) if files else ""
+        shown = file_contents.read_files_result(files, self._in_view) if files else ""
         blocks = sum(len(text) for name, text in self._new_blocks.items() if name.startswith("file:"))
         sizes = Sizes(
-            len(shown) + len(loaded.bundle_section(self._all.bundled)) + blocks,
+            len(shown) + len(file_contents.bundle_section(self._all.bundled)) + blocks,
             len(instructions.section(self._new_contexts, self._gone)),
         )
         return [*results, ({"role": "user", "content": text}, sizes)]
@@ -303,7 +303,7 @@ class _Newest:
                 files=files,
             )
             content = prompt.user_text(news, self._in_view) or NOTHING
-        size = len(loaded.read_files_result(files, self._in_view)) if files else 0
+        size = len(file_contents.read_files_result(files, self._in_view)) if files else 0
         self._in_view = replace(
             self._in_view, sent={**self._in_view.sent, **{file.path: self.files[file.path] for file in files}}
         )

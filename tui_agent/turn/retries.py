@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tui_agent.edits.change import Change
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit
-from tui_agent.tools.files import load_files
+from tui_agent.tools.load_files import load_files
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.request import Draft
 

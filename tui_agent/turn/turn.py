@@ -11,15 +11,15 @@ from tui_agent.errors import LimitReached, ModelError
 from tui_agent.store.events import NoticeGiven
 from tui_agent.tools.context import Emit
 from tui_agent.turn.calls import decided_meanwhile, run_calls
+from tui_agent.turn.compaction import Earlier
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.going_on import Loops, ask_about_cost
+from tui_agent.turn.continuation import Loops, ask_about_cost
 from tui_agent.turn.load import load
 from tui_agent.turn.planner import plan
 from tui_agent.turn.repairs import Repairs
 from tui_agent.turn.reply import ask
 from tui_agent.turn.request import Draft
 from tui_agent.turn.retries import Retries
-from tui_agent.turn.window import Earlier
 
 #: Shown if the same reason cuts two consecutive replies.
 CUT_AGAIN = (

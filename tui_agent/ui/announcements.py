@@ -11,8 +11,8 @@ from textual.widgets import Static
 from tui_agent.store.state import State
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.sink import counted, one_line, plain
-from tui_agent.ui.spoken import spoken
+from tui_agent.ui.safe_text import counted, one_line, plain
+from tui_agent.ui.screen_reader import spoken
 from tui_agent.ui.widgets.waiting import waiting_for_person
 
 #: Visible rows, and the number of retained sentences.

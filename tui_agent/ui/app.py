@@ -22,15 +22,15 @@ from textual.scrollbar import ScrollBar
 from tui_agent.errors import OpenElsewhere, TuiAgentError, UsageError
 from tui_agent.ui import textual_patches
 from tui_agent.ui.actions import APP, bindings_of
-from tui_agent.ui.garbage import Garbage
+from tui_agent.ui.garbage_collection import Garbage
 from tui_agent.ui.host import Choice, Host, Reopen
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.layout.areas import WIDE_FROM
+from tui_agent.ui.safe_text import counted
 from tui_agent.ui.screen import WorkspaceScreen, keys_wait
 from tui_agent.ui.signals import given_to_tmux, passed_on
-from tui_agent.ui.sink import counted
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
 from tui_agent.ui.terminal_input import PasteWaits
 from tui_agent.ui.textual_patches.driver import driver_of

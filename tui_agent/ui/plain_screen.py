@@ -23,9 +23,9 @@ from textual.widgets import Input, OptionList, TextArea, Tree
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.layout.container import TabLine
 from tui_agent.ui.markdown.message_text import MessageText
-from tui_agent.ui.spoken import around_file_text, around_model_text, spoken
+from tui_agent.ui.screen_reader import around_file_text, around_model_text, spoken
 from tui_agent.ui.textual_patches.screen_rows import line_of, rows_of
-from tui_agent.ui.widgets.lines import Lined
+from tui_agent.ui.widgets.line_view import Lined
 from tui_agent.ui.widgets.pane import Pane
 
 #: Style sheet for everything under the class `-plain`.

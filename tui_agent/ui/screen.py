@@ -24,8 +24,8 @@ from tui_agent.ui.keys.leader import PAGE, Leader, is_modifier
 from tui_agent.ui.layout.arrangement import Arrangement, Room
 from tui_agent.ui.layout.container import PaneContainer, TabLine
 from tui_agent.ui.panes import AFTER_THE_CHAT, PANES
+from tui_agent.ui.safe_text import plain
 from tui_agent.ui.signals import Signals
-from tui_agent.ui.sink import plain
 from tui_agent.ui.textual_patches.focus_styles import FocusStylesScreen
 from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
 from tui_agent.ui.textual_patches.lost_focus import LostFocusScreen
@@ -139,7 +139,7 @@ class WorkspaceScreen(
 
     def _title_of(self, name: str) -> str:
         """The pane's title including its counts, in words."""
-        from tui_agent.ui.spoken import spoken
+        from tui_agent.ui.screen_reader import spoken
 
         pane = self.workspace.pane(name)
         title = pane.title_text if pane else ""

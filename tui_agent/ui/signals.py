@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import App
 
 from tui_agent.ui.keys.keyboard import Keyboard
-from tui_agent.ui.sink import one_line
+from tui_agent.ui.safe_text import one_line
 from tui_agent.ui.textual_patches.driver import driver_of
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from msgspec import Struct
 
 from tui_agent.errors import ChildFailed, FileError, Interrupted, TuiAgentError
 from tui_agent.files.gate import Gate, read
+from tui_agent.files.operating_system import file_error, remove_folder, sentence
 from tui_agent.files.private import make_private
-from tui_agent.files.replace import mode_on_disk, replace
-from tui_agent.files.systems import file_error, remove_folder, sentence
+from tui_agent.files.write_file import mode_on_disk, replace
 from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace.index import Index
 

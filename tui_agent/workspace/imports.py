@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from tui_agent.workspace.import_names import Import
+from tui_agent.workspace.import_statement import Import
 from tui_agent.workspace.syntax_trees import parse
 
 if TYPE_CHECKING:

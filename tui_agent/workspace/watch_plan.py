@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from tui_agent.files.systems import Stamp, stamp_of
+from tui_agent.files.operating_system import Stamp, stamp_of
 from tui_agent.git.repository import Repository, ignored_folders, ignored_folders_without_repository
 from tui_agent.workspace.walk import CONTROL_FOLDERS
 

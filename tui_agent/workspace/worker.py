@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from tui_agent.errors import ChildFailed
-from tui_agent.files.systems import remove_folder
+from tui_agent.files.operating_system import remove_folder
 from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
 from tui_agent.git.client import Gone
 from tui_agent.git.commits import commit, commit_diff, commit_plan

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tui_agent.checks.projects.files import Project, table, words
-from tui_agent.checks.projects.plain import Plain
+from tui_agent.checks.projects.plain_commands import Plain
 
 _SCRIPTS = (
     "*.js",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 
 from tui_agent.checks.projects.files import Project, table
-from tui_agent.checks.projects.plain import Plain, has_environment
+from tui_agent.checks.projects.plain_commands import Plain, has_environment
 from tui_agent.checks.projects.runners import PYTHON
 from tui_agent.checks.projects.tasks import hooks
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tui_agent.checks.projects.files import Project
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 #: Limits: CI files, and lines per file.
 MOST_FILES, MOST_LINES = 20, 5_000

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tui_agent.checks.projects.scripts import continued, unquoted
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 NAMES = tuple(f"{name}{dist}.{ending}" for name in ("Taskfile", "taskfile") for dist in ("", ".dist")
               for ending in ("yml", "yaml"))  # fmt: skip

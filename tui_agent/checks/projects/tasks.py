@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from tui_agent.checks.projects import task_file
 from tui_agent.checks.projects.files import MOST_READ, Project, table, words
-from tui_agent.checks.projects.plain import Plain, plain
+from tui_agent.checks.projects.plain_commands import Plain, plain
 from tui_agent.checks.projects.scripts import ScriptLine, joined
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tui_agent.checks.projects.files import Project, is_inside, table, words
 from tui_agent.checks.projects.node import DELEGATES, package_globs, package_manager
-from tui_agent.checks.projects.others import go_modules
+from tui_agent.checks.projects.other_languages import go_modules
 
 #: Limits: packages of a workspace, and packages named in a command.
 MOST_PACKAGES, MOST_NAMED = 500, 30

@@ -12,13 +12,13 @@ from textual.content import Content
 from textual.widget import Widget
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.session.first_runs import FirstResult
+from tui_agent.session.baseline_runs import FirstResult
 from tui_agent.session.session import Session
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui.dialogs.form import Form
-from tui_agent.ui.editor.kept_text import KeptInput
-from tui_agent.ui.sink import label, plain
-from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.editor.stored_input import KeptInput
+from tui_agent.ui.safe_text import label, plain
+from tui_agent.ui.widgets.line_view import Line, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
 #: Maximum length of a name derived from a command, in characters.

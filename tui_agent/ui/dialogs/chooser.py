@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
 from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.sink import label, parts
+from tui_agent.ui.safe_text import label, parts
 
 MOST = 200
 _ON_ROWS = ("chooser.choose", "chooser.up", "chooser.down", "chooser.page_up", "chooser.page_down")

@@ -11,7 +11,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.store.commands import CommandsSlice
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.text import TextDialog
-from tui_agent.ui.sink import clean, parts
+from tui_agent.ui.safe_text import clean, parts
 from tui_agent.ui.widgets.command_output import outcome
 
 if TYPE_CHECKING:

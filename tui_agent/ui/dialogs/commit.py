@@ -17,10 +17,10 @@ from tui_agent.git.client import ChangedFile, CommitPlan
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.form import Form
 from tui_agent.ui.diff.diff_view import DiffView
-from tui_agent.ui.editor.kept_text import KeptArea
+from tui_agent.ui.editor.stored_input import KeptArea
 from tui_agent.ui.editor.writing_area import WritingArea
-from tui_agent.ui.sink import counted, label, plain
-from tui_agent.ui.widgets.lines import Line, Lined, Piece
+from tui_agent.ui.safe_text import counted, label, plain
+from tui_agent.ui.widgets.line_view import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 from tui_agent.ui.widgets.session_calls import ask
 

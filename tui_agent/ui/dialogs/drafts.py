@@ -8,7 +8,7 @@ from tui_agent.context.memory import GO_ON, asks_to_go_on
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.text import TextDialog
-from tui_agent.ui.sink import one_line
+from tui_agent.ui.safe_text import one_line
 
 
 async def edit_summary(app: App[object], session: Session) -> None:

@@ -8,7 +8,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.session.effort_words import EFFORTS
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.host import Host
-from tui_agent.ui.sink import parts
+from tui_agent.ui.safe_text import parts
 
 if TYPE_CHECKING:
     from tui_agent.session.models import ModelAccess

@@ -10,9 +10,9 @@ from textual.widgets import TextArea
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.editor.kept_text import KeptArea, KeptInput
-from tui_agent.ui.sink import label, plain
-from tui_agent.ui.widgets.lines import Lined
+from tui_agent.ui.editor.stored_input import KeptArea, KeptInput
+from tui_agent.ui.safe_text import label, plain
+from tui_agent.ui.widgets.line_view import Lined
 from tui_agent.ui.widgets.rows import Rows
 
 

@@ -20,7 +20,7 @@ from tui_agent.model.login.store import LoginStore
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.host import Host
-from tui_agent.ui.sink import label, parts
+from tui_agent.ui.safe_text import label, parts
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

@@ -17,7 +17,7 @@ from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.diff.conflict_view import ConflictLines
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.panes.review_body import ConflictChoices
-from tui_agent.ui.sink import counted
+from tui_agent.ui.safe_text import counted
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

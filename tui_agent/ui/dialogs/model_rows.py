@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import overload
 
-from tui_agent.session.offers import Offer
+from tui_agent.session.model_offers import Offer
 from tui_agent.ui.dialogs.chooser import ChooserRow
-from tui_agent.ui.sink import parts
+from tui_agent.ui.safe_text import parts
 
 #: Minimum and maximum name width, and the row width for abilities and dates.
 LEAST_NAME, MOST_NAME, WIDE = 24, 44, 100

@@ -19,7 +19,7 @@ from tui_agent.ui.dialogs.form import Form
 from tui_agent.ui.dialogs.login import LOGIN, choose_login, log_in, login_rows
 from tui_agent.ui.dialogs.model_chooser import ModelChooser
 from tui_agent.ui.host import Choice, Host
-from tui_agent.ui.sink import label
+from tui_agent.ui.safe_text import label
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion

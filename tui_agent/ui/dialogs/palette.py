@@ -12,8 +12,8 @@ from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action, actions_of
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.sink import parts
-from tui_agent.ui.widgets.lines import column
+from tui_agent.ui.safe_text import parts
+from tui_agent.ui.widgets.line_view import column
 
 _COLOURS = {"info": "$muted", "warning": "$warning", "error": "$error"}
 

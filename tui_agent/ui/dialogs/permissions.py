@@ -10,7 +10,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.store.state import PermissionDecision, PermissionQuestion
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.dialogs.text import TextDialog
-from tui_agent.ui.sink import label, parts
+from tui_agent.ui.safe_text import label, parts
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

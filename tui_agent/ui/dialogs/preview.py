@@ -8,7 +8,7 @@ from textual.screen import ScreenResultType
 from tui_agent.edits.change import Diff
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.diff.diff_view import DiffView
-from tui_agent.ui.sink import label
+from tui_agent.ui.safe_text import label
 
 
 class DiffPreview(Dialog[ScreenResultType]):

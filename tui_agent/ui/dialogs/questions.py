@@ -16,7 +16,7 @@ from tui_agent.log.cleanup import Cleaned, clean, readable, used
 from tui_agent.settings import trust
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow, question
 from tui_agent.ui.host import Choice, Host
-from tui_agent.ui.sink import label
+from tui_agent.ui.safe_text import label
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

@@ -22,7 +22,7 @@ from tui_agent.log.directory import SessionEntry
 from tui_agent.log.fork import fork
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow, question
 from tui_agent.ui.host import Choice, Host, Reopen
-from tui_agent.ui.sink import counted, label, parts, plain
+from tui_agent.ui.safe_text import counted, label, parts, plain
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

@@ -20,7 +20,7 @@ from tui_agent.ui.bridge import Bridge
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.graph.facts import facts_of
 from tui_agent.ui.panes import chat
-from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.safe_text import label, parts, plain
 from tui_agent.ui.widgets.transcript import Source, Transcript
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.store.graph import SubTask
 from tui_agent.ui.dialogs.chooser import question
 from tui_agent.ui.dialogs.form import Form
-from tui_agent.ui.editor.kept_text import KeptArea, KeptInput
-from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.lines import DONE, OPEN, Line, Piece
+from tui_agent.ui.editor.stored_input import KeptArea, KeptInput
+from tui_agent.ui.safe_text import label
+from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
-from tui_agent.ui.sink import parts
-from tui_agent.ui.widgets.lines import column
+from tui_agent.ui.safe_text import parts
+from tui_agent.ui.widgets.line_view import column
 from tui_agent.workspace.symbols import Symbol, symbol_at, symbols
 
 #: Maximum number of symbols shown; a filter finds the rest.

@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.widget import Widget
 
 from tui_agent.ui.dialogs.form import Form
-from tui_agent.ui.editor.kept_text import KeptArea
-from tui_agent.ui.sink import label
+from tui_agent.ui.editor.stored_input import KeptArea
+from tui_agent.ui.safe_text import label
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

@@ -13,7 +13,7 @@ from tui_agent.log.fork import fork
 from tui_agent.store.state import ChatMessage
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.host import Choice, Host
-from tui_agent.ui.sink import label, one_line, parts
+from tui_agent.ui.safe_text import label, one_line, parts
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

@@ -16,8 +16,8 @@ from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.preview import DiffPreview
 from tui_agent.ui.diff.diff_sides import DiffSides
 from tui_agent.ui.diff.diff_view import DiffView
-from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.lines import Line, Lined, Piece
+from tui_agent.ui.safe_text import label
+from tui_agent.ui.widgets.line_view import Line, Lined, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
 

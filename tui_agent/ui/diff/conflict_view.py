@@ -13,8 +13,8 @@ from textual.message import Message
 from textual.strip import Strip
 
 from tui_agent.edits.merge import ConflictView, Region
-from tui_agent.ui.sink import counted, one_line
-from tui_agent.ui.widgets.lines import Lined
+from tui_agent.ui.safe_text import counted, one_line
+from tui_agent.ui.widgets.line_view import Lined
 
 CONTEXT = 3
 Part = Literal["same", "fold", "head", "base", "yours", "theirs"]

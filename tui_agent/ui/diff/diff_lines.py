@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from rich.cells import split_graphemes
 
 from tui_agent.edits.change import Diff, Hunk
-from tui_agent.ui.sink import one_line
+from tui_agent.ui.safe_text import one_line
 
 #: Unchanged lines that stay on either side of a hunk.
 CONTEXT = 3

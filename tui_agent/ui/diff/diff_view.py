@@ -18,7 +18,7 @@ from textual.strip import Strip
 from tui_agent.edits.change import Diff, HunkState
 from tui_agent.ui.diff.diff_lines import DiffLine, DiffLines
 from tui_agent.ui.keys.views import view_bindings
-from tui_agent.ui.widgets.lines import Lined, wrap
+from tui_agent.ui.widgets.line_view import Lined, wrap
 from tui_agent.ui.widgets.syntax import (
     Coloured,
     DiffColours,

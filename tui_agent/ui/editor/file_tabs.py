@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from tui_agent.store.files import Buffer, BuffersSlice
-from tui_agent.ui.sink import parts
+from tui_agent.ui.safe_text import parts
 
 _GAP = 3
 

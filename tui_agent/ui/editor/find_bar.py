@@ -21,9 +21,9 @@ from tui_agent.edits.search import MOST, Occurrence, Occurrences, Place, Search
 from tui_agent.errors import EditFailed
 from tui_agent.files.numbers import whole_number
 from tui_agent.ui.editor.code_editor import Editor
-from tui_agent.ui.editor.kept_text import KeptInput
 from tui_agent.ui.editor.line_edits import put, replaced_in
-from tui_agent.ui.sink import counted, parts
+from tui_agent.ui.editor.stored_input import KeptInput
+from tui_agent.ui.safe_text import counted, parts
 from tui_agent.ui.widgets.hints import Hint, HintLine
 
 if TYPE_CHECKING:

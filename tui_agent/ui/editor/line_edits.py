@@ -10,7 +10,7 @@ from textual.widgets.text_area import Selection
 
 from tui_agent.edits.brackets import near, partner
 from tui_agent.edits.search import Occurrence
-from tui_agent.ui.sink import parts
+from tui_agent.ui.safe_text import parts
 
 Place = tuple[int, int]
 #: Characters of context on each side of a replacement preview.

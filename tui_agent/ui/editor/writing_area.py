@@ -30,7 +30,7 @@ from textual.widgets.text_area import (
 )
 
 from tui_agent.ui.editor.documents import ExactDocument, widest
-from tui_agent.ui.sink import clean
+from tui_agent.ui.safe_text import clean
 from tui_agent.ui.textual_patches.text_area_lines import drawn_line
 from tui_agent.ui.textual_patches.unwrapped_rows import view_of
 

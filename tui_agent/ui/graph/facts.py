@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tui_agent.store.graph import DONE_STATES, SubTask
 from tui_agent.store.state import SubTaskProgress
-from tui_agent.ui.widgets.lines import TASKS, Piece
+from tui_agent.ui.widgets.line_view import TASKS, Piece
 
 SILENT = Piece("◌", "warning")
 #: Marks of pending tasks: selected for the batch, and queued to start.

@@ -16,8 +16,8 @@ from tui_agent.store.graph import SubTask, layers
 from tui_agent.ui.graph.canvas import Canvas, LineGlyph, Node
 from tui_agent.ui.graph.facts import Fact, mark_of
 from tui_agent.ui.keys.views import view_bindings
-from tui_agent.ui.sink import one_line
-from tui_agent.ui.widgets.lines import Lined, Piece, column, fit
+from tui_agent.ui.safe_text import one_line
+from tui_agent.ui.widgets.line_view import Lined, Piece, column, fit
 
 #: Maximum length of a name in characters; the details show the full name.
 _LONGEST = 16

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from tui_agent.ui.actions import Action
 from tui_agent.ui.keys.keymap import spelled
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.sink import parts
+from tui_agent.ui.safe_text import parts
 from tui_agent.ui.textual_patches.sequences import MODIFIER_FUNCTIONAL_KEYS
 
 #: Delay of the menu after the leader key, in seconds.

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from textual.geometry import Region, Size
 
 from tui_agent.store.layout import LayoutSlice
-from tui_agent.ui.layout.needs import ANY, NOTHING, Need, Needs
+from tui_agent.ui.layout.space_needs import ANY, NOTHING, Need, Needs
 from tui_agent.ui.panes import PANES
 
 Mode = Literal["wide", "medium", "narrow"]

@@ -17,7 +17,7 @@ from tui_agent.ui.keys.keyboard import Typed
 from tui_agent.ui.keys.leader import is_modifier
 from tui_agent.ui.layout.areas import STEPS, Axis, areas, resized
 from tui_agent.ui.layout.container import PaneContainer
-from tui_agent.ui.layout.needs import AT_FIRST, Needs, needs_of
+from tui_agent.ui.layout.space_needs import AT_FIRST, Needs, needs_of
 from tui_agent.ui.panes import PANES
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from textual.widget import Widget
 
 from tui_agent.store.layout import LayoutSlice
 from tui_agent.ui.layout.areas import Area, Axis, areas
-from tui_agent.ui.layout.needs import AT_FIRST, Needs
+from tui_agent.ui.layout.space_needs import AT_FIRST, Needs
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.lines import fit
+from tui_agent.ui.safe_text import label
+from tui_agent.ui.widgets.line_view import fit
 from tui_agent.ui.widgets.pane import Pane
 
 #: Cells between two titles.

@@ -25,13 +25,13 @@ from textual.strip import Strip
 from textual.style import Style
 
 from tui_agent.processes.background import NotWanted, in_background, pause
-from tui_agent.ui.markdown.reading import Drawn, Reading
 from tui_agent.ui.markdown.rendering import coloured
+from tui_agent.ui.markdown.streaming import Drawn, Reading
 from tui_agent.ui.markdown.text_lines import MARGIN, TAB, AnyLine, DrawnRow, TextLine
-from tui_agent.ui.sink import one_line
+from tui_agent.ui.safe_text import one_line
 from tui_agent.ui.textual_patches.grown_widgets import GrowsAtEnd
 from tui_agent.ui.textual_patches.styles_cache import forget_lines
-from tui_agent.ui.widgets.broken import WORDS, Guarded, logged
+from tui_agent.ui.widgets.error_guard import WORDS, Guarded, logged
 
 #: Maximum number of characters to parse or wrap in the event loop; longer texts use a thread.
 AT_ONCE = 4_000

@@ -77,7 +77,7 @@ PANES = {
         RegisteredPane(
             "known",
             "Known",
-            "known:KnownPane",
+            "known_files:KnownPane",
             (Slot("left-low", 1), Slot("left", 3), Slot("all", 7)),
             (
                 Key("open", "Open the file", "open"),

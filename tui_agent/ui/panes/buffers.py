@@ -21,7 +21,7 @@ from tui_agent.ui.editor.code_editor import Editor
 from tui_agent.ui.editor.file_tabs import FileTabs
 from tui_agent.ui.editor.find_bar import FindBar, FindMode
 from tui_agent.ui.editor.writing_area import WritingArea
-from tui_agent.ui.sink import parts
+from tui_agent.ui.safe_text import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.hints import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane

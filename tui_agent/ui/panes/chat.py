@@ -28,8 +28,8 @@ from tui_agent.ui.panes.chat_actions import (
     tell_output,
     write_outside,
 )
-from tui_agent.ui.sink import one_line, parts
-from tui_agent.ui.text_commands import Call, call_of, text_command
+from tui_agent.ui.safe_text import one_line, parts
+from tui_agent.ui.slash_commands import Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.completion import CompletionList
 from tui_agent.ui.widgets.hints import Hint, HintLine

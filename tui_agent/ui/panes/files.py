@@ -10,7 +10,7 @@ from textual.widgets import Tree
 
 from tui_agent.store.state import State
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
-from tui_agent.ui.sink import label
+from tui_agent.ui.safe_text import label
 from tui_agent.ui.widgets.file_tree import FileMark, FileTree, GitMark, TreeEntry
 from tui_agent.ui.widgets.pane import Pane
 

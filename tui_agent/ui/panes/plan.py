@@ -14,8 +14,8 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.session.session import Session
 from tui_agent.store.state import ActionSlice, PlanSlice, State
 from tui_agent.ui.panes.plan_rows import plan_rows
-from tui_agent.ui.sink import label
-from tui_agent.ui.widgets.lines import Line, Lined, Piece
+from tui_agent.ui.safe_text import label
+from tui_agent.ui.widgets.line_view import Line, Lined, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator
 from tui_agent.answers.plans import DirectoryAction
 from tui_agent.planning.chain import OTHER_CASE, Attempt
 from tui_agent.store.state import ActionSlice, ListedFolder, PlanSlice
-from tui_agent.ui.sink import counted
-from tui_agent.ui.widgets.lines import ACTIONS, ATTEMPTS, UNTRIED, Line, Piece
+from tui_agent.ui.safe_text import counted
+from tui_agent.ui.widgets.line_view import ACTIONS, ATTEMPTS, UNTRIED, Line, Piece
 from tui_agent.ui.widgets.rows import Row
 
 #: File lists longer than this are folded.

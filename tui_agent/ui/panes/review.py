@@ -20,7 +20,7 @@ from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.availability import why_not
 from tui_agent.ui.diff.conflict_view import ConflictLines
 from tui_agent.ui.diff.diff_view import DiffView
-from tui_agent.ui.editor.kept_text import KeptInput
+from tui_agent.ui.editor.stored_input import KeptInput
 from tui_agent.ui.panes.review_body import ReviewBody
 from tui_agent.ui.panes.review_decisions import ReviewDecisions
 from tui_agent.ui.panes.review_place import (
@@ -44,9 +44,9 @@ from tui_agent.ui.panes.review_rows import (
     standing,
     title,
 )
-from tui_agent.ui.sink import check_pieces, parts
+from tui_agent.ui.safe_text import check_pieces, parts
 from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.lines import Lined
+from tui_agent.ui.widgets.line_view import Lined
 from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.rows import Rows
 from tui_agent.ui.widgets.waiting import broken_now

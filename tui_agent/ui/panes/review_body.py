@@ -17,7 +17,7 @@ from tui_agent.ui.diff.diff_sides import DiffSides
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.panes.review_place import ReviewPosition, hunk_states
 from tui_agent.ui.panes.review_rows import without_diff
-from tui_agent.ui.widgets.lines import Lined
+from tui_agent.ui.widgets.line_view import Lined
 
 #: Minimum width for a two-column diff, in cells.
 TWO_FROM = 60

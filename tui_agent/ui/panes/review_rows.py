@@ -8,9 +8,9 @@ from tui_agent.edits.change import Change
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.state import State
 from tui_agent.ui.panes.review_place import ReviewPosition, waiting
-from tui_agent.ui.sink import counted
+from tui_agent.ui.safe_text import counted
 from tui_agent.ui.widgets.hints import Hint
-from tui_agent.ui.widgets.lines import CHANGES, Line, Piece
+from tui_agent.ui.widgets.line_view import CHANGES, Line, Piece
 from tui_agent.ui.widgets.rows import Row
 
 _DECIDE = (

@@ -21,7 +21,6 @@ from tui_agent.store.usage import Usage
 from tui_agent.ui.graph.facts import Fact, facts_of
 from tui_agent.ui.graph.graph_view import GraphView
 from tui_agent.ui.panes.review_place import ReviewPosition, shown_changes, waiting
-from tui_agent.ui.panes.subtasks_look import Look, moved_to, read_look, seen
 from tui_agent.ui.panes.subtasks_rows import (
     detail_rows,
     limits_row,
@@ -30,9 +29,10 @@ from tui_agent.ui.panes.subtasks_rows import (
     unapproved,
     words_for,
 )
-from tui_agent.ui.sink import label
+from tui_agent.ui.panes.subtasks_view_options import Look, moved_to, read_look, seen
+from tui_agent.ui.safe_text import label
 from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.lines import Lined
+from tui_agent.ui.widgets.line_view import Lined
 from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.rows import Row, Rows
 

@@ -11,9 +11,9 @@ from tui_agent.store.state import SubTaskProgress
 from tui_agent.store.usage import Usage
 from tui_agent.turn.task_report import sides
 from tui_agent.ui.graph.facts import Fact, clock, dollars, short_count
-from tui_agent.ui.panes.subtasks_look import Look
+from tui_agent.ui.panes.subtasks_view_options import Look
 from tui_agent.ui.widgets.hints import Hint
-from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.widgets.line_view import Line, Piece
 from tui_agent.ui.widgets.rows import Row
 
 #: Descriptions of the `autonomy` setting.

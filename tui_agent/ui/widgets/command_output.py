@@ -11,13 +11,13 @@ from textual.message import Message
 from textual.style import Style
 from textual.widgets import Static
 
-from tui_agent.files.late_expressions import late
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.checks import CheckResult, Place
 from tui_agent.store.commands import CommandResult
 from tui_agent.ui.keys.views import view_bindings
-from tui_agent.ui.sink import coloured, label, parts
-from tui_agent.ui.widgets.broken import GuardedText, or_broken
+from tui_agent.ui.safe_text import coloured, label, parts
+from tui_agent.ui.widgets.error_guard import GuardedText, or_broken
 
 #: With bounds, since it is tried at each word of an output.
 #: `src/a.py:12`, `File "src/a.py", line 12`, `a.ts(12,3)`: a path and a line as compilers and test runners print them.

@@ -12,8 +12,8 @@ from textual.widgets import OptionList
 from tui_agent.store.state import State
 from tui_agent.ui.actions import slash_commands
 from tui_agent.ui.keys.keymap import Keys
-from tui_agent.ui.sink import one_line, parts
-from tui_agent.ui.widgets.lines import column
+from tui_agent.ui.safe_text import one_line, parts
+from tui_agent.ui.widgets.line_view import column
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

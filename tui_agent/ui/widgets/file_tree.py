@@ -11,7 +11,7 @@ from textual.geometry import Region
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
-from tui_agent.ui.sink import rich_label
+from tui_agent.ui.safe_text import rich_label
 
 #: Maximum number of files shown per folder; finding by name has no limit.
 MOST = 2_000

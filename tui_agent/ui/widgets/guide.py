@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from textual.widgets import Static
 
 from tui_agent.ui.keys.keymap import Keys
-from tui_agent.ui.sink import parts
+from tui_agent.ui.safe_text import parts
 
 if TYPE_CHECKING:
     from tui_agent.store.state import State

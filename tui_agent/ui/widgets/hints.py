@@ -11,7 +11,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.ui.widgets.lines import Lined
+from tui_agent.ui.widgets.line_view import Lined
 
 
 class Hint(NamedTuple):

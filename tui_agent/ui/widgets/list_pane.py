@@ -9,8 +9,8 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from tui_agent.ui.editor.kept_text import KeptInput
-from tui_agent.ui.widgets.lines import Line, Piece
+from tui_agent.ui.editor.stored_input import KeptInput
+from tui_agent.ui.widgets.line_view import Line, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 

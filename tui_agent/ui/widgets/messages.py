@@ -15,14 +15,14 @@ from textual.timer import Timer
 from textual.widget import MountError, Widget
 from textual.widgets import Static
 
-from tui_agent.answers.gist import holds
+from tui_agent.answers.summary import holds
 from tui_agent.edits.change import Change
 from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
 from tui_agent.store.usage import estimated_tokens
-from tui_agent.ui.sink import label, parts, plain
+from tui_agent.ui.safe_text import label, parts, plain
 from tui_agent.ui.textual_patches.grown_widgets import GrowsAtEnd
-from tui_agent.ui.widgets.broken import GuardedText, or_broken
 from tui_agent.ui.widgets.command_output import CommandOutput, FoldLine, PlaceLink
+from tui_agent.ui.widgets.error_guard import GuardedText, or_broken
 
 if TYPE_CHECKING:
     from tui_agent.ui.markdown.message_text import MessageText

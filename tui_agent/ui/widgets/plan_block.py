@@ -8,8 +8,8 @@ from textual.widgets import Static
 from tui_agent.store.state import PlanSlice
 from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.panes.plan_rows import plan_rows
-from tui_agent.ui.sink import counted, parts
-from tui_agent.ui.widgets.lines import Line
+from tui_agent.ui.safe_text import counted, parts
+from tui_agent.ui.widgets.line_view import Line
 
 #: Maximum number of visible lines, the newest.
 MOST = 8

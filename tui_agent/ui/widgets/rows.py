@@ -11,8 +11,8 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 
 from tui_agent.ui.keys.views import view_bindings
-from tui_agent.ui.sink import one_line
-from tui_agent.ui.widgets.lines import Line, Lined, Piece, draw, wrap
+from tui_agent.ui.safe_text import one_line
+from tui_agent.ui.widgets.line_view import Line, Lined, Piece, draw, wrap
 
 _BAR = "▌"
 #: Minimum width of text beside the right end of a line, in cells; narrower text gets the whole line.

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from tui_agent.edits.change import Change
 from tui_agent.store.state import State
 from tui_agent.ui.graph.facts import clock, silence
-from tui_agent.ui.sink import counted, parts
+from tui_agent.ui.safe_text import counted, parts
 from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:

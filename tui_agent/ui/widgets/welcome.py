@@ -16,7 +16,7 @@ from textual.widget import Widget
 from tui_agent.answers.values import NextStep
 from tui_agent.store.state import State
 from tui_agent.ui.keys.keymap import Keys
-from tui_agent.ui.sink import parts
+from tui_agent.ui.safe_text import parts
 from tui_agent.ui.widgets.prompt_lines import NextSteps
 
 if TYPE_CHECKING:

@@ -1,0 +1,71 @@
+"""What is left behind is collected when nobody waits, or when it is too much."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Generator
+
+import pytest
+from support.trees import until
+
+from tui_agent.ui import garbage_collection
+from tui_agent.ui.garbage_collection import Garbage
+
+
+class Node:
+    """Refers to itself, as widgets do."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> Generator[list[float]]:
+    """Seconds without a key; the collector is as it is when the program starts."""
+    monkeypatch.setattr(garbage_collection, "QUIET", 0.001)
+    threshold = gc.get_threshold()
+    gc.disable()
+    yield [60.0]
+    gc.set_threshold(*threshold)
+    gc.enable()
+
+
+def left_behind() -> weakref.ref[Node]:
+    return weakref.ref(Node())
+
+
+async def test_it_is_collected_when_nobody_types(idle: list[float]) -> None:
+    collector = Garbage(lambda: idle[0])
+    collector.begin()
+    idle[0], node = 0.0, left_behind()
+    collector.collect_soon()
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+    assert node() is not None
+    idle[0] = 1.0
+    await until(lambda: node() is None)
+    collector.close()
+    assert not gc.isenabled()
+    assert collector._looked not in gc.callbacks
+
+
+@pytest.mark.parametrize(("typing", "limit"), [(False, "MOST_ADDED"), (True, "TOO_MUCH_ADDED")])
+async def test_all_of_it_is_collected_when_it_is_much(
+    idle: list[float], monkeypatch: pytest.MonkeyPatch, typing: bool, limit: str
+) -> None:
+    """Also what was there when less was looked at; and even though somebody types."""
+    collector = Garbage(lambda: idle[0])
+    collector.begin()
+    kept = Node()
+    gc.collect(1)
+    node = weakref.ref(kept)
+    del kept
+    monkeypatch.setattr(garbage_collection, "MOST_ADDED", 0)
+    monkeypatch.setattr(garbage_collection, limit, 0)
+    idle[0], more = 0.0 if typing else 1.0, [Node() for _ in range(1000)]
+    collector.collect_soon()
+    await until(lambda: node() is None)
+    assert more
+    collector.close()

@@ -1,0 +1,104 @@
+"""Detects a project's checks from its files, without running anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tui_agent.checks.projects.files import Project
+from tui_agent.checks.projects.node import node_checks
+from tui_agent.checks.projects.other_languages import other_checks
+from tui_agent.checks.projects.plain_commands import Plain, plain
+from tui_agent.checks.projects.python import python_checks
+from tui_agent.checks.projects.scripts import ci_lines
+from tui_agent.checks.projects.tasks import LINTS, TESTS, RecipeTarget, plain_of, rules, task_lines
+from tui_agent.settings.schema import CheckCommand
+
+#: Maximum number of detected checks.
+MOST_FOUND = 20
+#: Kind of the check that runs all hooks, if no hook is a separate check.
+HOOKS = "pre-commit"
+
+
+def concerns(check: CheckCommand, paths: Iterable[str]) -> bool:
+    """Whether a check applies to one of these files: matched by a glob of its `files`, and by none with a
+    `!`."""
+    wanted = [glob for glob in check.files if not glob.startswith("!")]
+    unwanted = [glob[1:] for glob in check.files if glob.startswith("!")]
+    return not check.files or any(
+        (not wanted or _fits(path, wanted)) and not _fits(path, unwanted) for path in paths
+    )
+
+
+def _fits(path: str, globs: Iterable[str]) -> bool:
+    return any(fnmatchcase(path, glob) or fnmatchcase(f"/{path}", f"*/{glob}") for glob in globs)
+
+
+def found_in(root: Path) -> list[CheckCommand]:
+    """The project's checks, tests first. Blocking."""
+    found: dict[str, CheckCommand] = {}
+    for check in sorted(_found(Project(root)), key=lambda one: not one.kind.endswith(" tests")):
+        name, count = check.name, 2
+        while name in found:
+            name, count = f"{check.name} {count}", count + 1
+        if not any(check.command == other.command for other in found.values()):
+            found[name] = CheckCommand(name, check.command, files=check.files)
+    return list(found.values())[:MOST_FOUND]
+
+
+def _found(project: Project) -> Iterator[Plain]:
+    """One check per kind: a command in the project's files, or one derived from its settings."""
+    said, covered = _said(project)
+    kinds = {check.kind for check in said} | covered
+    configured = [*python_checks(project, kinds), *node_checks(project), *other_checks(project)]
+    given = set[str]()
+    for check in [*said, *configured]:
+        if check.kind not in given | covered and check.kind != HOOKS:
+            given.add(check.kind)
+            yield _best(check, said)
+    if project.has(".pre-commit-config.yaml") and all(kind.endswith(" tests") for kind in given):
+        yield Plain(HOOKS, "pre-commit", "pre-commit run --all-files", ())
+    if not any(kind.endswith(" tests") for kind in given):
+        yield from _opaque(project)
+
+
+def _best(check: Plain, said: list[Plain]) -> Plain:
+    """The plainest command of the check's kind; the first among equals."""
+    return min((one for one in (*said, check) if one.kind == check.kind), key=lambda one: one.narrowed)
+
+
+def _said(project: Project) -> tuple[list[Plain], set[str]]:
+    """Plain commands from CI files, recipes and tasks, in this order, and the kinds of checks that a recipe
+    runs in its own way. Such a recipe is a check."""
+    ci = [
+        found for line in ci_lines(project) if (found := plain(line.text, project, line.folder)) is not None
+    ]
+    said, covered = list[Plain](), set[str]()
+    for recipes in rules(project):
+        for name in (*TESTS, *LINTS):
+            if name not in recipes:
+                continue
+            target = recipes.target(name)
+            said += target.plain
+            if name in TESTS and _is_whole(target):
+                kinds = target.named | {one.kind for one in target.plain}
+                if not covered & kinds and not {one.kind for one in ci} & kinds:
+                    covered |= kinds
+                    said.append(Plain("make tests", recipes.program, f"{recipes.program} {name}"))
+    found = [*ci, *said, *plain_of(task_lines(project), project)]
+    return [one for one in found if one.kind not in covered], covered
+
+
+def _is_whole(target: RecipeTarget) -> bool:
+    """Whether the recipe contains more than plain commands, and runs a known runner that works in a view."""
+    return target.more and bool(target.named) and not target.away
+
+
+def _opaque(project: Project) -> Iterator[Plain]:
+    """`make test`, if no other check is known."""
+    for recipes in rules(project):
+        for name in TESTS:
+            if name in recipes and not recipes.target(name).away:
+                yield Plain("make tests", recipes.program, f"{recipes.program} {name}")
+                return

@@ -1,0 +1,271 @@
+"""Fuzzy matching: same words in another layout, or with omitted lines."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from tui_agent.edits import indent
+from tui_agent.edits.source_text import Part, SourceText, key
+
+#: Minimum number of alphanumeric characters in the search text; shorter texts resemble too many places.
+FEWEST = 8
+#: The same minimum for matches with omitted lines.
+ANCHOR = 20
+#: Maximum number of consecutive omitted lines.
+LEFT_OUT = 3
+#: Words with more occurrences are not looked up.
+_COMMON = 2000
+_WORD = re.compile(r"\w+")
+#: Number of occurrences below which a word is rare enough to stop searching.
+_RARE = 20
+_WORDS_TRIED = 40
+_WIDEST = 120
+_SHOWN = 12
+
+
+class Window(Struct, frozen=True):
+    """Match of `count` lines from `first` (from 0), with ties to the lines of the search.
+
+    `anchored`: the file has lines between them that the search text omits.
+    """
+
+    first: int
+    count: int
+    ties: tuple[Part, ...]
+    anchored: bool = False
+
+
+def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[Window]:
+    """Returns the places with the names, numbers, strings and operators of `lines` in the same order.
+
+    White space, line breaks, commas, quotes and look-alikes may differ. Without such a place, the file may
+    have up to `LEFT_OUT` more lines between two lines: one in total, or more as long as the normalised
+    edit similarity of the words is at least 2 · `threshold` - 1.
+    """
+    keys = [key(line) for line in lines]
+    said = sum(char.isalnum() for one in keys for char in one)
+    if said < FEWEST:
+        return []
+    rare = _rarest(source, lines)
+    if rare is None:
+        return []
+    places, at = rare
+    same = _distinct(_same_words(source, keys, places))
+    if sum(map(bool, keys)) == 1:  # blank lines around it distinguish matches of a single line
+        same = [one for one in same if len(one.ties) > keys.count("")]
+    if same or said < ANCHOR:
+        return same
+    return _distinct(_with_more(source, keys, places, at, 2 * threshold - 1))
+
+
+def _rarest(source: SourceText, lines: Sequence[str]) -> tuple[list[int], int] | None:
+    """Returns the file's lines with the rarest word of the search, and that word's line in the search."""
+    words: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        for word in _WORD.findall(line):
+            words.setdefault(word, number)
+    best: tuple[int, str] | None = None
+    for word in sorted(words, key=len, reverse=True)[:_WORDS_TRIED]:
+        count = source.text.count(word)
+        if not count:
+            return None
+        if best is None or count < best[0]:
+            best = count, word
+        if count <= _RARE:
+            break
+    if best is None or best[0] > _COMMON:
+        return None
+    return source.lines_with(best[1]), words[best[1]]
+
+
+def _distinct(found: Iterator[Window]) -> list[Window]:
+    return list({(one.first, one.count): one for one in found}.values())
+
+
+def _same_words(source: SourceText, keys: Sequence[str], places: Sequence[int]) -> Iterator[Window]:
+    """Yields runs of whole lines with the same words as all lines of the search."""
+    flow = "".join(keys)
+    for place in places:
+        length = 0
+        for first in range(place, -1, -1):
+            length += len(source.key(first))
+            if length > len(flow):
+                break
+            if source.key(first) and flow.startswith(source.key(first)):
+                end = _end_of(source, flow, first)
+                if end > place:
+                    yield _widened(source, keys, first, end, _common(keys, source.keys(first, end)))
+
+
+def _end_of(source: SourceText, flow: str, first: int) -> int:
+    """Returns the line after a run that starts at `first` and equals `flow`, or 0."""
+    at, line = 0, first
+    while at < len(flow):
+        if line >= len(source.lines) or not flow.startswith(source.key(line), at):
+            return 0
+        at += len(source.key(line))
+        line += 1
+    return line
+
+
+def _common(ours: Sequence[str], theirs: Sequence[str]) -> list[Part]:
+    """Ties two line sequences with the same words, divided at common line ends."""
+    ties: list[Part] = []
+    i = j = 0
+    while i < len(ours) and j < len(theirs):
+        if not ours[i]:
+            i += 1
+        elif not theirs[j]:
+            j += 1
+        else:
+            start, at = i, j
+            here, there = len(ours[i]), len(theirs[j])
+            i, j = i + 1, j + 1
+            while here != there:
+                if here < there:
+                    here, i = here + len(ours[i]), i + 1
+                else:
+                    there, j = there + len(theirs[j]), j + 1
+            ties.append((start, i, at, j))
+    return ties
+
+
+def _with_more(
+    source: SourceText, keys: Sequence[str], places: Sequence[int], at: int, lowest: float
+) -> Iterator[Window]:
+    """Yields windows with every line of the search in order, and few other lines."""
+    worded = [number for number, one in enumerate(keys) if one]
+    if len(worded) < 2:
+        return
+    middle = worded.index(at)
+    wanted = [keys[number] for number in worded]
+    said = sum(map(len, wanted))
+    for place in places:
+        if source.key(place) != wanted[middle]:
+            continue
+        above = _walked(source, wanted[:middle][::-1], place, -1)
+        below = _walked(source, wanted[middle + 1 :], place, 1)
+        if above is None or below is None:
+            continue
+        lines = [*above[::-1], place, *below]
+        between = [line for line in range(lines[0], lines[-1] + 1) if source.key(line)]
+        more = sum(len(source.key(line)) for line in between) - said
+        far = len(between) > len(lines) + 1 and 2 * said < lowest * (2 * said + more)
+        if far or _heads(source, lines):
+            continue
+        ties = _certain(source, wanted, lines)
+        parts = [(worded[n], worded[n] + 1, line - lines[0], line - lines[0] + 1) for n, line in ties]
+        yield _widened(source, keys, lines[0], lines[-1] + 1, parts, anchored=True)
+
+
+def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
+    """Returns the nearest lines above or below `place` with these words, in sequence."""
+    found: list[int] = []
+    for one in wanted:
+        passed = 0
+        place += step
+        while 0 <= place < len(source.lines) and source.key(place) != one:
+            passed += bool(source.key(place))
+            if passed > LEFT_OUT:
+                return None
+            place += step
+        if not 0 <= place < len(source.lines):
+            return None
+        found.append(place)
+    return found
+
+
+def _certain(source: SourceText, wanted: Sequence[str], lines: Sequence[int]) -> list[tuple[int, int]]:
+    """Returns the ties that are equal for a search from either end of the window."""
+    first, last = lines[0], lines[-1]
+    down, up = [], []
+    at = first
+    for one in wanted:
+        while at <= last and source.key(at) != one:
+            at += 1
+        down.append(at)
+        at += 1
+    at = last
+    for one in reversed(wanted):
+        while at >= first and source.key(at) != one:
+            at -= 1
+        up.append(at)
+        at -= 1
+    return [(n, one) for n, (one, other) in enumerate(zip(down, up[::-1], strict=True)) if one == other]
+
+
+def _heads(source: SourceText, lines: Sequence[int]) -> bool:
+    """Whether a line between them starts a new section, so that later lines belong to something different."""
+    for before, after in itertools.pairwise(lines):
+        depth = len(indent.of(source.lines[after]))
+        for line in range(before + 1, after):
+            bare = source.stripped[line]
+            if not bare:
+                continue
+            here = len(indent.of(source.lines[line]))
+            following = next((n for n in range(line + 1, after + 1) if source.stripped[n]), after)
+            opens = len(indent.of(source.lines[following])) > here
+            titled = bare.startswith(("[", "#", "=", "-")) and not source.stripped[line - 1]
+            if here < depth or opens or titled or (bare[0] == "[" and bare[-1] == "]"):
+                return True
+    return False
+
+
+def _widened(
+    source: SourceText,
+    keys: Sequence[str],
+    first: int,
+    end: int,
+    ties: list[Part],
+    *,
+    anchored: bool = False,
+) -> Window:
+    """Extends a window by the blank lines common to both ends."""
+    above = next(number for number, one in enumerate(keys) if one)
+    below = next(number for number, one in enumerate(reversed(keys)) if one)
+    up = 0
+    while up < above and first - up > 0 and not source.stripped[first - up - 1]:
+        up += 1
+    down = 0
+    while down < below and end + down < len(source.lines) and not source.stripped[end + down]:
+        down += 1
+    parts = [
+        *((above - up + n, above - up + n + 1, n, n + 1) for n in range(up)),
+        *((start, stop, at + up, to + up) for start, stop, at, to in ties),
+        *(
+            (len(keys) - below + n, len(keys) - below + n + 1, end - first + up + n, end - first + up + n + 1)
+            for n in range(down)
+        ),
+    ]
+    return Window(first - up, end - first + up + down, tuple(parts), anchored)
+
+
+def hint(source: SourceText, search: str) -> str:
+    """Returns a remedy with the lines most similar to the search text."""
+    longest = max((line.strip() for line in search.split("\n")), key=len, default="")[:1000]
+    if not longest or not source.lines:
+        return "send it again with text that is in the file"
+    from rapidfuzz import fuzz, process
+
+    nearest = process.extractOne(longest, source.stripped, scorer=fuzz.ratio, score_cutoff=50)
+    if nearest is None:
+        return "nothing in the file is like it; look at the file again and resend the change"
+    number = nearest[2]
+    shown = lines_from(source, max(0, number - 1), min(len(source.lines), number + 2))
+    return "copy it exactly from the file; the nearest lines are\n" + shown
+
+
+def lines_from(source: SourceText, first: int, end: int) -> str:
+    """Returns numbered lines as shown to a model, at most `_SHOWN`."""
+    shown = range(first, min(end, first + _SHOWN))
+    return "\n".join(f"{at + 1}: {source.lines[at][:_WIDEST]}" for at in shown)
+
+
+def shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """Returns the number of equal lines at the start."""
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    return next((number for number, (one, other) in pairs if one != other), min(len(ours), len(theirs)))

@@ -1,0 +1,241 @@
+"""Contents of one folder relevant for the detection of secrets."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from typing import Literal
+
+from tui_agent.files.key_search import LARGEST, Keys
+from tui_agent.files.names import is_git
+from tui_agent.files.sensitive_paths import is_secret, is_store, stores_in
+
+#: Origin of a folder's files. "own": the user's, or unknown. "partly": mostly third-party, with certificates
+#: and test keys that must stay readable. "shipped": certainly third-party. "git": git's files.
+Kind = Literal["own", "partly", "shipped", "git"]
+#: Device and inode of a file.
+Identity = tuple[int, int]
+
+_SHIPPED = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
+_PARTLY = frozenset({"vendor", "target"})
+#: Git's own folders, with file names that are branch names or meaningless.
+_OF_GIT = frozenset({"objects", "refs", "lfs", "rr-cache"})
+_NO_TEXT = (
+    *(
+        ".png",
+        ".jpg",
+        ".jpeg",
+        ".gif",
+        ".ico",
+        ".webp",
+        ".woff",
+        ".woff2",
+        ".ttf",
+        ".otf",
+        ".eot",
+        ".mp3",
+        ".mp4",
+    ),
+    *(".zip", ".gz", ".bz2", ".xz", ".zst", ".7z", ".jar", ".whl", ".so", ".o", ".a", ".dll", ".exe", ".pyc"),
+    *(".class", ".wasm", ".pdf", ".parquet", ".npy", ".onnx"),
+)
+#: Clock resolution of file systems, in nanoseconds. A more recent time may also belong to a later write.
+_TICK = 50_000_000
+
+
+class FolderLook:
+    """Scan of a folder. `changed` identifies the folder's version; None if it cannot.
+
+    - named: paths of secrets by name.
+    - folders: names of subfolders to scan.
+    - links: paths of symbolic links.
+    - several: files with hard links: path, identity, number of links.
+    - others: files of other users: path and size.
+    - sizes: file sizes by name.
+    - searched: searched version of each file.
+    - waiting: unsearched versions; 0 if the file may just have been written.
+    - keys: found keys by name.
+    - closed: names of our own files without read permission.
+    """
+
+    __slots__ = (
+        *(
+            "changed",
+            "kind",
+            "named",
+            "folders",
+            "links",
+            "several",
+            "others",
+            "sizes",
+            "searched",
+            "waiting",
+        ),
+        *("keys", "closed"),
+    )
+
+    def __init__(self, kind: Kind) -> None:
+        self.changed: tuple[int, int, int] | None = None
+        self.kind: Kind = kind
+        self.named: list[str] = []
+        self.folders: list[str] = []
+        self.links: list[str] = []
+        self.several: list[tuple[str, Identity, int]] = []
+        self.others: list[tuple[str, int]] = []
+        self.sizes: dict[str, int] = {}
+        self.searched: dict[str, int] = {}
+        self.waiting: dict[str, int] = {}
+        self.keys: dict[str, Keys] = {}
+        self.closed: set[str] = set()
+
+    def look_again(self, place: str) -> None:
+        """Find files that were modified in place. Raises OSError."""
+        now = time.time_ns()
+        for name in (*self.searched, *self.waiting):
+            try:
+                status = os.lstat(f"{place}/{name}")
+            except OSError:
+                continue
+            self._has(name, status, now)
+
+    def was_searched(self, name: str, keys: Keys | None) -> None:
+        version = self.waiting.get(name, -1)
+        if version > 0:
+            self.searched[name] = self.waiting.pop(name)
+        if keys:
+            self.keys[name] = keys
+        else:
+            self.keys.pop(name, None)
+
+    def _has(self, name: str, status: os.stat_result, now: int) -> None:
+        if is_closed(status):
+            self.closed.add(name)
+        else:
+            self.closed.discard(name)
+        version = _version(status, now)
+        if version and self.searched.get(name) == version:
+            return
+        self.searched.pop(name, None)
+        self.waiting[name] = version
+
+    def take(self, path: str, entry: os.DirEntry[str], status: os.stat_result, now: int) -> None:
+        """Record one entry of the folder."""
+        named = (
+            is_store(path)
+            if self.kind == "shipped"
+            else _of_git(path)
+            if self.kind == "git"
+            else _own(path, self.kind)
+        )
+        if named:
+            self.named.append(path)
+        if stat.S_ISLNK(status.st_mode):
+            if self.kind != "shipped":
+                self.links.append(path)
+            return
+        if not stat.S_ISREG(status.st_mode):
+            return
+        if status.st_nlink > 1 and (named or self.kind in ("own", "partly")):
+            self.several.append((path, (status.st_dev, status.st_ino), status.st_nlink))
+        if named or self.kind == "shipped" or not 16 <= status.st_size <= LARGEST:
+            return
+        if self.kind == "git" and (entry.name.startswith("config") or entry.name in ("index", "packed-refs")):
+            return
+        if self.kind == "own":
+            self.sizes[entry.name] = status.st_size
+        if not entry.name.lower().endswith(_NO_TEXT):
+            self._has(entry.name, status, now)
+
+
+def look(
+    place: str, folder: str, kind: Kind, status: os.stat_result, before: FolderLook | None
+) -> FolderLook:
+    """Scan a folder. Unchanged files searched in `before` are not searched again. Raises OSError."""
+    now = time.time_ns()
+    seen = FolderLook(kind)
+    if before is not None:
+        seen.searched, seen.keys = before.searched, before.keys
+    user, group = os.geteuid(), os.getegid()
+    names = set()
+    with os.scandir(place) as entries:
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            try:
+                there = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # Deleted in the meantime; other entries still count.
+            if user and kind in ("own", "partly") and (there.st_uid, there.st_gid) != (user, group):
+                seen.others.append((path, there.st_size))
+            if not stat.S_ISDIR(there.st_mode):
+                names.add(entry.name)
+                seen.take(path, entry, there, now)
+            elif kind == "git" and entry.name in _OF_GIT and "/annex" not in f"/{folder}":
+                continue
+            elif kind == "shipped" and not _is_shipped_root(folder):
+                _deep(entry.path, path, seen)
+            else:
+                seen.folders.append(entry.name)
+    for kept in (seen.searched, seen.keys):
+        for name in [name for name in kept if name not in names]:
+            del kept[name]
+    seen.searched = {name: version for name, version in seen.searched.items() if name not in seen.waiting}
+    if now - max(status.st_mtime_ns, status.st_ctime_ns) > _TICK:
+        seen.changed = version_of(status)
+    return seen
+
+
+def is_closed(status: os.stat_result) -> bool:
+    """Whether it is our own but unreadable without a chmod, so its content is unknown."""
+    wanted = 0o500 if stat.S_ISDIR(status.st_mode) else 0o400
+    return 0 < os.geteuid() == status.st_uid and status.st_mode & wanted != wanted
+
+
+def version_of(status: os.stat_result) -> tuple[int, int, int]:
+    """Version of a folder's list of entries, based on the change time, which programs cannot set."""
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
+def kind_below(kind: Kind, name: str) -> Kind:
+    """The origin of files in a subfolder."""
+    if kind in ("shipped", "git"):
+        return kind
+    if is_git(name):
+        return "git"
+    if name in _SHIPPED:
+        return "shipped"
+    return "partly" if name in _PARTLY else kind
+
+
+def _is_shipped_root(folder: str) -> bool:
+    return os.path.basename(folder) in _SHIPPED
+
+
+def _deep(place: str, path: str, seen: FolderLook) -> None:
+    """Secrets by name at any depth: an installed package changes only as a whole."""
+    for folder, folders, names in os.walk(place):
+        below = path + folder[len(place) :]
+        seen.named += [f"{below}/{name}" for name in stores_in(f"/{below}", names)]
+        folders[:] = [name for name in folders if not is_git(name)]
+
+
+def _own(path: str, kind: Kind) -> bool:
+    return is_secret(path) if kind == "own" else is_store(path)
+
+
+def _of_git(path: str) -> bool:
+    """Checks the path after `.git`, because branches have arbitrary names."""
+    inner = f"/{path}".rpartition("/.git/")[2] if "/.git/" in f"/{path}" else path
+    parts = inner.split("/")
+    if "git-crypt" in parts or "creds" in parts[:-1]:
+        return True
+    return parts[0] != "logs" and is_store(path)
+
+
+def _version(status: os.stat_result, now: int) -> int:
+    """Version of a file; 0 if a later write could leave the same version."""
+    if now - max(status.st_mtime_ns, status.st_ctime_ns) <= _TICK:
+        return 0
+    return (
+        abs(hash((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))) | 1
+    )

@@ -1,0 +1,240 @@
+"""Resolves a path to a descriptor, component by component, without following links out of the root."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from tui_agent.errors import PathRefused
+from tui_agent.files.names import same_letters, shown, without_case
+from tui_agent.files.operating_system import sentence
+
+#: Linux's own limit of followed links.
+MAX_LINKS = 40
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Spot:
+    """A resolved path: its open parent folder and the state of the entry. Close it after use.
+
+    `name` is the entry's name relative to `folder`. `parts` are the real components below the root with
+    links resolved; `spelled` are the requested ones in the disk's spelling. `missing` are the trailing
+    nonexistent components, the first to be created in `folder`; `status` is then None. `is_link` means
+    that the path itself is a link; `links` are the paths of all followed links.
+    """
+
+    __slots__ = ("folder", "is_link", "links", "missing", "name", "parts", "spelled", "status")
+
+    def __init__(
+        self,
+        folder: int,
+        name: str,
+        parts: tuple[str, ...],
+        spelled: tuple[str, ...],
+        status: os.stat_result | None,
+        missing: tuple[str, ...],
+        is_link: bool,
+        links: tuple[str, ...],
+    ) -> None:
+        self.folder = folder
+        self.name = name
+        self.parts = parts
+        self.spelled = spelled
+        self.status = status
+        self.missing = missing
+        self.is_link = is_link
+        self.links = links
+
+    @property
+    def path(self) -> str:
+        return "/".join(self.spelled) or "."
+
+    @property
+    def real(self) -> str:
+        return "/".join(self.parts) or "."
+
+    def make_parents(self) -> None:
+        """Create the missing folders and open the last. Raises OSError."""
+        for name in self.missing[:-1]:
+            try:
+                os.mkdir(name, dir_fd=self.folder)
+            except FileExistsError:
+                pass  # Created concurrently; it is opened like any folder.
+            inner = os.open(name, _FOLDER, dir_fd=self.folder)
+            os.close(self.folder)
+            self.folder = inner
+        self.missing = self.missing[-1:]
+
+    def close(self) -> None:
+        if self.folder >= 0:
+            os.close(self.folder)
+            self.folder = -1
+
+    def __enter__(self) -> Spot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def takes_case_for_nothing(root: Path) -> bool:
+    """Whether the file system is case-insensitive, as tested with the root's name."""
+    twin = root.with_name(root.name.swapcase())
+    try:
+        return twin != root and os.path.samefile(twin, root)
+    except OSError:
+        return False
+
+
+def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = False) -> Spot:
+    """Walk from `root` (absolute, resolved) along `parts`; `path` is its name in errors.
+
+    `ignore_case` is true on case-insensitive file systems; existing entries get their name on disk. Raises
+    PathRefused if a link is broken, circular or leads outside, if an intermediate component is not a
+    folder, or on a system error.
+    """
+    going = _Walk(root, path, parts, ignore_case)
+    try:
+        return going.to_end()
+    except OSError as error:
+        raise _refused(path, *sentence(error)) from error
+    finally:
+        going.close()
+
+
+class _Walk:
+    """`folders` are the descriptors from the root down, `names` their names. `pending` holds pairs of a
+    component and whether the caller wrote it (or a link did)."""
+
+    def __init__(self, root: Path, path: str, parts: Sequence[str], ignore_case: bool) -> None:
+        self.root = root
+        self.ignore_case = ignore_case
+        self.path = path
+        self.pending = deque((part, True) for part in parts)
+        self.folders: list[int] = []
+        self.names: list[str] = []
+        self.spelled: list[str] = []
+        self.links: list[str] = []
+        self.is_link = False
+
+    def to_end(self) -> Spot:
+        self.folders.append(os.open(self.root, _FOLDER))
+        while self.pending:
+            name, asked = self.pending.popleft()
+            if name == "..":
+                self._up()
+                continue
+            name, status = self._look(name, asked)
+            if asked:
+                self.spelled.append(name)
+            if status is None:
+                return self._missing(name, asked)
+            if stat.S_ISLNK(status.st_mode):
+                self._follow(name)
+            elif not self.pending:
+                return self._spot((*self.names, name), status)
+            else:
+                self._down(name)
+        return self._spot(tuple(self.names), os.fstat(self.folders[-1]))
+
+    def close(self) -> None:
+        for folder in self.folders:
+            os.close(folder)
+        self.folders.clear()
+
+    def _look(self, name: str, asked: bool) -> tuple[str, os.stat_result | None]:
+        """The entry of a name, or one equal after Unicode normalization."""
+        status = self._status(name)
+        if status is not None and self.ignore_case:
+            return self._on_disk(name), status
+        if status is not None or not asked or name.isascii():
+            return name, status
+        twins = [other for other in os.listdir(self.folders[-1]) if same_letters(other) == same_letters(name)]
+        return (twins[0], self._status(twins[0])) if len(twins) == 1 else (name, None)
+
+    def _on_disk(self, name: str) -> str:
+        """The listed spelling of a found name."""
+        names = os.listdir(self.folders[-1])
+        if name in names:
+            return name
+        return next((other for other in names if without_case(other) == without_case(name)), name)
+
+    def _status(self, name: str) -> os.stat_result | None:
+        try:
+            return os.stat(name, dir_fd=self.folders[-1], follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def _down(self, name: str) -> None:
+        try:
+            self.folders.append(os.open(name, _FOLDER, dir_fd=self.folders[-1]))
+        except OSError as error:
+            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                raise
+            why = f"{shown('/'.join((*self.names, name)))} is not a folder"
+            raise _refused(self.path, why, "check the path") from error
+        self.names.append(name)
+
+    def _up(self) -> None:
+        if not self.names:
+            raise self._leads_out()
+        os.close(self.folders.pop())
+        self.names.pop()
+
+    def _follow(self, name: str) -> None:
+        self.links.append("/".join((*self.names, name)))
+        if len(self.links) > MAX_LINKS:
+            raise _refused(self.path, "its links lead in a circle", "name the file itself")
+        self.is_link = not any(asked for _, asked in self.pending)
+        target = os.readlink(name, dir_fd=self.folders[-1])
+        ahead = [part for part in target.split("/") if part not in ("", ".")]
+        if target.startswith("/") or self._climbs_out(ahead):
+            ahead = self._from_root(os.path.join(self.root, *self.names, target))
+        self.pending.extendleft((part, False) for part in reversed(ahead))
+
+    def _climbs_out(self, ahead: Sequence[str]) -> bool:
+        depth = len(self.names)
+        for part in ahead:
+            depth += -1 if part == ".." else 1
+            if depth < 0:
+                return True
+        return False
+
+    def _from_root(self, target: str) -> list[str]:
+        """Restart at the root with the components of an absolute target. They are walked like any others, so
+        a concurrent swap has no effect."""
+        root = self.root.parts
+        parts = Path(os.path.realpath(target)).parts
+        if parts[: len(root)] != root:
+            raise self._leads_out()
+        while self.names:
+            self._up()
+        return list(parts[len(root) :])
+
+    def _missing(self, name: str, asked: bool) -> Spot:
+        if not asked:
+            raise _refused(
+                self.path, "it is a link to something that does not exist", "name an existing file"
+            )
+        rest = [part for part, _ in self.pending]
+        self.spelled.extend(rest)
+        return self._spot((*self.names, name, *rest), None, (name, *rest))
+
+    def _spot(
+        self, parts: tuple[str, ...], status: os.stat_result | None, missing: tuple[str, ...] = ()
+    ) -> Spot:
+        """The final spot. A folder reached without a name of its own is a spot inside itself."""
+        name = parts[-1] if len(parts) > len(self.names) else "."
+        folder, spelled, links = self.folders.pop(), tuple(self.spelled), tuple(self.links)
+        return Spot(folder, name, parts, spelled, status, missing, self.is_link, links)
+
+    def _leads_out(self) -> PathRefused:
+        return _refused(self.path, "it leads out of the workspace through a link", "name a file inside it")
+
+
+def _refused(path: str, why: str, remedy: str) -> PathRefused:
+    return PathRefused(f"{shown(path)} was refused, {why}", remedy)

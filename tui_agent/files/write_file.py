@@ -1,0 +1,144 @@
+"""Atomic, durable replacement of one file, only if its content is as expected.
+
+`batch.write_batch` uses the same steps for several files: `seen_as_expected`, `staging.stage`,
+`staging.land`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tui_agent.errors import FileError, Outdated, PathRefused
+from tui_agent.files import staging
+from tui_agent.files.gate import Gate
+from tui_agent.files.journal import entry_of, noted
+from tui_agent.files.names import shown
+from tui_agent.files.operating_system import file_error, writing
+from tui_agent.files.resolve_path import Spot
+from tui_agent.files.staging import FileFound
+from tui_agent.files.text import md5
+
+
+def replace(
+    gate: Gate,
+    path: str,
+    data: bytes | None,
+    expected: str | None,
+    *,
+    mode: int | None = None,
+    note: Path | None = None,
+) -> str:
+    """Write `data` to a file (None: remove it) and return the new hash ("" if removed).
+
+    `expected` is the required current hash, "" for a missing file, or None for any state. `mode` are
+    permission bits; by default a file keeps its own. Creates missing folders, and writes through links
+    inside the workspace. With a `note` (a path in our data folder), `journal.clear` can remove leftovers
+    of a kill.
+
+    Raises Outdated if the content is unexpected, PathRefused, or FileError; the file is then unchanged.
+    """
+    with gate.find(path, "write") as spot, _told(path, "written" if data is not None else "removed"):
+        if data is None:
+            return _remove(spot, expected)
+        entry = entry_of(spot, "", md5(data))
+        with noted(note, gate, entry), staging.made_parents(spot), writing(spot.folder):
+            staging.sweep(spot.folder)
+            return put(spot, data, expected, entry.temporary, mode)
+
+
+def move(gate: Gate, old: str, new: str, expected: str | None) -> None:
+    """Rename a file. The new name must not exist. Raises as `replace` does."""
+    with gate.find(old, "write") as source, gate.find(new, "write") as target, _told(old, "renamed"):
+        refuse_link(source, "renamed")
+        if target.status is not None:
+            raise Outdated(f"{shown(new)} exists already", "choose another name")
+        with staging.made_parents(target), _writing_both(source, target):
+            _move(source, target, expected)
+
+
+def on_disk(gate: Gate, path: str) -> str:
+    """The current hash of a file, or "" if missing. Raises PathRefused or FileError."""
+    with gate.find(path, "read") as spot, _told(path, "read"):
+        return "" if spot.missing else staging.look(spot).md5
+
+
+def mode_on_disk(gate: Gate, path: str) -> int | None:
+    """The permission bits of a file, or None if missing; for copies that must be equally executable."""
+    with gate.find(path, "read") as spot:
+        return None if spot.status is None else stat.S_IMODE(spot.status.st_mode)
+
+
+def put(spot: Spot, data: bytes, expected: str | None, temporary: str, mode: int | None = None) -> str:
+    """The locked part of `replace`, for a spot with an existing folder."""
+    seen = seen_as_expected(spot, expected)
+    staging.check_writable(spot)
+    staging.stage(spot, temporary, data, seen.status, mode)
+    try:
+        staging.land(spot, temporary, seen)
+    except BaseException:
+        staging.discard(spot.folder, temporary)
+        raise
+    return md5(data)
+
+
+def seen_as_expected(spot: Spot, expected: str | None) -> FileFound:
+    """The current state of a spot. Raises Outdated if its hash is unexpected."""
+    found = FileFound("") if len(spot.missing) > 1 else staging.look(spot)
+    if expected is None or found.md5 == expected:
+        return found
+    if not found.md5:
+        raise Outdated(f"{shown(spot.path)} is not there any more", "look for it under another name")
+    if not expected:
+        raise Outdated(f"{shown(spot.path)} exists already", "read it first, then change it")
+    raise Outdated(f"{shown(spot.path)} differs from what was read", "read it again, then change it")
+
+
+def refuse_link(spot: Spot, doing: str) -> None:
+    """Raise PathRefused for a link: removing it or its target would be a guess."""
+    if spot.is_link:
+        raise PathRefused(
+            f"{shown(spot.path)} is a link and was not {doing}", f"name the file itself, {shown(spot.real)}"
+        )
+
+
+def _remove(spot: Spot, expected: str | None) -> str:
+    refuse_link(spot, "removed")
+    with writing(spot.folder):
+        seen = seen_as_expected(spot, expected)
+        if seen.md5:
+            staging.check_writable(spot)
+            staging.remove(spot, seen)
+    return ""
+
+
+def _move(source: Spot, target: Spot, expected: str | None) -> None:
+    seen = seen_as_expected(source, expected)
+    if not seen.md5:
+        raise FileError(f"{shown(source.path)} does not exist", "check the name")
+    staging.check_writable(source)
+    staging.check_unmoved(source, seen)
+    staging.check_unmoved(target, FileFound(""))
+    os.rename(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
+    staging.sync_folder(target.folder)
+    staging.sync_folder(source.folder)
+
+
+@contextmanager
+def _writing_both(source: Spot, target: Spot) -> Generator[None]:
+    """Lock both folders in a fixed order, or one if they are the same."""
+    first, second = (os.fstat(spot.folder) for spot in (source, target))
+    keys = {(s.st_dev, s.st_ino): spot.folder for s, spot in ((first, source), (second, target))}
+    with writing(*(keys[key] for key in sorted(keys))):
+        yield
+
+
+@contextmanager
+def _told(path: str, doing: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise file_error(error, path, doing) from error

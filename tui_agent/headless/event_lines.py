@@ -1,0 +1,321 @@
+"""Events as output lines: JSON for programs (a stable contract, see the README), or text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from tui_agent.answers.plans import DirectoryAction, FileAction
+from tui_agent.answers.summary import holds
+from tui_agent.context.known_files import KnownFile, freshness_mark
+from tui_agent.edits.change import Change
+from tui_agent.files.sanitize import clean, one_line
+from tui_agent.planning.chain import Attempt
+from tui_agent.store import events as e
+from tui_agent.store.checks import MARKS, CheckLook, CheckResult
+from tui_agent.store.commands import CommandResult
+from tui_agent.store.graph import SubTask
+from tui_agent.store.state import State, TurnSlice
+from tui_agent.store.usage import Usage
+from tui_agent.turn.task_report import sides
+
+Line = dict[str, Any]
+
+
+def session_line(state: State) -> Line:
+    return {
+        "type": "session",
+        "id": state.session.id,
+        "workspace": state.session.workspace,
+        "turn": state.turn.number,
+        "model": state.model.name or None,
+        "protocol": state.model.protocol or None,
+    }
+
+
+def finished_line(ok: bool, error: str, usage: Usage, turn: TurnSlice) -> Line:
+    return {
+        "type": "finished",
+        "ok": ok,
+        "error": error or None,
+        "usage": {
+            "input": usage.input,
+            "output": usage.output,
+            "cached": usage.cached,
+            "cost": usage.cost,
+            "thinking": usage.thinking,
+        },
+        "seconds": round(turn.seconds, 3),
+        "limit": turn.limit or None,
+    }
+
+
+def lines(event: e.Event, state: State) -> Iterator[Line]:
+    """The JSON lines of one event; none for internal events."""
+    match event:
+        case e.PlanMade():
+            actions = [*map(_file_action, event.actions), *map(_directory_action, event.directories)]
+            yield {"type": "plan", "source": event.source, "actions": actions}
+        case e.AttemptEnded(attempt):
+            yield {
+                "type": "attempt",
+                "action": attempt.action,
+                "pattern": attempt.pattern,
+                "by": attempt.by,
+                "index": attempt.index,
+                "total": attempt.total,
+                "outcome": attempt.outcome,
+                "matches": attempt.matches,
+                "ms": round(attempt.ms, 2),
+            }
+        case e.FallbackTaken(action, kind, patterns):
+            yield {"type": "fallback", "action": action, "kind": kind, "patterns": list(patterns)}
+        case e.FileLoaded(file):
+            yield {
+                "type": "file_loaded",
+                "path": file.path,
+                "md5": file.md5,
+                "lines": file.lines,
+                "tokens": file.tokens,
+                "loaded_by": file.loaded_by,
+            }
+        case e.FilesLeftOut(reason=reason) if reason in ("room", "limit"):
+            yield {"type": "left_out", "paths": list(event.paths), "reason": reason}
+        case e.FreshnessChanged(path, cause, by_agent=False, undone=False) if cause not in (
+            "fresh",
+            "edited",
+        ):
+            yield {"type": "stale", "path": path, "cause": cause}
+        case e.FreshnessChanged(path, undone=True) | e.KnownFileEdited(KnownFile(path), undone=True):
+            yield {"type": "stale", "path": path, "cause": "undo"}
+        case e.TurnStarted():
+            rows = state.conversation.rows
+            for path, entry in state.known.files.items():  # Undone by an earlier command.
+                if entry.freshness == "undone" and freshness_mark(entry) not in rows.get(path, ""):
+                    yield {"type": "stale", "path": path, "cause": "undo"}
+        case e.DirectoryListed(path, entries, error):
+            listed = [{"name": name, "type": kind, "size": size} for name, kind, size in entries]
+            yield {"type": "listing", "path": path, "entries": listed, "error": error or None}
+        case e.CallEnded():
+            yield {
+                "type": "tool",
+                "id": event.id,
+                "name": event.name,
+                "arguments": event.arguments,
+                "ok": event.ok,
+                "seconds": event.seconds,
+            }
+        case e.CommandStarted(name, command, where=where, isolated=isolated):
+            yield {"type": "command", "id": name, "command": command, "where": where, "isolated": isolated}
+        case e.CommandEnded(result):
+            yield {
+                "type": "command_result",
+                "id": result.id,
+                "exit": result.status,
+                "seconds": round(result.seconds, 3),
+                "changed": list(result.changed),
+                "output": result.output,
+                "cut": result.cut,
+                "cause": result.cause or None,
+                "view": list(result.report),
+            }
+        case e.CheckEnded(result):
+            yield check_line(result, _check_state(result, state))
+        case e.TurnEnded():
+            stale = (
+                result for result in state.checks.results if state.review.open and not state.holds(result)
+            )
+            yield from (check_line(result, "stale") for result in stale)
+        case e.NoticeGiven(level, text):
+            yield {"type": "notice", "level": level, "text": text}
+        case _:
+            yield from _of_the_answer(event, state)
+
+
+def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
+    match event:
+        case e.RequestSent():
+            yield {
+                "type": "request",
+                "pass": event.purpose,
+                "tokens": event.tokens,
+                "prefix_share": event.prefix_share,
+                "reset": event.reset,
+                "files": sorted(event.files),
+            }
+        case e.ReplyStreamed(part, text) if part in ("summary", "message"):
+            yield {"type": "delta", "text": text}
+        case e.ReplyRead():
+            yield _response(event)
+        case e.ChangeProposed(change) | e.ChangeReworked(change):
+            yield from _change_and_whose(change, state)
+        case e.ChangeMoved(id=name):
+            change = state.review.change(name)
+            if change is not None:
+                yield from _change_and_whose(change, state)
+        case e.SubTasksProposed():
+            yield from (_subtask(task, state) for task in state.subtasks.tasks)
+        case e.SubTaskMoved(id=name) | e.SubTaskEnded(id=name) | e.SubTaskGivenBack(id=name):
+            for task in state.subtasks.tasks:  # An ended task may have unblocked its dependents.
+                if task.id == name or (name in task.dependencies and task.state == "ready"):
+                    yield _subtask(task, state)
+
+
+def _check_state(result: CheckResult, state: State) -> CheckLook:
+    return result.state if result.state == "stopped" or state.holds(result) else "stale"
+
+
+def check_line(result: CheckResult, now: CheckLook) -> Line:
+    return {
+        "type": "check",
+        "name": result.name,
+        "state": now,
+        "passed": result.passed,
+        "failed": result.failed,
+        "seconds": result.seconds,
+        "repair": result.repair,
+        "new": result.new,
+        "old": result.old,
+    }
+
+
+def change_line(change: Change) -> Line:
+    return {
+        "type": "change",
+        "id": change.id,
+        "path": change.path,
+        "kind": change.kind,
+        "state": change.state,
+        "rung": change.rung or None,
+        "hunks": len(change.hunks),
+        "added": change.added,
+        "removed": change.removed,
+        "reason": change.reason or None,
+        **({} if change.executable is None else {"executable": change.executable}),
+    }
+
+
+def _response(event: e.ReplyRead) -> Line:
+    return {
+        "type": "response",
+        "summary": event.summary,
+        "message": event.message,
+        "todos": [{"text": todo.text, "aiText": todo.ai_text, "done": todo.done} for todo in event.todos],
+        "changes": list(event.changes),
+        "sub_tasks": [
+            {
+                "id": task.id,
+                "goal": task.goal,
+                "files": list(task.files),
+                "dependencies": list(task.dependencies),
+                "autoExecute": task.auto_execute,
+            }
+            for task in event.sub_tasks
+        ],
+        "next_steps": [{"html": step.label, "inputText": step.input_text} for step in event.next_steps],
+        "cut": event.cut,
+    }
+
+
+def _change_and_whose(change: Change, state: State) -> Iterator[Line]:
+    yield change_line(change)
+    if change.state == "conflict":
+        both = {name for side in sides(change, state.review.changes) for name in side}
+        yield from (_subtask(task, state) for task in state.subtasks.tasks if task.id in both)
+
+
+def _subtask(task: SubTask, state: State) -> Line:
+    changes = state.review.changes
+    disputed = any(task.id in side for c in changes if c.state == "conflict" for side in sides(c, changes))
+    return {
+        "type": "subtask",
+        "id": task.id,
+        "state": task.state,
+        "goal": task.goal,
+        "files": list(task.files),
+        "summary": task.summary or None,
+        "reason": task.cause or ("conflict" if disputed else None),
+    }
+
+
+def _file_action(action: FileAction) -> Line:
+    return {
+        "type": "file",
+        "name": action.name,
+        "patterns": list(action.patterns),
+        "reason": action.reason,
+        "required": action.required,
+        "fallbackAction": action.fallback,
+        "all": action.all,
+    }
+
+
+def _directory_action(action: DirectoryAction) -> Line:
+    return {"type": "directory", "path": action.path, "recursive": action.recursive, "filter": action.filter}
+
+
+def place(attempt: Attempt) -> str:
+    """`1/3`, or `built in 1/1` for a built-in fallback pattern."""
+    rank = f"{attempt.index}/{attempt.total}"
+    return rank if attempt.by == "model" else f"built in {rank}"
+
+
+def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"], str]]:
+    """An event as (stream, text); only a reply has several lines."""
+    match event:
+        case e.AttemptEnded(attempt):
+            mark = "found" if attempt.outcome == "hit" else attempt.why or attempt.outcome
+            yield (
+                "err",
+                one_line(f"  {attempt.action}: {attempt.pattern} ({place(attempt)}) {mark}"),
+            )
+        case e.FallbackTaken(action, kind):
+            yield "err", one_line(f"  {action}: nothing loaded, {kind.replace('_', ' ')}")
+        case e.NoticeGiven(level, text):
+            yield "err", one_line(f"{level}: {text}")
+        case e.RetryCounted(seconds, attempt, why):
+            yield "err", one_line(f"  {why}: attempt {attempt} in {seconds} s")
+        case e.ReplyRead(summary=summary, message=message):
+            for part in filter(None, ("" if holds(message, summary) else summary, message.strip())):
+                yield "out", clean(part)
+        case e.ChangeProposed(change):
+            counts = f"+{change.added} −{change.removed}"
+            yield "out", one_line(f"{change.id} {change.kind} {change.path} {counts}{_why(change)}")
+        case e.ChangeMoved(id=name, state=now):
+            change = state.review.change(name)
+            if change is not None:
+                yield "out", one_line(f"{change.id} {now} {change.path}{_why(change)}")
+        case e.CheckEnded(result):
+            mark = MARKS[_check_state(result, state)]
+            amount = f", {result.failed} failed" if result.failed else ""
+            if result.old or result.flaky:
+                amount += f" ({result.new} new, {result.old} before, {len(result.flaky)} flaky)"
+            passed = f", {result.passed} passed" if result.passed else ""
+            yield (
+                "err",
+                one_line(f"  {mark} {result.name}: {result.state}{passed}{amount}, {result.seconds:.1f} s"),
+            )
+            for path, line in result.places[:10]:
+                yield "err", one_line(f"      {path}:{line}")
+            run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
+            if run is not None and result.state == "failed":
+                yield from _of_its_view(run)
+        case e.CommandEnded(result) if result.by != "check":
+            ended = f"exit {result.status}" if result.how == "exit" else result.how
+            yield "err", one_line(f"  ran {result.command}: {ended}, {result.seconds:.1f} s")
+            yield from _of_its_view(result)
+        case e.SubTaskMoved(id=name, state="running"):
+            yield "err", one_line(f"  sub-task {name} runs")
+        case e.SubTaskEnded(id=name):
+            said = event.summary if event.state == "completed" else event.reason
+            yield "out", one_line(f"sub-task {name} {event.state}{f': {said}' if said else ''}")
+
+
+def _of_its_view(result: CommandResult) -> Iterator[tuple[Literal["out", "err"], str]]:
+    """The failure's cause if it is not the change, and files missing from its view."""
+    for told in (*filter(None, [result.cause]), *result.report):
+        yield "err", one_line(f"      {told}")
+
+
+def _why(change: Change) -> str:
+    return f" ({change.state}: {change.reason})" if change.reason else ""

@@ -1,0 +1,207 @@
+"""Providers' model listings: parsing, limits, and a cache on disk.
+
+https://platform.openai.com/docs/api-reference/models/list, https://docs.anthropic.com/en/api/models-list,
+https://ai.google.dev/api/models, https://openrouter.ai/docs/api-reference/list-available-models
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.files.private import write_private
+from tui_agent.model.model_table import KnownModel, Route, from_listing
+from tui_agent.model.rules import ListingForm
+from tui_agent.settings.folders import user_folders
+
+_log = logging.getLogger(__name__)
+KEPT_SECONDS = 86_400.0
+#: Cache key of an account's listing, because login tokens change.
+LOGIN = "login"
+#: Limits: number of entries, characters of a name, bytes of a file.
+MOST_MODELS, LONGEST_NAME, MOST_BYTES = 5_000, 200, 16_000_000
+#: Names of models that are not for text chat.
+_NO_CHAT = re.compile(
+    r"embed|image|dall-e|\btts|whisper|transcri|audio|realtime|moderation|rerank|guard|\bsora|\bveo|imagen|lyria"
+    r"|\bocr|speech|robotics|computer-use|deep-research|search-(?:api|preview)|babbage|davinci|\baqa\b|\blive\b"
+    r"|turbo-instruct|\bcontainer\b|dreamer|-fim\b|-s2s|livetranslate",
+    re.IGNORECASE,
+)
+
+
+class ListedModel(Struct, frozen=True, array_like=True):
+    """An entry. `created` is a Unix time in seconds, 0 if unknown."""
+
+    name: str
+    known: KnownModel
+    created: int = 0
+
+
+class Listing(Struct, frozen=True):
+    """A provider's models and the Unix time of the request, 0 if there was none."""
+
+    at: float = 0.0
+    models: tuple[ListedModel, ...] = ()
+
+    @property
+    def fresh(self) -> bool:
+        return 0 <= time.time() - self.at <= KEPT_SECONDS
+
+
+class ListAnswer(Struct, frozen=True):
+    """The newest available listing, and the error of a failed update."""
+
+    listing: Listing = Listing()
+    error: str = ""
+
+
+@runtime_checkable
+class ListsModels(Protocol):
+    async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
+        """A provider's listing, cached for a day; `again` forces an update."""
+        ...
+
+
+def is_chat(name: str) -> bool:
+    return _NO_CHAT.search(name) is None
+
+
+def models_in(form: ListingForm, answer: Any) -> tuple[ListedModel, ...]:
+    """The chat models of a response. Raises `ValueError` if it is not a listing."""
+    entries = answer.get("models" if form == "gemini" else "data") if isinstance(answer, dict) else answer
+    if not isinstance(entries, list):
+        raise ValueError("the answer is not a list of models")
+    found: dict[str, ListedModel] = {}
+    for entry in entries:
+        model = _model(form, entry) if isinstance(entry, dict) else None
+        if model is not None and _is_name(model.name) and is_chat(model.name):
+            found.setdefault(model.name, model)
+        if len(found) == MOST_MODELS:
+            break
+    return tuple(found.values())
+
+
+def _is_name(name: str) -> bool:
+    """Rejects control and bidirectional characters, spaces and overlong names."""
+    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and " " not in name
+
+
+def _model(form: ListingForm, entry: dict[str, Any]) -> ListedModel | None:
+    match form:
+        case "gemini":
+            return _of_gemini(entry)
+        case "openrouter":
+            return _of_openrouter(entry)
+    name = entry.get("id")
+    can = _dict(entry.get("capabilities"))
+    limits = _dict(can.get("limits"))
+    supports = {**can, **_dict(can.get("supports"))}
+    if not isinstance(name, str) or supports.get("completion_chat") is False or entry.get("active") is False:
+        return None
+    if isinstance(can.get("type"), str) and can["type"] != "chat":
+        return None
+    window = _first(
+        entry, "context_window", "context_length", "max_context_length", "max_input_tokens", "max_model_len"
+    )
+    window = window or _first(limits, "max_prompt_tokens", "max_context_window_tokens")
+    output = _first(entry, "max_completion_tokens", "max_output_tokens", "max_tokens")
+    letters = {
+        "t": _able(supports, "function_calling", "tool_calls", "tools"),
+        "s": _able(supports, "structured_outputs"),
+        "v": _able(supports, "vision", "image_input") or entry.get("supports_image_in") is True,
+        "r": _able(supports, "reasoning", "thinking") or entry.get("supports_reasoning") is True,
+    }
+    made = "".join(letter for letter, able in letters.items() if able)
+    known = KnownModel(window, output or _first(limits, "max_output_tokens"), made)
+    return ListedModel(name, replace(known, ends=_day(entry.get("deprecation"))), _created(entry))
+
+
+def _of_gemini(entry: dict[str, Any]) -> ListedModel | None:
+    name, methods = entry.get("name"), entry.get("supportedGenerationMethods")
+    if not isinstance(name, str) or (isinstance(methods, list) and "generateContent" not in methods):
+        return None
+    window, output = _first(entry, "inputTokenLimit"), _first(entry, "outputTokenLimit")
+    can = "r" if entry.get("thinking") is True else ""
+    return ListedModel(name.removeprefix("models/"), KnownModel(window, output, can))
+
+
+def _of_openrouter(entry: dict[str, Any]) -> ListedModel | None:
+    found = from_listing(entry)
+    outputs = _dict(entry.get("architecture")).get("output_modalities")
+    if found is None or (isinstance(outputs, list) and "text" not in outputs):
+        return None
+    name, known = found
+    supported = entry.get("supported_parameters")
+    thinks = isinstance(supported, list) and "reasoning" in supported
+    can = known.can + ("r" if thinks else "")
+    return ListedModel(
+        name, replace(known, can=can, ends=_day(entry.get("expiration_date"))), _created(entry)
+    )
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _first(entry: dict[str, Any], *names: str) -> int:
+    found = (entry.get(name) for name in names)
+    return next(
+        (it for it in found if isinstance(it, int) and not isinstance(it, bool) and 0 < it < 10**10), 0
+    )
+
+
+def _able(supports: dict[str, Any], *names: str) -> bool:
+    values = (supports.get(name) for name in names)
+    return any(it is True or _dict(it).get("supported") is True for it in values)
+
+
+def _created(entry: dict[str, Any]) -> int:
+    value = entry.get("created", entry.get("created_at"))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if 0 < value < 10**11 else 0
+    try:
+        return max(0, int(datetime.fromisoformat(str(value)).timestamp()))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _day(value: Any) -> str:
+    try:
+        return datetime.fromisoformat(value).date().isoformat() if isinstance(value, str) else ""
+    except ValueError:
+        return ""
+
+
+def _path(route: Route) -> Path:
+    """The cache file for an address and key. The hash conceals the key."""
+    key = hashlib.sha256(route.key.encode()).hexdigest()
+    digest = hashlib.sha256(f"{route.address}\0{key}".encode()).hexdigest()[:32]
+    return user_folders().cache / f"models-{digest}.json"
+
+
+def kept(route: Route) -> Listing:
+    """The cached listing of any age; empty if there is none. Blocks."""
+    try:
+        path = _path(route)
+        if path.stat().st_size > 2 * MOST_BYTES:
+            return Listing()
+        return msgspec.json.decode(path.read_bytes(), type=Listing)
+    except (OSError, msgspec.MsgspecError):
+        return Listing()  # missing or from another version
+
+
+def keep(route: Route, listing: Listing) -> None:
+    """Caches a listing with mode 0600. Blocks."""
+    try:
+        write_private(_path(route), msgspec.json.encode(listing), sync=False)
+    except OSError:
+        _log.debug("the list of models cannot be kept", exc_info=True)

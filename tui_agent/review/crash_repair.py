@@ -1,0 +1,107 @@
+"""Repairs writes left incomplete by a killed process; run when any session of the workspace opens."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from tui_agent.edits.change import Checkpoint
+from tui_agent.errors import Damaged, SessionError, TuiAgentError
+from tui_agent.files.batch import heal
+from tui_agent.files.blobs import Blobs
+from tui_agent.files.gate import Gate
+from tui_agent.files.journal import BatchJournal, clear
+from tui_agent.files.operating_system import sentence
+from tui_agent.log import directory
+from tui_agent.log.lock import SessionLock
+from tui_agent.log.log import events_of
+from tui_agent.log.snapshot import read_state
+from tui_agent.store.files import BuffersSlice
+from tui_agent.store.state import ReviewSlice, State
+from tui_agent.store.store import fold
+
+#: File names of a batch's journal and of a save's note, in the session folder.
+BATCH, SAVE = "batch.json", "save.json"
+
+
+def recorded_names(review: ReviewSlice) -> list[str]:
+    """Names of all finished batches: each apply, and its last undo or redo."""
+    moves = [batch_name(point, point.undone) for point in review.checkpoints]
+    return [*(point.id for point in review.checkpoints), *moves]
+
+
+def batch_name(point: Checkpoint, undone: bool) -> str:
+    """The batch name of an undo or redo."""
+    return f"{point.id}-{'undone' if undone else 'redone'}"
+
+
+def settle_others(data: Path, root: Path, own: Path) -> list[str]:
+    """Repairs the batches of other sessions in the workspace `root`. Returns one sentence each. Blocking.
+
+    Open sessions are skipped; their writes are in progress.
+    """
+    said: list[str] = []
+    for folder in directory.folders(data):
+        if folder == own or not any((folder / name).exists() for name in (BATCH, SAVE)):
+            continue
+        try:
+            with SessionLock.take(folder):
+                done = _settle(folder, data, root)
+                said += [f"{line.rstrip('.')} (session {folder.name})" for line in done]
+        except SessionError:
+            continue  # Open in another process.
+    return said
+
+
+def clear_save(gate: Gate, folder: Path, buffers: BuffersSlice) -> list[str]:
+    """Removes the temporary file of an interrupted save. Returns a sentence if there was one. Blocking."""
+    among = [buffer.path for buffer in buffers.open]
+    try:
+        return clear(gate, folder / SAVE, among) if (folder / SAVE).exists() else []
+    except OSError as error:
+        return [f"What a save left behind could not be removed, {sentence(error)[0]}"]
+
+
+def _settle(folder: Path, data: Path, root: Path) -> list[str]:
+    said: list[str] = []
+    for name in (SAVE, BATCH):
+        place = _root_of(folder, name)
+        if place is None or not _overlap(place, root):
+            continue
+        gate = Gate(place)
+        try:
+            if name == SAVE:
+                said += clear_save(gate, folder, _state(folder / directory.LOG).buffers)
+            else:
+                names = recorded_names(_state(folder / directory.LOG).review)
+                said += heal(gate, folder / name, Blobs(data / "blobs"), recorded=names)
+        except (TuiAgentError, sqlite3.Error) as error:
+            said.append(f"An unfinished batch could not be settled: {error}")
+    return said
+
+
+def _state(log: Path) -> State:
+    """The recorded changes and open files, as far as the log is readable."""
+    try:
+        return read_state(log).state
+    except Damaged:
+        return fold(events_of(log))
+
+
+def _root_of(folder: Path, name: str) -> Path | None:
+    """The journal's workspace; None if either is missing."""
+    try:
+        journal = BatchJournal.decode((folder / name).read_bytes())
+    except OSError:
+        return None
+    except ValueError:
+        journal = BatchJournal("", ())
+    entry = None if journal.root else directory.read_entry(folder)
+    root = Path(os.fsdecode(journal.root)) if journal.root else Path(entry.workspace) if entry else None
+    return root if root is not None and root.is_absolute() and root.is_dir() else None
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    one, other = Path(os.path.realpath(one)), Path(os.path.realpath(other))
+    return one.is_relative_to(other) or other.is_relative_to(one)

@@ -1,0 +1,86 @@
+"""Secret-like test files that the user makes visible to commands in one folder."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tui_agent.files.lazy_regex import late
+from tui_agent.session.stored_answers import FolderAnswers
+
+STORE: Final = "revealed.json"
+#: Typical paths of tests.
+OF_TESTS = late(
+    r"(?:^|/)(?:tests?|specs?|testdata|testing|fixtures?|__tests__|e2e|spec)/|(?:^|/)\.env\.(?:test|testing|ci)\b"
+)
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    offered: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    declined: bool = False
+
+
+class Revealed:
+    """Offered files, which are offered once per folder, and those the user shows."""
+
+    def __init__(self, data: Path, root: str) -> None:
+        """`data` is the folder of sessions."""
+        self._answers = FolderAnswers(data / STORE, Path(root))
+        self._found: _Kept | None = None
+
+    @property
+    def globs(self) -> tuple[str, ...]:
+        """Patterns of shown files. Blocking on first use."""
+        return tuple(map(glob.escape, self._kept.shown))
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Offered files that are not shown."""
+        return tuple(path for path in self._kept.offered if path not in self._kept.shown)
+
+    def unoffered(self, emptied: Sequence[str]) -> list[str]:
+        """Test files that were not offered; empty if declined. Blocking on first use."""
+        return (
+            []
+            if self._kept.declined
+            else [path for path in emptied if OF_TESTS.search(path) and path not in self._kept.offered]
+        )
+
+    def offer(self, paths: Sequence[str]) -> None:
+        """Records the offer. Blocking."""
+        self._keep(_Kept((*self._kept.offered, *paths), self._kept.shown))
+
+    def show(self) -> tuple[str, ...]:
+        """Shows the offered files and returns them. Blocking. Raises `OSError`."""
+        waiting = self.waiting
+        self._found = _Kept(self._kept.offered, (*self._kept.shown, *waiting))
+        self._answers.keep(msgspec.to_builtins(self._found))
+        return waiting
+
+    def hide(self) -> tuple[str, ...]:
+        """Hides all files, stops offers and returns the hidden files. Blocking. Raises `OSError`."""
+        shown = self._kept.shown
+        self._found = _Kept((*self._kept.offered,), (), declined=True)
+        self._answers.keep(msgspec.to_builtins(self._found))
+        return shown
+
+    def _keep(self, kept: _Kept) -> None:
+        self._found = kept
+        try:
+            self._answers.keep(msgspec.to_builtins(kept))
+        except OSError:
+            return  # The next session repeats the offer.
+
+    @property
+    def _kept(self) -> _Kept:
+        if self._found is None:
+            try:
+                self._found = msgspec.convert(self._answers.get() or {}, _Kept)
+            except msgspec.ValidationError:
+                self._found = _Kept()
+        return self._found

@@ -1,0 +1,417 @@
+"""Fits a request into the model's window: drops file contents, summarises older messages, omits the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from msgspec.structs import replace
+
+from tui_agent.answers.line_ranges import within
+from tui_agent.context.budget import Shares, emptied, filling
+from tui_agent.context.file_contents import InView, LoadedFile, read_files_result
+from tui_agent.context.known_files import KnownFile
+from tui_agent.errors import ContextTooLong, ModelError, TuiAgentError
+from tui_agent.store.conversation import SentMessage
+from tui_agent.store.events import ConversationBegun, FileLoaded, NoticeGiven, RequestSent
+from tui_agent.store.state import State
+from tui_agent.tools.context import Emit, unheard
+from tui_agent.tools.load_files import (
+    LoadedFiles,
+    batches_of,
+    costs_of,
+    files_room,
+    known_file,
+    leave_out,
+    load,
+    part_notice,
+    shortened,
+    window_of,
+)
+from tui_agent.turn.context import TurnContext
+from tui_agent.turn.conversation import (
+    Why,
+    begin,
+    condense,
+    goes_on_as_it_is,
+    in_words,
+    keep,
+    let_go,
+    needs_begin,
+    shorten_summaries,
+)
+from tui_agent.turn.instructions import instruct
+from tui_agent.turn.request import Composed, Draft, compose
+
+#: Minimum share of the window that dropping files must free to justify a cache miss.
+WORTHWHILE = 0.1
+#: Tolerances of a reset's target size below and above, as shares of the window.
+NEAR = 0.02
+FAR = 0.05
+#: Multiple of the available room up to which candidate files are read.
+MATERIAL = 3
+#: Rank of files that nothing currently needs.
+LAST = 3
+
+
+@dataclass
+class Earlier:
+    """Paths of files and blobs of messages in earlier requests of this turn."""
+
+    files: set[str] = field(default_factory=set)
+    blobs: set[str] = field(default_factory=set)
+    #: Open files are sent as excerpts to save space.
+    excerpts: bool = False
+    #: A summary request failed in this turn.
+    no_summary: bool = False
+
+    def add(self, sent: RequestSent) -> None:
+        self.files.update(sent.files)
+        self.blobs.update(message.blob for message in sent.messages)
+
+
+async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int, emit: Emit) -> Composed:
+    """The next request with at most `ceiling` estimated tokens.
+
+    Usually nothing has to be reduced. Otherwise in this order, with a notice: contents of older files,
+    older messages, open files, files requested in this turn. Raises `ContextTooLong` if the user's own
+    text is too long; nothing is sent then.
+    """
+    draft = replace(draft, excerpts=earlier.excerpts)
+    room = _Room(context, draft, earlier, _shares(context, ceiling), emit)
+    sent = context.state().conversation
+    if not sent.messages:
+        await emit(await begin(context, draft.contexts, "first"))
+    elif needs_begin(context.state()) or (sent.uploads and sent.uploads_ended):
+        await room.begin_again()
+    shares = room.shares
+    request = await room.counted()
+    if (
+        request.size > shares.window * shares.reset_at
+        and _files_in(context.state()) >= shares.window * WORTHWHILE
+    ):
+        await room.give_way(int(request.size - shares.window * WORTHWHILE))
+        request = await room.composed()
+    if request.size > shares.window * shares.condense_at:
+        await room.condense(request)
+        request = await room.composed()
+    full = request.size > ceiling
+    for step in (
+        room.empty_all,
+        room.drop_messages,
+        room.shorten_editor,
+        room.shorten_files,
+        room.leave_out_files,
+        room.shorten_the_rest,
+    ):
+        if request.size > ceiling:
+            await step(ceiling)
+            request = await room.composed()
+    if full and context.state().conversation.restarts and context.state().conversation.why != "first":
+        await room.give_way()  # The steps may have removed more than necessary.
+        request = await room.composed()
+    if request.size > ceiling:
+        raise ContextTooLong(
+            f"The request is too long for {context.state().model.name}, and nothing more can be left out of it: "
+            f"it has {request.size:,} tokens, and {ceiling:,} are the most",
+            "shorten the message, or choose a model with a larger window",
+        )
+    return request
+
+
+class _Room:
+    """Reduces one request, one method per kind of content."""
+
+    def __init__(
+        self, context: TurnContext, draft: Draft, earlier: Earlier, shares: Shares, emit: Emit
+    ) -> None:
+        self._context = context
+        self._draft = draft
+        self._earlier = earlier
+        self.shares = shares
+        self._emit = emit
+
+    @property
+    def _state(self) -> State:
+        return self._context.state()
+
+    async def composed(self, state: State | None = None) -> Composed:
+        return await compose(self._context, self._draft, state)
+
+    async def counted(self) -> Composed:
+        """The request, with an exact token count if an estimate is too risky."""
+        request = await self.composed()
+        if request.event.estimated and request.bytes > self.shares.window * self.shares.reset_at:
+            await self._context.model.count(self._state.model.name, [""], wait=True)
+            request = await self.composed()
+        return request
+
+    async def give_way(self, most: int = sys.maxsize) -> None:
+        """Drops older contents and adds the current relevant files to the system prompt, up to `reset_to`.
+
+        Changes nothing if the result would still exceed `most` tokens.
+        """
+        await self._rebuild("files", _by_rank(self._state, self._earlier.files), most)
+
+    async def begin_again(self) -> None:
+        """Restarts for another model or dialect, or after uploads expired, with only the files in view."""
+        state = self._state
+        ranked = [
+            (entry, rank)
+            for entry, rank in _by_rank(state, self._earlier.files)
+            if entry.path in state.conversation.files or rank < LAST
+        ]
+        await self._rebuild("model" if needs_begin(state) else "files", ranked)
+
+    async def condense(self, request: Composed) -> None:
+        """Summarises older messages until the request has `reset_to`, and fills the rest with files."""
+        older = self._state.conversation.messages[1:]
+        room = int(self.shares.window * self.shares.reset_to) - request.size
+        await self._summarise(room=room + sum(message.tokens for message in older))
+        if self._state.conversation.messages[1:] != older:
+            await self.give_way()
+
+    async def empty_all(self, ceiling: int) -> None:
+        """Drops contents too small to justify a reset earlier."""
+        if _files_in(self._state):
+            await self._say_removed("the contents of the files that earlier turns read")
+            await self.give_way()
+
+    async def drop_messages(self, ceiling: int) -> None:
+        """Replaces all older messages with a summary, or drops them if it fails."""
+        older = self._state.conversation.messages[1:]
+        while True:
+            before = len(self._state.conversation.messages)
+            over = (await self.composed()).size - ceiling
+            tokens = sum(message.tokens for message in self._state.conversation.messages[1:])
+            await self._summarise(all_of_them=True, most_kept=max(tokens - over, 0))
+            if len(self._state.conversation.messages) >= before or not self._earlier.no_summary:
+                break
+            if (await self.composed()).size <= ceiling:
+                break
+        if self._state.conversation.messages[1:] != older:
+            await self.give_way()
+
+    async def shorten_editor(self, ceiling: int) -> None:
+        if self._state.buffers.open and not self._draft.excerpts:
+            self._earlier.excerpts = True
+            self._draft = replace(self._draft, excerpts=True)
+            await self._say_removed("all but an excerpt of the open file")
+
+    async def shorten_files(self, ceiling: int) -> None:
+        """Truncates files requested by name, the largest first. Files of a batch stay whole."""
+        files = self._draft.everything.asked_for
+        batches = batches_of(self._state)
+        named = [file for file in files if file.action not in batches and not file.file_id]
+        costs = await costs_of(self._context, named)
+        for cost, file in sorted(zip(costs, named, strict=True), key=lambda pair: -pair[0]):
+            excess = (await self.composed()).size - ceiling
+            if excess <= 0:
+                break
+            room = min(cost - excess - int(ceiling * NEAR), files_room(self._context))
+            part = await shortened(self._context, file, room)
+            if part is not None:
+                self._draft = self._draft.changed(partial(LoadedFiles.with_part, part=part))
+                before = self._draft.everything.before.get(file.path)
+                known = await asyncio.to_thread(known_file, part, self._context.turn, before)
+                await self._emit(FileLoaded(known, file.action))
+                await self._emit(part_notice(part))
+
+    async def leave_out_files(self, ceiling: int) -> None:
+        """Order: bundled files, automatic reloads, requested files; the largest first within each group."""
+
+        def rank(pair: tuple[int, LoadedFile]) -> tuple[int, int]:
+            cost, file = pair
+            return (0 if file.loaded_by == "bundle" else 1 if not file.action else 2), -cost
+
+        everything = self._draft.everything
+        files = [*everything.bundled, *everything.asked_for]
+        costs = await costs_of(self._context, files)
+        ranked = sorted(zip(costs, files, strict=True), key=rank)
+        # The names of omitted files take room too, hence the loop.
+        while ranked and (excess := (await self.composed()).size - ceiling) > 0:
+            gone = [ranked.pop(0)]
+            while ranked and sum(cost for cost, _ in gone) < excess:
+                gone.append(ranked.pop(0))
+            paths = [file.path for _, file in gone]
+            waits = any(file.action in batches_of(self._state) for _, file in gone)
+            facts = await leave_out("", paths, len(files), self._emit, made_room=everything, waits=waits)
+            draft = self._draft.changed(partial(LoadedFiles.without, paths=paths))
+            self._draft = replace(draft, loaded=draft.loaded.plus(LoadedFiles(facts=facts)))
+
+    async def shorten_the_rest(self, ceiling: int) -> None:
+        """Shortens summaries, calls of earlier replies and program-generated text, so that a short user
+        message can always be sent."""
+        self._draft = replace(self._draft, brief=True)
+        request = await self.composed()
+        summaries = [it.tokens for it in self._state.conversation.messages if it.kind == "summary"]
+        if (over := request.size - ceiling) > 0 and summaries:
+            most = max(0, max(summaries) - over - int(ceiling * NEAR))
+            await shorten_summaries(self._context, most, self._emit)
+            request = await self.composed()
+        if request.size > ceiling and self._state.conversation.messages[1:]:
+            await self._say_removed("everything that was said before")
+            await let_go(self._context, self._emit)
+
+    async def _summarise(
+        self, *, room: int = 0, all_of_them: bool = False, most_kept: int = sys.maxsize
+    ) -> None:
+        """Requests no second summary after a failure in this turn; kept messages are then cut again only for
+        lack of room."""
+        state = self._state
+        failed = self._earlier.no_summary or self._context.sent.no_summary.get(state.model.name, 0) > 0
+        came = await condense(
+            self._context,
+            self._draft.contexts,
+            self.shares,
+            self._emit,
+            room=room,
+            all_of_them=all_of_them,
+            summarise=not self._earlier.no_summary,
+            again=failed and not state.model.small,
+            most_kept=most_kept,
+        )
+        self._earlier.no_summary = not came
+
+    async def _rebuild(
+        self, why: Why, ranked: Sequence[tuple[KnownFile, int]], most: int = sys.maxsize
+    ) -> None:
+        """Restarts without older contents, with `ranked` files up to `reset_to`.
+
+        Changes nothing if the request would then exceed `most` tokens.
+        """
+        context, state, own = self._context, self._state, self._earlier.blobs
+        before = state.conversation.messages[1:]
+        pending = {change.path for change in state.review.open}
+        kept = await asyncio.to_thread(context.sent.read, context.blobs, state.conversation.messages)
+        messages = [
+            emptied(one.message, pending, answered=sent.blob not in own)
+            for one, sent in zip(kept[1:], before, strict=True)
+        ]
+        if why == "model" and not goes_on_as_it_is(state):
+            messages = in_words(messages)
+        carried = tuple(map(_as_before, (await keep(context, messages))[0], before))
+        own |= {new.blob for new, old in zip(carried, before, strict=True) if old.blob in own}
+
+        async def with_files(files: Sequence[LoadedFile]) -> tuple[ConversationBegun, Composed]:
+            begun = await begin(context, self._draft.contexts, why, carried, files)
+            return begun, await self.composed(begun.apply(state))
+
+        begun, request = await with_files(())
+        if state.model.small:  # Requested files need the room.
+            ranked = [(entry, rank) for entry, rank in ranked if rank < LAST]
+        working, out = await self._working(request, ranked)
+        while working:
+            begun, request = await with_files(working)
+            over = request.size > self.shares.window * (self.shares.reset_to + FAR)
+            if not over or working[-1].path in self._earlier.files:
+                break
+            working.pop()
+        if not working:
+            begun, request = await with_files(())
+        if request.size > most:
+            return
+        for file in working:
+            known = state.known.files.get(file.path)
+            if known is not None and known.md5 != file.md5:
+                await self._emit(FileLoaded(known_file(file, context.turn, known)))
+        facts = await leave_out("", out, len(self._earlier.files), self._emit)
+        self._draft = replace(self._draft, loaded=self._draft.loaded.plus(LoadedFiles(facts=facts)))
+        await self._emit(begun)
+
+    async def _working(
+        self, bare: Composed, ranked: Sequence[tuple[KnownFile, int]]
+    ) -> tuple[list[LoadedFile], list[str]]:
+        """The newest text of the relevant files that fit, and the paths of those that do not, by rank.
+
+        Files already shown in this turn stay up to `condense_at`; other files fill up to `reset_to`.
+        """
+        shares = (self.shares.reset_to, self.shares.condense_at, NEAR, FAR)
+        room, most, near, far = (int(self.shares.window * share) for share in shares)
+        room, most = room - bare.size, most - bare.size
+        shown, out, files, costs = [], [], [], []
+        firm = 0
+        for entry, rank in ranked:
+            if entry.path in bare.event.files or entry.freshness in ("deleted", "renamed"):
+                continue
+            if rank and sum(cost for cost in costs if cost <= room + near) > MATERIAL * room:
+                break
+            try:
+                file = await load(self._context, entry.path, entry.loaded_by)
+            except TuiAgentError:
+                continue  # The table marks unreadable files.
+            file = replace(file, ranges=within(entry.ranges, file.lines))
+            text = read_files_result([file], InView())
+            cost = (await self._context.model.count(self._state.model.name, [text], wait=True)).counts[0]
+            if rank:
+                files.append(file)
+                costs.append(cost)
+                firm += rank < LAST
+            elif cost <= most:
+                shown.append(file)
+                room, most = room - cost, most - cost
+            else:
+                out.append(file.path)
+        return [*shown, *(files[place] for place in filling(costs, room, near, far, firm))], out
+
+    async def _say_removed(self, what: str) -> None:
+        await self._emit(
+            NoticeGiven("info", f"The request is too long for the model, so it goes without {what}")
+        )
+
+
+async def compact(context: TurnContext, emit: Emit) -> str:
+    """Summarises all older messages on the user's request. Changes nothing if the summary fails."""
+    contexts = await instruct(context, (), unheard)
+    if not await condense(context, contexts, _shares(context, sys.maxsize), emit, all_of_them=True):
+        raise ModelError("No summary came", "try again, or go on without one")
+    return ""
+
+
+def _shares(context: TurnContext, ceiling: int) -> Shares:
+    """The settings as shares of the window, or of the provider's smaller limit."""
+    settings = context.settings.context
+    window = min(window_of(context.state()), ceiling)
+    return Shares(
+        window, settings.reset_at, settings.reset_to, settings.condense_at, settings.keep_on_failure
+    )
+
+
+def _files_in(state: State) -> int:
+    return sum(message.files for message in state.conversation.messages)
+
+
+def _as_before(new: SentMessage, old: SentMessage) -> SentMessage:
+    return SentMessage(new.role, new.blob, new.tokens, 0, old.instructions, old.kind)
+
+
+def _by_rank(state: State, shown: Collection[str]) -> list[tuple[KnownFile, int]]:
+    """Known files with their ranks, sorted.
+
+    0: shown in this turn, 1: open or pending, 2: named in an open todo, `LAST`: by most recent use.
+    """
+    pending = {change.path for change in state.review.open}
+    opened = {buffer.path for buffer in state.buffers.open}
+    todos = "\n".join(f"{todo.text}\n{todo.details}" for todo in state.todos if not todo.done)
+    tied = {change for todo in state.todos if not todo.done for change in todo.changes}
+    tied_paths = {change.path for change in state.review.changes if change.id in tied}
+
+    def matters(path: str) -> int:
+        if path in shown:
+            return 0
+        if path in opened or path in pending:
+            return 1
+        return 2 if path in tied_paths or path in todos else LAST
+
+    ranked = [(entry, matters(entry.path)) for entry in state.known.files.values()]
+    seen = [
+        (entry, rank)
+        for entry, rank in ranked
+        if entry.whole or entry.path in state.conversation.files or rank < LAST
+    ]
+    return sorted(
+        seen, key=lambda each: (each[1], -max(each[0].seen_turn, each[0].modified_turn), each[0].path)
+    )

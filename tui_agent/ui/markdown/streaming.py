@@ -1,0 +1,354 @@
+"""Incremental Markdown reader: complete blocks are drawn once, only the last block is drawn again.
+
+An open block grows by new lines, list items or table rows. Input too complex for the parser is shown as
+plain text with a note.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from textual.content import Content
+
+from tui_agent.files.sanitize import clean
+from tui_agent.processes.background import pause
+from tui_agent.ui.markdown.rendering import (
+    MOST_IN_LINE,
+    PARSER,
+    Blocks,
+    Uncoloured,
+    Within,
+    coloured,
+    cut,
+    marked,
+)
+from tui_agent.ui.markdown.text_lines import AnyLine, Table, TableLine, TextLine
+from tui_agent.ui.markdown.units import (
+    FENCE,
+    Unit,
+    closes,
+    complete_rows,
+    is_open_fence,
+    labels_of,
+    may_change,
+    units_of,
+)
+
+#: Limits of one drawn message.
+MOST_LINES = 20_000
+MOST_CHARACTERS = 2_000_000
+#: Initial size of a parsed part, in characters.
+WINDOW = 64_000
+
+TOO_DEEP = "Shown as plain text: its Markdown is nested too deeply or too long to be drawn."
+TOO_LONG = "The rest of this message is not drawn; copy it, or read it with `tui-agent sessions show`."
+
+_LONG = re.compile(rf"^.{{{MOST_IN_LINE + 1},}}$", re.MULTILINE)
+
+
+class Drawn(Struct, frozen=True):
+    """Lines of a text; the first `kept` are unchanged since the last reading."""
+
+    lines: tuple[AnyLine, ...] = ()
+    kept: int = 0
+
+
+class _Fence(Struct):
+    """An open code block; `first` is the index of its first line."""
+
+    sign: str
+    indent: int
+    info: str
+    first: int
+    code: list[str]
+
+
+class _Rows(Struct):
+    """An open table: source of its two header lines, index of its first line, column widths."""
+
+    head: str
+    first: int
+    table: Table
+
+
+class Reading:
+    """Reader of one growing text. For long additions, call `read` in a thread."""
+
+    def __init__(self, *, parsed: bool = True) -> None:
+        self._parsed = parsed
+        self._text = ""
+        self._ended = False
+        self._links: dict[str, Any] = {}
+        self._start_over()
+
+    def _start_over(self) -> None:
+        self._read = 0
+        self._settled: list[AnyLine] = []
+        #: Number of settled lines unchanged since the last reading.
+        self._kept = 0
+        self._within: Within | None = None
+        self._fence: _Fence | None = None
+        self._rows: _Rows | None = None
+        self._plain = self._tail_plain = False
+        #: Drawn names in brackets without a link definition so far.
+        self._labels: set[str] = set()
+        self.uncoloured: list[Uncoloured] = []
+
+    def read(self, text: str, *, growing: bool = False) -> Drawn:
+        """Returns the lines of `text`; `growing` means that it is incomplete."""
+        notes = [TOO_LONG] if len(text) > MOST_CHARACTERS else []
+        text = text[:MOST_CHARACTERS]
+        if not text.startswith(self._text) or (self._ended and text != self._text):
+            self._links = {}
+            self._start_over()
+        self._text, self._ended = text, not growing
+        self._kept, self._tail_plain = len(self._settled), False
+        tail = self._go_on(growing)
+        lines = [*self._settled, *tail]
+        if len(lines) > MOST_LINES:
+            notes = [TOO_LONG]
+        notes += [TOO_DEEP] if self._plain or self._tail_plain else []
+        lines[MOST_LINES:] = []
+        lines += [TextLine(Content.styled(note, "$muted")) for note in notes]
+        return Drawn(tuple(lines), min(self._kept, len(self._settled), MOST_LINES))
+
+    def colour(self, of: Uncoloured, contents: Sequence[Content], before: Drawn) -> Drawn:
+        """Returns `before` with highlighted code, or unchanged if the code has disappeared."""
+        if of not in self.uncoloured:
+            return before
+        self.uncoloured.remove(of)
+        fresh = list(marked(contents, of.first, of.hang, code=True))
+        self._settled[of.line : of.line + len(fresh)] = fresh
+        shown = fresh[: max(MOST_LINES - of.line, 0)]
+        if not shown:
+            return before
+        below = before.lines[of.line + len(shown) :]
+        return Drawn((*before.lines[: of.line], *shown, *below), min(of.line, before.kept))
+
+    # ── from the first character that is not settled ─────────────────────────────────────────────────────
+
+    def _go_on(self, growing: bool) -> list[AnyLine]:
+        """Settles complete blocks and returns the lines of the open ones."""
+        if not self._parsed:
+            return self._read_plain(growing)
+        window = WINDOW
+        while len(self._settled) <= MOST_LINES:
+            if self._fence is not None:
+                if not self._read_code(self._fence, growing):
+                    return self._open_code(self._fence)
+                continue
+            before, left = self._read, len(self._text) - self._read
+            if not left:
+                return []
+            rest = self._text[before : before + window]
+            long = _LONG.search(rest)
+            if long is not None and not long.start():
+                if not self._read_long(growing):
+                    return self._long_line(self._text[before:])
+                continue
+            part = clean(rest[: long.start()] if long else rest)
+            tail = self._read_blocks(part, long is None and (growing or left > window))
+            if self._read == before and self._fence is None:
+                if left <= window:
+                    return tail
+                window *= 2
+        return []
+
+    def _read_plain(self, growing: bool) -> list[AnyLine]:
+        rest = self._text[self._read :]
+        end = rest.rfind("\n") + 1 if growing else len(rest)
+        self._read += end
+        if end:
+            self._settled += _plain_lines(rest[:end].removesuffix("\n") if growing else rest)
+        return _plain_lines(rest[end:]) if growing else []
+
+    def _advance(self, lines: int) -> None:
+        """Marks the next `lines` lines of the text as settled."""
+        for _ in range(lines):
+            end = self._text.find("\n", self._read)
+            self._read = len(self._text) if end < 0 else end + 1
+
+    def _read_blocks(self, part: str, growing: bool) -> list[AnyLine]:
+        """Settles the complete blocks of `part`, including the complete rows of an open table.
+
+        Returns the lines of the open blocks, or none if anything was settled: the next call reads the
+        rest.
+        """
+        head = self._rows.head if self._rows else ""
+        skip = head.count("\n")
+        source = (head + part).split("\n")
+        env: dict[str, Any] = {"references": dict(self._links)}
+        units = units_of(PARSER.parse(head + part, env), source)
+        fence = units[-1] if units and is_open_fence(units[-1], source, growing) else None
+        waiting = 0 if not growing or fence is not None else may_change(units, source)
+        open_ = units[len(units) - waiting :]
+        rows = complete_rows(open_[0], source, skip) if len(open_) == 1 else None
+        closed = units[: len(units) - waiting - (fence is not None)]
+        if fence is not None:
+            end = fence.start
+        elif open_:
+            end = rows.end if rows else open_[0].start
+        else:
+            end = skip if growing else len(source) - (source[-1] == "")
+        if self._finds_links(env["references"], end if growing else len(source)):
+            return []
+        if end <= skip and open_:
+            if open_[0].start >= skip:
+                self._rows = None  # end of the table
+            return self._open_blocks(open_, source, env["references"])
+        self._settle([*closed, rows] if rows else closed, source, skip, open_[0] if open_ else None)
+        self._advance(end - skip)
+        if fence is not None:
+            self._enter_fence(fence.tokens[0].info, source[fence.start])
+            self._advance(1)
+        return []
+
+    def _finds_links(self, links: dict[str, Any], end: int) -> bool:
+        """Adds the link definitions before line `end`. Starts over and returns True if drawn text refers to a
+        new one."""
+        fresh = {
+            name: link for name, link in links.items() if name not in self._links and link["map"][0] < end
+        }
+        self._links |= fresh
+        if self._labels.isdisjoint(fresh):
+            return False
+        self._start_over()
+        return True
+
+    def _settle(self, units: Sequence[Unit], source: Sequence[str], skip: int, open_: Unit | None) -> None:
+        drawer = self._drawer(source, units[0] if units else None, self._links)
+        for unit in units:
+            pause()
+            if skip and not unit.start and self._rows is not None:
+                self._add_rows(self._rows, drawer.rows(unit.tokens)[1:])
+            else:
+                self._settled += _drawn(drawer, unit, source, len(self._settled))
+            self._labels |= labels_of(unit.tokens) - self._links.keys()
+        self.uncoloured += drawer.uncoloured
+        self._plain = self._plain or drawer.plain
+        self._within = None
+        if open_ is not None and open_.sign and not open_.opens:
+            self._within = Within(drawer.number, open_.sign, not source[open_.start - 1].strip())
+        if open_ is None or open_.kind != "table_open" or not skip or open_.start:
+            goes_on = units and open_ is not None and units[-1].start == open_.start
+            self._rows = self._open_table(units[-1], source) if goes_on else None
+
+    def _open_table(self, last: Unit, source: Sequence[str]) -> _Rows | None:
+        """Returns the last settled table, which may get more rows."""
+        first = len(self._settled) - sum(token.type == "tr_open" for token in last.tokens)
+        line = self._settled[first] if last.kind == "table_open" else None
+        if not isinstance(line, TableLine):
+            return None
+        return _Rows("".join(f"{text}\n" for text in source[last.start : last.start + 2]), first, line.table)
+
+    def _add_rows(self, there: _Rows, rows: Sequence[tuple[Content, ...]]) -> None:
+        table = Table.of(rows, there.table)
+        if table != there.table:
+            there.table = table
+            self._kept = min(self._kept, there.first)
+            self._settled[there.first :] = [
+                TableLine(table, line.cells, line.first)
+                for line in self._settled[there.first :]
+                if isinstance(line, TableLine)
+            ]
+        self._settled += [TableLine(table, row) for row in rows]
+
+    def _drawer(self, source: Sequence[str], first: Unit | None, links: dict[str, Any]) -> Blocks:
+        within = self._within
+        if within is not None and (first is None or first.start or first.sign != within.sign):
+            within = None
+        return Blocks(source, links, bool(self._settled), within)
+
+    def _open_blocks(
+        self, units: Sequence[Unit], source: Sequence[str], links: dict[str, Any]
+    ) -> list[AnyLine]:
+        """Returns the lines of the open blocks."""
+        drawer = self._drawer(source, units[0], links)
+        lines: list[AnyLine] = []
+        for unit in units:
+            if self._rows is not None and not unit.start:
+                lines += [TableLine(self._rows.table, row) for row in drawer.rows(unit.tokens)[1:]]
+            else:
+                lines += _drawn(drawer, unit, source, 0, colours=False)
+        self._tail_plain = drawer.plain
+        return lines
+
+    # ── code that is open at the end, and lines that are too long ────────────────────────────────────────
+
+    def _enter_fence(self, info: str, line: str) -> None:
+        found = FENCE.match(line)
+        assert found is not None
+        if self._settled:
+            self._settled.append(TextLine(Content()))
+        self._fence = _Fence(found[2], len(found[1]), info, len(self._settled), [])
+
+    def _read_code(self, fence: _Fence, growing: bool) -> bool:
+        """Adds the complete lines of code. Returns whether the block has ended."""
+        while True:
+            end = self._text.find("\n", self._read)
+            if end < 0 and growing:
+                return False
+            if self._read >= len(self._text):
+                break
+            pause()
+            line = clean(
+                (self._text[self._read :] if end < 0 else self._text[self._read : end]).removesuffix("\r")
+            )
+            self._read = len(self._text) if end < 0 else end + 1
+            if closes(line, fence.sign):
+                break
+            line = line[min(fence.indent, len(line) - len(line.lstrip(" "))) :]
+            fence.code.append(line)
+            self._settled += [TextLine(part, code=True) for part in cut(Content(line))]
+        drawer = Blocks((), {}, False, None)
+        self._settled[fence.first :] = drawer.code("\n".join(fence.code), fence.info, fence.first)
+        self.uncoloured += drawer.uncoloured
+        self._kept = min(self._kept, fence.first)
+        self._fence = None
+        return True
+
+    def _open_code(self, fence: _Fence) -> list[AnyLine]:
+        """Returns the incomplete last line of code, unless it may be the closing fence."""
+        line = clean(self._text[self._read :])
+        if fence.code and (not line or set(line.strip()) == {fence.sign[0]}):
+            return []
+        return [TextLine(part, code=True) for part in cut(Content(line))]
+
+    def _read_long(self, growing: bool) -> bool:
+        """Settles a line too long for the parser. Returns False if the line is incomplete."""
+        end = self._text.find("\n", self._read)
+        if end < 0 and growing:
+            return False
+        line = self._text[self._read :] if end < 0 else self._text[self._read : end]
+        self._settled += self._long_line(line.removesuffix("\r"))
+        self._read = len(self._text) if end < 0 else end + 1
+        self._plain, self._within, self._rows = True, None, None
+        return True
+
+    def _long_line(self, line: str) -> list[AnyLine]:
+        self._tail_plain = True
+        return [*([TextLine(Content())] if self._settled else []), *_plain_lines(line)]
+
+
+def draw(text: str, *, parsed: bool = True) -> Drawn:
+    """Returns all lines of a text with highlighted code."""
+    reading = Reading(parsed=parsed)
+    drawn = reading.read(text)
+    for code in list(reading.uncoloured):
+        drawn = reading.colour(code, coloured(code.code, code.language), drawn)
+    return drawn
+
+
+def _plain_lines(text: str) -> list[AnyLine]:
+    text = clean(f"{text}\n").removesuffix("\n")
+    return [TextLine(part) for line in text.split("\n") for part in cut(Content(line))]
+
+
+def _drawn(drawer: Blocks, unit: Unit, source: Sequence[str], at: int, colours: bool = True) -> list[AnyLine]:
+    if unit.too_deep:
+        drawer.skip(unit.tokens)
+        return [*drawer.text("\n".join(source[unit.start : unit.end]).rstrip("\n"))]
+    return [*drawer.lines(unit.tokens, at, colours)]

@@ -1,0 +1,244 @@
+"""The known files pane: files seen by the model, their validity, and a timeline of the current one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.widget import Widget
+
+from tui_agent.context.known_files import KnownFile, Touch, freshness_mark
+from tui_agent.files.sanitize import size_in_words
+from tui_agent.session.session import Session
+from tui_agent.store.files import BuffersSlice, KnownSlice, with_unsaved
+from tui_agent.store.state import State
+from tui_agent.ui.safe_text import label
+from tui_agent.ui.widgets.line_view import Line, Lined, Piece, column
+from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.rows import Row, Rows
+
+_LEAST_FILE = 28
+_GAP = 2
+#: Maximum share of spare width for the first column, for user-assigned file names.
+_MORE = 14
+
+
+class KnownColumn(NamedTuple):
+    """A column: heading, width in cells, and cell text of a file."""
+
+    heading: str
+    width: int
+    words: Callable[[KnownFile], str]
+
+
+def modified_since(file: KnownFile) -> str:
+    """Changes to the file since the model saw it, as sent to the model, in a cell's width."""
+    return freshness_mark(file).replace("\ufe0f", "")
+
+
+#: Dropped from the right on narrow panes.
+COLUMNS = (
+    KnownColumn("Modified since", 16, modified_since),
+    KnownColumn("Last seen", 9, lambda file: f"turn {file.seen_turn}" if file.seen_turn else "not seen"),
+    KnownColumn("Hash", 12, lambda file: file.md5[:12]),
+    KnownColumn("Seen", 5, lambda file: "whole" if file.whole else "part"),
+    KnownColumn("Size", 8, lambda file: size_in_words(file.size)),
+    KnownColumn("Loaded by", 9, lambda file: file.loaded_by),
+)
+
+
+def columns_for(width: int) -> tuple[KnownColumn, ...]:
+    """The columns that fit beside a file name of minimum readable width."""
+    room = width - _LEAST_FILE
+    fitting: list[KnownColumn] = []
+    for each in COLUMNS:
+        if room < each.width + _GAP:
+            break
+        room -= each.width + _GAP
+        fitting.append(each)
+    if fitting:
+        wider = fitting[0].width + min(room // 2, _MORE)
+        fitting[0] = fitting[0]._replace(width=wider)
+    return tuple(fitting)
+
+
+def heading(width: int) -> Line:
+    columns = columns_for(width)
+    return Line(
+        tuple(Piece(text, "muted") for text in _cells("File", [each.heading for each in columns], width))
+    )
+
+
+def known_rows(files: Iterable[KnownFile], width: int) -> list[Row]:
+    """A row per file (key: path), stale files first, then by recency."""
+    columns = columns_for(width)
+    ordered = sorted(files, key=lambda file: (_rank(file), -file.seen_turn, file.path))
+    return [Row(file.path, partial(_row, file, columns, width)) for file in ordered]
+
+
+def _rank(file: KnownFile) -> int:
+    """Sort key: stale, changed by the agent, unchanged."""
+    return 0 if file.stale else 1 if file.freshness == "edited" else 2
+
+
+def _row(file: KnownFile, columns: tuple[KnownColumn, ...], width: int) -> Line:
+    if not columns:
+        mark = Piece("  " if file.freshness == "fresh" else "⚠ ", "stale")
+        return Line(
+            (mark, Piece(file.path, "", "start")), (Piece(f"{file.seen_turn or 'not seen'}", "muted"),)
+        )
+    name, *cells = _cells(file.path, [each.words(file) for each in columns], width)
+    inks = ["muted" if file.freshness == "fresh" else "stale", *["muted"] * (len(cells) - 1)]
+    pieces = [Piece(text, ink) for text, ink in zip(cells, inks, strict=True)]
+    return Line((Piece(name, "stale" if file.stale else ""), *pieces))
+
+
+def _cells(name: str, words: list[str], width: int) -> list[str]:
+    columns = columns_for(width)
+    room = width - sum(each.width + _GAP for each in columns)
+    cells = [" " * _GAP + column(text, each.width) for text, each in zip(words, columns, strict=True)]
+    return [column(name, max(room, 1), "start"), *cells]
+
+
+#: Maximum number of timeline entries per file.
+SHOWN = 200
+
+
+def timeline_rows(path: str, touches: Iterable[Touch]) -> list[Row]:
+    """A heading, the latest times, and a row per touch; empty without touches.
+
+    `touches` covers all files, oldest first.
+    """
+    found = [touch for touch in touches if touch.path == path]
+    if not found:
+        return []
+    heading = Line((Piece("Timeline  ", "muted"), Piece(path, "", "start")))
+    newest_first = reversed(found[-SHOWN:])
+    return [
+        Row("", heading),
+        Row("", Line((Piece(_latest(found[-1]), "muted"),)), wraps=True),
+        *(Row("", partial(_line, touch)) for touch in newest_first),
+    ]
+
+
+def _latest(touch: Touch) -> str:
+    times = (("read", touch.read_at), ("edited", touch.edited_at), ("outside", touch.outside_at))
+    return " · ".join(f"{name} {clock(at)}" for name, at in times if at) or "no time is known"
+
+
+def _line(touch: Touch) -> Line:
+    ink = "muted" if touch.active else "stale"
+    mark = "  " if touch.active else "⚠ "
+    at = Piece(clock(touch.at), ink)
+    hashed = Piece(f"{touch.md5[:8]}  {at.text}", ink)
+    return Line((Piece(f"{mark}turn {touch.turn:<3} {touch.kind}", ink, "end"),), (hashed, at, Piece("")))
+
+
+def clock(at: float) -> str:
+    """Local time of day of an epoch timestamp; "" if unknown."""
+    return time.strftime("%H:%M:%S", time.localtime(at)) if at else ""
+
+
+#: Minimum height in rows for a timeline beside the table; it uses a third.
+ROOM_FROM = 12
+_EMPTY = "Files that the model has seen are listed here, with what has changed since."
+
+
+class KnownPane(Pane):
+    """A table of files, stale ones first, above the timeline of one file."""
+
+    ID = "known"
+    SLICES: ClassVar[tuple[str, ...]] = ("known", "buffers.tabs")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._known, self._buffers = KnownSlice(), BuffersSlice()
+        self._stale_only = False
+        self._at_length = False
+        #: Timeline height, in rows.
+        self._room = 0
+
+    @cached_property
+    def commands(self) -> Mapping[str, Callable[[], object]]:
+        return {
+            "open": self._open,
+            "timeline": self._toggle_timeline,
+        }
+
+    def compose(self) -> ComposeResult:
+        head = Rows(id="headings")
+        head.can_focus = False
+        yield head
+        yield Rows(id="files")
+        timeline = Rows(id="timeline")
+        timeline.can_focus = False
+        yield timeline
+
+    @property
+    def entry(self) -> Widget:
+        return self._files
+
+    def show(self, state: State) -> None:
+        self._known, self._buffers = state.known, state.buffers
+        self._draw()
+
+    def _open(self) -> None:
+        if self._files.cursor:
+            self.act(self.session.files.open(self._files.cursor), changes=("buffers",))
+
+    def action_toggle_stale(self) -> None:
+        """Toggle between all files and stale ones."""
+        self._stale_only = not self._stale_only
+        self._draw()
+
+    def _toggle_timeline(self) -> None:
+        """Toggle the timeline at full height, which leaves the table its current row."""
+        self._at_length = not self._at_length
+        self._show_timeline()
+
+    def on_lined_chosen(self, event: Lined.Chosen) -> None:
+        event.stop()
+        self._open()
+
+    def on_lined_moved(self, event: Lined.Moved) -> None:
+        event.stop()
+        self._show_timeline()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    @property
+    def _files(self) -> Rows:
+        return self.query_one("#files", Rows)
+
+    def _draw(self) -> None:
+        files = list(with_unsaved(self._known, self._buffers).values())
+        stale = sum(file.stale for file in files)
+        count = f" {len(files)}" if files else ""
+        warning = f" ⚠{stale}" if stale else ""
+        self.title_text = label(f"{self.TITLE}{count}{warning}")
+        # minus the cursor bar and the scrollbar
+        width = max(self.size.width - 2, 1)
+        rows = known_rows([file for file in files if file.stale or not self._stale_only], width)
+        if gone := len(self._known.dropped):
+            rows.append(Row("", Line((Piece(f"{gone} more, seen longest ago, are left out.", "muted"),))))
+        empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
+        self._files.set_rows(rows or [empty])
+        self.query_one("#headings", Rows).set_rows([Row("", heading(width))] if files else [])
+        self._show_timeline()
+
+    def _show_timeline(self) -> None:
+        timeline = self.query_one("#timeline", Rows)
+        rows = timeline_rows(self._files.cursor, self._known.touches)
+        room = min(self.size.height // 3, len(rows)) if self.size.height >= ROOM_FROM else 0
+        if self._at_length and rows:
+            room = max(self.size.height - 2, 0)  # minus the headings and the current row
+        timeline.display = room > 0
+        timeline.set_rows(rows)
+        if room != self._room:
+            self._room = room
+            timeline.styles.height = room
+            self._files.keep_in_view()

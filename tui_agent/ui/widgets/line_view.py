@@ -1,0 +1,307 @@
+"""Line-based views: styled text pieces fitted to cells, and state symbols."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from rich.cells import cell_len, chop_cells, set_cell_size, split_graphemes
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui_agent.ui.safe_text import one_line
+
+#: Maps a theme role (`muted`, `added`, …; "" is plain) to its style.
+Inks = Callable[[str], Style]
+ELLIPSIS = "…"
+#: Minimum cells of a shrinkable piece before the line is cut at its end.
+_SHORTEST = 6
+_SPACES = re.compile(r"( +)")
+
+
+class Piece(NamedTuple):
+    """Text and its theme role. `gives` is the end cut first on narrow lines; `all` marks a piece shown only
+    in spare cells."""
+
+    text: str
+    ink: str = ""
+    gives: Literal["", "start", "end", "all"] = ""
+
+
+class Line(NamedTuple):
+    """Pieces from the left, and the longest variant of `right` that fits."""
+
+    left: tuple[Piece, ...]
+    right: tuple[Piece, ...] = ()
+
+
+def fit(text: str, width: int, gives: str = "end") -> str:
+    """`text` in at most `width` cells, with an ellipsis at the cut end."""
+    if cell_len(text) <= width:
+        return text
+    if width <= 1:
+        return ELLIPSIS[: max(width, 0)]
+    if gives != "start":
+        return set_cell_size(text, width - 1).rstrip() + ELLIPSIS
+    spans, left = split_graphemes(text)
+    for _, end, size in spans:
+        left -= size
+        if left <= width - 1:
+            return ELLIPSIS + text[end:]
+    return ELLIPSIS
+
+
+def column(text: str, width: int, gives: str = "end") -> str:
+    """`text` in exactly `width` cells: cut or padded."""
+    if len(text) <= width and text.isascii() and text.isprintable():
+        return text.ljust(width)
+    return set_cell_size(fit(one_line(text), width, gives), width)
+
+
+def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip:
+    """The line in exactly `width` cells; `base` is the background style of all pieces, e.g. of the cursor."""
+    base = base or Style.null()
+    left = [piece._replace(text=one_line(piece.text)) for piece in line.left]
+    needed = sum(cell_len(piece.text) for piece in left if piece.gives != "all")
+    right = _right(line.right, width, needed)
+    room = width - cell_len(right.text) - 1 if right.text else width
+    left = [
+        piece._replace(text=_in_free(piece.text, room - needed)) if piece.gives == "all" else piece
+        for piece in left
+    ]
+    segments = [Segment(piece.text, inks(piece.ink) + base) for piece in _fitted(left, room)]
+    used = sum(segment.cell_length for segment in segments)
+    segments.append(Segment(" " * max(width - used - cell_len(right.text), 0), base))
+    if right.text:
+        segments.append(Segment(right.text, inks(right.ink) + base))
+    return Strip(segments).crop(0, width)
+
+
+def wrap(text: str, width: int, hang: int = 0) -> list[str]:
+    """`text` in lines of at most `width` cells, broken at spaces; a hanging indent of `hang` cells."""
+    hang = min(hang, width // 2)
+    lines = [""]
+    for number, paragraph in enumerate(text.split("\n")):
+        if number:
+            lines.append(" " * hang)
+        for word in _words(one_line(paragraph), max(width - hang, 2)):
+            line = lines[-1]
+            if cell_len(line) + cell_len(word) <= width:
+                lines[-1] = line + word
+            elif word.isspace():
+                lines.append(" " * hang)
+            else:
+                lines.append(" " * hang + word)
+    return [line.rstrip() for line in lines]
+
+
+def _words(text: str, width: int) -> list[str]:
+    """Words and spaces; words wider than `width` are split."""
+    parts = [part for part in _SPACES.split(text) if part]
+    return [
+        piece for part in parts for piece in (chop_cells(part, width) if len(part) * 2 > width else [part])
+    ]
+
+
+def _in_free(text: str, room: int) -> str:
+    """The part that fits `room` cells; "" if too short to be readable."""
+    return fit(text, room) if room >= _SHORTEST * 2 else ""
+
+
+def _right(choices: Sequence[Piece], width: int, left: int) -> Piece:
+    """The longest variant that keeps the left side whole, or else the shortest if it fits."""
+    cleaned = [piece._replace(text=one_line(piece.text)) for piece in choices]
+    for piece in cleaned:
+        if left + 1 + cell_len(piece.text) <= width:
+            return piece
+    if cleaned and cell_len(cleaned[-1].text) + 1 <= width // 2:
+        return cleaned[-1]
+    return Piece("")
+
+
+def _fitted(pieces: list[Piece], room: int) -> list[Piece]:
+    """The pieces in at most `room` cells; the widest shrinkable ones shrink most."""
+    over = sum(cell_len(piece.text) for piece in pieces) - room
+    for index, piece in sorted(enumerate(pieces), key=lambda item: -cell_len(item[1].text)):
+        if over <= 0:
+            break
+        if not piece.gives:
+            continue
+        size = cell_len(piece.text)
+        shorter = fit(piece.text, max(size - over, min(size, _SHORTEST)), piece.gives)
+        pieces[index] = piece._replace(text=shorter)
+        over -= size - cell_len(shorter)
+    return _cut(pieces, room) if over > 0 else pieces
+
+
+def _cut(pieces: list[Piece], room: int) -> list[Piece]:
+    kept: list[Piece] = []
+    for piece in pieces:
+        size = cell_len(piece.text)
+        if size > room:
+            kept.append(piece._replace(text=fit(piece.text, room)))
+            break
+        kept.append(piece)
+        room -= size
+    return kept
+
+
+ACTIONS = {
+    "waiting": Piece("·", "muted"),
+    "looking": Piece("●", "running"),
+    "loaded": Piece("✓", "done"),
+    "asking": Piece("?", "warning"),
+    "skipped": Piece("–", "muted"),
+    "create": Piece("+", "added"),
+    "failed": Piece("✗", "failed"),
+}
+#: Attempts of an action; a miss is part of the search, not a failure.
+ATTEMPTS = {
+    "looking": Piece("●", "running"),
+    "hit": Piece("✓", "done"),
+    "miss": Piece("✗", "muted"),
+    "too_broad": Piece("✗", "warning"),
+    "invalid": Piece("✗", "warning"),
+    "timeout": Piece("✗", "warning"),
+}
+UNTRIED = Piece("·", "faint")
+CHANGES = {
+    "pending": Piece("·", "accent"),
+    "merged": Piece("·", "accent"),
+    "conflict": Piece("!", "failed"),
+    "applied": Piece("✓", "done"),
+    "skipped": Piece("–", "muted"),
+    "undone": Piece("–", "muted"),
+    "failed": Piece("✗", "failed"),
+}
+TASKS = {
+    "pending": Piece("○", "muted"),
+    "ready": Piece("○", "accent"),
+    "running": Piece("●", "running"),
+    "completed": Piece("✓", "done"),
+    "failed": Piece("✗", "failed"),
+    "skipped": Piece("–", "muted"),
+    "cancelled": Piece("×", "muted"),
+}
+DONE = Piece("✓", "done")
+OPEN = Piece("○")
+
+
+_INKS = (
+    "muted",
+    "faint",
+    "accent",
+    "added",
+    "removed",
+    "stale",
+    "running",
+    "done",
+    "failed",
+    "warning",
+    "error",
+)
+
+
+class Lined(ScrollView, can_focus=True):
+    """A ScrollView with a style per theme role; subclasses implement `render_line`.
+
+    Lines need no widgets; only the visible region is drawn.
+    """
+
+    COMPONENT_CLASSES = {f"ink--{name}" for name in _INKS} | {
+        "ink--strong",
+        "ground--cursor",
+        "ground--resting",
+    }
+    DEFAULT_CSS = (
+        "Lined { scrollbar-size: 0 1; scrollbar-gutter: stable; overflow-x: hidden; background: transparent; }\n"
+        + "\n".join(f"Lined > .ink--{name} {{ color: ${name}; }}" for name in _INKS)
+        + """
+    Lined > .ink--strong { text-style: bold; }
+    Lined > .ground--cursor { background: $accent-surface; }
+    Lined > .ground--resting { background: $cursor-line; }
+    """
+    )
+
+    class Moved(Message):
+        """The cursor is at this key, or is requested there (graph)."""
+
+        def __init__(self, view: Lined, key: str) -> None:
+            super().__init__()
+            self.view = view
+            self.key = key
+
+        @property
+        def control(self) -> Lined:
+            return self.view
+
+    class Chosen(Moved):
+        """The item at the cursor was clicked."""
+
+    class Marked(Moved):
+        """The mark of a row or node was clicked."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._plain = Style.null()
+        self._inks: dict[str, Style] = {}
+
+    @property
+    def across(self) -> int:
+        """Visible cells per line, without the scrollbar."""
+        return self.scrollable_content_region.width
+
+    @property
+    def down(self) -> int:
+        """Number of visible lines."""
+        return self.scrollable_content_region.height
+
+    def ink(self, name: str) -> Style:
+        """Foreground and weight of a theme role; "" is plain text."""
+        style = self._inks.get(name)
+        if style is None:
+            full = self.get_component_rich_style(f"ink--{name}") if name else self._plain
+            style = Style(color=full.color, bold=full.bold, italic=full.italic, underline=full.underline)
+            self._inks[name] = style
+        return style
+
+    def ground(self, name: str) -> Style:
+        """Background of `ground--name`, blended with the one below."""
+        style = self._inks.get(f"ground {name}")
+        if style is None:
+            full = self.get_component_rich_style(f"ground--{name}")
+            style = Style(
+                bgcolor=full.bgcolor, bold=full.bold, underline=full.underline, reverse=full.reverse
+            )
+            self._inks[f"ground {name}"] = style
+        return style
+
+    def scroll_to(self, x: float | None = None, y: float | None = None, **how: Any) -> None:
+        """Scroll without animation: each frame would delay key handling."""
+        how["animate"] = False
+        super().scroll_to(x, y, **how)
+
+    def forget_drawn(self) -> None:
+        """Called on a theme change: subclasses drop cached lines here."""
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._forget_styles()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # The focused pane's background can differ, so the blend is recomputed.
+        plain = self.rich_style
+        if plain != self._plain:
+            self._plain = plain
+            self.notify_style_update()
+        ground = Style(color=plain.color, bgcolor=plain.bgcolor)
+        return [strip.apply_style(ground) for strip in super().render_lines(crop)]
+
+    def _forget_styles(self) -> None:
+        self._inks.clear()
+        self.forget_drawn()
