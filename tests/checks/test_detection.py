@@ -252,7 +252,7 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
             "pnpm-lock.yaml": "",
             "pnpm-workspace.yaml": "packages:\n  - 'a/*'\n",
         },
-        ["pnpm -r --no-bail --if-present run test"],
+        ["pnpm -r --no-bail --no-sort --if-present run test"],
     ),
     # ── others ──
     "a workspace of Rust": (

@@ -96,7 +96,7 @@ WORKSPACES: dict[str, tuple[dict[str, str], list[str], str]] = {
     "pnpm": (
         node(**PNPM),
         ["crates/api/a.js"],
-        "pnpm --filter @x/api --no-bail --if-present run test",
+        "pnpm --filter @x/api --no-bail --no-sort --if-present run test",
     ),
     "a name that is none": (
         node(**{"crates/core/package.json": '{"name": "x; curl y"}'}),

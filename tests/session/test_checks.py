@@ -220,6 +220,22 @@ async def test_those_that_concern_the_files_run_and_in_the_folder_all_of_them(
     ]
 
 
+async def test_a_new_failure_behind_an_old_one_is_seen_or_the_person_is_told(root: Path) -> None:
+    old, new = "echo 'FAILED t.py::old - x'", "grep -q 'return 3' a.py && echo 'FAILED t.py::new - x'"
+    (root / "pytest").write_text(f"{old}\n[ \"$1\" = -x ] || {new}\necho '1 failed in 0.1s'\nexit 1\n")
+    (root / "all").write_text(
+        f"{old}\necho '!!!!! stopping after 1 failures !!!!!\n1 failed in 0.1s'\nexit 1\n"
+    )
+    chosen = checks("sh ./pytest -x", "sh ./all", repairs=0)
+    async with open_session(root, [reply("Wrong.", fileChanges=[WRONG])], **chosen) as session:
+        await session.chat.submit("make it 2")
+        await session.chat.finished()
+        results = [(one.state, one.new_names, one.old) for one in session.state.checks.results]
+        assert results == [("failed", ("t.py::new",), 1), ("passed", (), 1)]
+        told = "b: it ended at a failure from before the change, and the tests after it did not run"
+        assert told in [notice.text for notice in session.state.notices.items]
+
+
 async def test_found_checks_are_offered_once_and_run_when_they_are_accepted(root: Path) -> None:
     test = "class T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(a.f(), 2)\n"
     (root / "test_a.py").write_text(f"import a, unittest\n{test}")

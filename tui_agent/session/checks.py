@@ -336,9 +336,14 @@ class Checks:
         pending: bool = True,
         low: bool = False,
     ) -> tuple[CommandResult, Finding]:
-        timeout = check.timeout or self._settings.commands.timeout
+        from tui_agent.checks.first_failure import going_on
+        from tui_agent.checks.projects.files import Project
+
+        timeout, command = check.timeout or self._settings.commands.timeout, check.command
+        if where == "trial":
+            command = await asyncio.to_thread(going_on, command, Project(self._workspace.root))
         ran, report = await self._commands.for_check(
-            check.command, where, timeout, seeded, pending=pending, low=low
+            command, where, timeout, seeded, pending=pending, low=low
         )
         self._baselines.took(check.command, ran.seconds)
         return ran, await asyncio.to_thread(self._found, ran, report)
@@ -362,10 +367,15 @@ class Checks:
         """Removes baseline failures from the result and runs new failures a second time."""
         if result.where == "workspace" or ran.how != "exit" or ran.status in NOT_FOUND:
             return result
+        from tui_agent.checks.first_failure import ended_early
+
         before = await self._baselines.of(check, lambda: self._baseline(check))
         if before is None:
             return result
         brought, flaky = difference(found, before), ()
+        if not brought.is_worse and ended_early(ran.output):
+            hidden = "it ended at a failure from before the change, and the tests after it did not run"
+            await self._journal.record(e.NoticeGiven("warning", f"{check.name}: {hidden}"))
         if brought.is_worse:
             command = alone(check.command, brought.new_names)
             again, second = await self._ran(msgspec.structs.replace(check, command=command), "trial")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -47,6 +48,15 @@ _AWAY = re.compile(
     r"\baud\b|\baudit\b|\bsnyk\b|\bcodecov\b|\bcoveralls\b|\bncu\b|\b(?:npm|pnpm|yarn) (?:ci|i|install|publish)\b"
 )
 _BUILDS = re.compile(r"\b(?:build|compile|tsc|babel|rollup|webpack|esbuild|tsup|swc|generate|codegen)\b")
+#: A command that runs one script, possibly with arguments; settings of runners that end a run at a failure.
+_ONE_SCRIPT = re.compile(
+    r"(?:CI=\w+ )?(?P<manager>npm|pnpm|yarn)(?: run)? (?P<script>[\w:.-]{1,60})(?P<given> [^|&;<>`$]{0,400})?"
+)
+_BAILS = re.compile(r"[\"']?\bbail[\"']?\s{0,20}:\s{0,20}(?:true|[1-9])")
+_BAIL_FILES = (".mocharc.json", ".mocharc.jsonc", ".mocharc.yml", ".mocharc.yaml", ".mocharc.js", ".mocharc.cjs",
+               "jest.config.js", "jest.config.cjs", "jest.config.mjs", "jest.config.ts", "jest.config.json",
+               "vitest.config.js", "vitest.config.mjs", "vitest.config.ts",
+               "vite.config.js", "vite.config.ts")  # fmt: skip
 _OTHER_SCRIPT = re.compile(r"npm run (?:-s |--silent )?([\w:.-]{1,60})")
 #: Maximum number of package globs.
 MOST_GLOBS = 200
@@ -54,7 +64,7 @@ _NONE = re.compile(r"no test specified|^\s*(?:exit|true|:)(?:\s+\d+)?\s*$|^\s*ec
 #: A script that runs the script of the same name in every package.
 DELEGATES = re.compile(
     r"(?:npm (?:run )?[\w:-]+ (?:-ws|--workspaces)|npm (?:-ws|--workspaces) (?:run )?[\w:-]+"
-    r"|pnpm (?:-r|--recursive|recursive)(?: --no-bail| --if-present)*(?: run)? [\w:-]+"
+    r"|pnpm (?:-r|--recursive|recursive)(?: --no-bail| --no-sort| --if-present)*(?: run)? [\w:-]+"
     r"|yarn workspaces (?:run|foreach(?: -[-\w]+)* run) [\w:-]+)(?: --if-present| --stream| --parallel)*"
 )
 
@@ -120,11 +130,8 @@ def _run(manager: str, name: str, scripts: dict[str, str]) -> str:
         built = _BUILDS.search(before) and not _AWAY.search(before)
         return f"npm run pre{name} && {alone}" if built else alone
     between = " --" if manager == "npm" else ""
-    if re.search(r" (?:--bail\b|-b\b)", script):  # Otherwise tests after an old failure would not run.
-        if re.search(r"\bmocha\b", script):
-            return f"{run}{between} --no-bail"
-        if re.search(r"\b(?:jest|vitest)\b", script):
-            return f"{run}{between} --bail=0"
+    if option := _without_bail(script):  # Otherwise tests after an old failure would not run.
+        return f"{run}{between} {option}"
     if "react-scripts test" in script:
         return f"CI=true {run}"
     if re.search(r"\bng test\b", script):
@@ -132,6 +139,31 @@ def _run(manager: str, name: str, scripts: dict[str, str]) -> str:
     if re.search(r"\bjest\b.*--watch", script):
         return f"{run}{between} --watchAll=false"
     return run
+
+
+def _without_bail(script: str, settings: str = "") -> str:
+    """The option that makes the last program of a script go on after a failure, if it or its settings say
+    otherwise."""
+    last = re.split(r"&&|[;|]", script)[-1]
+    runner = re.search(r"\b(mocha|jest|vitest)\b", last)
+    if runner is None or not (re.search(r" (?:--bail\b|-b\b)", last) or _BAILS.search(settings)):
+        return ""
+    return "--no-bail" if runner[1] == "mocha" else "--bail=0"
+
+
+def going_on_option(command: str, project: Project) -> str:
+    """The words that make a package script go on after a failure, or ""."""
+    named = _ONE_SCRIPT.fullmatch(command)
+    package = project.json("package.json")
+    script = table(package.get("scripts")).get(named["script"] if named else "")
+    if named is None or not isinstance(script, str):
+        return ""
+    runners = [json.dumps({name: package.get(name)}) for name in ("mocha", "jest")]
+    settings = "\n".join([*map(project.lines, _BAIL_FILES), *runners])
+    option = _without_bail(script, settings)
+    if not option or re.search(r"(?:^| )--(?:no-)?bail\b", named["given"] or ""):
+        return ""
+    return option if named["manager"] != "npm" or " -- " in command else f"-- {option}"
 
 
 def _calls(script: str, name: str, programs: tuple[str, ...]) -> bool:
@@ -172,7 +204,8 @@ def everywhere(manager: str, script: str, project: Project) -> str:
     """The command that runs a script in each package that has it."""
     match manager:
         case "pnpm":
-            return f"pnpm -r --no-bail --if-present run {script}"
+            # Sorted, it would leave out the packages that use a failed one.
+            return f"pnpm -r --no-bail --no-sort --if-present run {script}"
         case "yarn":
             berry = project.has(".yarnrc.yml")
             return f"yarn workspaces foreach -A run {script}" if berry else f"yarn workspaces run {script}"

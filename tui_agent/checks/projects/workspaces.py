@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from tui_agent.checks.projects.files import Project, is_inside, table, words
-from tui_agent.checks.projects.node import DELEGATES, package_globs, package_manager
+from tui_agent.checks.projects.node import DELEGATES, everywhere, package_globs, package_manager
 from tui_agent.checks.projects.other_languages import go_modules
 
 #: Limits: packages of a workspace, and packages named in a command.
@@ -46,6 +46,19 @@ def narrowed(command: str, project: Project, paths: Iterable[str]) -> str:
             command, packages, paths, lambda _, found: _node(project, manager, script, found) or command
         )
     return command
+
+
+def in_all_packages(command: str, project: Project) -> str:
+    """The command that runs a workspace's script in every package even if one fails, or "" if the command
+    does so, or is another one. Blocking."""
+    manager = package_manager(project)
+    if manager not in ("pnpm", "yarn") or not package_globs(project):
+        return ""
+    script = _script_of_all(command, project)
+    if script and manager == "pnpm":
+        return everywhere(manager, script, project)
+    packages = _node_packages(project) if script else []
+    return _node(project, manager, script, packages) if packages else ""
 
 
 def _changed(
@@ -182,7 +195,7 @@ def _node(project: Project, manager: str, script: str, packages: list[Package]) 
     if not having:
         return ""
     if manager == "pnpm":
-        return f"pnpm {' '.join(f'--filter {name}' for name in having)} --no-bail --if-present run {script}"
+        return f"pnpm {' '.join(f'--filter {name}' for name in having)} --no-bail --no-sort --if-present run {script}"
     if manager == "yarn":
         each = [f"yarn workspace {name} run {script}" for name in having]
         all_of_them = "; ".join(["failed=0", *(f"{one} || failed=1" for one in each), "exit $failed"])
