@@ -9,7 +9,9 @@ from pathlib import Path
 from support.sessions import open_session, reply
 from support.trees import make_tree
 
+from tui_agent.headless.event_lines import check_line
 from tui_agent.headless.run import JsonTeller
+from tui_agent.store.checks import CheckResult
 
 
 async def test_a_file_that_changed_between_two_runs_is_told_as_stale(tmp_path: Path) -> None:
@@ -62,3 +64,8 @@ async def test_a_command_is_told_when_it_starts_and_when_it_ended(tmp_path: Path
         "cut": 0,
         "cause": None,
     }
+
+
+def test_a_check_line_has_the_number_of_flaky_failures() -> None:
+    line = check_line(CheckResult("a", "passed", new=0, old=0, flaky=("t.py::a",)), "passed")
+    assert (line["new"], line["old"], line["flaky"]) == (0, 0, 1)

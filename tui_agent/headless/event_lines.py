@@ -176,6 +176,7 @@ def check_line(result: CheckResult, now: CheckLook) -> Line:
         "repair": result.repair,
         "new": result.new,
         "old": result.old,
+        "flaky": len(result.flaky),
     }
 
 
