@@ -17,7 +17,7 @@ import click
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.files.sanitize import escaped
-from tui_agent.headless import arguments, output
+from tui_agent.headless import arguments, completion, output
 from tui_agent.headless.arguments import ScreenOptions, in_words
 from tui_agent.headless.output import OutputLost, open_streams, silence
 from tui_agent.settings.faults import nearest
@@ -200,15 +200,24 @@ class _CommandLine(click.Group):
         return super().invoke(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing and not args:
+            return super().parse_args(ctx, args)  # A shell completes the first word.
         first = args[0] if args else ""
         own = first in self.commands or first in ("--version", *ctx.help_option_names)
         return super().parse_args(ctx, args if own else ["open", *args])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Completions of the first word: commands, options of the program, folders."""
+        opening = self.commands["open"]
+        paths = [] if incomplete.startswith("-") else completion.folders(ctx, opening.params[0], incomplete)
+        return [*super().shell_complete(ctx, incomplete), *opening.shell_complete(ctx, incomplete), *paths]
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("tui-agent", "[OPTIONS] [PATH]")
         formatter.write_usage("tui-agent", "COMMAND …", prefix="       ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+
         opening = self.commands["open"]
         shown = (
             param.get_help_record(ctx)
@@ -246,16 +255,26 @@ _plain_option = click.option(
 
 
 @tui_agent.command("open", cls=_Opening, hidden=True)
-@click.argument("path", required=False)
+@click.argument("path", required=False, shell_complete=completion.folders)
 @click.option(
-    "--resume", metavar="[ID]", is_flag=False, flag_value="", help="Pick a session to resume, or name one."
+    "--resume",
+    metavar="[ID]",
+    is_flag=False,
+    flag_value="",
+    shell_complete=completion.sessions,
+    help="Pick a session to resume, or name one.",
 )
 @click.option(
     "--continue", "continue_newest", is_flag=True, help="Continue the newest session of this folder."
 )
 @arguments.model_option
 @arguments.planner_option
-@click.option("--theme", metavar="NAME", help="The colour theme: dark, light, … or one of your own.")
+@click.option(
+    "--theme",
+    metavar="NAME",
+    shell_complete=completion.themes,
+    help="The colour theme: dark, light, … or one of your own.",
+)
 @_plain_option
 @arguments.set_option
 @arguments.record_option
@@ -313,6 +332,8 @@ for command in (
     ("login", "login_command", "Log in at a service whose subscription or account pays for a model."),
     ("logout", "login_command", "Forget the login at a service."),
     ("trust", "trust_command", "Let a workspace use what its .tui-agent/ brings."),
+    ("completion", "shell_command", "Print the completion script of a shell."),
+    ("manual", "shell_command", "Print the manual page."),
     ("config", "config_command", "Show where the configuration is and what is in force."),
     ("sessions", "sessions", "List, read, search, export, fork and delete sessions."),
 ):

@@ -24,7 +24,7 @@ from tui_agent.headless.arguments import (
 )
 
 CONTRACT = [
-    *("apply", "config", "demo", "doctor", "login", "logout", "redo", "run"),
+    *("apply", "completion", "config", "demo", "doctor", "login", "logout", "manual", "redo", "run"),
     *("sessions", "skip", "stats", "trust", "undo"),
 ]
 

@@ -19,6 +19,7 @@ from tui_agent.errors import UsageError
 from tui_agent.files.git_folder import read_start
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.sanitize import escaped
+from tui_agent.headless import completion
 from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.settings.faults import nearest
 from tui_agent.settings.files import reason_of
@@ -30,16 +31,43 @@ MOST_FILES = 200_000
 COUNT_WITHIN = 1.0
 
 set_option = click.option(
-    "--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any setting; can be repeated."
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    shell_complete=completion.settings,
+    multiple=True,
+    help="Any setting; can be repeated.",
 )
-model_option = click.option("--model", metavar="NAME", help="The model that answers, by its litellm name.")
+model_option = click.option(
+    "--model",
+    metavar="NAME",
+    shell_complete=completion.models,
+    help="The model that answers, by its litellm name.",
+)
 planner_option = click.option(
-    "--planner-model", metavar="NAME|none", help="The model that plans, or none for the built-in planner."
+    "--planner-model",
+    metavar="NAME|none",
+    shell_complete=completion.models,
+    help="The model that plans, or none for the built-in planner.",
 )
-record_option = click.option("--record", metavar="FILE", help="Keep every exchange with the model in FILE.")
-replay_option = click.option("--replay", metavar="FILE", help="Answer from a recording, without any network.")
+record_option = click.option(
+    "--record",
+    metavar="FILE",
+    shell_complete=completion.files,
+    help="Keep every exchange with the model in FILE.",
+)
+replay_option = click.option(
+    "--replay",
+    metavar="FILE",
+    shell_complete=completion.files,
+    help="Answer from a recording, without any network.",
+)
 workspace_option = click.option(
-    "--workspace", metavar="DIR", default=".", help="The folder to work in (default: here)."
+    "--workspace",
+    metavar="DIR",
+    shell_complete=completion.folders,
+    default=".",
+    help="The folder to work in (default: here).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of words.")
 all_option = click.option("--all", "everywhere", is_flag=True, help="Of all workspaces, not just this one.")

@@ -26,7 +26,7 @@ from tui_agent.errors import ChildFailed, FileError, ModelError, TuiAgentError
 from tui_agent.files.private import replace_private
 from tui_agent.files.sanitize import escaped
 from tui_agent.git.process import run_git
-from tui_agent.headless import arguments, config_command
+from tui_agent.headless import arguments, completion, config_command
 from tui_agent.headless.output import json_line, note, row
 from tui_agent.headless.sessions import in_words
 from tui_agent.log.cleanup import Cleaned, used
@@ -103,7 +103,10 @@ class Report(Struct, frozen=True):
 @click.command()
 @arguments.json_option
 @click.option(
-    "--bundle", metavar="FILE", help="Pack log, settings and versions for a bug report, without secrets."
+    "--bundle",
+    metavar="FILE",
+    shell_complete=completion.files,
+    help="Pack log, settings and versions for a bug report, without secrets.",
 )
 def doctor(as_json: bool, bundle: str | None) -> int:
     """Show what is installed, what is found and what is missing."""

@@ -10,7 +10,7 @@ import click
 
 from tui_agent.edits.change import Pick
 from tui_agent.errors import SessionError
-from tui_agent.headless import arguments
+from tui_agent.headless import arguments, completion
 from tui_agent.headless.output import note, row
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
@@ -26,7 +26,11 @@ def _command(decision: Decision, words: str) -> click.Command:
     @click.command(decision, help=words)
     @click.argument("changes", metavar="[CHANGE]...", nargs=-1)
     @click.option(
-        "--session", metavar="ID|last", required=True, help="The session that the changes belong to."
+        "--session",
+        metavar="ID|last",
+        shell_complete=completion.sessions,
+        required=True,
+        help="The session that the changes belong to.",
     )
     @arguments.workspace_option
     def command(changes: tuple[str, ...], session: str, workspace: str) -> int:

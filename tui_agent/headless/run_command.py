@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from tui_agent.errors import ChildFailed, UsageError
-from tui_agent.headless import arguments
+from tui_agent.headless import arguments, completion
 from tui_agent.headless.arguments import RunOptions
 from tui_agent.model import model_table
 from tui_agent.model.process import model_process
@@ -25,7 +25,11 @@ from tui_agent.workspace.early_start import ChildAhead, workspace_child
 @click.argument("prompt")
 @arguments.workspace_option
 @click.option(
-    "--session", metavar="ID|last", default="", help="Continue a session instead of starting a new one."
+    "--session",
+    metavar="ID|last",
+    shell_complete=completion.sessions,
+    default="",
+    help="Continue a session instead of starting a new one.",
 )
 @arguments.model_option
 @arguments.planner_option
@@ -33,9 +37,20 @@ from tui_agent.workspace.early_start import ChildAhead, workspace_child
     "--protocol", type=click.Choice(["auto", "tools", "structured"]), help="How the model is to answer."
 )
 @click.option(
-    "--open", "opened", metavar="FILE[:LINE[-LINE]]", multiple=True, help="An open file; the first is active."
+    "--open",
+    "opened",
+    metavar="FILE[:LINE[-LINE]]",
+    shell_complete=completion.files,
+    multiple=True,
+    help="An open file; the first is active.",
 )
-@click.option("--attach", metavar="FILE", multiple=True, help="Show the model this file, as @FILE does.")
+@click.option(
+    "--attach",
+    metavar="FILE",
+    shell_complete=completion.files,
+    multiple=True,
+    help="Show the model this file, as @FILE does.",
+)
 @click.option(
     "--apply",
     type=click.Choice(["none", "all", "checked"]),

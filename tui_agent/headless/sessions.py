@@ -15,7 +15,7 @@ from tui_agent.errors import FileError, SessionError, UsageError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.private import replace_private
 from tui_agent.git.object_stores import KEPT
-from tui_agent.headless import arguments
+from tui_agent.headless import arguments, completion
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import document, json_line, note, row, say
 from tui_agent.log import catalog, cleanup, directory, transfer
@@ -32,7 +32,10 @@ from tui_agent.settings.loading import load
 from tui_agent.store.state import ChatMessage
 
 session_argument = click.argument(
-    "session", metavar="ID|last", callback=lambda context, parameter, value: arguments.session_id(value)
+    "session",
+    metavar="ID|last",
+    shell_complete=completion.sessions,
+    callback=lambda context, parameter, value: arguments.session_id(value),
 )
 
 
@@ -114,7 +117,12 @@ def search(words: tuple[str, ...], everywhere: bool, as_json: bool) -> int:
 @sessions.command()
 @session_argument
 @click.option("--format", "form", type=click.Choice(["md", "json"]), default="md", help="Markdown or JSON.")
-@click.option("--output", metavar="FILE", help="Where to write it; standard output if not given.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    shell_complete=completion.files,
+    help="Where to write it; standard output if not given.",
+)
 def export(session: str, form: Literal["md", "json"], output: str | None) -> int:
     """Export a session as one file."""
     target = arguments.new_file(output)
@@ -178,7 +186,7 @@ def rename(session: str, name: str) -> int:
 
 
 @sessions.command()
-@click.argument("session", metavar="ID")
+@click.argument("session", metavar="ID", shell_complete=completion.sessions)
 @click.option("--yes", is_flag=True, help="Do it; without this nothing is deleted.")
 def delete(session: str, yes: bool) -> int:
     """Delete a session for good."""

@@ -9,14 +9,14 @@ from pathlib import Path
 import click
 
 from tui_agent.files.sanitize import escaped
-from tui_agent.headless import arguments
+from tui_agent.headless import arguments, completion
 from tui_agent.headless.output import note, row
 from tui_agent.settings import trust as trusts
 from tui_agent.settings.folders import user_folders
 
 
 @click.command()
-@click.argument("path", default=".")
+@click.argument("path", default=".", shell_complete=completion.folders)
 @click.option("--list", "listed", is_flag=True, help="List the workspaces that are trusted.")
 @click.option("--revoke", is_flag=True, help="Revoke the trust.")
 @click.option("--yes", is_flag=True, help="Trust it without a terminal, where it is only printed otherwise.")

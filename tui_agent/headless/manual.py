@@ -1,0 +1,78 @@
+"""The manual page, in the man macros of troff, generated from the command tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+
+_FIRST = re.compile(r"^(?=['.])", re.M)
+
+
+def page(program: click.Group, version: str) -> str:
+    """The whole page. Hidden commands have no section, except `open`, whose options are those of the program."""
+    context = click.Context(program, info_name="tui-agent")
+    opening = program.commands["open"]
+    lines = [
+        f'.TH TUI-AGENT 1 "" "tui-agent {_text(version)}" "User Commands"',
+        ".SH NAME",
+        "tui\\-agent \\- change a code base together with a language model, in the terminal",
+        ".SH SYNOPSIS",
+        ".B tui\\-agent",
+        "[OPTIONS] [PATH]",
+        ".br",
+        ".B tui\\-agent",
+        "COMMAND ...",
+        ".SH DESCRIPTION",
+        *_paragraphs(program.help or ""),
+        ".SH OPTIONS",
+        *_options(click.Context(opening, info_name="tui-agent", parent=None)),
+        ".SH COMMANDS",
+        *_commands(program, context),
+        ".SH EXIT STATUS",
+        ".TP\n.B 0\nSuccess.",
+        ".TP\n.B 1\nThe command or the turn failed, reached a limit, or was denied a permission.",
+        ".TP\n.B 2\nInvalid arguments or configuration.",
+        ".TP\n.B 3\nNo model could be reached, or the key was refused.",
+        ".TP\n.B 130\nInterrupted.",
+        ".SH FILES",
+        "Run\n.B tui\\-agent config path\nto list the folders of the configuration, the data and the state.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _commands(group: click.Group, context: click.Context) -> Iterator[str]:
+    for name in group.list_commands(context):
+        found = group.commands[name]
+        if found.hidden:
+            continue
+        inner = found.make_context(name, [], parent=context, resilient_parsing=True)
+        command = inner.command
+        usage = " ".join(command.collect_usage_pieces(inner))
+        yield f".SS {_text(inner.command_path)} {_text(usage)}"
+        yield from _paragraphs(command.help or "")
+        yield from _options(inner)
+        if isinstance(command, click.Group):
+            yield from _commands(command, inner)
+
+
+def _options(context: click.Context) -> Iterator[str]:
+    for parameter in context.command.params:
+        record = parameter.get_help_record(context)
+        if record is not None and isinstance(parameter, click.Option):
+            yield ".TP"
+            yield f"\\fB{_text(record[0])}\\fR"
+            yield _text(record[1])
+
+
+def _paragraphs(words: str) -> Iterator[str]:
+    for paragraph in words.replace("\b", "").split("\n\n"):
+        if paragraph.strip():
+            yield ".PP"
+            yield _text(" ".join(paragraph.split()))
+
+
+def _text(words: str) -> str:
+    """Words with the characters escaped that troff interprets."""
+    return _FIRST.sub(r"\\&", words.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq"))
