@@ -25,7 +25,10 @@ def completion(shell: str) -> int:
 @click.command()
 @click.pass_context
 def manual(context: click.Context) -> int:
-    """Print the manual page; `tui-agent manual | man -l -` shows it."""
+    """Print the manual page.
+
+    `tui-agent manual | man -l -` shows it.
+    """
     program = context.find_root().command
     assert isinstance(program, click.Group)
     document(page(program, __version__))
