@@ -105,3 +105,17 @@ def test_names_are_those_that_the_runner_can_run_alone() -> None:
 )
 def test_a_known_runner_runs_them_alone(command: str, failures: tuple[str, ...], expected: str) -> None:
     assert alone(command, failures) == expected
+
+
+def test_a_junit_report_that_is_the_output_is_read() -> None:
+    output = """> shop@1.0.0 test
+<?xml version="1.0"?>
+<testsuites>
+<testsuite name="s" tests="2" failures="1" errors="0" skipped="0">
+<testcase classname="s" name="bad"><failure>no</failure></testcase><testcase classname="s" name="ok"/></testsuite>
+<testcase classname="test" name="outside"><failure/></testcase>
+</testsuites>
+done
+"""
+    found = finding(False, 1, output, Outcome())
+    assert (found.passed, found.failed, found.failures) == (1, 2, ("s::bad", "test::outside"))

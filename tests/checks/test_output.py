@@ -19,6 +19,19 @@ WRONG_AND_ERROR = ("tests/test_shop.py::Shop::test_error", "tests/test_shop.py::
 PYTEST_PLACES = ["tests/test_shop.py:12", "shop.py:5", "tests/test_shop.py:10"]
 #: passed, failed, the first failures, the first places.
 EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] = {
+    "eslint-json": (None, 2, (), ["e.js:1", "e.js:2"]),
+    "go-json-build": (1, 2, ("x.org/g TestA/one_two", "x.org/g TestA", "x.org/g/sub [build failed]"), ["sub/s.go:2"]),
+    "mocha-json": (1, 2, ("shop adds", "shop deep boom"), ["t/m.js:1"]),
+    "mypy-json": (None, 3, (), ["bad.py:1", "bad.py:2", "bad.py:3"]),
+    "pylint-json": (None, 5, ("bad.py C0114 Missing module docstring",), ["bad.py:1", "bad.py:2", "bad.py:3"]),
+    "pyright-json": (None, 3, (), ["bad.py:1", "bad.py:2", "bad.py:3"]),
+    "rspec-json": (1, 2, ("shop is wrong", "shop raises"), ["spec/shop_spec.rb:4", "spec/shop_spec.rb:5"]),
+    "ruff-json": (
+        *(None, 3, ("/project/bad.py I001 Import block is un-sorted or un-formatted",)),
+        ["bad.py:2", "bad.py:3"],
+    ),
+    "vitest-json": (1, 2, ("shop > cart adds two", "shop > cart deep boom"), ["a/x.test.js:1"]),
+    "vitest-tap": (1, 2, ("adds two", "boom"), ["a/x.test.js:1"]),
     "ava": (0, 1, ("is wrong",), ["a/shop.mjs:3"]),
     "bats": (1, 1, ("is wrong",), ["a.bats:5"]),
     "cargo-all": (

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from tui_agent.checks.json_reports import json_report
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
@@ -437,6 +438,11 @@ _GO_PACKAGE = late(
 _GO_JSON = late(
     r'"Action":"(pass|fail)","Package":"([^"\n]{1,300})"(?:,"Test":"([^"\n]{1,300})")?', re.MULTILINE
 )
+#: Go prints the packages that it could not build as text, or as the output of a package.
+_GO_UNBUILT = late(
+    r"^(?:\{[^\n]{0,300}\"Output\":\")?FAIL(?:[ \t]|\\t){1,8}(\S{1,300}) \[(?:build|setup) failed\]",
+    re.MULTILINE,
+)
 _PROVED = late(r"^Files=\d{1,9}, Tests=(\d{1,9}),", re.MULTILINE)
 _PROVED_FILE = late(
     r"^(\S{1,300})[ \t]{1,80}\(Wstat: [^\n]{0,80}Tests: \d{1,9} Failed: (\d{1,9})\)", re.MULTILINE
@@ -444,7 +450,13 @@ _PROVED_FILE = late(
 _PROVED_TEST = late(
     r"^# {2,12}Failed test (?:'([^\n]{1,300})'\n# {2,12})?(?:in|at) (\S{1,300}) line \d", re.MULTILINE
 )
-_TAP = late(r"^(?P<no>not )?ok\b[ \t]?\d{0,9}[ \t]{0,4}-?[ \t]{0,4}(?P<name>[^\n]{0,300})", re.MULTILINE)
+_TAP = late(
+    r"^(?P<inside>[ \t]{1,80})?(?P<no>not )?ok\b[ \t]?\d{0,9}[ \t]{0,4}-?[ \t]{0,4}(?P<name>[^\n]{0,300})",
+    re.MULTILINE,
+)
+#: The time of a test, which differs between runs, and the beginning of its subtests.
+_TAP_TIME = late(r"[ \t]{0,80}(?:# time=[\d.]{1,20}m?s)?(?:[ \t]{1,80}\{)?[ \t]{0,80}$")
+_TAP_BRACE = late(r"^(?:not )?ok [^\n]{0,300}\{$", re.MULTILINE)
 _TAP_DIRECTIVE = late(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
 #: An error line in the output of an unknown runner.
 _WRONG = late(
@@ -461,7 +473,7 @@ _VARYING = late(
 def outcome_of(output: str) -> Outcome:
     """Counts and failure names from the runner's own summary; empty for an unknown runner."""
     text = _plain(output)
-    for read in (*(one.read for one in RUNNERS), _go, _prove, *(one.read for one in LINTERS), _tap):
+    for read in (*(one.read for one in RUNNERS), _go, _prove, _json, *(one.read for one in LINTERS), _tap):
         if (found := read(text)) is not None:
             return found
     return Outcome()
@@ -489,9 +501,11 @@ def _go(text: str) -> Outcome | None:
     if '"Action":"' in text and (found := _GO_JSON.findall(text)):
         tests = [(how, package, test) for how, package, test in found if test and "/" not in test]
         wrong = [f"{package} {test}".strip() for how, package, test in found if how == "fail" and test]
+        built = [f"{name} [build failed]" for name in dict.fromkeys(_GO_UNBUILT.findall(text))]
+        wrong += built
         return Outcome(
             sum(how == "pass" for how, *_ in tests),
-            sum(how == "fail" for how, *_ in tests),
+            sum(how == "fail" for how, *_ in tests) + len(built),
             tuple(wrong[:MOST_FAILURES]),
         )
     passed = failed = 0
@@ -531,13 +545,26 @@ def _prove(text: str) -> Outcome | None:
     return Outcome(max(0, whole_number(total[1]) - wrong), wrong + len(died), tuple(names[:MOST_FAILURES]))
 
 
+def _json(text: str) -> Outcome | None:
+    found = json_report(text)
+    if found is None:
+        return None
+    names = tuple(" ".join(one.name.split())[:LONGEST_NAME] for one in found.failed[:MOST_FAILURES])
+    return Outcome(found.passed, len(found.failed), names)
+
+
 def _tap(text: str) -> Outcome | None:
+    """Subtests count if they are in braces, and then not the test around them."""
     passed, names = 0, []
+    in_braces = bool(_TAP_BRACE.search(text))
     for match in _TAP.finditer(text):
-        if _TAP_DIRECTIVE.search(match["name"]):
+        name = _TAP_TIME.sub("", match["name"])
+        if _TAP_DIRECTIVE.search(name) or (
+            match["name"].rstrip().endswith("{") if in_braces else match["inside"]
+        ):
             continue
         if match["no"]:
-            names.append(match["name"].strip() or "not ok")
+            names.append(_SPACES.sub(" ", name).strip() or "not ok")
         else:
             passed += 1
     if not names and (not passed or not _is_tap(text)):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from tui_agent.checks.json_reports import json_report
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.checks import Place
@@ -61,6 +62,8 @@ def places(output: str, find: Callable[[str], str]) -> list[Place]:
 
 def _located(output: str) -> Iterator[tuple[str, int]]:
     """Each path with its line, as printed."""
+    if report := json_report(output):
+        yield from ((_cleaned(one.path), one.line) for one in report.failed if one.path and one.line)
     if len(output) > 2 * MOST_READ:
         output = f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
     above = ""
