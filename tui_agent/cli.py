@@ -23,7 +23,7 @@ from tui_agent.headless.output import OutputLost, open_streams, silence
 from tui_agent.settings.faults import nearest
 
 if TYPE_CHECKING:
-    from tui_agent.workspace.early_start import ChildAhead
+    from tui_agent.workspace.early_start import EarlyChild
 
 INTERRUPTED = 130
 _WITHOUT_A_SCREEN = "use `tui-agent run PROMPT`, which does a turn without one"
@@ -79,7 +79,7 @@ async def _open(
     session: str,
     read_only: bool = False,
     draft: str = "",
-    ahead: ChildAhead | None = None,
+    ahead: EarlyChild | None = None,
 ) -> Any:
     """The session behind the first frame: what it needs is imported only now."""
     from tui_agent.session.opening import Opening, open_session
@@ -229,7 +229,7 @@ class _CommandLine(click.Group):
         self.format_commands(ctx, formatter)
 
 
-class _Opening(click.Command):
+class _OpenCommand(click.Command):
     """`open` is never typed: its help is that of the whole."""
 
     def get_help(self, ctx: click.Context) -> str:
@@ -254,7 +254,7 @@ _plain_option = click.option(
 )
 
 
-@tui_agent.command("open", cls=_Opening, hidden=True)
+@tui_agent.command("open", cls=_OpenCommand, hidden=True)
 @click.argument("path", required=False, shell_complete=completion.folders)
 @click.option(
     "--resume",

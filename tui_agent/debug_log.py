@@ -56,7 +56,7 @@ def start(folder: Path, *, verbose: bool = False) -> None:
     `verbose` includes level DEBUG. Calling it again switches folders.
     """
     stop()
-    logging.getLogger().addHandler(_Lazy(folder))
+    logging.getLogger().addHandler(_LazyHandler(folder))
     logging.getLogger(_OURS).setLevel(logging.DEBUG if verbose else logging.INFO)
     threading.excepthook = _thread_failed
     atexit.register(stop)
@@ -99,7 +99,7 @@ def fault(what: str, error: BaseException) -> Fault:
 def show(write: Callable[[str], object]) -> Callable[[], None]:
     """Also passes every record to `write`, unredacted, for `--debug`. Returns a function that stops it."""
     root, ours = logging.getLogger(), logging.getLogger(_OURS)
-    handler = _Shown(write)
+    handler = _TerminalHandler(write)
     root.addHandler(handler)
     ours.setLevel(logging.DEBUG)
 
@@ -113,7 +113,7 @@ def show(write: Callable[[str], object]) -> Callable[[], None]:
 @contextmanager
 def held() -> Generator[None]:
     """Defers the output of `show` while a full-screen interface is active."""
-    shown = [one for one in logging.getLogger().handlers if isinstance(one, _Shown)]
+    shown = [one for one in logging.getLogger().handlers if isinstance(one, _TerminalHandler)]
     for handler in shown:
         handler.kept = []
     try:
@@ -146,11 +146,11 @@ def formatted(error: BaseException) -> str:
     return redacted("".join(_chain(error, set())))
 
 
-def _installed() -> _Lazy | None:
-    return next((one for one in logging.getLogger().handlers if isinstance(one, _Lazy)), None)
+def _installed() -> _LazyHandler | None:
+    return next((one for one in logging.getLogger().handlers if isinstance(one, _LazyHandler)), None)
 
 
-class _Lazy(logging.Handler):
+class _LazyHandler(logging.Handler):
     """Passes records to a writer thread; thread, queue and file are created with the first record."""
 
     def __init__(self, folder: Path) -> None:
@@ -186,7 +186,7 @@ class _Lazy(logging.Handler):
         super().close()
 
 
-class _Shown(logging.Handler):
+class _TerminalHandler(logging.Handler):
     """Writes records to the user's terminal, unmasked."""
 
     def __init__(self, write: Callable[[str], object]) -> None:

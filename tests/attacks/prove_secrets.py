@@ -28,7 +28,7 @@ from support.repositories import repository
 
 from tests.proofs.tally import Tally
 from tui_agent.errors import TuiAgentError
-from tui_agent.headless.run import JsonTeller
+from tui_agent.headless.run import JsonReporter
 from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_json, as_markdown
 from tui_agent.model.child_model import ChildModel
@@ -69,7 +69,7 @@ class Case(Struct):
         settings = (f"model={MODEL}", "planner_model=none", "protocol=tools", *overrides)
         session = await open_session(Opening(self.root, overrides=settings), self.folders)
         session.models.model = self.model
-        session.subscribe(JsonTeller(self.told).on_event)
+        session.subscribe(JsonReporter(self.told).on_event)
         await session.start_services()
         await session.files.ready()
         try:

@@ -18,9 +18,9 @@ TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS)] * (str(TESTS) not in sys.path)
 
 from rich.console import Console  # noqa: E402
-from tests.files.test_visible import HIDING, SHAPING  # noqa: E402
 
 from tests.context.test_blocks import BLOCKS, FORMS, HEADINGS, TAGS, structure  # noqa: E402
+from tests.files.test_sanitize import HIDING, SHAPING  # noqa: E402
 from tests.proofs.tally import Tally  # noqa: E402
 from tui_agent.answers import schema  # noqa: E402
 from tui_agent.answers.plans import read_plan  # noqa: E402

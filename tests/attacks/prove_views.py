@@ -20,7 +20,7 @@ from tests.proofs.tally import Tally  # noqa: E402
 from tests.trial.test_survivors import ODD, SPACES, survivors  # noqa: E402
 from tests.trial.test_way_back import DEEP, grown_by  # noqa: E402
 from tui_agent.trial.environment import variables  # noqa: E402
-from tui_agent.trial.kept import KeptLayer, LentToRun, key_of  # noqa: E402
+from tui_agent.trial.kept import KeptLayer, RunLayer, key_of  # noqa: E402
 from tui_agent.trial.plan import MEGABYTE, Limits, NoView, plan  # noqa: E402
 from tui_agent.trial.run import Run, RunResult  # noqa: E402
 from tui_agent.trial.rungs import runner_for  # noqa: E402
@@ -46,7 +46,7 @@ async def over_builds(
         ignored.set_result({"target/a"})
         chosen, _ = variables(str(root), made.places, os.environ)
         try:
-            runner = runner_for(made, LentToRun(lent, ignored))
+            runner = runner_for(made, RunLayer(lent, ignored))
             result = await Run(timeout).alone(runner, ["/bin/sh", "-c", words], chosen)
         finally:
             lent.close()

@@ -15,7 +15,7 @@ from figures import Figure, show
 from support.screens import Driven, on_screen
 
 from tui_agent.log.database import LogWriter
-from tui_agent.log.records import Body
+from tui_agent.log.records import EventBody
 
 #: Keys that are pressed in each pane, and the most that the slowest of a hundred may take, in seconds.
 KEYS, LIMIT = 150, 1.0
@@ -31,7 +31,7 @@ class Kept:
     def watch(self, writer: LogWriter) -> None:
         keep, commit = writer.keep, writer.commit
 
-        def kept(key: str, body: Body) -> int:
+        def kept(key: str, body: EventBody) -> int:
             self._waiting.append((key, str(msgspec.json.decode(body.data).get("text", ""))))
             return keep(key, body)
 

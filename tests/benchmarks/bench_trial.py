@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from figures import Figure, show
 
 from tui_agent.trial.environment import variables
-from tui_agent.trial.folder import InFolder
+from tui_agent.trial.folder import FolderRunner
 from tui_agent.trial.hidden import HiddenFiles
 from tui_agent.trial.plan import Seed, ViewPlan, plan
 from tui_agent.trial.run import Run, RunResult
@@ -100,7 +100,7 @@ async def tested(root: Path) -> float:
     outside: list[float] = []
     for _ in range(3):
         inside.append((await run(made, *argv)).seconds)
-        outside.append((await Run().alone(InFolder(str(root)), argv, os.environ)).seconds)
+        outside.append((await Run().alone(FolderRunner(str(root)), argv, os.environ)).seconds)
     return min(inside) / min(outside)
 
 

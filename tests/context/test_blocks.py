@@ -112,7 +112,7 @@ def opened(text: str, path: str = "a.py", active: bool = True) -> editor.OpenFil
 
 
 def user(**news: object) -> str:
-    return prompt.user_text(prompt.MessageParts(**news), file_contents.InView())  # ty: ignore[invalid-argument-type]
+    return prompt.user_text(prompt.MessageParts(**news), file_contents.FilesInPrompt())  # ty: ignore[invalid-argument-type]
 
 
 def task(text: str, **more: object) -> SubTask:
@@ -131,7 +131,7 @@ def ran(**facts: Any) -> CommandResult:
 
 
 def system(text: str) -> str:
-    place = prompt.Surroundings(text, text, "Linux", outline(Index([text, f"{text}/b"]), 1000))
+    place = prompt.Environment(text, text, "Linux", outline(Index([text, f"{text}/b"]), 1000))
     contexts = [instructions.ContextFile("AGENTS.md", "", "", text, "0")]
     hand_over = handover.text(handover.HandOver(task(text), text, text, (task(text),), (text,)))
     message = prompt.system_message(

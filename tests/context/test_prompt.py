@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 from tui_agent.context import editor, known_files, prompt
-from tui_agent.context.file_contents import InView, LoadedFile
+from tui_agent.context.file_contents import FilesInPrompt, LoadedFile
 from tui_agent.context.folders import DirectoryListing, outline
 from tui_agent.context.known_files import KnownFile
 from tui_agent.workspace.index import Index
 
-PLACE = prompt.Surroundings("/w", ".", "Linux", "a.py")
+PLACE = prompt.Environment("/w", ".", "Linux", "a.py")
 WORDS = {
     "sections": [
         {"text": "Be brief."},
@@ -46,7 +46,7 @@ def test_the_newest_message_keeps_the_order_of_the_contract() -> None:
         files=(loaded(),),
         editor_blocks={"current_file": "<current_file>\nPath: a.py\n</current_file>"},
     )
-    text = prompt.user_text(news, InView())
+    text = prompt.user_text(news, FilesInPrompt())
     places = [
         text.index(part)
         for part in (
@@ -62,11 +62,14 @@ def test_the_newest_message_keeps_the_order_of_the_contract() -> None:
 
 
 def test_nothing_to_say_is_nothing_said() -> None:
-    assert prompt.user_text(prompt.MessageParts(query="Hi"), InView()) == "<user_query>\nHi\n</user_query>"
+    assert (
+        prompt.user_text(prompt.MessageParts(query="Hi"), FilesInPrompt())
+        == "<user_query>\nHi\n</user_query>"
+    )
 
 
 def test_a_loaded_file_has_line_numbers_and_its_hash() -> None:
-    result = json.loads(prompt.user_text(prompt.MessageParts(files=(loaded(),)), InView()))
+    result = json.loads(prompt.user_text(prompt.MessageParts(files=(loaded(),)), FilesInPrompt()))
     assert result == {
         "type": "read_files",
         "files": [
@@ -75,25 +78,30 @@ def test_a_loaded_file_has_line_numbers_and_its_hash() -> None:
     }
 
 
-def entry_of(in_view: InView, file: LoadedFile | None = None) -> dict[str, Any]:
+def entry_of(in_view: FilesInPrompt, file: LoadedFile | None = None) -> dict[str, Any]:
     text = prompt.user_text(prompt.MessageParts(files=(file or loaded(),)), in_view)
     return json.loads(text)["files"][0]
 
 
 def test_what_is_in_view_is_referred_to_and_not_sent_again() -> None:
     here = {"a.py": "9a906fd5909d0000"}
-    assert entry_of(InView(sent=here)) == {"path": "a.py", "md5": here["a.py"], "lines": 2, "unchanged": True}
-    assert entry_of(InView(attached=here))["attached"] is True
-    assert entry_of(InView(proposed=here))["asProposed"] is True
-    assert entry_of(InView(sent={"old.py": here["a.py"]}))["sameAs"] == "old.py"
-    assert "content" in entry_of(InView(sent={"a.py": "other"}))
+    assert entry_of(FilesInPrompt(sent=here)) == {
+        "path": "a.py",
+        "md5": here["a.py"],
+        "lines": 2,
+        "unchanged": True,
+    }
+    assert entry_of(FilesInPrompt(attached=here))["attached"] is True
+    assert entry_of(FilesInPrompt(proposed=here))["asProposed"] is True
+    assert entry_of(FilesInPrompt(sent={"old.py": here["a.py"]}))["sameAs"] == "old.py"
+    assert "content" in entry_of(FilesInPrompt(sent={"a.py": "other"}))
     empty = LoadedFile("a.py", "d41d8", "", 0, "plan")
-    assert "content" in entry_of(InView(sent={"other.py": "d41d8"}), empty)
+    assert "content" in entry_of(FilesInPrompt(sent={"other.py": "d41d8"}), empty)
 
 
 def test_a_model_that_asks_for_what_it_proposed_gets_to_see_it() -> None:
     asked = LoadedFile("a.py", "9a906fd5909d0000", "x\n", 2, "request")
-    assert entry_of(InView(proposed={"a.py": asked.md5}), asked)["content"] == "1: x"
+    assert entry_of(FilesInPrompt(proposed={"a.py": asked.md5}), asked)["content"] == "1: x"
 
 
 def additional(blocks: dict[str, str], sent: dict[str, str]) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_agent.edits import merge as merging
-from tui_agent.edits.merge import Merged, merge
+from tui_agent.edits.merge import MergeResult, merge
 from tui_agent.errors import ChildFailed, EditFailed
 
 BASE = [f"line {number}\n" for number in range(20)]
@@ -19,7 +19,7 @@ BASE = [f"line {number}\n" for number in range(20)]
 def test_changes_apart_come_together() -> None:
     ours = "".join(["mine\n", *BASE[1:]])
     theirs = "".join([*BASE[:-1], "yours\n"])
-    assert merge("".join(BASE), ours, theirs) == Merged("".join(["mine\n", *BASE[1:-1], "yours\n"]))
+    assert merge("".join(BASE), ours, theirs) == MergeResult("".join(["mine\n", *BASE[1:-1], "yours\n"]))
 
 
 def test_the_same_line_is_a_conflict_that_shows_all_three() -> None:
@@ -53,7 +53,7 @@ def test_one_side_alone_needs_no_process(
     monkeypatch: pytest.MonkeyPatch, base: str, ours: str, theirs: str, text: str
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    assert merge(base, ours, theirs) == Merged(text)
+    assert merge(base, ours, theirs) == MergeResult(text)
 
 
 EDIT = st.sampled_from(["keep", "drop", "change", "before", "after"])

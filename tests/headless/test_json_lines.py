@@ -10,7 +10,7 @@ from support.sessions import open_session, reply
 from support.trees import make_tree
 
 from tui_agent.headless.event_lines import check_line
-from tui_agent.headless.run import JsonTeller
+from tui_agent.headless.run import JsonReporter
 from tui_agent.store.checks import CheckResult
 
 
@@ -23,7 +23,7 @@ async def test_a_file_that_changed_between_two_runs_is_told_as_stale(tmp_path: P
     (work / "api.py").write_text("x = 2\n")
     out = StringIO()
     async with open_session(work, [reply()], session=name, services=False) as session:
-        teller = JsonTeller(out)
+        teller = JsonReporter(out)
         session.subscribe(teller.on_event)
         await session.start_services()
         await session.chat.submit("Hello")
@@ -39,7 +39,7 @@ async def test_a_command_is_told_when_it_starts_and_when_it_ended(tmp_path: Path
     work = make_tree(tmp_path / "work", {"a.txt": "x\n"})
     out = StringIO()
     async with open_session(work, [reply()]) as session:
-        session.subscribe(JsonTeller(out).on_event)
+        session.subscribe(JsonReporter(out).on_event)
         await session.chat.submit("Hello")
         await session.chat.finished()
         await session.commands.run("cat a.txt; echo y > b.txt; exit 3")

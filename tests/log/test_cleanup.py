@@ -33,7 +33,7 @@ def kept(data: Path, letter: str, days: float) -> str:
 
 def test_the_oldest_go_first_and_only_as_many_as_must(data: Path) -> None:
     old, older, young = kept(data, "a", 40), kept(data, "b", 50), kept(data, "c", 3)
-    assert clean(data, 3 * 1024) == cleanup.Cleaned(3072, 3072)
+    assert clean(data, 3 * 1024) == cleanup.CleanupResult(3072, 3072)
     done = clean(data, 2 * 1024)
     assert (done.removed, done.after, done.young) == (1, 2048, 0)
     blobs = Blobs(data / "blobs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tui_agent.model.event_stream import Watched
+from tui_agent.model.event_stream import ValidatingTransport
 from tui_agent.model.http_clients import watched_client
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -39,14 +39,16 @@ async def test_requests_go_through_the_proxies_of_the_environment(
     monkeypatch.setenv("NO_PROXY", no_proxy)
     seen: list[bool] = []
 
-    async def noted(transport: Watched, request: httpx.Request) -> httpx.Response:
+    async def noted(transport: ValidatingTransport, request: httpx.Request) -> httpx.Response:
         seen.append(transport is not client_default)
         return httpx.Response(200)
 
-    made: list[Watched] = []
-    init = Watched.__init__
-    monkeypatch.setattr(Watched, "__init__", lambda self, inner: (made.append(self), init(self, inner))[1])
-    monkeypatch.setattr(Watched, "handle_async_request", noted)
+    made: list[ValidatingTransport] = []
+    init = ValidatingTransport.__init__
+    monkeypatch.setattr(
+        ValidatingTransport, "__init__", lambda self, inner: (made.append(self), init(self, inner))[1]
+    )
+    monkeypatch.setattr(ValidatingTransport, "handle_async_request", noted)
     client = watched_client(False)
     client_default = made[-1]
     await client.get(address)

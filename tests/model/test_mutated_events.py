@@ -16,7 +16,7 @@ from support.rendering import SYSTEM, USER, fed, result, way
 
 from tui_agent.model.client import EndChunk, ModelRequest
 from tui_agent.model.direct_client import reader, render
-from tui_agent.model.event_stream import BrokenStream, Watched, Wire, watch
+from tui_agent.model.event_stream import BrokenStream, ValidatingTransport, Wire, watch
 from tui_agent.model.parts import message_of, parts_of
 from tui_agent.model.rules import WireName
 from tui_agent.processes import wire as protocol
@@ -188,7 +188,7 @@ async def test_events_are_read_or_the_stream_is_broken(
         )
         wire, reading = Wire(), reader(name, route)
         watch(wire)
-        await Watched(served).handle_async_request(httpx.Request("POST", "http://127.0.0.1:9"))
+        await ValidatingTransport(served).handle_async_request(httpx.Request("POST", "http://127.0.0.1:9"))
         assert wire.events is not None
         try:
             async for together in wire.events:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.model.worker import LONGEST_PAUSE, Politely
+from tui_agent.model.worker import LONGEST_PAUSE, ThrottledImports
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_it_pauses_before_each_module_until_somebody_waits(modules: list[str]) -> None:
     pauses: list[float] = []
-    politely = Politely(pauses.append)
+    politely = ThrottledImports(pauses.append)
     with politely.importing():
         __import__(modules[0])
         __import__(modules[1])
@@ -38,7 +38,7 @@ def test_it_pauses_before_each_module_until_somebody_waits(modules: list[str]) -
 
 def test_imports_of_other_threads_are_not_held_up(modules: list[str]) -> None:
     pauses: list[float] = []
-    with Politely(pauses.append).importing():
+    with ThrottledImports(pauses.append).importing():
         other = threading.Thread(target=__import__, args=(modules[0],))
         other.start()
         other.join()

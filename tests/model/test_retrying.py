@@ -9,7 +9,7 @@ import pytest
 from tui_agent.errors import ModelError, RateLimited, Unreachable
 from tui_agent.model.client import Chunk, EndChunk, RetryChunk, TextChunk
 from tui_agent.model.provider_errors import Meaning
-from tui_agent.model.retrying import LONGEST_ASKED_SECONDS, NotNow, with_retries
+from tui_agent.model.retrying import LONGEST_ASKED_SECONDS, AttemptFailed, with_retries
 
 
 class Attempts:
@@ -26,7 +26,7 @@ class Attempts:
         if self._first:
             yield TextChunk(self._first)
         if self.made <= len(self._meanings):
-            raise NotNow(self._meanings[self.made - 1], self._end)
+            raise AttemptFailed(self._meanings[self.made - 1], self._end)
         yield TextChunk("done")
 
 

@@ -10,7 +10,14 @@ from support.rendering import CALL, SYSTEM, USER, body, origin_of, reply, result
 from tui_agent.model.client import Message
 from tui_agent.model.parts import CallPart, Origin, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules, rules_of
-from tui_agent.model.wires.conversation import NO_RESULT, Asked, CallAnswer, Conversation, Said, conversation
+from tui_agent.model.wires.conversation import (
+    NO_RESULT,
+    CallAnswer,
+    Conversation,
+    ReplyTurn,
+    UserTurn,
+    conversation,
+)
 
 OWN = Origin("messages", "anthropic", "claude-4")
 MISTRAL = rules_of("mistral", "mistral-small-latest")
@@ -35,7 +42,7 @@ def test_the_parts_of_a_reply_keep_their_order() -> None:
         CallPart("call_2", "read", "{}"),
     )
     (_, said, *_) = talk(USER, reply(*parts, of=OWN), result(), result("call_2")).turns
-    assert isinstance(said, Said) and said.parts == parts and said.own
+    assert isinstance(said, ReplyTurn) and said.parts == parts and said.own
 
 
 @pytest.mark.parametrize(
@@ -51,7 +58,7 @@ def test_the_parts_of_a_reply_keep_their_order() -> None:
 )
 def test_items_are_for_their_own_wire_provider_and_family(other: Origin, own: bool) -> None:
     (_, said, answer) = talk(USER, reply(SIGNED, NATIVE_TEXT, NATIVE_CALL, of=other), result()).turns
-    assert isinstance(said, Said) and said.own is own
+    assert isinstance(said, ReplyTurn) and said.own is own
     if own:
         assert said.parts == (SIGNED, NATIVE_TEXT, NATIVE_CALL) and said.prefix == other.prefix
     else:
@@ -61,7 +68,7 @@ def test_items_are_for_their_own_wire_provider_and_family(other: Origin, own: bo
 
 def test_items_of_an_unknown_origin_are_left_out_even_for_an_unknown_origin() -> None:
     (_, said) = conversation((USER, reply(SIGNED, NATIVE_TEXT)), Rules(), Origin(), sees=False).turns
-    assert said == Said((TextPart("Looking."),))
+    assert said == ReplyTurn((TextPart("Looking."),))
 
 
 def test_a_reply_of_an_earlier_version_is_read() -> None:
@@ -73,16 +80,16 @@ def test_a_reply_of_an_earlier_version_is_read() -> None:
         "thinking_blocks": [{"type": "thinking", "thinking": "x", "signature": "s"}],
     }
     (_, said, _) = talk(USER, earlier, result()).turns
-    assert said == Said((TextPart("Looking."), CallPart("call_1", "read", "{}")))
+    assert said == ReplyTurn((TextPart("Looking."), CallPart("call_1", "read", "{}")))
 
 
 def test_a_reply_of_foreign_thinking_alone_is_left_out() -> None:
-    assert talk(USER, reply(SIGNED), user()).turns == (Asked("Hello"), Asked("Go on"))
+    assert talk(USER, reply(SIGNED), user()).turns == (UserTurn("Hello"), UserTurn("Go on"))
 
 
 def test_every_system_message_is_part_of_the_system_prompt() -> None:
     made = talk(SYSTEM, USER, {"role": "system", "content": "Be kind."})
-    assert made == Conversation("Be brief.\n\nBe kind.", (Asked("Hello"),))
+    assert made == Conversation("Be brief.\n\nBe kind.", (UserTurn("Hello"),))
 
 
 # ── calls and results ────────────────────────────────────────────────────────────────────────────────────
@@ -94,7 +101,7 @@ def test_a_call_without_a_result_gets_one() -> None:
     assert turns[2:] == (
         CallAnswer("call_1", "read", "text of a"),
         CallAnswer("call_2", "write", NO_RESULT),
-        Asked("Go on"),
+        UserTurn("Go on"),
     )
 
 
@@ -104,23 +111,23 @@ def test_a_call_at_the_end_or_before_a_reply_gets_a_result(after: tuple[Message,
 
 
 def test_a_result_without_a_call_becomes_a_message_of_the_person() -> None:
-    assert talk(USER, result("gone", "text")).turns == (Asked("Hello"), Asked("text"))
-    assert talk(USER, result("gone", "")).turns == (Asked("Hello"),), "an empty one is left out"
+    assert talk(USER, result("gone", "text")).turns == (UserTurn("Hello"), UserTurn("text"))
+    assert talk(USER, result("gone", "")).turns == (UserTurn("Hello"),), "an empty one is left out"
 
 
 def test_a_result_without_a_call_follows_those_of_open_calls() -> None:
     turns = talk(USER, reply(CALL), result("gone", "text"), user()).turns
-    assert turns[2:] == (CallAnswer("call_1", "read", NO_RESULT), Asked("text"), Asked("Go on"))
+    assert turns[2:] == (CallAnswer("call_1", "read", NO_RESULT), UserTurn("text"), UserTurn("Go on"))
 
 
 def test_a_second_result_of_a_call_becomes_a_message_of_the_person() -> None:
     turns = talk(USER, reply(CALL), result(), result(content="again")).turns
-    assert turns[2:] == (CallAnswer("call_1", "read", "text of a"), Asked("again"))
+    assert turns[2:] == (CallAnswer("call_1", "read", "text of a"), UserTurn("again"))
 
 
 def test_a_result_behind_a_message_of_the_person_has_no_call_any_more() -> None:
     turns = talk(USER, reply(CALL), user(), result()).turns
-    assert turns[2:] == (CallAnswer("call_1", "read", NO_RESULT), Asked("Go on"), Asked("text of a"))
+    assert turns[2:] == (CallAnswer("call_1", "read", NO_RESULT), UserTurn("Go on"), UserTurn("text of a"))
 
 
 def test_results_have_the_names_of_their_calls_in_any_order() -> None:
@@ -141,7 +148,7 @@ def test_results_have_the_names_of_their_calls_in_any_order() -> None:
 )
 def test_a_name_of_a_function_is_one_that_providers_accept(name: str, sent: str) -> None:
     (_, said, answer) = talk(USER, reply(CallPart("c", name, "{}")), result("c")).turns
-    assert isinstance(said, Said) and isinstance(answer, CallAnswer)
+    assert isinstance(said, ReplyTurn) and isinstance(answer, CallAnswer)
     assert said.calls[0].name == answer.name == sent
 
 
@@ -154,7 +161,7 @@ def test_ids_are_replaced_by_accepted_ones_for_call_and_result(rules: Rules) -> 
     for id in ODD_IDS:
         messages += [reply(CallPart(id, "read", "{}")), result(id)]
     turns = talk(*messages, rules=rules).turns
-    calls = [turn.calls[0].id for turn in turns if isinstance(turn, Said)]
+    calls = [turn.calls[0].id for turn in turns if isinstance(turn, ReplyTurn)]
     assert calls == [turn.id for turn in turns if isinstance(turn, CallAnswer)]
     assert all(re.fullmatch(rules.call_id, id) and "\n" not in id for id in calls)
     assert len(set(calls)) == len(ODD_IDS), "different ids stay different"
@@ -162,13 +169,13 @@ def test_ids_are_replaced_by_accepted_ones_for_call_and_result(rules: Rules) -> 
         new == old for old, new in zip(ODD_IDS, calls, strict=True) if re.fullmatch(rules.call_id, old)
     )
     assert calls == [
-        turn.calls[0].id for turn in talk(*messages, rules=rules).turns if isinstance(turn, Said)
+        turn.calls[0].id for turn in talk(*messages, rules=rules).turns if isinstance(turn, ReplyTurn)
     ]
 
 
 def test_mistral_gets_nine_letters_and_digits() -> None:
     (_, said, _) = talk(USER, reply(CALL), result(), rules=MISTRAL).turns
-    assert isinstance(said, Said) and re.fullmatch("[a-z0-9]{9}", said.calls[0].id)
+    assert isinstance(said, ReplyTurn) and re.fullmatch("[a-z0-9]{9}", said.calls[0].id)
 
 
 # ── between the turns ────────────────────────────────────────────────────────────────────────────────────
@@ -177,30 +184,30 @@ def test_mistral_gets_nine_letters_and_digits() -> None:
 def test_a_provider_may_want_a_reply_between_a_result_and_a_message() -> None:
     messages = (USER, reply(CALL), result(), user())
     spaced = talk(*messages, rules=MISTRAL).turns
-    assert spaced[3:] == (Said((TextPart("Done."),)), Asked("Go on"))
-    assert talk(*messages).turns[3:] == (Asked("Go on"),)
-    assert talk(USER, reply(CALL), result(), reply(TextPart("x")), rules=MISTRAL).turns[3] == Said(
+    assert spaced[3:] == (ReplyTurn((TextPart("Done."),)), UserTurn("Go on"))
+    assert talk(*messages).turns[3:] == (UserTurn("Go on"),)
+    assert talk(USER, reply(CALL), result(), reply(TextPart("x")), rules=MISTRAL).turns[3] == ReplyTurn(
         (TextPart("x"),)
     )
 
 
 def test_marks_are_those_of_the_messages() -> None:
     turns = talk(SYSTEM, USER, reply(CALL), result(), user(), marks=frozenset({1, 3})).turns
-    marked = [turn for turn in turns if not isinstance(turn, Said) and turn.mark]
-    assert marked == [Asked("Hello", mark=True), CallAnswer("call_1", "read", "text of a", mark=True)]
+    marked = [turn for turn in turns if not isinstance(turn, ReplyTurn) and turn.mark]
+    assert marked == [UserTurn("Hello", mark=True), CallAnswer("call_1", "read", "text of a", mark=True)]
 
 
 @pytest.mark.parametrize("sees", [True, False])
 def test_images_are_for_models_that_see(sees: bool) -> None:
     image = {"media_type": "image/png", "data": "AAAA"}
     message = {**USER, "images": [image]}
-    assert talk(message, sees=sees).turns == (Asked("Hello", (image,) if sees else ()),)
+    assert talk(message, sees=sees).turns == (UserTurn("Hello", (image,) if sees else ()),)
     empty = {**message, "content": ""}
-    assert talk(empty, sees=sees).turns == ((Asked("", (image,)),) if sees else ())
+    assert talk(empty, sees=sees).turns == ((UserTurn("", (image,)),) if sees else ())
 
 
 def test_an_empty_message_is_left_out() -> None:
-    assert talk(user(""), USER, reply(TextPart("")), user("")).turns == (Asked("Hello"),)
+    assert talk(user(""), USER, reply(TextPart("")), user("")).turns == (UserTurn("Hello"),)
 
 
 # ── one conversation at every provider ───────────────────────────────────────────────────────────────────

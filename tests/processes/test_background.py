@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.processes import background
-from tui_agent.processes.background import MOST_BUSY, NotWanted, Standstill, in_background, pause
+from tui_agent.processes.background import MOST_BUSY, BackgroundPause, WorkCancelled, in_background, pause
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ async def test_what_is_not_wanted_any_more_is_given_up() -> None:
         while True:
             pause()
 
-    with pytest.raises(NotWanted):
+    with pytest.raises(WorkCancelled):
         await in_background(work, wanted)
     assert asked == 3
 
@@ -75,7 +75,7 @@ async def test_work_that_can_wait_stands_still_while_a_person_waits_for_somethin
 ) -> None:
     asked = threading.Event()
 
-    class Noting(Standstill):
+    class Noting(BackgroundPause):
         def wait(self) -> None:
             asked.set()
             super().wait()

@@ -29,7 +29,7 @@ from support.sessions import open_session  # noqa: E402
 from tests.proofs.tally import WHOLE, Part, Tally  # noqa: E402
 from tui_agent.checks.comparison import finding  # noqa: E402
 from tui_agent.checks.output import Outcome  # noqa: E402
-from tui_agent.session.baseline_runs import FirstResult  # noqa: E402
+from tui_agent.session.baseline_runs import BaselineResult  # noqa: E402
 from tui_agent.settings.schema import CheckCommand  # noqa: E402
 
 #: Seconds for one run: some projects are built six times in it.
@@ -68,7 +68,7 @@ def _try(tally: Tally, project: RealProject, folder: Path) -> list[tuple[str, st
     return [(project.name, f"`{check.command}`", result.state) for check, result in found]
 
 
-def _as_outside(folder: Path, check: CheckCommand, result: FirstResult) -> bool:
+def _as_outside(folder: Path, check: CheckCommand, result: BaselineResult) -> bool:
     """Whether a check says of the folder as it is what the same command says outside of a view; one whose program is
     not installed does not count against it."""
     environment = {**os.environ, "PATH": f"{folder}/.venv/bin:{os.environ['PATH']}"}
@@ -86,7 +86,7 @@ def _as_outside(folder: Path, check: CheckCommand, result: FirstResult) -> bool:
     )
 
 
-async def _tried(folder: Path) -> list[tuple[CheckCommand, FirstResult]]:
+async def _tried(folder: Path) -> list[tuple[CheckCommand, BaselineResult]]:
     """The checks that are found, each with what it says of the folder as it is."""
     async with open_session(folder) as session:
         return [

@@ -18,7 +18,7 @@ from tui_agent.files import staging
 from tui_agent.files.batch import Step, heal, write_batch
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
-from tui_agent.files.resolve_path import Spot
+from tui_agent.files.resolve_path import PathHandle
 from tui_agent.files.text import md5
 from tui_agent.session.session import Session
 
@@ -32,7 +32,7 @@ async def raced(session: Session, path: Path, text: str, monkeypatch: pytest.Mon
     replaced."""
     land, saves = staging.land, list[threading.Thread]()
 
-    def land_and_save(spot: Spot, *args: Any, **named: Any) -> None:
+    def land_and_save(spot: PathHandle, *args: Any, **named: Any) -> None:
         if saves or spot.name != path.name:
             return land(spot, *args, **named)
         editor = path.open("r+b")

@@ -12,7 +12,7 @@ from support.sessions import calls, model_of, open_session, reply
 
 from tui_agent.edits.change import UNNAMED, Pick
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError, Unreachable
-from tui_agent.headless.run import JsonTeller, apply_all
+from tui_agent.headless.run import JsonReporter, apply_all
 from tui_agent.model.parts import calls_of
 from tui_agent.session.session import Session
 
@@ -303,7 +303,7 @@ async def test_what_looks_like_a_change_of_no_file_is_told_to_the_person_and_to_
     async with open_session(workspace, [text, "Well."], protocol=protocol, services=False) as session:
         session.workspace._indexed.set()
         told = io.StringIO()
-        teller = JsonTeller(told)
+        teller = JsonReporter(told)
         session.subscribe(teller.on_event)
         await turn(session)
         assert len(model_of(session).requests) == 1, "it may only be an example"

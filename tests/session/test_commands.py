@@ -12,7 +12,7 @@ from support.trees import make_repository, run_git
 
 from tui_agent.errors import AnswerNeeded, FileError, SessionError
 from tui_agent.log.snapshot import lasting_part
-from tui_agent.session.trial_views import Prepared, TrialViews
+from tui_agent.session.trial_views import PreparedView, TrialViews
 from tui_agent.store.state import State
 from tui_agent.trial.run import Run, RunResult
 
@@ -224,7 +224,7 @@ async def test_one_in_preparation_is_told_and_stopped(root: Path, monkeypatch: p
     begun, go_on = asyncio.Event(), asyncio.Event()
     real = TrialViews.prepare
 
-    async def slow(*given: Any, **more: Any) -> Prepared:
+    async def slow(*given: Any, **more: Any) -> PreparedView:
         begun.set()
         await go_on.wait()
         return await real(*given, **more)

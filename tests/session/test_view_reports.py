@@ -10,7 +10,7 @@ from support.sessions import model_of, open_session, reply
 from support.trees import make_repository, run_git
 
 from tui_agent.errors import SessionError
-from tui_agent.session.revealed_files import Revealed
+from tui_agent.session.revealed_files import RevealedFiles
 
 CHANGE = {"path": "a.py", "edits": [{"search": "return 1", "replace": "return 2"}]}
 #: Passes on the folder as it is.
@@ -118,11 +118,11 @@ async def test_test_files_that_were_emptied_are_offered_once_and_shown_in_this_f
 
 
 def test_after_a_no_no_file_of_tests_is_offered_until_the_person_says_yes(tmp_path: Path) -> None:
-    revealed = Revealed(tmp_path, "/project")
+    revealed = RevealedFiles(tmp_path, "/project")
     revealed.offer(["tests/a.key"])
     revealed.hide()
-    assert Revealed(tmp_path, "/project").unoffered(["tests/b.key"]) == []
+    assert RevealedFiles(tmp_path, "/project").unoffered(["tests/b.key"]) == []
     assert revealed.show() == ("tests/a.key",)
-    assert Revealed(tmp_path, "/project").unoffered(["tests/b.key"]) == ["tests/b.key"]
+    assert RevealedFiles(tmp_path, "/project").unoffered(["tests/b.key"]) == ["tests/b.key"]
     assert revealed.hide() == ("tests/a.key",)
-    assert Revealed(tmp_path, "/project").globs == ()
+    assert RevealedFiles(tmp_path, "/project").globs == ()

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tui_agent.model import model_table
-from tui_agent.model.model_table import KnownModel, ModelTable, OffPeak, Price
+from tui_agent.model.model_table import KnownModel, ModelTable, OffPeakPrice, Price
 from tui_agent.model.rules import providers
 
 #: litellm's own table, in its package.
@@ -110,7 +110,7 @@ def _price(info: dict[str, Any], suffix: str, above: int, before: Price | None) 
     return Price(above, given, output, cached, written, long)
 
 
-def off_peak(info: dict[str, Any]) -> OffPeak | None:
+def off_peak(info: dict[str, Any]) -> OffPeakPrice | None:
     """The hours in which a model costs less."""
     given = info.get("off_peak_pricing")
     if not given:
@@ -122,7 +122,7 @@ def off_peak(info: dict[str, Any]) -> OffPeak | None:
         for span in [hours] if isinstance(hours, str) else hours:
             begin, end = span.split("-")
             spans.append((days, _minute(begin), _minute(end) or 1440))
-    return OffPeak(tuple(spans), _price({**info, **given}, "", -1, None))
+    return OffPeakPrice(tuple(spans), _price({**info, **given}, "", -1, None))
 
 
 def _minute(clock: str) -> int:

@@ -28,7 +28,7 @@ from tui_agent.model.client import (
 from tui_agent.session import opening
 from tui_agent.session.opening import Opening
 from tui_agent.session.session import Session
-from tui_agent.workspace.early_start import ChildAhead
+from tui_agent.workspace.early_start import EarlyChild
 
 Reply = str | dict[str, Any] | Sequence[Chunk] | Exception
 
@@ -103,7 +103,7 @@ async def open_session(
     protocol: str = "structured",
     services: bool = True,
     prepare: Callable[[Session], None] | None = None,
-    ahead: ChildAhead | None = None,
+    ahead: EarlyChild | None = None,
     **options: Any,
 ) -> AsyncGenerator[Session]:
     """A session over `workspace` whose model gives these replies; `options` go to `Opening`.

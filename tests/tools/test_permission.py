@@ -11,7 +11,7 @@ import pytest
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree, until
 
-from tui_agent.headless.run import Undone
+from tui_agent.headless.run import UnfinishedWork
 from tui_agent.session.session import Session
 from tui_agent.settings.layers import Layer
 from tui_agent.settings.schema import PermissionSettings
@@ -162,7 +162,7 @@ def test_headless_only_what_would_have_written_or_run_something_counts(
     acts: bool, by: Any, counts: bool
 ) -> None:
     event: Event = PermissionDecided(PermissionDecision("d", "probe", "it", acts=acts, by=by))
-    undone = Undone()
+    undone = UnfinishedWork()
     undone.on_event(event, State())
     assert bool(undone.calls) is counts
 

@@ -12,7 +12,7 @@ import pytest
 from support.views import in_view, text
 
 from tui_agent.trial.environment import NO_KEYBOARD, left_out, variables
-from tui_agent.trial.folder import InFolder
+from tui_agent.trial.folder import FolderRunner
 from tui_agent.trial.plan import MEGABYTE, Limits
 from tui_agent.trial.run import Run
 
@@ -106,7 +106,7 @@ async def test_a_program_that_waits_for_a_keyboard_is_ended(tmp_path: Path) -> N
 async def test_the_same_in_the_folder_itself(tmp_path: Path) -> None:
     command = f"{PYTHON} -c {shlex.quote(EDITOR)}; true"
     result = await Run(60).alone(
-        InFolder(str(tmp_path)), ["/bin/sh", "-c", command], {**os.environ, **NO_KEYBOARD}
+        FolderRunner(str(tmp_path)), ["/bin/sh", "-c", command], {**os.environ, **NO_KEYBOARD}
     )
     assert result.how == "keyboard"
 
@@ -122,7 +122,9 @@ async def test_git_opens_no_editor(tmp_path: Path, place: str, monkeypatch: pyte
         result = await in_view(tmp_path, f"{commands}; {asks}", timeout=60)
     else:
         result = await Run(60).alone(
-            InFolder(str(tmp_path)), ["/bin/sh", "-c", f"{commands}; {asks}"], {**os.environ, **NO_KEYBOARD}
+            FolderRunner(str(tmp_path)),
+            ["/bin/sh", "-c", f"{commands}; {asks}"],
+            {**os.environ, **NO_KEYBOARD},
         )
     assert result.how == "exit"
     assert text(result).count("problem with the editor") == 2

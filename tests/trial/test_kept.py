@@ -11,7 +11,7 @@ import pytest
 from support.sessions import open_session
 
 from tui_agent.errors import SessionError
-from tui_agent.trial.kept import KeptLayer, LentToRun, key_of
+from tui_agent.trial.kept import KeptLayer, RunLayer, key_of
 from tui_agent.trial.plan import MEGABYTE, Seed, plan
 from tui_agent.trial.run import Run, RunResult
 from tui_agent.trial.rungs import runner_for
@@ -63,7 +63,7 @@ class Views:
         told: asyncio.Future[set[str]] = asyncio.get_running_loop().create_future()
         told.set_result(set(ignored))
         try:
-            runner = runner_for(made, LentToRun(lent, told))
+            runner = runner_for(made, RunLayer(lent, told))
             return await Run(30).alone(runner, ["/bin/sh", "-c", command], ENVIRON)
         finally:
             lent.close()

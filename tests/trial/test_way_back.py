@@ -11,7 +11,7 @@ from support.sessions import open_session
 from support.views import Runner, in_view, on_a_copy, text
 
 from tui_agent.trial import beneath, changed
-from tui_agent.trial.beneath import Beneath
+from tui_agent.trial.beneath import FolderAccess
 from tui_agent.trial.plan import Seed
 from tui_agent.trial.reading import BINARY
 
@@ -187,7 +187,7 @@ def test_nothing_is_reached_through_a_link(root: Path, monkeypatch: pytest.Monke
     (root / "folder" / "inner" / "b.txt").write_text("b")
     os.symlink("folder", root / "inside")
     os.symlink("../../letters/private.txt", root / "file")
-    with Beneath(str(root)) as below:
+    with FolderAccess(str(root)) as below:
         for path in ("docs/letters", "docs/letters/private.txt", "inside/inner", "inside/inner/b.txt"):
             assert below.status(path) is None, path
             assert below.names(path) == []

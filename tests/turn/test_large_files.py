@@ -14,7 +14,7 @@ from support.trees import make_tree
 from tui_agent.answers.line_ranges import ranges_in, within
 from tui_agent.answers.values import SearchRequest
 from tui_agent.context import portions
-from tui_agent.context.portions import Portions, Wanted
+from tui_agent.context.portions import PortionRequest, Portions
 from tui_agent.errors import ContextTooLong
 from tui_agent.files.gate import Gate
 from tui_agent.model.parts import text_of
@@ -165,18 +165,21 @@ def test_lines_that_a_request_names(words: str, ranges: tuple) -> None:
 
 def test_places_are_shown_evenly_and_never_more_than_there_is_room_for() -> None:
     lines = [f"line {number}" for number in range(1, 1_001)]
-    found = Portions("\n".join(lines), Wanted(hits=(300, 700))).fitting(3_000)
+    found = Portions("\n".join(lines), PortionRequest(hits=(300, 700))).fitting(3_000)
     assert found[0] == (1, 12) and len(found) == 3
     assert all(any(first <= hit <= last for first, last in found) for hit in (300, 700))
     assert sum(len(lines[n - 1]) + 8 for first, last in found for n in range(first, last + 1)) <= 3_000
-    assert Portions("\n".join(lines), Wanted()).fitting(100) == ((1, 7),)
-    assert Portions("\n".join(lines), Wanted(words="Rename line 555")).fitting(600) == ((1, 12), (547, 571))
-    assert Portions("x" * 5_000, Wanted()).fitting(100) == ()
+    assert Portions("\n".join(lines), PortionRequest()).fitting(100) == ((1, 7),)
+    assert Portions("\n".join(lines), PortionRequest(words="Rename line 555")).fitting(600) == (
+        (1, 12),
+        (547, 571),
+    )
+    assert Portions("x" * 5_000, PortionRequest()).fitting(100) == ()
     assert within([(5, 9), (1, 4), (20, 99)], 30) == ((1, 9), (20, 30))
 
 
 def test_places_in_a_text_of_several_pieces_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    text, wanted = source(300), Wanted(words="function_123 and function_7, not function_99999")
+    text, wanted = source(300), PortionRequest(words="function_123 and function_7, not function_99999")
     whole = Portions(text, wanted).fitting(2_000)
     assert any(first <= 3 + 5 * 123 <= last for first, last in whole)
     for size in (1, 11, 12, 13, 500):

@@ -11,7 +11,7 @@ from support.sessions import Reply, calls, open_session, reply
 from tui_agent.store.event import Event
 from tui_agent.store.events import ReplyStreamed
 from tui_agent.store.state import State
-from tui_agent.turn.streamed_path import Writing
+from tui_agent.turn.streamed_path import StreamedPaths
 
 CHANGES = [
     {"path": "a/ä.py", "content": 'x = {"path": "no.py"}\n' * 30},
@@ -25,7 +25,7 @@ CHANGES = [
 def test_each_change_is_named_when_it_begins(size: int, compact: bool) -> None:
     asked = {"summary": "It.", "directoryRequests": [{"path": "src"}], "fileChanges": CHANGES}
     text = json.dumps(asked, ensure_ascii=compact, separators=(",", ":") if compact else None)
-    writing = Writing()
+    writing = StreamedPaths()
     begun = [writing.take(text[at : at + size]) for at in range(0, len(text), size)]
     assert list(writing.paths) == [change["path"] for change in CHANGES]
     assert begun[-1] or size < 5_000

@@ -16,7 +16,7 @@ from textual.widgets import OptionList
 
 from tui_agent.ui.editor.code_editor import MOST_LINES, PART, Editor
 from tui_agent.ui.editor.file_tabs import FileTabs
-from tui_agent.ui.layout.arrangement import Room
+from tui_agent.ui.layout.arrangement import RoomMaker
 from tui_agent.ui.layout.container import PaneContainer
 from tui_agent.ui.panes import buffers
 from tui_agent.ui.panes.buffers import BuffersPane
@@ -271,7 +271,7 @@ async def test_a_letter_shows_no_other_pane_and_no_tab_again_and_asks_nobody_abo
 
             monkeypatch.setattr(kind, name, count)
 
-        for kind in (StatusPane, FilesPane, FileTabs, Room):
+        for kind in (StatusPane, FilesPane, FileTabs, RoomMaker):
             counted(kind, "show")
         counted(PaneContainer, "_get_dispatch_methods")
         monkeypatch.setattr(

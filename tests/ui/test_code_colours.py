@@ -4,7 +4,7 @@ from rich.style import Style
 
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.ui.diff.diff_lines import DiffLines
-from tui_agent.ui.widgets.syntax import LONGEST, Coloured, DiffColours, SyntaxColours, layered
+from tui_agent.ui.widgets.syntax import LONGEST, DiffColours, StyleSpan, SyntaxColours, layered
 
 STYLES = {"comment": Style(italic=True), "string": Style(bold=True), "number": Style(underline=True)}
 
@@ -49,7 +49,7 @@ def test_unknown_languages_and_long_texts_are_shown_without():
 
 def test_layers_lie_over_each_other_and_lose_no_text():
     base, one, two = Style(dim=True), Style(bold=True), Style(italic=True)
-    segments = layered("abcdef", base, [Coloured(1, 4, one), Coloured(3, 9, two)])
+    segments = layered("abcdef", base, [StyleSpan(1, 4, one), StyleSpan(3, 9, two)])
     assert [(segment.text, segment.style) for segment in segments] == [
         ("a", base),
         ("bc", base + one),

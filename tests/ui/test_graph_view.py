@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.ui.graph.canvas import Canvas
 from tui_agent.ui.graph.graph_view import GraphView
-from tui_agent.ui.widgets.line_view import Lined
+from tui_agent.ui.widgets.line_view import LineView
 
 _LEFT, _UP, _DOWN = "─┐┘┬┴┤┼▶", "│┘└┴┤├┼", "│┐┌┬┤├┼"
 _TURNS = "┐┘└┌┬┴┤├┼"
@@ -146,7 +146,7 @@ class GraphApp(ThemedApp):
         self.query_one(GraphView).show_tasks(self.tasks, self.tasks[0].id)
         self.query_one(GraphView).focus()
 
-    def on_lined_moved(self, event: Lined.Moved) -> None:
+    def on_line_view_moved(self, event: LineView.Moved) -> None:
         self.cursor = event.key
         self.query_one(GraphView).show_tasks(self.tasks, event.key)
 

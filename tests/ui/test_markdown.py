@@ -16,7 +16,7 @@ from tui_agent.ui.markdown import rendering as markdown_blocks
 from tui_agent.ui.markdown import streaming as markdown
 from tui_agent.ui.markdown.message_text import MOST_STRIPS, MessageText
 from tui_agent.ui.markdown.rendering import MOST_TOGETHER, coloured
-from tui_agent.ui.markdown.streaming import MOST_LINES, TOO_DEEP, TOO_LONG, Drawn, Reading, draw
+from tui_agent.ui.markdown.streaming import MOST_LINES, TOO_DEEP, TOO_LONG, DrawnLines, Reading, draw
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.widgets.prompt_lines import in_words
 
@@ -169,7 +169,7 @@ def test_complete_blocks_are_not_drawn_again_while_more_comes() -> None:
 def test_what_is_open_at_the_end_grows_by_what_has_come(more: str) -> None:
     """A list by items, a table by rows, code by lines: what is settled does not wait for their end."""
     text = {"|": "| a | b |\n|---|---|\n", "x": "```python\n"}.get(more[0], "")
-    reading, drawn = Reading(), Drawn()
+    reading, drawn = Reading(), DrawnLines()
     for number in range(300):
         text += more.format(number)
         drawn = reading.read(text, growing=True)
@@ -209,7 +209,9 @@ def test_what_knows_the_words_of_a_language_is_loaded_beside_the_keyboard(
     for code in list(reading.uncoloured):
         coloured_later = reading.colour(code, coloured(code.code, code.language), coloured_later)
     assert [line.plain for line in coloured_later.lines] == [line.plain for line in plain.lines]
-    assert exactly(coloured_later) == exactly(Drawn(tuple(Reading().read(text).lines))), "now it is loaded"
+    assert exactly(coloured_later) == exactly(DrawnLines(tuple(Reading().read(text).lines))), (
+        "now it is loaded"
+    )
     assert exactly(coloured_later) != exactly(plain)
 
 
@@ -248,7 +250,7 @@ def documents(count: int, seed: int) -> Iterator[tuple[str, random.Random]]:
         yield "".join(chance.choices(PARTS, k=chance.randrange(1, 30))), chance
 
 
-def exactly(drawn: Drawn) -> list[object]:
+def exactly(drawn: DrawnLines) -> list[object]:
     return [(line, line.content.plain, line.content.spans) for line in drawn.lines]
 
 
@@ -259,7 +261,7 @@ def test_what_streams_ends_as_the_same_text_at_once(seed: int, monkeypatch: pyte
         monkeypatch.setattr(markdown, "_LONG", re.compile(r"^.{61,}$", re.MULTILINE))
         monkeypatch.setattr(markdown, "WINDOW", 40)
     for text, chance in documents(120, seed):
-        reading, before, at = Reading(), Drawn(), 0
+        reading, before, at = Reading(), DrawnLines(), 0
         while at < len(text):
             at += chance.choice((1, 2, 5, 20))
             drawn = reading.read(text[:at], growing=True)

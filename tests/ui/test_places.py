@@ -9,7 +9,7 @@ from textual.geometry import Region, Size
 
 from tui_agent.store.state import LayoutSlice
 from tui_agent.ui.layout.areas import Axis, areas, mode_of, resized
-from tui_agent.ui.layout.space_needs import AT_FIRST, Need, Needs
+from tui_agent.ui.layout.space_needs import AT_FIRST, Needs, SpaceNeed
 from tui_agent.ui.panes import PANES
 
 SIZES = st.builds(Size, st.integers(20, 400), st.integers(6, 120))
@@ -22,7 +22,7 @@ HIDDEN = st.integers(0, 2 ** len(PANES) - 2).map(
 #: Any panes that have something to show, of which some want little room.
 NEEDS = st.dictionaries(
     st.sampled_from([*PANES]),
-    st.builds(Need, st.sampled_from([1, 6, 999]), st.sampled_from([20, 999]), st.booleans()),
+    st.builds(SpaceNeed, st.sampled_from([1, 6, 999]), st.sampled_from([20, 999]), st.booleans()),
 ).map(lambda found: {**AT_FIRST, **found})
 
 
@@ -129,27 +129,27 @@ def test_what_is_empty_is_a_title_and_an_empty_column_leaves_its_place() -> None
 
 
 def test_the_review_takes_the_column_or_two_thirds_of_it() -> None:
-    waits = {**AT_FIRST, "review": Need(waits=True)}
+    waits = {**AT_FIRST, "review": SpaceNeed(waits=True)}
     assert heights(waits)["review"] == WIDE.height - 2
-    both = heights({**waits, "buffers": Need()})
+    both = heights({**waits, "buffers": SpaceNeed()})
     assert both["review"] + 1 == 32 and both["buffers"] == 16
-    decided = heights({**waits, "review": Need(), "buffers": Need()})
+    decided = heights({**waits, "review": SpaceNeed(), "buffers": SpaceNeed()})
     assert decided["buffers"] == 24
 
 
 def test_sizes_of_ones_own_win() -> None:
-    needs = {**AT_FIRST, "review": Need(waits=True), "buffers": Need()}
+    needs = {**AT_FIRST, "review": SpaceNeed(waits=True), "buffers": SpaceNeed()}
     layout = resized(WIDE, LayoutSlice(), "buffers", "height", 10, needs)
     assert heights(needs, layout)["buffers"] == 26
-    assert heights({**needs, "buffers": Need(0)}, layout)["review"] == WIDE.height - 2
+    assert heights({**needs, "buffers": SpaceNeed(0)}, layout)["review"] == WIDE.height - 2
     assert heights(needs, layout)["buffers"] == 26
 
 
 def test_todos_and_sub_tasks_share_by_need() -> None:
-    few = {**AT_FIRST, "todos": Need(3, 20)}
+    few = {**AT_FIRST, "todos": SpaceNeed(3, 20)}
     (place,) = [place for place in areas(WIDE, LayoutSlice(), few) if place.front == "todos"]
     assert place.panes == ("todos", "subtasks") and place.body.height == 3
-    both = areas(WIDE, LayoutSlice(), {**few, "subtasks": Need(12, 96)})
+    both = areas(WIDE, LayoutSlice(), {**few, "subtasks": SpaceNeed(12, 96)})
     widths = {place.front: place.body.width for place in both}
     assert widths["subtasks"] > 2 * widths["todos"]
 
@@ -157,16 +157,21 @@ def test_todos_and_sub_tasks_share_by_need() -> None:
 def test_todos_beside_a_large_graph_have_as_much_room() -> None:
     needs = {
         **AT_FIRST,
-        "plan": Need(),
-        "review": Need(waits=True),
-        "todos": Need(6, 52),
-        "subtasks": Need(20, 96),
+        "plan": SpaceNeed(),
+        "review": SpaceNeed(waits=True),
+        "todos": SpaceNeed(6, 52),
+        "subtasks": SpaceNeed(20, 96),
     }
     widths = {place.front: place.body.width for place in areas(WIDE, LayoutSlice(), needs)}
     assert widths["todos"] >= 28 and widths["subtasks"] >= 28 and widths["review"] >= 60
 
 
 def test_a_wide_screen_has_room_for_the_graph() -> None:
-    needs = {**AT_FIRST, "todos": Need(3, 30), "subtasks": Need(20, 96), "review": Need(waits=True)}
+    needs = {
+        **AT_FIRST,
+        "todos": SpaceNeed(3, 30),
+        "subtasks": SpaceNeed(20, 96),
+        "review": SpaceNeed(waits=True),
+    }
     shown = {p.front: p.body.width for p in areas(Size(220, 50), LayoutSlice(), needs)}
     assert shown["subtasks"] > 50 and shown["todos"] >= 29 and shown["review"] > 80

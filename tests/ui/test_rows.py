@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 
 from tui_agent.ui import textual_patches
 from tui_agent.ui.themes import load_palette, theme_of
-from tui_agent.ui.widgets.line_view import Line, Lined, Piece
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
 
@@ -27,10 +27,10 @@ class RowsApp(ThemedApp):
     def rows(self) -> Rows:
         return self.query_one(Rows)
 
-    def on_lined_moved(self, event: Lined.Moved) -> None:
+    def on_line_view_moved(self, event: LineView.Moved) -> None:
         self.said.append((type(event).__name__, event.key))
 
-    on_lined_chosen = on_lined_marked = on_lined_moved
+    on_line_view_chosen = on_line_view_marked = on_line_view_moved
 
 
 def numbered(count: int) -> list[Row]:

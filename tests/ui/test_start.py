@@ -91,10 +91,10 @@ async def main():
             await pilot.pause(0.01)
         seen["one letter"], seen["ready"] = told.copy(), sorted(sys.modules)
         from tui_agent.files import sensitive_paths
-        globs = [value for value in vars(sensitive_paths).values() if isinstance(value, sensitive_paths._AnyOf)]
+        globs = [value for value in vars(sensitive_paths).values() if isinstance(value, sensitive_paths._AnyGlob)]
         seen["globs"] = [len(globs) > 5, *("match" in vars(each) for each in globs)]
         ours = [vars(module) for name, module in sys.modules.items() if name.startswith("tui_agent.")]
-        late = [value for names in ours for value in names.values() if type(value).__name__ == "Late"]
+        late = [value for names in ours for value in names.values() if type(value).__name__ == "LazyRegex"]
         seen["late"] = [len(late) > 20, *(each.pattern for each in late if "compiled" in vars(each))]
         await pilot.press("i")
         while not (told[-1] == "ready" and set(sys.argv[2:]) <= set(sys.modules)):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tui_agent.store.graph import SubTask, faults
-from tui_agent.ui.panes.subtasks_view_options import Look, moved_to, read_look, seen
+from tui_agent.ui.panes.subtasks_view_options import ViewOptions, moved_to, read_look, seen
 
 CHAIN = (
     SubTask("a", "first", state="completed"),
@@ -20,22 +20,23 @@ def waits(tasks: tuple[SubTask, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def test_done_ones_are_folded_away_with_what_led_to_them():
-    assert waits(seen(CHAIN, Look(folded=True))) == {"b": (), "c": ("b",), "d": ("c",)}
+    assert waits(seen(CHAIN, ViewOptions(folded=True))) == {"b": (), "c": ("b",), "d": ("c",)}
 
 
 def test_what_waits_for_a_hidden_one_stands_behind_what_that_one_waits_for():
-    assert waits(seen(CHAIN, Look(words="st"))) == {"a": (), "d": ("a",)}
+    assert waits(seen(CHAIN, ViewOptions(words="st"))) == {"a": (), "d": ("a",)}
 
 
 def test_words_are_looked_for_in_id_goal_and_state_and_all_must_be_there():
     found = {
-        words: list(waits(seen(CHAIN, Look(words=words)))) for words in ("C", "RUNNING b", "second a", "x")
+        words: list(waits(seen(CHAIN, ViewOptions(words=words))))
+        for words in ("C", "RUNNING b", "second a", "x")
     }
     assert found == {"C": ["a", "b", "c"], "RUNNING b": ["b"], "second a": [], "x": []}
 
 
 def test_nothing_hidden_is_the_graph_itself():
-    assert seen(CHAIN, Look()) == CHAIN
+    assert seen(CHAIN, ViewOptions()) == CHAIN
 
 
 @given(st.lists(st.tuples(st.sets(st.integers(0, 7)), st.booleans()), min_size=1, max_size=8))
@@ -49,19 +50,19 @@ def test_what_is_seen_is_a_graph(rows):
         )
         for n, (needs, done) in enumerate(rows)
     )
-    assert faults(seen(tasks, Look(folded=True))) == []
+    assert faults(seen(tasks, ViewOptions(folded=True))) == []
 
 
 def test_the_cursor_goes_to_what_runs_where_it_follows_and_where_its_task_is_gone():
-    assert moved_to(Look("d"), CHAIN).cursor == "d"
-    assert moved_to(Look("d", follows=True), CHAIN).cursor == "b"
-    assert moved_to(Look("gone"), CHAIN).cursor == "b"
+    assert moved_to(ViewOptions("d"), CHAIN).cursor == "d"
+    assert moved_to(ViewOptions("d", follows=True), CHAIN).cursor == "b"
+    assert moved_to(ViewOptions("gone"), CHAIN).cursor == "b"
     still = tuple(replace(task, state="pending") for task in CHAIN)
-    assert moved_to(Look("d", follows=True), still).cursor == "d"
-    assert moved_to(Look("d"), ()).cursor == ""
+    assert moved_to(ViewOptions("d", follows=True), still).cursor == "d"
+    assert moved_to(ViewOptions("d"), ()).cursor == ""
 
 
 def test_what_was_saved_comes_back_and_anything_else_is_the_default():
-    look = Look("c", folded=True, words="x", follows=True)
+    look = ViewOptions("c", folded=True, words="x", follows=True)
     assert read_look(look.saved()) == look
-    assert read_look(None) == read_look({"cursor": 3}) == Look()
+    assert read_look(None) == read_look({"cursor": 3}) == ViewOptions()

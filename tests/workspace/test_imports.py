@@ -9,7 +9,7 @@ from time import process_time
 import pytest
 
 from tui_agent.workspace import imports
-from tui_agent.workspace.import_resolver import Places, imported
+from tui_agent.workspace.import_resolver import ImportRoots, imported
 from tui_agent.workspace.imports import read_imports
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.test_finder import find_tests, is_test
@@ -25,7 +25,7 @@ def found(
     language = language or {"py": "python", "ts": "typescript", "tsx": "tsx", "js": "javascript"}.get(
         path.rpartition(".")[2], path.rpartition(".")[2]
     )
-    places = Places(
+    places = ImportRoots(
         index, lambda source: aliases_for(source, configs.get), [("ex.org/app", ""), ("ex.org/lib", "lib")]
     )
     return imported(path, language, read_imports(language, text), places)

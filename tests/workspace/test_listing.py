@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.processes.child import ChildProcess
-from tui_agent.workspace.listing import Listed, list_by_child
+from tui_agent.workspace.listing import PathListing, list_by_child
 
 PATHS = st.sets(st.sampled_from("abcdefgh")).map(sorted)
 
@@ -35,7 +35,7 @@ async def test_the_parts_make_the_listing(
     known: list[str], found: list[str], gone: list[str], size: int
 ) -> None:
     child = cast("ChildProcess", Scripted(found, gone, size))
-    early: list[Listed] = []
+    early: list[PathListing] = []
     before = list(known)
     listed = await list_by_child(child, Path(), known, early.append)
     left = [path for path in found if path not in gone]

@@ -13,7 +13,7 @@ from support.trees import make_repository, make_tree, run_git
 
 from tui_agent.files.operating_system import inode_of
 from tui_agent.files.text import md5
-from tui_agent.git.client import Gone
+from tui_agent.git.client import MissingFile
 from tui_agent.workspace.renames import TICK, find_renamed
 
 TEXT = "".join(f"line {number} of the file\n" for number in range(40))
@@ -65,13 +65,13 @@ def pull(root: Path) -> None:
     run_git(root, "merge", "-q", "theirs", "-m", "both")
 
 
-def gone(root: Path, path: str = "src/api.py") -> Gone:
+def gone(root: Path, path: str = "src/api.py") -> MissingFile:
     """The file as it is seen when the file system's clock has passed everything that is there."""
     newest = max(os.lstat(place).st_ctime for place in root.rglob("*"))
     probe = root.parent / "probe"
     while not probe.exists() or probe.stat().st_ctime <= newest + 2 * TICK:
         probe.touch()
-    return Gone(path, (md5(TEXT.encode()),), len(TEXT), inode_of(root / path), time.time())
+    return MissingFile(path, (md5(TEXT.encode()),), len(TEXT), inode_of(root / path), time.time())
 
 
 @pytest.mark.parametrize("repository", [False, True], ids=["folder", "repository"])

@@ -18,7 +18,7 @@ from tui_agent.errors import ChildFailed
 from tui_agent.files.staging import temporary_name
 from tui_agent.git.repository import find_repository
 from tui_agent.workspace import watch_plan
-from tui_agent.workspace.changes import Seen, _one, read_changes
+from tui_agent.workspace.changes import RelevantChanges, _one, read_changes
 from tui_agent.workspace.watch_plan import make_plan
 from tui_agent.workspace.watcher import Watcher
 
@@ -218,7 +218,7 @@ def test_a_clean_folder_is_watched_as_a_whole(tmp_path: Path) -> None:
     assert (plan.single, plan.whole) == (frozenset(), frozenset({str(tmp_path)}))
 
 
-def changes(root: Path, *raw: tuple[int, str]) -> Seen:
+def changes(root: Path, *raw: tuple[int, str]) -> RelevantChanges:
     repository = find_repository(str(root))
     plan = make_plan(str(root), repository)
     return read_changes(str(root), repository, plan, [(kind, str(root / path)) for kind, path in raw])
@@ -255,6 +255,6 @@ def test_a_repository_that_is_made_is_noticed(tmp_path: Path) -> None:
 def test_what_we_write_aside_is_nobodys_file(tmp_path: Path) -> None:
     name = temporary_name()
     (tmp_path / name).write_text("on its way")
-    seen = Seen()
+    seen = RelevantChanges()
     assert not _one(str(tmp_path), name, {ADDED}, seen)
     assert seen.changes == {}

@@ -13,7 +13,7 @@ _begin = attrgetter("begin")
 Use = Literal["call", "change", "refusal", "thought", "shown"]
 
 
-class UsedText(Struct, frozen=True, gc=False):
+class ClaimedSpan(Struct, frozen=True, gc=False):
     """Characters `begin` to `end` of a reply, and their use."""
 
     begin: int
@@ -26,29 +26,32 @@ class Ledger:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._claimed: list[UsedText] = []
+        self._claimed: list[ClaimedSpan] = []
 
     def claim(self, begin: int, end: int, use: Use) -> None:
         """Assign a use to characters. Claims never overlap."""
         if begin < end:
-            self._claimed.append(UsedText(begin, end, use))
+            self._claimed.append(ClaimedSpan(begin, end, use))
 
     @property
-    def spans(self) -> tuple[UsedText, ...]:
+    def spans(self) -> tuple[ClaimedSpan, ...]:
         """All of the text in order; adjacent spans of one use are merged."""
-        found: list[UsedText] = []
+        found: list[ClaimedSpan] = []
         at = 0
-        for span in [*sorted(self._claimed, key=_begin), UsedText(len(self.text), len(self.text), "shown")]:
-            for part in (UsedText(at, span.begin, "shown"), span):
+        for span in [
+            *sorted(self._claimed, key=_begin),
+            ClaimedSpan(len(self.text), len(self.text), "shown"),
+        ]:
+            for part in (ClaimedSpan(at, span.begin, "shown"), span):
                 if part.begin >= part.end:
                     continue
                 if found and found[-1].use == part.use:
-                    part = UsedText(found.pop().begin, part.end, part.use)
+                    part = ClaimedSpan(found.pop().begin, part.end, part.use)
                 found.append(part)
             at = max(at, span.end)
         return tuple(found)
 
-    def left(self, without: Iterable[Use] = ()) -> Left:
+    def left(self, without: Iterable[Use] = ()) -> JoinedPieces:
         """The unclaimed text, or all text except that claimed for a use in `without`."""
         uses = frozenset(without)
         pieces: list[tuple[int, int]] = []
@@ -61,10 +64,10 @@ class Ledger:
             at = max(at, span.end)
         if at < len(self.text):
             pieces.append((at, len(self.text)))
-        return Left(self, pieces)
+        return JoinedPieces(self, pieces)
 
 
-class Left:
+class JoinedPieces:
     """Concatenated pieces of a reply. Claims are forwarded to the reply."""
 
     def __init__(self, ledger: Ledger, pieces: list[tuple[int, int]]) -> None:

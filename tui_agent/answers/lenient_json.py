@@ -104,7 +104,7 @@ _LITERALS: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Lenient(Struct, frozen=True):
+class PartialJson(Struct, frozen=True):
     """`value` contains the complete parts: entries of an unclosed object, and elements of a list in it.
     Deeper unclosed values are dropped. `end` is the offset after it.
 
@@ -178,7 +178,7 @@ class _Reader:
         #: Whether the last token was a closing bracket, after which a comma is optional.
         self.bracket = False
 
-    def read(self) -> Lenient:
+    def read(self) -> PartialJson:
         try:
             for _ in range(MOST_TOKENS):
                 self.at = self._skip()
@@ -186,7 +186,7 @@ class _Reader:
                     return self._so_far(-1)
                 value, done = self._step(self.text[self.at])
                 if done:
-                    return Lenient(value, self.at)
+                    return PartialJson(value, self.at)
         except _Mistake:
             pass
         return self._so_far(self.at)
@@ -276,11 +276,11 @@ class _Reader:
         self.at = match.end()
         return value
 
-    def _so_far(self, fault: int) -> Lenient:
+    def _so_far(self, fault: int) -> PartialJson:
         if fault >= len(self.text):
             fault = -1
         if not self.open:
-            return Lenient(None, self.at, False, fault)
+            return PartialJson(None, self.at, False, fault)
         root = self.open[0]
         opened = ""
         if isinstance(root.value, dict) and root.key is not None:
@@ -288,7 +288,7 @@ class _Reader:
             if len(self.open) > 1 and isinstance(self.open[1].value, list):
                 root.value[root.key] = self.open[1].value
                 opened = root.key if len(self.open) > 2 else ""
-        return Lenient(root.value, self.at, False, fault, opened, len(self.open) >= MAX_DEPTH)
+        return PartialJson(root.value, self.at, False, fault, opened, len(self.open) >= MAX_DEPTH)
 
 
 def _inside(match: re.Match[str]) -> str:
@@ -308,6 +308,6 @@ def _number(text: str) -> Any:
     return number if math.isfinite(number) else text  # which the shape that is wanted refuses
 
 
-def read(text: str, start: int = 0) -> Lenient:
+def read(text: str, start: int = 0) -> PartialJson:
     """Read the object or list that begins at `start`."""
     return _Reader(text, start).read()

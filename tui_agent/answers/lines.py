@@ -87,7 +87,7 @@ class Lines:
         return end
 
 
-class Inside(Sequence[str]):
+class DedentedLines(Sequence[str]):
     """Lines without the indentation of their fence; less indented lines are excluded."""
 
     #: Replaces a less indented line; no format has a line that begins like this.

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tui_agent.answers import examples, file_names, markers, patches, unified
 from tui_agent.answers.ledger import Use
-from tui_agent.answers.lines import Inside, Lines
+from tui_agent.answers.lines import DedentedLines, Lines
 from tui_agent.answers.patches import Findings
 from tui_agent.answers.values import ChangeRequest, EditHunk, Refusal, ShownText
 from tui_agent.files.lazy_regex import late
@@ -57,7 +57,7 @@ class _Fence:
         before = opening[1]
         self.prefix = " " * len(before.expandtabs(4)) if before.strip() else before
         self.text = lines
-        self.lines: Sequence[str] = Inside(lines.all, self.prefix) if self.prefix else lines.all
+        self.lines: Sequence[str] = DedentedLines(lines.all, self.prefix) if self.prefix else lines.all
         self.findings = findings
         self.shown: list[ShownText] = []
         self.begin = lines.below(at + 1)
@@ -79,12 +79,12 @@ class _Fence:
     def closes(self, at: int) -> bool:
         """Whether the fence ends at the line: a closing mark, or less indentation."""
         line = self.lines[at]
-        return line == Inside.LESS or self._of_kind(line) == ""
+        return line == DedentedLines.LESS or self._of_kind(line) == ""
 
     def _words(self, at: int) -> str | None:
         """The info string of a fence mark of this kind ("" for one that closes this fence), or None."""
         line = self.lines[at]
-        return self._of_kind(self.text.all[at].lstrip() if line == Inside.LESS else line)
+        return self._of_kind(self.text.all[at].lstrip() if line == DedentedLines.LESS else line)
 
     def _of_kind(self, line: str) -> str | None:
         other = _OPENING.match(line) if line[:4].lstrip()[:1] == self.mark[0] else None
@@ -137,7 +137,7 @@ class _Fence:
         last = (found[-1].path if found else "") or named
         if not closed:
             self.findings.unfinished(last, "the fenced block" if last else "the fenced block for a diff")
-        elif self.lines[end] == Inside.LESS and not _opens(self.text.all[end]):
+        elif self.lines[end] == DedentedLines.LESS and not _opens(self.text.all[end]):
             self.findings.refuse(last, "its diff is indented less than the fence around it")
         elif found and markers.is_markdown(last) and found[-1].short:
             why = "its diff has fewer lines than its `@@` line says, and its fence may end at one of the file's own"
@@ -240,7 +240,7 @@ class _Fence:
         if nested:
             return "the fence holds fences itself, so its end is not certain; put a longer fence around it"
         inside = range(self.at + 1, end)
-        if self.prefix and any(self.lines[number] == Inside.LESS for number in inside):
+        if self.prefix and any(self.lines[number] == DedentedLines.LESS for number in inside):
             return "some of its lines are indented less than the fence around them"
         closing = self.text.all[end]
         if len(closing) - len(closing.lstrip()) > len(self.prefix):

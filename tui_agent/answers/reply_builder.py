@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from tui_agent.answers import file_names, markers, patches, plans, properties, prose, same_file, schema
-from tui_agent.answers.ledger import Ledger, Left
+from tui_agent.answers.ledger import JoinedPieces, Ledger
 from tui_agent.answers.lenient_json import has_half, joined
 from tui_agent.answers.schema import by_path, coerced, near_names, written_out
-from tui_agent.answers.text_calls import InText
+from tui_agent.answers.text_calls import CallsInText
 from tui_agent.answers.values import (
     ChangeRequest,
     EditHunk,
@@ -198,7 +198,7 @@ class ReplyBuilder:
         self._said.add(file_names.plain(refusal.path))
         self.faults.append(refusal.sentence)
 
-    def take_prose(self, left: Left, more: str, cut: bool) -> None:
+    def take_prose(self, left: JoinedPieces, more: str, cut: bool) -> None:
         """Read the changes in the remaining text of a reply, and in `more`, the text of a field. If the reply
         has its own changes, these are only offered."""
         found = prose.changes(f"{left.text}\n\n{more}" if more.strip() else left.text, cut)
@@ -235,7 +235,7 @@ class ReplyBuilder:
         proposed = {line.strip() for change in same for text in change.texts for line in text.split("\n")}
         return all(line.strip() in proposed for line in shown.added if line.strip())
 
-    def take_found(self, found: InText, ledger: Ledger, cut: bool, unfinished_thought: bool) -> None:
+    def take_found(self, found: CallsInText, ledger: Ledger, cut: bool, unfinished_thought: bool) -> None:
         """Read the changes in the prose around calls, and report unreadable calls."""
         if found.fault:
             self.refuse(Refusal("", found.fault))

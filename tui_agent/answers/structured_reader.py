@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from tui_agent.answers import json_objects, properties, text_calls, thinking_tags
 from tui_agent.answers.change_signs import looks_like_a_change
 from tui_agent.answers.examples import Fences, beside, is_shown
-from tui_agent.answers.ledger import Ledger, Left
+from tui_agent.answers.ledger import JoinedPieces, Ledger
 from tui_agent.answers.lenient_json import has_half, joined, unescaped
 from tui_agent.answers.reply_builder import KEYS, ReplyBuilder
 from tui_agent.answers.schema import Function, Schema
-from tui_agent.answers.text_calls import CallFilter, InText, TextCall
+from tui_agent.answers.text_calls import CallFilter, CallsInText, TextCall
 from tui_agent.answers.thinking_tags import ThoughtFilter, without_end
 from tui_agent.answers.tools_reader import CallPieces, message_of, offer, offer_wrapped, take_call
 from tui_agent.answers.values import Delta, Refusal, Reply
@@ -293,7 +293,7 @@ class StructuredReader:
 
     def _object(
         self,
-        left: Left,
+        left: JoinedPieces,
         read: json_objects.ReadObject,
         cut: bool,
         words: dict[str, list[str]],
@@ -327,7 +327,7 @@ class StructuredReader:
         return builder.reply(summary, whole, cut or (not read.complete and not read.faults))
 
     def _beside(
-        self, left: Left, read: json_objects.ReadObject, builder: ReplyBuilder
+        self, left: JoinedPieces, read: json_objects.ReadObject, builder: ReplyBuilder
     ) -> tuple[str, str, list[str]]:
         """The text before and after the object without calls and further replies, and the messages in
         them."""
@@ -347,7 +347,7 @@ class StructuredReader:
             kept.append("".join([*pieces, text[at:]]))
         return kept[0].strip(" \t\r\n["), without_end(kept[1]).strip(), said
 
-    def _take_found(self, found: InText, builder: ReplyBuilder) -> list[str]:
+    def _take_found(self, found: CallsInText, builder: ReplyBuilder) -> list[str]:
         """Read or offer the calls and replies in a text. Returns the messages of the replies."""
         said = []
         for one in (*found.calls, *found.replies):
@@ -368,7 +368,7 @@ class StructuredReader:
     def _prose(
         self,
         ledger: Ledger,
-        left: Left,
+        left: JoinedPieces,
         text: str,
         cut: bool,
         read: json_objects.ReadObject,

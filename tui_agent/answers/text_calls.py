@@ -82,7 +82,7 @@ class TextReply(Struct, frozen=True):
     shown: bool = False
 
 
-class InText(Struct, frozen=True):
+class CallsInText(Struct, frozen=True):
     """Calls and replies in a text, and their ranges `taken`. `fault` describes an unreadable call, `doubt` an
     ambiguous one."""
 
@@ -93,7 +93,7 @@ class InText(Struct, frozen=True):
     doubt: str = ""
 
 
-def find(text: str, names: Collection[str]) -> InText:
+def find(text: str, names: Collection[str]) -> CallsInText:
     """Complete and unambiguous calls of functions with these `names`, and replies. Duplicate calls count
     once."""
     fences = Fences(text)
@@ -109,7 +109,7 @@ def find(text: str, names: Collection[str]) -> InText:
     return replace(found, doubt="what looks like a change in it is in a form that cannot be read")
 
 
-def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: Fences) -> InText:
+def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: Fences) -> CallsInText:
     calls: list[TextCall] = []
     taken: list[tuple[int, int]] = []
     fault = ""
@@ -118,7 +118,7 @@ def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: 
     while sought and failed < _MOST_TRIES and (opening := _OPENING.search(text, at)):
         if len(calls) > _MOST_CALLS:
             fault = f"it holds more than {_MOST_CALLS:,} calls as text, and only those are read"
-            return InText(tuple(calls[:_MOST_CALLS]), (), tuple(taken), fault)
+            return CallsInText(tuple(calls[:_MOST_CALLS]), (), tuple(taken), fault)
         sign = opening.end() - len(opening[0].lstrip())
         if not opening["code"] and fences.quotes(sign):
             at = max(opening.end(), opening.start() + 1)
@@ -136,7 +136,7 @@ def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: 
         taken.append((opening.start(), found[1]))
         at = found[1]
     return (
-        InText(tuple(calls), (), tuple(taken), fault)
+        CallsInText(tuple(calls), (), tuple(taken), fault)
         if fault
         else _implicit(text, squeezed, fences, calls, taken)
     )
@@ -238,7 +238,7 @@ def _implicit(
     fences: Fences,
     calls: list[TextCall],
     taken: list[tuple[int, int]],
-) -> InText:
+) -> CallsInText:
     """Adds all JSON values outside of `taken` that are calls, replies or changes."""
     values = list(islice(_values(text, fences, taken), _MOST_VALUES + 1)) if "{" in text else []
     fault = ""
@@ -264,7 +264,7 @@ def _implicit(
         if reply is not None:
             replies.append(TextReply(reply, shown))
         taken.append((begin, end))
-    return InText(tuple(calls), tuple(replies), tuple(taken), fault)
+    return CallsInText(tuple(calls), tuple(replies), tuple(taken), fault)
 
 
 def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Any]]:

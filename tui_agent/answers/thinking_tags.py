@@ -15,7 +15,7 @@ from msgspec import Struct
 from tui_agent.answers import hunks
 from tui_agent.answers.ledger import Ledger
 from tui_agent.answers.markers import TAGS
-from tui_agent.files.lazy_regex import Late, late
+from tui_agent.files.lazy_regex import LazyRegex, late
 from tui_agent.files.numbers import whole_number
 
 _AFTER = late(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
@@ -69,7 +69,7 @@ _UNOPENED_END = late(
 )
 
 
-def _end_of(opening: re.Match[str]) -> re.Pattern[str] | Late:
+def _end_of(opening: re.Match[str]) -> re.Pattern[str] | LazyRegex:
     """Returns the pattern of the closing tag."""
     if opening["harmony"]:
         return _HARMONY_END
@@ -93,7 +93,7 @@ class ThoughtFilter:
 
     def __init__(self) -> None:
         self._held = ""
-        self._ends: re.Pattern[str] | Late | None = None
+        self._ends: re.Pattern[str] | LazyRegex | None = None
         self._begun = False
         self._thoughts: list[str] = []
         self._count = self._told = 0
@@ -231,7 +231,7 @@ _CALL_ENDS = {
 }
 
 
-class Aside(Struct, frozen=True):
+class HiddenSpan(Struct, frozen=True):
     """Part of a text outside the answer: a thought, or something that is only shown.
 
     `tag` is the name of an unknown tag, whose content may or may not be part of the answer.
@@ -245,7 +245,7 @@ class Aside(Struct, frozen=True):
     tag: str = ""
 
 
-def asides(text: str) -> Iterator[Aside]:
+def asides(text: str) -> Iterator[HiddenSpan]:
     """Yields thoughts and comments that start a line, outside constructs with their own content."""
     at = tries = 0
     missing: set[str] = set()
@@ -255,7 +255,7 @@ def asides(text: str) -> Iterator[Aside]:
         tries += 1
         if own := _own_end(text, found, missing):
             if found["fence"] and _THOUGHT_FENCE.match(text, found.end()):
-                yield Aside(found.start("fence"), own, True, text[found.end() : own])
+                yield HiddenSpan(found.start("fence"), own, True, text[found.end() : own])
             at = own
             continue
         tag = found["other"] or found["box"] or ""
@@ -270,7 +270,9 @@ def asides(text: str) -> Iterator[Aside]:
         certain = thought and not (found["marked"] or found["colons"] or found["dots"])
         end = ends.search(text, found.end()) or (_UNOPENED_END.search(text, found.end()) if certain else None)
         if end is None and certain and not text[found.end() : _line_end(text, found.end())].strip():
-            yield Aside(found.end() - len(found[0].lstrip()), len(text), True, text[found.end() :], False)
+            yield HiddenSpan(
+                found.end() - len(found[0].lstrip()), len(text), True, text[found.end() :], False
+            )
             return
         if end is None:
             missing.add(ends.pattern)
@@ -278,11 +280,11 @@ def asides(text: str) -> Iterator[Aside]:
             continue
         begin = found.end() - len(found[0].lstrip())
         close = _harmony_close(text, end) if found["harmony"] else end.end()
-        yield Aside(begin, close, thought, text[found.end() : end.start()], tag=tag)
+        yield HiddenSpan(begin, close, thought, text[found.end() : end.start()], tag=tag)
         at = close
 
 
-def _next(wanted: Late, text: str, at: int) -> re.Match[str] | None:
+def _next(wanted: LazyRegex, text: str, at: int) -> re.Match[str] | None:
     """Returns the next match, searched in slices so that no call holds the interpreter lock for long."""
     while at < len(text):
         end = _line_end(text, at + _SLICE)
@@ -299,7 +301,7 @@ def _may_hold_tags(text: str) -> bool:
     return any(stem in low for stem in _STEMS)
 
 
-def _closing(found: re.Match[str]) -> re.Pattern[str] | Late:
+def _closing(found: re.Match[str]) -> re.Pattern[str] | LazyRegex:
     if found["comment"]:
         return re.compile("-->" if found["comment"] == "<!--" else r"\*/")
     if found["dots"]:
@@ -410,7 +412,7 @@ class Thoughts(Struct, frozen=True):
 
     text: str
     unfinished: bool
-    wrapped: tuple[Aside, ...]
+    wrapped: tuple[HiddenSpan, ...]
 
 
 def take(ledger: Ledger) -> Thoughts:
@@ -426,7 +428,7 @@ def take(ledger: Ledger) -> Thoughts:
     thoughts = [leading.thought, left.text[:begin]]
     left.claim(0, begin, "thought")
     left = ledger.left() if begin else left
-    wrapped: list[Aside] = []
+    wrapped: list[HiddenSpan] = []
     for aside in asides(left.text):
         left.claim(aside.begin, aside.end, "thought" if aside.thought else "shown")
         if aside.thought:

@@ -201,7 +201,7 @@ def offer(
 
 
 def offer_wrapped(
-    wrapped: Sequence[thinking_tags.Aside],
+    wrapped: Sequence[thinking_tags.HiddenSpan],
     functions: Mapping[str, Function],
     response: Schema | None,
     builder: ReplyBuilder,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers.ledger import UsedText
+from tui_agent.answers.ledger import ClaimedSpan
 from tui_agent.answers.plans import DirectoryAction, FileAction
 
 
@@ -215,7 +215,7 @@ class Reply(Struct, frozen=True):
     offered: tuple[ChangeRequest, ...] = ()
     shown: tuple[ShownText, ...] = ()
     #: Use of every character of the answer's text.
-    spans: tuple[UsedText, ...] = ()
+    spans: tuple[ClaimedSpan, ...] = ()
     #: Reason for the truncation, as a sentence without a full stop; "" if unknown.
     why: str = ""
     #: Entries under unknown keys, unparsed.

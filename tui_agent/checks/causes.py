@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
 from tui_agent.checks.output import outcome_of
-from tui_agent.files.lazy_regex import Late, late
+from tui_agent.files.lazy_regex import LazyRegex, late
 
 Kind = Literal[
     "network", "docker", "service", "program", "memory", "space", "read-only", "keyboard", "emptied", "limit"
@@ -58,7 +58,7 @@ _NETWORK = "|".join(
     )
 )
 #: Patterns of output lines. The first match determines the cause.
-_SIGNS: Final[tuple[tuple[Kind, Late], ...]] = tuple(
+_SIGNS: Final[tuple[tuple[Kind, LazyRegex], ...]] = tuple(
     (kind, late(pattern))
     for kind, pattern in (
         (

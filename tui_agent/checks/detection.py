@@ -9,7 +9,7 @@ from pathlib import Path
 from tui_agent.checks.projects.files import Project
 from tui_agent.checks.projects.node import node_checks
 from tui_agent.checks.projects.other_languages import other_checks
-from tui_agent.checks.projects.plain_commands import Plain, plain
+from tui_agent.checks.projects.plain_commands import PlainCommand, plain
 from tui_agent.checks.projects.python import python_checks
 from tui_agent.checks.projects.scripts import ci_lines
 from tui_agent.checks.projects.tasks import LINTS, TESTS, RecipeTarget, plain_of, rules, task_lines
@@ -47,7 +47,7 @@ def found_in(root: Path) -> list[CheckCommand]:
     return list(found.values())[:MOST_FOUND]
 
 
-def _found(project: Project) -> Iterator[Plain]:
+def _found(project: Project) -> Iterator[PlainCommand]:
     """One check per kind: a command in the project's files, or one derived from its settings."""
     said, covered = _said(project)
     kinds = {check.kind for check in said} | covered
@@ -58,23 +58,23 @@ def _found(project: Project) -> Iterator[Plain]:
             given.add(check.kind)
             yield _best(check, said)
     if project.has(".pre-commit-config.yaml") and all(kind.endswith(" tests") for kind in given):
-        yield Plain(HOOKS, "pre-commit", "pre-commit run --all-files", ())
+        yield PlainCommand(HOOKS, "pre-commit", "pre-commit run --all-files", ())
     if not any(kind.endswith(" tests") for kind in given):
         yield from _opaque(project)
 
 
-def _best(check: Plain, said: list[Plain]) -> Plain:
+def _best(check: PlainCommand, said: list[PlainCommand]) -> PlainCommand:
     """The plainest command of the check's kind; the first among equals."""
     return min((one for one in (*said, check) if one.kind == check.kind), key=lambda one: one.narrowed)
 
 
-def _said(project: Project) -> tuple[list[Plain], set[str]]:
+def _said(project: Project) -> tuple[list[PlainCommand], set[str]]:
     """Plain commands from CI files, recipes and tasks, in this order, and the kinds of checks that a recipe
     runs in its own way. Such a recipe is a check."""
     ci = [
         found for line in ci_lines(project) if (found := plain(line.text, project, line.folder)) is not None
     ]
-    said, covered = list[Plain](), set[str]()
+    said, covered = list[PlainCommand](), set[str]()
     for recipes in rules(project):
         for name in (*TESTS, *LINTS):
             if name not in recipes:
@@ -85,7 +85,7 @@ def _said(project: Project) -> tuple[list[Plain], set[str]]:
                 kinds = target.named | {one.kind for one in target.plain}
                 if not covered & kinds and not {one.kind for one in ci} & kinds:
                     covered |= kinds
-                    said.append(Plain("make tests", recipes.program, f"{recipes.program} {name}"))
+                    said.append(PlainCommand("make tests", recipes.program, f"{recipes.program} {name}"))
     found = [*ci, *said, *plain_of(task_lines(project), project)]
     return [one for one in found if one.kind not in covered], covered
 
@@ -95,10 +95,10 @@ def _is_whole(target: RecipeTarget) -> bool:
     return target.more and bool(target.named) and not target.away
 
 
-def _opaque(project: Project) -> Iterator[Plain]:
+def _opaque(project: Project) -> Iterator[PlainCommand]:
     """`make test`, if no other check is known."""
     for recipes in rules(project):
         for name in TESTS:
             if name in recipes and not recipes.target(name).away:
-                yield Plain("make tests", recipes.program, f"{recipes.program} {name}")
+                yield PlainCommand("make tests", recipes.program, f"{recipes.program} {name}")
                 return

@@ -9,18 +9,18 @@ from typing import NamedTuple
 from tui_agent.checks.projects.files import Project
 from tui_agent.checks.projects.node import going_on_option
 from tui_agent.checks.projects.workspaces import in_all_packages
-from tui_agent.files.lazy_regex import Late, late
+from tui_agent.files.lazy_regex import LazyRegex, late
 
 
 class _Stopping(NamedTuple):
     """A runner: its first words, its options that end a run early, and an option that it needs to go on."""
 
-    program: Late
+    program: LazyRegex
     options: str
     added: str = ""
 
 
-def _program(words: str) -> Late:
+def _program(words: str) -> LazyRegex:
     """These words as a program with its options, up to the next operator outside of quotes."""
     return late(rf"(?<![\w.-])(?:{words})(?![\w./-])(?P<rest>(?:'[^'\n]*'|\"[^\"\n]*\"|[^|&;\n'\"])*)")
 

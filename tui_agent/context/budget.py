@@ -15,7 +15,7 @@ from tui_agent.model.parts import CallPart, Message, Part, TextPart, message_of,
 KEPT_SHARE = 0.3
 
 
-class Shares(Struct, frozen=True):
+class TokenShares(Struct, frozen=True):
     """The `context.*` settings and the window to which they apply."""
 
     window: int
@@ -93,7 +93,7 @@ def newest_within(messages: Sequence[Message], tokens: Sequence[int], most: int,
     return len(messages)
 
 
-class Spent(Struct, frozen=True):
+class Spending(Struct, frozen=True):
     """Usage of a turn or session; `cost` in dollars, None if a price is unknown."""
 
     tokens: int
@@ -101,7 +101,7 @@ class Spent(Struct, frozen=True):
 
 
 def limit_reached(
-    what: str, spent: Spent, request: int, price: float | None, most_tokens: int, most_cost: float
+    what: str, spent: Spending, request: int, price: float | None, most_tokens: int, most_cost: float
 ) -> str:
     """The reason why a limit forbids the next request, or "".
 

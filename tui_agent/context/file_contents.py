@@ -88,7 +88,7 @@ def _cut(line: str) -> str:
     return f"{line[:LONGEST]} [… {len(line) - LONGEST:,} characters left out]"
 
 
-class InView(Struct, frozen=True):
+class FilesInPrompt(Struct, frozen=True):
     """Contents already in the prompt, as hashes by path: sent, written by the model (`proposed`), and in a
     later section of the same message (`attached`)."""
 
@@ -110,13 +110,13 @@ class InView(Struct, frozen=True):
         return {"sameAs": other} if other else None
 
 
-def read_files_result(files: Iterable[LoadedFile], in_view: InView) -> str:
+def read_files_result(files: Iterable[LoadedFile], in_view: FilesInPrompt) -> str:
     """The result object as JSON; contents already in view are references."""
     entries = [_entry(file, in_view) for file in files]
     return json_inert(json.dumps({"type": "read_files", "files": entries}, ensure_ascii=False))
 
 
-def _entry(file: LoadedFile, in_view: InView) -> dict[str, object]:
+def _entry(file: LoadedFile, in_view: FilesInPrompt) -> dict[str, object]:
     entry: dict[str, object] = {"path": file.path, "md5": file.md5, "lines": file.lines}
     if file.ranges:
         entry |= {"shown": in_words(file.ranges), "part": IN_PART}

@@ -27,7 +27,7 @@ _DEFINES = (
 )
 
 
-class Wanted(Struct, frozen=True):
+class PortionRequest(Struct, frozen=True):
     """The wanted parts of a file: requested ranges, search hits, and words to look for."""
 
     ranges: tuple[Range, ...] = ()
@@ -38,7 +38,7 @@ class Wanted(Struct, frozen=True):
 class Portions:
     """Selects lines of one text for a given size; measures the text once."""
 
-    def __init__(self, text: str, wanted: Wanted) -> None:
+    def __init__(self, text: str, wanted: PortionRequest) -> None:
         self._sizes: list[int] = []
         ends = [0]
         for piece in pieces(text):

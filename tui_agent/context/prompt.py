@@ -20,7 +20,7 @@ SUMMARY = "# Summary of the conversation so far\nIt replaces the older messages,
 LEFT_OUT = "# The older messages of this conversation are no longer shown"
 
 
-class Surroundings(Struct, frozen=True):
+class Environment(Struct, frozen=True):
     """Environment described in the system prompt: root, start folder and operating system."""
 
     root: str
@@ -33,7 +33,7 @@ def system_message(
     words: dict[str, Any],
     dialect: Dialect,
     schema: dict[str, Any] | None,
-    place: Surroundings,
+    place: Environment,
     contexts: Sequence[instructions.ContextFile] = (),
     working: Sequence[file_contents.LoadedFile] = (),
     part: str = "",
@@ -63,7 +63,7 @@ def system_message(
     sections += [instructions.block(file) for file in contexts if file.kind == "base"]
     if working:
         sections.append(
-            "# Working files\n" + file_contents.read_files_result(working, file_contents.InView())
+            "# Working files\n" + file_contents.read_files_result(working, file_contents.FilesInPrompt())
         )
     if part:
         sections.append(part)
@@ -92,7 +92,7 @@ class MessageParts(Struct, frozen=True):
     editor_blocks: dict[str, str] = {}
 
 
-def user_text(news: MessageParts, in_view: file_contents.InView) -> str:
+def user_text(news: MessageParts, in_view: file_contents.FilesInPrompt) -> str:
     parts = [
         known_files.table(news.rows, news.left_out),
         folders.listing_section(news.listings),

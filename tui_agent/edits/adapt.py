@@ -35,7 +35,7 @@ def carried(
     new_lines = _indented(search, found, replaced, ties, level)
     if new_lines is None:
         return None
-    slips = _Slips(search, found, ties)
+    slips = _Lookalikes(search, found, ties)
 
     def result_of(changes: Iterator[Part]) -> list[str] | None:
         result: list[str] = []
@@ -214,7 +214,7 @@ def _commas(line: str) -> str:
     return "".join(char for char in line.rstrip().rstrip(",;") if char in ",;")
 
 
-class _Slips:
+class _Lookalikes:
     """Look-alike characters and trailing blanks present in only one of search text and file.
 
     New lines with any of these are ambiguous.

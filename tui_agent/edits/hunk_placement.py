@@ -174,7 +174,7 @@ def _in_order(source: SourceText, hunks: Sequence[EditHunk], threshold: float) -
         yield one
 
 
-class _Fits(Struct, frozen=True):
+class _Candidates(Struct, frozen=True):
     """Possible places of a diff hunk."""
 
     source: SourceText
@@ -193,7 +193,7 @@ class _Fits(Struct, frozen=True):
         return one if isinstance(one, Replacement) else locate.placed(self.source, one)
 
 
-def _chosen(places: Sequence[_Fits]) -> Iterator[Replacement]:
+def _chosen(places: Sequence[_Candidates]) -> Iterator[Replacement]:
     """Yields one place per hunk, in the order of the diff.
 
     If several remain, the line number of the hunk header decides.
@@ -221,7 +221,7 @@ def _only(left: Sequence[Match | Replacement]) -> Match | Replacement:
     return locate.only(matches[0].hunk, matches) if matches else left[0]
 
 
-def _first_ones(places: Sequence[_Fits]) -> list[Match | Replacement]:
+def _first_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
     """Returns the first places that keep the hunks in order."""
     chosen: list[Match | Replacement] = []
     before = (-1, 0)
@@ -234,7 +234,7 @@ def _first_ones(places: Sequence[_Fits]) -> list[Match | Replacement]:
     return chosen
 
 
-def _last_ones(places: Sequence[_Fits]) -> list[Match | Replacement]:
+def _last_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
     """Returns the last places that keep the hunks in order."""
     chosen: list[Match | Replacement] = []
     behind: tuple[int, int] | None = None
@@ -258,9 +258,9 @@ def _out_of_order(hunk: EditHunk) -> EditFailed:
     )
 
 
-def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Fits:
+def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Candidates:
     if not hunk.old:
-        return _Fits(source, hunk, (_insertion(source, hunk),))
+        return _Candidates(source, hunk, (_insertion(source, hunk),))
     try:
         matches = locate.found(source, hunk, threshold)
     except EditFailed:
@@ -279,7 +279,7 @@ def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Fits:
         matches = [match for match in matches if match.end == len(source.lines)] or matches
     if hunk.anchors:
         matches = _below_anchors(source, hunk, matches)
-    return _Fits(source, hunk, tuple(matches))
+    return _Candidates(source, hunk, tuple(matches))
 
 
 def _unmarked(source: SourceText, hunk: EditHunk) -> list[Match]:

@@ -20,7 +20,7 @@ TIMEOUT = 60.0
 _MOST_CONFLICTS = 127
 
 
-class Merged(Struct, frozen=True):
+class MergeResult(Struct, frozen=True):
     """Merged text. With `conflicts` (at most 127) it contains git's markers (yours, base, theirs)."""
 
     text: str
@@ -39,22 +39,22 @@ def union(base: str, ours: str, theirs: str) -> str:
         return _merged(Path(folder), sides, "--union").text
 
 
-def merge(base: str, ours: str, theirs: str, marker: int = 7) -> Merged:
+def merge(base: str, ours: str, theirs: str, marker: int = 7) -> MergeResult:
     """Merges the changes from `base` to `ours` and to `theirs`.
 
     `marker` is the length of conflict markers. Blocking: may start a process. Raises `ChildFailed` if git
     is missing, `EditFailed` for binary content.
     """
     if ours == theirs or theirs == base:
-        return Merged(ours)
+        return MergeResult(ours)
     if ours == base:
-        return Merged(theirs)
+        return MergeResult(theirs)
     with tempfile.TemporaryDirectory(prefix="tui-agent-merge-") as folder:
         sides = {"yours": ours, "base": base, "theirs": theirs}
         return _merged(Path(folder), sides, "--diff3", f"--marker-size={marker}")
 
 
-def _merged(folder: Path, sides: dict[str, str], *options: str) -> Merged:
+def _merged(folder: Path, sides: dict[str, str], *options: str) -> MergeResult:
     command = ["merge-file", "-p", *options]
     for name, text in sides.items():
         (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -69,7 +69,7 @@ def _merged(folder: Path, sides: dict[str, str], *options: str) -> Merged:
     if done.status > _MOST_CONFLICTS or done.status < 0:
         why = done.err.decode("utf-8", "replace").strip()[:200]
         raise EditFailed(f"the texts cannot be merged ({why})", "apply the change by hand")
-    return Merged(done.out.decode("utf-8", "surrogatepass"), done.status)
+    return MergeResult(done.out.decode("utf-8", "surrogatepass"), done.status)
 
 
 Side = Literal["yours", "theirs", "both"]

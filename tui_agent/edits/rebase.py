@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, ChangeKind
 from tui_agent.edits.hunks import compose, counts, hunks
-from tui_agent.edits.merge import Merged, merge
+from tui_agent.edits.merge import MergeResult, merge
 
 MERGED = "merged with what changed since the model saw it"
 THERE_ALREADY = "the file is so already"
 
-_Merge = Callable[[str, str, str], Merged]
+_Merge = Callable[[str, str, str], MergeResult]
 
 
 def rebased(

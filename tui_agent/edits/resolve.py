@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, ChangeState, FileStep, HunkState, Pick
 from tui_agent.edits.hunks import compose, hunks
-from tui_agent.edits.merge import Merged, merge
+from tui_agent.edits.merge import MergeResult, merge
 from tui_agent.errors import EditFailed
 
-Merge = Callable[[str, str, str], Merged]
+Merge = Callable[[str, str, str], MergeResult]
 
 
 class OnDisk(Struct, frozen=True):

@@ -111,7 +111,7 @@ class Span(Struct, frozen=True):
     line: int
 
 
-class Formed:
+class NormalizedText:
     """The text with each line normalised; offsets convert back to the original text."""
 
     def __init__(self, source: SourceText, form: Form) -> None:
@@ -188,12 +188,12 @@ class SourceText:
         return _numbered(self.lines)
 
     @cached_property
-    def without_trailing(self) -> Formed:
-        return Formed(self, bare_end)
+    def without_trailing(self) -> NormalizedText:
+        return NormalizedText(self, bare_end)
 
     @cached_property
-    def looking_alike(self) -> Formed:
-        return Formed(self, look_alike)
+    def looking_alike(self) -> NormalizedText:
+        return NormalizedText(self, look_alike)
 
     @cached_property
     def stripped(self) -> list[str]:

@@ -28,8 +28,8 @@ from tui_agent.files.journal import (
 )
 from tui_agent.files.names import shown, without_case
 from tui_agent.files.operating_system import file_error, several_at_once, stamp_of, wait_for_writers, writing
-from tui_agent.files.resolve_path import Spot
-from tui_agent.files.staging import FileFound
+from tui_agent.files.resolve_path import PathHandle
+from tui_agent.files.staging import FileState
 from tui_agent.files.text import md5
 from tui_agent.files.write_file import refuse_link, seen_as_expected
 
@@ -212,7 +212,7 @@ class _Batch:
             after = "" if step.data is None else md5(step.data)
             return entry_of(spot, seen.md5, after, there if in_journal else None)
 
-    def _seen(self, at: int, spot: Spot, expected: str | None) -> FileFound:
+    def _seen(self, at: int, spot: PathHandle, expected: str | None) -> FileState:
         """The current state of a spot. If it is unexpected, the step is merged. Raises Outdated."""
         step = self.steps[at]
         try:
@@ -324,7 +324,7 @@ class _Batch:
         except OSError as error:
             raise file_error(error, entry.path, "written") from error
 
-    def _look_back(self, at: int, spot: Spot, old: int, seen: FileFound) -> None:
+    def _look_back(self, at: int, spot: PathHandle, old: int, seen: FileState) -> None:
         """Merge data that an editor wrote through its open descriptor of the old file during the replacement.
         Raises WrittenInPlace on conflict, after restoring the editor's version."""
         wait_for_writers(old, LONGEST_SAVE)

@@ -19,7 +19,7 @@ SecretChoice = Literal["mask", "send", "leave"]
 Decisions = Mapping[str, SecretChoice]
 
 
-class Undecided(LooksSecret):
+class UndecidedSecret(LooksSecret):
     """The user has not decided about a file with a secret. `digest` is the SHA-256 of its bytes; `named`
     means that its names make it a secret."""
 
@@ -30,7 +30,7 @@ class Undecided(LooksSecret):
         self.named = named
 
 
-class Judged(Struct, frozen=True):
+class SecretFinding(Struct, frozen=True):
     """A file with its secrets and the reason (the end of a sentence), or "" without secrets."""
 
     path: str
@@ -46,7 +46,7 @@ class Judged(Struct, frozen=True):
         return decisions.get(self.digest) if self.what else "send"
 
     def shown(self, decisions: Decisions) -> tuple[str, tuple[Hit, ...]]:
-        """The text that may be sent, and its masked places. Raises `Undecided`, or `LooksSecret` if the user
+        """The text that may be sent, and its masked places. Raises `UndecidedSecret`, or `LooksSecret` if the user
         refused."""
         match self.choice(decisions):
             case "send":
@@ -55,10 +55,10 @@ class Judged(Struct, frozen=True):
                 return hits_masked(self.text.text, self.hits), self.hits
             case "leave":
                 raise LooksSecret(f"{shown(self.path)} {self.what}", "it was left out, as you said")
-        raise Undecided(self.path, self.digest, self.what, named=self.named)
+        raise UndecidedSecret(self.path, self.digest, self.what, named=self.named)
 
 
-def judge(path: str, data: bytes, text: TextFile, named: bool) -> Judged:
+def judge(path: str, data: bytes, text: TextFile, named: bool) -> SecretFinding:
     """Find secrets in a file's content; `named` means that its names make it a secret. Blocking.
 
     A file that is secret by name is masked except for the names of its values.
@@ -70,11 +70,11 @@ def judge(path: str, data: bytes, text: TextFile, named: bool) -> Judged:
         line = text.text.count("\n", 0, found[0].start) + 1
         what = f"holds what looks like {found[0].what} (line {line})"
     else:
-        return Judged(path, data, text)
-    return Judged(path, data, text, hashlib.sha256(data).hexdigest(), found, what, named)
+        return SecretFinding(path, data, text)
+    return SecretFinding(path, data, text, hashlib.sha256(data).hexdigest(), found, what, named)
 
 
-def judge_file(gate: Gate, path: str, limit: int, newer: str | None = None) -> Judged:
+def judge_file(gate: Gate, path: str, limit: int, newer: str | None = None) -> SecretFinding:
     """As `judge`, for a workspace file or the `newer` text of its buffer. Blocking. Raises PathRefused,
     TooLarge, Undecodable or FileError."""
     data, named = read_judged(gate, path, limit)

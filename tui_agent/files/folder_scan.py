@@ -44,7 +44,7 @@ _NO_TEXT = (
 _TICK = 50_000_000
 
 
-class FolderLook:
+class FolderScan:
     """Scan of a folder. `changed` identifies the folder's version; None if it cannot.
 
     - named: paths of secrets by name.
@@ -149,11 +149,11 @@ class FolderLook:
 
 
 def look(
-    place: str, folder: str, kind: Kind, status: os.stat_result, before: FolderLook | None
-) -> FolderLook:
+    place: str, folder: str, kind: Kind, status: os.stat_result, before: FolderScan | None
+) -> FolderScan:
     """Scan a folder. Unchanged files searched in `before` are not searched again. Raises OSError."""
     now = time.time_ns()
-    seen = FolderLook(kind)
+    seen = FolderScan(kind)
     if before is not None:
         seen.searched, seen.keys = before.searched, before.keys
     user, group = os.geteuid(), os.getegid()
@@ -211,7 +211,7 @@ def _is_shipped_root(folder: str) -> bool:
     return os.path.basename(folder) in _SHIPPED
 
 
-def _deep(place: str, path: str, seen: FolderLook) -> None:
+def _deep(place: str, path: str, seen: FolderScan) -> None:
     """Secrets by name at any depth: an installed package changes only as a whole."""
     for folder, folders, names in os.walk(place):
         below = path + folder[len(place) :]

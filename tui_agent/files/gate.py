@@ -15,7 +15,7 @@ from msgspec import Struct
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
 from tui_agent.files.names import MAX_NAME, fault_of_new, is_git, is_own, is_too_long, shown
 from tui_agent.files.operating_system import file_error, sentence
-from tui_agent.files.resolve_path import Spot, takes_case_for_nothing, walk
+from tui_agent.files.resolve_path import PathHandle, takes_case_for_nothing, walk
 from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.sensitive_paths import governs, is_secret
 
@@ -86,7 +86,7 @@ class Gate:
             there, secret = spot.status is not None, self.is_secret(spot)
             return ResolvedPath(spot.path, spot.real, self.root.joinpath(*spot.parts), there, secret)
 
-    def is_secret(self, spot: Spot) -> bool:
+    def is_secret(self, spot: PathHandle) -> bool:
         """Whether the file looks like a secret by the requested name, a link's name, its own, or another name
         from a link."""
         if any(map(is_secret, (spot.path, *spot.links, spot.real))) or spot.real in self.aliases:
@@ -94,7 +94,7 @@ class Gate:
         status = spot.status
         return status is not None and self.secrets.is_linked(spot.real, status)
 
-    def find(self, path: str, purpose: Purpose) -> Spot:
+    def find(self, path: str, purpose: Purpose) -> PathHandle:
         """As `place`, but returns an open spot. Access through its descriptor is safe from path races."""
         parts = _parts(path, purpose)
         self._check_names(path, parts, purpose)
@@ -174,7 +174,7 @@ def read_for_person(gate: Gate, path: str, limit: int) -> bytes:
         return _content(file, path, limit)
 
 
-def _opened(spot: Spot, path: str) -> FileIO:
+def _opened(spot: PathHandle, path: str) -> FileIO:
     try:
         return FileIO(open_checked(spot))
     except OSError as error:
@@ -194,7 +194,7 @@ def _content(file: FileIO, path: str, limit: int) -> bytes:
     return data
 
 
-def open_checked(spot: Spot) -> int:
+def open_checked(spot: PathHandle) -> int:
     """A read-only descriptor of the regular file at a spot. Raises FileError or PathRefused if it is no
     longer a regular file, and OSError."""
     if spot.status is None:
@@ -256,7 +256,7 @@ def _parts(path: str, purpose: Purpose) -> list[str]:
     return parts
 
 
-def _check_new(path: str, spot: Spot) -> None:
+def _check_new(path: str, spot: PathHandle) -> None:
     for name in spot.missing:
         fault = fault_of_new(name)
         if fault:
@@ -265,7 +265,7 @@ def _check_new(path: str, spot: Spot) -> None:
         raise _refused(path, "it begins with ~", "name it relative to the workspace")
 
 
-def _check_kind(path: str, spot: Spot, purpose: Purpose) -> None:
+def _check_kind(path: str, spot: PathHandle, purpose: Purpose) -> None:
     if spot.status is None:
         return
     mode = spot.status.st_mode

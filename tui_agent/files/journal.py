@@ -17,7 +17,7 @@ from tui_agent.files.gate import Gate
 from tui_agent.files.names import shown
 from tui_agent.files.operating_system import file_error, several_at_once, writing
 from tui_agent.files.private import sync_folder, sync_new, write_private
-from tui_agent.files.resolve_path import Spot
+from tui_agent.files.resolve_path import PathHandle
 
 
 class BatchEntry(Struct, frozen=True):
@@ -71,7 +71,7 @@ def innermost_first(folders: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(folders, key=lambda folder: -folder.count("/")))
 
 
-def entry_of(spot: Spot, before: str, after: str, content: bytes | None = None) -> BatchEntry:
+def entry_of(spot: PathHandle, before: str, after: str, content: bytes | None = None) -> BatchEntry:
     """The journal entry of a file before it is written."""
     return BatchEntry(
         raw=os.fsencode(spot.real),
@@ -173,7 +173,7 @@ def _take_back(gate: Gate, blobs: Blobs, entry: BatchEntry) -> str:
         raise file_error(error, entry.path, "put back") from error
 
 
-def _restore(spot: Spot, blobs: Blobs, entry: BatchEntry) -> str:
+def _restore(spot: PathHandle, blobs: Blobs, entry: BatchEntry) -> str:
     name = shown(entry.path)
     staging.discard(spot.folder, entry.temporary)
     seen = staging.look(spot)

@@ -49,7 +49,7 @@ class _Folder(NamedTuple):
     others: tuple[tuple[str, str], ...]
 
 
-class _Held(NamedTuple):
+class _CachedValues(NamedTuple):
     """Contents of a file: its values and the SHA-256 of its bytes. `named` means that all values were
     considered."""
 
@@ -59,7 +59,7 @@ class _Held(NamedTuple):
     values: tuple[Value, ...]
 
     def __repr__(self) -> str:
-        return "_Held(…)"
+        return "_CachedValues(…)"
 
 
 class KnownSecrets:
@@ -72,10 +72,10 @@ class KnownSecrets:
         #: Repositories that contain the roots; None before the search.
         self._around: list[str] | None = None
         self._folders: dict[str, _Folder] = {}
-        self._files: dict[str, _Held] = {}
+        self._files: dict[str, _CachedValues] = {}
         #: All values of this session by digest of the file: commands may have copied files that are now
         #: deleted or changed.
-        self._ever: dict[str, tuple[str, _Held]] = {}
+        self._ever: dict[str, tuple[str, _CachedValues]] = {}
         self._lock = threading.Lock()
         self._key: object = None
         self._sent: set[str] = set()
@@ -142,11 +142,13 @@ class KnownSecrets:
 
     # ── the files ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _held(self, between: Callable[[], object]) -> tuple[list[tuple[str, _Held]], list[tuple[str, _Held]]]:
+    def _held(
+        self, between: Callable[[], object]
+    ) -> tuple[list[tuple[str, _CachedValues]], list[tuple[str, _CachedValues]]]:
         """Values of each file, by name, and files searched only for key formats."""
         secrets, others = self._paths()
         before, self._files = self._files, {}
-        found: list[tuple[str, _Held]] = []
+        found: list[tuple[str, _CachedValues]] = []
         for path, name in secrets[:MOST_SECRETS]:
             between()
             if held := self._look_at(path, before, MOST_BYTES, named=True):
@@ -201,7 +203,9 @@ class KnownSecrets:
                 waiting += entry.folders
         return secrets, others
 
-    def _look_at(self, path: str, before: dict[str, _Held], most: int, *, named: bool) -> _Held | None:
+    def _look_at(
+        self, path: str, before: dict[str, _CachedValues], most: int, *, named: bool
+    ) -> _CachedValues | None:
         """The values of a file; None if it is too large, unreadable, or not a regular file."""
         try:
             status = os.stat(path)
@@ -223,7 +227,10 @@ class KnownSecrets:
     # ── the values ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _made(
-        self, held: Sequence[tuple[str, _Held]], others: Sequence[tuple[str, _Held]], sent: set[str]
+        self,
+        held: Sequence[tuple[str, _CachedValues]],
+        others: Sequence[tuple[str, _CachedValues]],
+        sent: set[str],
     ) -> SecretValues:
         shown_whole = {value.data for _, one in held if one.digest in sent for value in one.values}
         plain = {value.data for _, one in held for value in one.values if value.plain} - shown_whole
@@ -238,14 +245,14 @@ def _sent(decisions: Mapping[str, str]) -> set[str]:
     return {digest for digest, choice in decisions.items() if choice == "send"}
 
 
-def _any_plain(held: Iterable[tuple[str, _Held]]) -> bool:
+def _any_plain(held: Iterable[tuple[str, _CachedValues]]) -> bool:
     return any(value.plain for _, one in held for value in one.values)
 
 
-def _read(data: bytes, stamp: _Stamp, *, named: bool) -> _Held:
+def _read(data: bytes, stamp: _Stamp, *, named: bool) -> _CachedValues:
     looked = named or encoding_of(data) not in ("", "utf-8") or may_hold_key(data)
     values = values_of_bytes(data, named=named) if looked else ()
-    return _Held(stamp, named, hashlib.sha256(data).hexdigest(), tuple(values))
+    return _CachedValues(stamp, named, hashlib.sha256(data).hexdigest(), tuple(values))
 
 
 def _entries(root: str, place: str, changed: int) -> _Folder:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 
-class Late:
+class LazyRegex:
     """A lazily compiled regular expression with the methods of `re.Pattern`; `compiled` is the pattern.
 
     Raises `re.error` at first use. Methods are cached as instance attributes, so calls have no overhead.
@@ -52,8 +52,8 @@ class Late:
         return self.compiled.sub
 
 
-def late(pattern: str, flags: int = 0) -> Late:
-    return Late(pattern, flags)
+def late(pattern: str, flags: int = 0) -> LazyRegex:
+    return LazyRegex(pattern, flags)
 
 
 def compile_in(*packages: str, between: Callable[[], object] = lambda: None) -> None:
@@ -62,6 +62,6 @@ def compile_in(*packages: str, between: Callable[[], object] = lambda: None) -> 
     for name, module in sys.modules.copy().items():  # An atomic copy, because other threads import modules.
         if name.startswith(packages):
             for value in vars(module).copy().values():
-                if isinstance(value, Late):
+                if isinstance(value, LazyRegex):
                     between()
                     _ = value.compiled

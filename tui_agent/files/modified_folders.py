@@ -17,7 +17,7 @@ _LOST, _GONE = 0x4000, 0x8000
 _EVENT = struct.Struct("iIII")
 
 
-class TouchedFolders:
+class ModifiedFolders:
     """Watches folders individually with inotify. Raises OSError if it is unavailable."""
 
     def __init__(self) -> None:

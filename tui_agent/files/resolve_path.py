@@ -18,7 +18,7 @@ MAX_LINKS = 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Spot:
+class PathHandle:
     """A resolved path: its open parent folder and the state of the entry. Close it after use.
 
     `name` is the entry's name relative to `folder`. `parts` are the real components below the root with
@@ -74,7 +74,7 @@ class Spot:
             os.close(self.folder)
             self.folder = -1
 
-    def __enter__(self) -> Spot:
+    def __enter__(self) -> PathHandle:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -90,14 +90,14 @@ def takes_case_for_nothing(root: Path) -> bool:
         return False
 
 
-def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = False) -> Spot:
+def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = False) -> PathHandle:
     """Walk from `root` (absolute, resolved) along `parts`; `path` is its name in errors.
 
     `ignore_case` is true on case-insensitive file systems; existing entries get their name on disk. Raises
     PathRefused if a link is broken, circular or leads outside, if an intermediate component is not a
     folder, or on a system error.
     """
-    going = _Walk(root, path, parts, ignore_case)
+    going = _Resolver(root, path, parts, ignore_case)
     try:
         return going.to_end()
     except OSError as error:
@@ -106,7 +106,7 @@ def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = Fal
         going.close()
 
 
-class _Walk:
+class _Resolver:
     """`folders` are the descriptors from the root down, `names` their names. `pending` holds pairs of a
     component and whether the caller wrote it (or a link did)."""
 
@@ -121,7 +121,7 @@ class _Walk:
         self.links: list[str] = []
         self.is_link = False
 
-    def to_end(self) -> Spot:
+    def to_end(self) -> PathHandle:
         self.folders.append(os.open(self.root, _FOLDER))
         while self.pending:
             name, asked = self.pending.popleft()
@@ -215,7 +215,7 @@ class _Walk:
             self._up()
         return list(parts[len(root) :])
 
-    def _missing(self, name: str, asked: bool) -> Spot:
+    def _missing(self, name: str, asked: bool) -> PathHandle:
         if not asked:
             raise _refused(
                 self.path, "it is a link to something that does not exist", "name an existing file"
@@ -226,11 +226,11 @@ class _Walk:
 
     def _spot(
         self, parts: tuple[str, ...], status: os.stat_result | None, missing: tuple[str, ...] = ()
-    ) -> Spot:
+    ) -> PathHandle:
         """The final spot. A folder reached without a name of its own is a spot inside itself."""
         name = parts[-1] if len(parts) > len(self.names) else "."
         folder, spelled, links = self.folders.pop(), tuple(self.spelled), tuple(self.links)
-        return Spot(folder, name, parts, spelled, status, missing, self.is_link, links)
+        return PathHandle(folder, name, parts, spelled, status, missing, self.is_link, links)
 
     def _leads_out(self) -> PathRefused:
         return _refused(self.path, "it leads out of the workspace through a link", "name a file inside it")

@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from tui_agent.files.folder_scan import FolderLook, Identity, Kind, is_closed, kind_below, look, version_of
+from tui_agent.files.folder_scan import FolderScan, Identity, Kind, is_closed, kind_below, look, version_of
 from tui_agent.files.key_search import Keys, KeySearch, keys_in, read_text
-from tui_agent.files.modified_folders import TouchedFolders
+from tui_agent.files.modified_folders import ModifiedFolders
 from tui_agent.files.names import is_git
 from tui_agent.files.sensitive_paths import is_sample, is_secret, is_store
 
@@ -67,9 +67,9 @@ class SecretFiles:
     def __init__(self, root: str | os.PathLike[str], *, git: bool = False) -> None:
         self.root = os.fspath(root)
         self._top: Kind = "git" if git else "own"
-        self._folders: dict[str, FolderLook] = {}
+        self._folders: dict[str, FolderScan] = {}
         self._closed_folders: list[str] = []
-        self._watch: TouchedFolders | None = None
+        self._watch: ModifiedFolders | None = None
         self._walking = threading.RLock()
         self._searching = threading.Lock()
         self._closed = False
@@ -239,7 +239,7 @@ class SecretFiles:
         if self._watch or sum(len(entry.searched) for entry in self._folders.values()) < WATCHED_FROM:
             return
         with suppress(OSError):
-            self._watch = TouchedFolders()
+            self._watch = ModifiedFolders()
             for folder in self._folders:
                 self._watch.add(os.path.join(self.root, folder), folder)
             # Files written until now are checked once more.

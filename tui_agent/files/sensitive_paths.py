@@ -16,7 +16,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-class _AnyOf:
+class _AnyGlob:
     """Globs combined into one expression; an entry that begins with `^` is already an expression.
 
     Compiled at first use, because it takes 10 ms and the start does not need it.
@@ -41,7 +41,7 @@ _DATA = (
 _WHOSE = r"(?:[a-z0-9]+[._-])*"
 _KIND = r"(?:api|access|auth|refresh|bearer|id|bot|deploy|session|github|gitlab|gh|slack|npm|pypi|hf)"
 
-_SECRET_NAMES = _AnyOf(
+_SECRET_NAMES = _AnyGlob(
     _words(r"""
     .env .env[._-]* *.env env.local .envrc .flaskenv .dev.vars .prod.vars
     *.pem *.key *.p8 *.p12 *.pfx *.pkcs12 *.pkcs8 *.jks *.jceks *.bks *.keystore *.truststore *.kdb *.kdbx *.ppk
@@ -69,7 +69,7 @@ _SECRET_NAMES = _AnyOf(
     """)
 )
 #: Typical names of personal credential notes.
-_NOTED = _AnyOf(
+_NOTED = _AnyGlob(
     (
         rf"^\.?(?:tokens?|passwords?|passwds?|passphrases?)(?:[._-][a-z0-9._-]+?)?{_DATA}",
         rf"^\.?{_WHOSE}{_KIND}[._-]?(?:tokens?|keys?){_DATA}",
@@ -77,7 +77,7 @@ _NOTED = _AnyOf(
     )
 )
 #: Names that indicate a secret only in a specific program's folder.
-_SECRET_PLACES = _AnyOf(
+_SECRET_PLACES = _AnyGlob(
     _words("""
     */gh/hosts.yml */gh/hosts.yaml */.config/hub */glab-cli/config.yml */.m2/settings.xml */.cargo/credentials*
     */.gem/credentials */.huggingface/token */.config/gcloud/* */.pip/pip.conf
@@ -106,7 +106,7 @@ _STORE_NAMES = frozenset(
     for name in ("credentials", ".credentials", "secrets", ".secrets")
     for ending in _words("yml yaml toml ini cfg conf properties csv env json xml txt")
 }
-_STORE_PLACES = _AnyOf(
+_STORE_PLACES = _AnyGlob(
     _words("""
     *.kdbx *.ppk *.keytab *.tfstate *.tfvars *.env
     */.m2/settings*.xml */.cargo/config */.cargo/config.toml */.cargo/credentials*
@@ -129,14 +129,14 @@ _STORE_ENDINGS = (
     *("~", ".bak", ".backup", ".old", ".orig", ".save", ".copy", ".swp"),
 )
 #: Templates, and public keys.
-_SAMPLES = _AnyOf(
+_SAMPLES = _AnyGlob(
     _words("""
     *.example *.sample *.template *.tmpl *.dist *.defaults *.pub *.example.* *.sample.* *.template.* *-sample.*
     *-example.* example.env sample.env template.env .secrets.baseline .env.schema *.env.d.ts .env.d.ts
     """)
 )
 #: Code and prose about secrets.
-_CODE = _AnyOf(
+_CODE = _AnyGlob(
     _words("""
     *.py *.pyi *.pyx *.ts *.tsx *.mts *.cts *.js *.jsx *.mjs *.cjs *.vue *.svelte *.astro *.go *.rs *.java *.kt *.kts
     *.scala *.groovy *.clj *.cljs *.rb *.erb *.php *.c *.h *.cc *.cpp *.cxx *.hpp *.hh *.m *.mm *.swift *.cs *.fs *.vb
@@ -146,7 +146,7 @@ _CODE = _AnyOf(
     """)
 )
 #: Code files that hold the keys of an installation.
-_SECRET_CODE = _AnyOf(_words("wp-config*.php localsettings.php"))
+_SECRET_CODE = _AnyGlob(_words("wp-config*.php localsettings.php"))
 #: Other meanings of such words: model vocabularies, designs, password pages.
 _OTHER_SENSE = late(
     r"(?:design|css|style|theme|color|special|added|stop)[._-]?tokens?\b.*|tokeni[sz].*"
@@ -192,7 +192,7 @@ _SHELLS = _words("""
     .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin
     .zlogout .kshrc .cshrc .tcshrc .login .inputrc config.fish .envrc .tmux.conf .screenrc .mise.toml mise.toml
 """)
-_GOVERNING_NAMES = _AnyOf(_RULES + _EDITORS_AND_BUILDS + _SHELLS)
+_GOVERNING_NAMES = _AnyGlob(_RULES + _EDITORS_AND_BUILDS + _SHELLS)
 _GOVERNING_FOLDERS = frozenset(
     _words("""
     .tui-agent .git .vscode .idea .zed .fleet .vim .nvim .devcontainer .cursor .claude .gemini .codex .roo

@@ -18,7 +18,7 @@ from tui_agent.errors import FileError, Outdated
 from tui_agent.files import operating_system
 from tui_agent.files.gate import open_checked
 from tui_agent.files.names import shown
-from tui_agent.files.resolve_path import Spot
+from tui_agent.files.resolve_path import PathHandle
 from tui_agent.files.temporary import runs
 
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
@@ -30,7 +30,7 @@ _left: set[str] = set()
 _CLOCK_SET = 60.0
 
 
-class FileFound(Struct, frozen=True):
+class FileState(Struct, frozen=True):
     """State of a spot: its hash ("" if missing) and status."""
 
     md5: str
@@ -47,36 +47,36 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY.fullmatch(name) is not None
 
 
-def look(spot: Spot) -> FileFound:
+def look(spot: PathHandle) -> FileState:
     """The current state of a spot, with its hash. Raises PathRefused, FileError, OSError."""
     spot.status = _status(spot)
     if spot.status is None:
-        return FileFound("")
+        return FileState("")
     descriptor = open_checked(spot)
     try:
         digest = hashlib.md5(usedforsecurity=False)
         while chunk := os.read(descriptor, _CHUNK):
             digest.update(chunk)
-        return FileFound(digest.hexdigest(), os.fstat(descriptor))
+        return FileState(digest.hexdigest(), os.fstat(descriptor))
     finally:
         os.close(descriptor)
 
 
-def content(spot: Spot) -> bytes:
+def content(spot: PathHandle) -> bytes:
     """The bytes of the file at a spot. Raises as `look` does."""
     with os.fdopen(open_checked(spot), "rb") as file:
         return file.read()
 
 
 def stage(
-    spot: Spot,
+    spot: PathHandle,
     temporary: str,
     data: bytes,
     like: os.stat_result | None,
     mode: int | None,
     *,
     sync: bool = True,
-    source: Spot | None = None,
+    source: PathHandle | None = None,
     executable: bool | None = None,
 ) -> None:
     """Write `data` to `temporary` in the spot's folder, durably with `sync`; removed on failure. Raises
@@ -113,7 +113,7 @@ def with_execution(mode: int, executable: bool) -> int:
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
 
 
-def keep_aside(spot: Spot, aside: str) -> None:
+def keep_aside(spot: PathHandle, aside: str) -> None:
     """Add a hard link that preserves the old file during its replacement; skipped without hard link
     support."""
     discard(spot.folder, aside)
@@ -121,7 +121,7 @@ def keep_aside(spot: Spot, aside: str) -> None:
         os.link(spot.name, aside, src_dir_fd=spot.folder, dst_dir_fd=spot.folder, follow_symlinks=False)
 
 
-def put_back(spot: Spot, aside: str, seen: FileFound) -> bool:
+def put_back(spot: PathHandle, aside: str, seen: FileState) -> bool:
     """Restore the preserved file with any later writes; False if it is missing. Raises Outdated, OSError."""
     try:
         status = os.stat(aside, dir_fd=spot.folder, follow_symlinks=False)
@@ -135,7 +135,7 @@ def put_back(spot: Spot, aside: str, seen: FileFound) -> bool:
     return True
 
 
-def land(spot: Spot, temporary: str, seen: FileFound, *, sync: bool = True) -> None:
+def land(spot: PathHandle, temporary: str, seen: FileState, *, sync: bool = True) -> None:
     """Rename staged content into place if the spot is unchanged since `seen`; durable with `sync`. Raises
     Outdated otherwise, and keeps the temporary file."""
     check_unmoved(spot, seen)
@@ -147,7 +147,7 @@ def land(spot: Spot, temporary: str, seen: FileFound, *, sync: bool = True) -> N
         sync_folder(spot.folder)
 
 
-def sync_staged(spot: Spot, temporary: str) -> None:
+def sync_staged(spot: PathHandle, temporary: str) -> None:
     """Sync content staged without `sync`."""
     descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.folder)
     try:
@@ -156,7 +156,7 @@ def sync_staged(spot: Spot, temporary: str) -> None:
         os.close(descriptor)
 
 
-def sync_file(spot: Spot) -> None:
+def sync_file(spot: PathHandle) -> None:
     """Sync the content at a spot."""
     descriptor = open_checked(spot)
     try:
@@ -165,7 +165,7 @@ def sync_file(spot: Spot) -> None:
         os.close(descriptor)
 
 
-def remove(spot: Spot, seen: FileFound, *, sync: bool = True) -> None:
+def remove(spot: PathHandle, seen: FileState, *, sync: bool = True) -> None:
     """Remove the file at a spot if it is unchanged since `seen`; durable with `sync`."""
     check_unmoved(spot, seen)
     os.unlink(spot.name, dir_fd=spot.folder)
@@ -173,7 +173,7 @@ def remove(spot: Spot, seen: FileFound, *, sync: bool = True) -> None:
         sync_folder(spot.folder)
 
 
-def check_unmoved(spot: Spot, seen: FileFound) -> None:
+def check_unmoved(spot: PathHandle, seen: FileState) -> None:
     """Raise Outdated unless the spot's status or else its hash equals `seen`."""
     status = _status(spot)
     if _identity(status) == _identity(seen.status):
@@ -184,7 +184,7 @@ def check_unmoved(spot: Spot, seen: FileFound) -> None:
         )
 
 
-def check_writable(spot: Spot) -> None:
+def check_writable(spot: PathHandle) -> None:
     """Raise FileError for a read-only file, which a rename would replace."""
     if spot.status is not None and not spot.status.st_mode & 0o222:
         raise FileError(
@@ -235,7 +235,7 @@ def sync_folder(folder: int) -> None:
 
 
 @contextmanager
-def made_parents(spot: Spot) -> Generator[None]:
+def made_parents(spot: PathHandle) -> Generator[None]:
     """Create the missing folders of a spot; on failure of the body, removes them if empty."""
     top, missing = os.dup(spot.folder), spot.missing[:-1]
     try:
@@ -259,7 +259,7 @@ def remove_folders(top: int, names: tuple[str, ...]) -> None:
             return
 
 
-def _land_new(spot: Spot, temporary: str) -> None:
+def _land_new(spot: PathHandle, temporary: str) -> None:
     """Create the name only if it is free: a link fails if it exists, a rename overwrites."""
     try:
         os.link(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
@@ -281,7 +281,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _take_after(spot: Spot, descriptor: int, like: os.stat_result) -> None:
+def _take_after(spot: PathHandle, descriptor: int, like: os.stat_result) -> None:
     """Copy owner, attributes and permissions of the replaced file; owner first, because it clears permission
     bits."""
     now = os.fstat(descriptor)
@@ -299,7 +299,7 @@ def _take_after(spot: Spot, descriptor: int, like: os.stat_result) -> None:
         os.close(source)
 
 
-def _status(spot: Spot) -> os.stat_result | None:
+def _status(spot: PathHandle) -> os.stat_result | None:
     try:
         return os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False)
     except FileNotFoundError:

@@ -18,8 +18,8 @@ from tui_agent.files.gate import Gate
 from tui_agent.files.journal import entry_of, noted
 from tui_agent.files.names import shown
 from tui_agent.files.operating_system import file_error, writing
-from tui_agent.files.resolve_path import Spot
-from tui_agent.files.staging import FileFound
+from tui_agent.files.resolve_path import PathHandle
+from tui_agent.files.staging import FileState
 from tui_agent.files.text import md5
 
 
@@ -72,7 +72,7 @@ def mode_on_disk(gate: Gate, path: str) -> int | None:
         return None if spot.status is None else stat.S_IMODE(spot.status.st_mode)
 
 
-def put(spot: Spot, data: bytes, expected: str | None, temporary: str, mode: int | None = None) -> str:
+def put(spot: PathHandle, data: bytes, expected: str | None, temporary: str, mode: int | None = None) -> str:
     """The locked part of `replace`, for a spot with an existing folder."""
     seen = seen_as_expected(spot, expected)
     staging.check_writable(spot)
@@ -85,9 +85,9 @@ def put(spot: Spot, data: bytes, expected: str | None, temporary: str, mode: int
     return md5(data)
 
 
-def seen_as_expected(spot: Spot, expected: str | None) -> FileFound:
+def seen_as_expected(spot: PathHandle, expected: str | None) -> FileState:
     """The current state of a spot. Raises Outdated if its hash is unexpected."""
-    found = FileFound("") if len(spot.missing) > 1 else staging.look(spot)
+    found = FileState("") if len(spot.missing) > 1 else staging.look(spot)
     if expected is None or found.md5 == expected:
         return found
     if not found.md5:
@@ -97,7 +97,7 @@ def seen_as_expected(spot: Spot, expected: str | None) -> FileFound:
     raise Outdated(f"{shown(spot.path)} differs from what was read", "read it again, then change it")
 
 
-def refuse_link(spot: Spot, doing: str) -> None:
+def refuse_link(spot: PathHandle, doing: str) -> None:
     """Raise PathRefused for a link: removing it or its target would be a guess."""
     if spot.is_link:
         raise PathRefused(
@@ -105,7 +105,7 @@ def refuse_link(spot: Spot, doing: str) -> None:
         )
 
 
-def _remove(spot: Spot, expected: str | None) -> str:
+def _remove(spot: PathHandle, expected: str | None) -> str:
     refuse_link(spot, "removed")
     with writing(spot.folder):
         seen = seen_as_expected(spot, expected)
@@ -115,20 +115,20 @@ def _remove(spot: Spot, expected: str | None) -> str:
     return ""
 
 
-def _move(source: Spot, target: Spot, expected: str | None) -> None:
+def _move(source: PathHandle, target: PathHandle, expected: str | None) -> None:
     seen = seen_as_expected(source, expected)
     if not seen.md5:
         raise FileError(f"{shown(source.path)} does not exist", "check the name")
     staging.check_writable(source)
     staging.check_unmoved(source, seen)
-    staging.check_unmoved(target, FileFound(""))
+    staging.check_unmoved(target, FileState(""))
     os.rename(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
     staging.sync_folder(target.folder)
     staging.sync_folder(source.folder)
 
 
 @contextmanager
-def _writing_both(source: Spot, target: Spot) -> Generator[None]:
+def _writing_both(source: PathHandle, target: PathHandle) -> Generator[None]:
     """Lock both folders in a fixed order, or one if they are the same."""
     first, second = (os.fstat(spot.folder) for spot in (source, target))
     keys = {(s.st_dev, s.st_ino): spot.folder for s, spot in ((first, source), (second, target))}

@@ -50,7 +50,7 @@ class CommitPlan(Struct, frozen=True):
         return [file.path for file in self.files]
 
 
-class Gone(Struct, frozen=True):
+class MissingFile(Struct, frozen=True):
     """A file missing from `path`: possible content hashes (MD5), size in bytes, inode (0 if unknown), and the
     Unix time when it was last seen."""
 
@@ -87,7 +87,7 @@ class GitClient:
             raise FileError("the commit of that apply is no longer kept", "compare with another")
         return None if found is None else b64decode(found)
 
-    async def renamed(self, gone: Sequence[Gone]) -> dict[str, str]:
+    async def renamed(self, gone: Sequence[MissingFile]) -> dict[str, str]:
         """New paths of missing files by old path, without deleted ones. Raises `ChildFailed`."""
         return await self._child.ask(
             "renamed", {"root": str(self._root), "gone": msgspec.to_builtins(list(gone))}

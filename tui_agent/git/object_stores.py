@@ -23,7 +23,7 @@ SECONDS: Final = 600.0
 _MODULES: Final = 200
 
 
-class HistoryAsked(Struct):
+class HistoryRequest(Struct):
     """top: the top of a work tree, or a folder containing repositories. nested: the work trees of those.
     cache: our cache folder. hidden: hidden paths below the top. reveal: the user's globs, relative to the
     top and to `prefix`. sent: SHA-256 hashes of contents revealed by the user in any file. values: only
@@ -73,7 +73,7 @@ def secrets_in_history(folder: str, cache: Path) -> list[tuple[bytes, bytes]]:
     found = find_git_folder(folder)
     if found is None:
         return []
-    asked = msgspec.msgpack.encode(HistoryAsked(found.work_tree, str(cache), [], values=True))
+    asked = msgspec.msgpack.encode(HistoryRequest(found.work_tree, str(cache), [], values=True))
     environment = {**for_any(), **for_workspace()}
     try:
         told = subprocess.run(

@@ -33,7 +33,7 @@ _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, 
 WHOLE_FOR: Final = 10.0
 
 
-class _Looked(Struct, frozen=True):
+class _VerifiedSeed(Struct, frozen=True):
     """A verified seed: its tree, the monotonic time of the check, and whether copies were linked since."""
 
     tree: str
@@ -45,7 +45,7 @@ class _Looked(Struct, frozen=True):
         return not self.linked or time.monotonic() - self.at < WHOLE_FOR
 
 
-_looked: Final[dict[str, _Looked]] = {}
+_looked: Final[dict[str, _VerifiedSeed]] = {}
 
 
 def grow(repository: Repository, commit: str, parent: str) -> Result:
@@ -63,7 +63,7 @@ def grow(repository: Repository, commit: str, parent: str) -> Result:
         os.makedirs(seed, exist_ok=True)
         told = git(repository.root, *command, index=index, seconds=LONG_SECONDS)
         if told.ok:
-            _looked[parent] = _Looked(tree.text, time.monotonic())
+            _looked[parent] = _VerifiedSeed(tree.text, time.monotonic())
             break
         _remove(parent)
     return told

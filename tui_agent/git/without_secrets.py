@@ -3,7 +3,7 @@ secrets.
 
     python -P -m tui_agent.git.without_secrets
 
-A low-priority process that reads a `HistoryAsked` and writes a `HistoryAnswer` (msgpack). A pack with a
+A low-priority process that reads a `HistoryRequest` and writes a `HistoryAnswer` (msgpack). A pack with a
 secret blob is rewritten once without it into a cache folder. A secret blob is replaced by a sentence under
 the same id, because git cannot commit a tree with a missing object.
 """
@@ -33,7 +33,7 @@ from tui_agent.files.private import make_private, write_private
 from tui_agent.git import secret_blobs as blobs
 from tui_agent.git.object_stores import (
     HistoryAnswer,
-    HistoryAsked,
+    HistoryRequest,
     WithoutSecrets,
     all_repositories,
     in_progress,
@@ -56,7 +56,7 @@ _KEPT_SECONDS: Final = 14 * 86400.0
 _STORED_ELSEWHERE: Final = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
 
 
-def answer(asked: HistoryAsked) -> HistoryAnswer:
+def answer(asked: HistoryRequest) -> HistoryAnswer:
     folders, others = all_repositories(asked.top, asked.nested)
     told = HistoryAnswer(gone=[os.fsencode(path) for path in others])
     for folder in folders:
@@ -72,7 +72,7 @@ def answer(asked: HistoryAsked) -> HistoryAnswer:
 
 
 def _replaced(
-    folder: GitFolder, asked: HistoryAsked, told: list[tuple[bytes, bytes]]
+    folder: GitFolder, asked: HistoryRequest, told: list[tuple[bytes, bytes]]
 ) -> WithoutSecrets | None:
     """The differences for a repository, or None. Adds its secrets to `told`."""
     below = _below(folder.work_tree, asked.top)
@@ -137,12 +137,12 @@ def _tell(told: list[tuple[bytes, bytes]], name: bytes, data: bytes) -> None:
         told.append((name, data))
 
 
-def _is_sent(data: bytes, asked: HistoryAsked) -> bool:
+def _is_sent(data: bytes, asked: HistoryRequest) -> bool:
     return bool(asked.sent) and hashlib.sha256(data).hexdigest() in asked.sent
 
 
 def _is_hidden(
-    path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: bytes, asked: HistoryAsked
+    path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: bytes, asked: HistoryRequest
 ) -> bool:
     """Whether a path is hidden: an existing file if hidden in the view, a missing one by its name."""
     if path in hidden or asked.values:
@@ -343,7 +343,7 @@ def _keep(place: Path, names: SecretNames) -> None:
 
 def main() -> None:
     os.nice(10)
-    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=HistoryAsked)
+    asked = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=HistoryRequest)
     with suppress(OSError):
         sweep(Path(asked.cache))
     told = answer(asked)

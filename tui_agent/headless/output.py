@@ -41,7 +41,7 @@ class _Output(io.FileIO):
             raise OutputLost(error.strerror or str(error)) from error
 
 
-class Telling:
+class ProgressStream:
     """A progress stream: stores an error in `failed` instead of aborting the work."""
 
     def __init__(self, stream: TextIO) -> None:

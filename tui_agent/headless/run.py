@@ -12,20 +12,20 @@ from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.headless import output
 from tui_agent.headless.arguments import RunOptions
 from tui_agent.headless.event_lines import Line, finished_line, lines, session_line, words
-from tui_agent.headless.output import OutputLost, Telling
+from tui_agent.headless.output import OutputLost, ProgressStream
 from tui_agent.processes.child import ChildProcess
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.store.usage import Usage, used_since
-from tui_agent.workspace.early_start import ChildAhead
+from tui_agent.workspace.early_start import EarlyChild
 
 #: States of unresolved changes after an apply.
 LEFT = ("failed", "conflict", "pending", "merged")
 
 
-async def run(options: RunOptions, ahead: ChildAhead | None, model_ahead: ChildProcess | None) -> int:
+async def run(options: RunOptions, ahead: EarlyChild | None, model_ahead: ChildProcess | None) -> int:
     """Runs and prints a turn; returns the documented exit status. Raises `TuiAgentError` before the turn
     begins.
 
@@ -40,11 +40,11 @@ async def run(options: RunOptions, ahead: ChildAhead | None, model_ahead: ChildP
         record=options.record,
     )
     session = await open_session(opening, ahead=ahead, model_ahead=model_ahead)
-    teller: Teller = WordsTeller(sys.stdout, sys.stderr)
+    teller: RunReporter = TextReporter(sys.stdout, sys.stderr)
     if options.as_json:
-        teller = JsonTeller(sys.stdout, session.secrets)
+        teller = JsonReporter(sys.stdout, session.secrets)
     session.subscribe(teller.on_event)
-    undone = Undone()
+    undone = UnfinishedWork()
     session.subscribe(undone.on_event)
     try:
         status = await _turn(session, options, teller, undone)
@@ -60,7 +60,7 @@ async def run(options: RunOptions, ahead: ChildAhead | None, model_ahead: ChildP
     return status
 
 
-class Undone:
+class UnfinishedWork:
     """Unfinished work of a turn: `files` omitted from every request, `tasks` that failed or did not start,
     with reasons by id, and `calls` denied because the user could not be asked."""
 
@@ -95,7 +95,7 @@ class Undone:
         return said
 
 
-async def _turn(session: Session, options: RunOptions, teller: Teller, undone: Undone) -> int:
+async def _turn(session: Session, options: RunOptions, teller: RunReporter, undone: UnfinishedWork) -> int:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, lambda: loop.create_task(_stop(session)))
     await session.start_services()
@@ -183,11 +183,11 @@ def exit_status(turn: TurnSlice) -> int:
     return getattr(getattr(errors, turn.kind, None), "exit_status", 1)
 
 
-class Teller:
+class RunReporter:
     """Reports events to a reader; an output failure does not end the turn."""
 
     def __init__(self, out: TextIO) -> None:
-        self._out = Telling(out)
+        self._out = ProgressStream(out)
 
     @property
     def failed(self) -> Exception | None:
@@ -201,7 +201,7 @@ class Teller:
         raise NotImplementedError
 
 
-class JsonTeller(Teller):
+class JsonReporter(RunReporter):
     """JSON lines, `session` first. Defers all output until the model is known."""
 
     def __init__(self, out: TextIO, secrets: KnownSecrets | None = None) -> None:
@@ -236,12 +236,12 @@ class JsonTeller(Teller):
             output.json_line(self._secrets.values.masked_json(line), self._out)
 
 
-class WordsTeller(Teller):
+class TextReporter(RunReporter):
     """Replies and proposals on standard output, everything remaining on standard error."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         super().__init__(out)
-        self._err = Telling(err)
+        self._err = ProgressStream(err)
 
     def on_event(self, event: e.Event, state: State) -> None:
         for stream, text in words(event, state):

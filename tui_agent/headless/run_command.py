@@ -18,7 +18,7 @@ from tui_agent.model.rules import providers
 from tui_agent.processes.child import ChildProcess
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
-from tui_agent.workspace.early_start import ChildAhead, workspace_child
+from tui_agent.workspace.early_start import EarlyChild, workspace_child
 
 
 @click.command()
@@ -121,12 +121,12 @@ def run(
                 loop.run(process.close())  # Closing twice is harmless.
 
 
-def _processes(options: RunOptions) -> tuple[ChildAhead | None, ChildProcess | None]:
+def _processes(options: RunOptions) -> tuple[EarlyChild | None, ChildProcess | None]:
     """The workspace and model processes; None if not needed or not reusable."""
     workspace = model = None
     if not options.session and not options.trust:  # Otherwise the folder or its filters may change.
         filters = trust.trusted_filters(options.workspace, user_folders())
-        workspace = ChildAhead(options.workspace, filters, workspace_child(filters))
+        workspace = EarlyChild(options.workspace, filters, workspace_child(filters))
         workspace.process.fork()
     if options.replay is None:
         model_table.table()  # Tables of models and rules, needed in both processes.

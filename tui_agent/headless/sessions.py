@@ -21,7 +21,7 @@ from tui_agent.headless.output import document, json_line, note, row, say
 from tui_agent.log import catalog, cleanup, directory, transfer
 from tui_agent.log import fork as log_fork
 from tui_agent.log.catalog import Sort
-from tui_agent.log.cleanup import Cleaned, readable, used
+from tui_agent.log.cleanup import CleanupResult, readable, used
 from tui_agent.log.directory import SessionEntry
 from tui_agent.log.exchanges import Exchange, exchanges
 from tui_agent.log.log import events_of
@@ -208,7 +208,7 @@ def clean(young: bool, yes: bool, as_json: bool) -> int:
     folders = user_folders()
     limit = load(folders, workspace, trust.is_trusted(workspace, folders)).settings.undo.max_bytes
     size = used(folders.data)
-    done = cleanup.clean(folders.data, limit, young=young) if yes else Cleaned(size, size)
+    done = cleanup.clean(folders.data, limit, young=young) if yes else CleanupResult(size, size)
     if as_json:
         json_line({**msgspec.to_builtins(done), "limit": limit})
     else:
@@ -259,7 +259,7 @@ def _exchange_text(exchange: Exchange) -> str:
     return "\n".join([head, *exchange.messages, *answer])
 
 
-def in_words(done: Cleaned, limit: int) -> str:
+def in_words(done: CleanupResult, limit: int) -> str:
     """Sizes before and after cleaning, and possible further savings."""
     said = [f"{readable(done.after)} of {readable(limit)} kept for undo and resume"]
     if done.removed:

@@ -34,7 +34,7 @@ LAST = "cleaned"
 _KEY = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
-class Cleaned(Struct, frozen=True):
+class CleanupResult(Struct, frozen=True):
     """Result of a clean-up: bytes before and after, number of removed texts, and bytes that need the user's
     consent."""
 
@@ -52,7 +52,7 @@ class _Text(Struct, frozen=True):
     kept_at: float
 
 
-def clean(data: Path, limit: int, *, young: bool = False, now: float | None = None) -> Cleaned:
+def clean(data: Path, limit: int, *, young: bool = False, now: float | None = None) -> CleanupResult:
     """Remove the oldest texts until the store holds at most `limit` bytes. Blocking.
 
     With `young` (the user agreed), texts of the last 30 days are removed too, except those of the last day
@@ -62,11 +62,11 @@ def clean(data: Path, limit: int, *, young: bool = False, now: float | None = No
     texts = sorted(_texts(data / "blobs"), key=lambda text: text.kept_at)
     before = sum(text.size for text in texts)
     if before <= limit:
-        return Cleaned(before, before)
+        return CleanupResult(before, before)
     try:
         in_use = _keys(data, now, only_open=young)
     except (SessionError, sqlite3.Error) as error:
-        return Cleaned(before, before, why_not=str(error))
+        return CleanupResult(before, before, why_not=str(error))
     free = [text for text in texts if text.key not in in_use and now - text.kept_at > DAY]
     after, removed = before, 0
     for text in free:
@@ -74,7 +74,9 @@ def clean(data: Path, limit: int, *, young: bool = False, now: float | None = No
             break
         if _remove(text.path):
             after, removed = after - text.size, removed + 1
-    return Cleaned(before, after, removed, sum(text.size for text in free[removed:]) if after > limit else 0)
+    return CleanupResult(
+        before, after, removed, sum(text.size for text in free[removed:]) if after > limit else 0
+    )
 
 
 def keep_within(data: Path, limit: int) -> str:

@@ -16,7 +16,7 @@ from tui_agent.files import operating_system
 from tui_agent.files.names import shown
 from tui_agent.files.operating_system import sentence
 from tui_agent.files.private import make_private, open_private, sync_new
-from tui_agent.log.records import VERSION, Body, Record, as_json, checksum, from_json
+from tui_agent.log.records import VERSION, EventBody, Record, as_json, checksum, from_json
 
 #: Schema version. Files with a higher version are left unchanged.
 SCHEMA = 1
@@ -173,7 +173,7 @@ class LogWriter:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
-    def append(self, bodies: Sequence[Body]) -> int:
+    def append(self, bodies: Sequence[EventBody]) -> int:
         at = time.time()
         for body in bodies:
             self.number += 1
@@ -182,7 +182,7 @@ class LogWriter:
         self.set_meta({"updated": at, "rank": self._ranks.next(at)})
         return self.number
 
-    def keep(self, key: str, body: Body) -> int:
+    def keep(self, key: str, body: EventBody) -> int:
         row = (self.number, time.time(), body.type, VERSION, body.data)
         self.connection.execute(
             "INSERT OR REPLACE INTO growing VALUES (?, ?, ?, ?, ?, ?, ?)", (to_sql(key), *row, checksum(*row))

@@ -17,7 +17,7 @@ from tui_agent.store import events as e
 from tui_agent.store.events import Lasting
 
 
-class Forked(Struct, frozen=True):
+class ForkResult(Struct, frozen=True):
     """The new session's id, and the paths whose files on disk differ from those of its turn. `lost` are
     sentences about unreadable records, which are not copied."""
 
@@ -39,7 +39,7 @@ class Forked(Struct, frozen=True):
         return f"These files were changed after that turn, and stay as they are: {names}{more}. Undo reverts them"
 
 
-def fork(data: Path, session: str, turn: int | None = None) -> Forked:
+def fork(data: Path, session: str, turn: int | None = None) -> ForkResult:
     """Copy the events up to the end of `turn` (None: all) to a new session. Raises SessionError.
 
     Changes applied after that turn stay on disk. The new session lists them as applies that can be undone.
@@ -51,7 +51,7 @@ def fork(data: Path, session: str, turn: int | None = None) -> Forked:
     later = standing(events, len(kept))
     entry = directory.read_entry(source.parent)
     workspace = Path(entry.workspace) if entry else Path()
-    forked = Forked(directory.new_id(), differing(workspace, later), tuple(lost))
+    forked = ForkResult(directory.new_id(), differing(workspace, later), tuple(lost))
     copied: list[Lasting] = [*kept, *(e.CheckpointMade(replace(point, picks=())) for point in later)]
     copied.append(e.SessionForked(session, forked.sentence))
     write(data, forked.id, as_copied(copied, forked.id), **_meta(entry, kept))

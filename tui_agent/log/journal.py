@@ -183,7 +183,7 @@ class Journal:
 
     async def _leave_behind(self, folder: Path, *, sync: bool) -> None:
         events = (*chain.from_iterable(self._on_its_way.values()), *self._unwritten)
-        waiting = refused_events.LeftBehind(self.number, events, tuple(self._growing.values()))
+        waiting = refused_events.RefusedEvents(self.number, events, tuple(self._growing.values()))
         await asyncio.to_thread(refused_events.leave, folder, waiting, sync=sync)
 
     async def _append(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:

@@ -38,7 +38,7 @@ class Record(Struct, frozen=True):
         )
 
 
-class Body(Struct, frozen=True):
+class EventBody(Struct, frozen=True):
     """A serialized event."""
 
     type: str
@@ -49,7 +49,7 @@ def checksum(number: int, at: float, type_name: str, version: int, body: bytes) 
     return zlib.crc32(body, zlib.crc32(f"{number} {at!r} {type_name} {version}".encode()))
 
 
-def body_of(event: Event) -> Body:
+def body_of(event: Event) -> EventBody:
     """Serializes an event and verifies that it can be read back. Lone surrogates, as in odd file names, are
     escaped. Raises RecordRefused."""
     name = type(event).__name__
@@ -60,7 +60,7 @@ def body_of(event: Event) -> Body:
         _decode(data, type(event))
     except (ValueError, TypeError, RecursionError) as error:
         raise refusal(f"{name} of this session", error) from error
-    return Body(name, data)
+    return EventBody(name, data)
 
 
 def refusal(what: str, error: Exception) -> RecordRefused:

@@ -13,14 +13,14 @@ from msgspec import Struct
 from tui_agent.errors import RecordRefused, SessionError
 from tui_agent.files.private import write_private
 from tui_agent.log.log import Log
-from tui_agent.log.records import VERSION, Body, Record, body_of, checksum, growing, lasting
+from tui_agent.log.records import VERSION, EventBody, Record, body_of, checksum, growing, lasting
 from tui_agent.store.events import Event, Growing, Lasting
 
 #: File in a session's folder.
 NAME = "late"
 
 
-class LeftBehind(Struct, frozen=True):
+class RefusedEvents(Struct, frozen=True):
     """Events to append after record `number`, and the growing events of that time."""
 
     number: int
@@ -28,7 +28,7 @@ class LeftBehind(Struct, frozen=True):
     growing: tuple[Growing, ...]
 
 
-class _Left(Struct, frozen=True):
+class _StoredEvents(Struct, frozen=True):
     """Serialized form: each event as its type and JSON."""
 
     number: int
@@ -36,12 +36,12 @@ class _Left(Struct, frozen=True):
     growing: tuple[tuple[str, str, bytes], ...]
 
 
-def leave(folder: Path, late: LeftBehind, *, sync: bool) -> None:
+def leave(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
     """Write the file if possible; errors cannot be reported at this stage. Without `sync` it survives this
     process but not a power failure."""
     events = [(body.type, body.data) for body in map(_body, late.events) if body is not None]
     kept = [(event.key, body.type, body.data) for event in late.growing if (body := _body(event)) is not None]
-    left = _Left(late.number, tuple(events), tuple(kept))
+    left = _StoredEvents(late.number, tuple(events), tuple(kept))
     with suppress(OSError):
         write_private(folder / NAME, msgspec.msgpack.encode(left), sync=sync)
 
@@ -60,7 +60,7 @@ def catch_up(log: Log) -> list[str]:
     """
     folder = log.path.parent
     try:
-        left = msgspec.msgpack.decode((folder / NAME).read_bytes(), type=_Left)
+        left = msgspec.msgpack.decode((folder / NAME).read_bytes(), type=_StoredEvents)
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
@@ -84,7 +84,7 @@ def catch_up(log: Log) -> list[str]:
     return lost
 
 
-def _body(event: Event) -> Body | None:
+def _body(event: Event) -> EventBody | None:
     try:
         return body_of(event)
     except RecordRefused:

@@ -11,7 +11,7 @@ from typing import Any
 _loading = threading.Lock()
 
 
-class LateContext(ssl.SSLContext):
+class LazySSLContext(ssl.SSLContext):
     """An SSL context that loads its certificates before the first TLS connection. Loading takes 30 ms, which
     plain HTTP to a local server does not need."""
 
@@ -33,7 +33,7 @@ class LateContext(ssl.SSLContext):
         return super().wrap_socket(*arguments, **named)
 
 
-def verification() -> LateContext | bool:
+def verification() -> LazySSLContext | bool:
     """The `verify` argument of an HTTP client; False if SSL_VERIFY disables verification."""
     import certifi
 
@@ -41,7 +41,7 @@ def verification() -> LateContext | bool:
     if said.strip().lower() == "false":
         return False
     files = (said, os.environ.get("SSL_CERT_FILE", ""), certifi.where())
-    context = LateContext(ssl.PROTOCOL_TLS_CLIENT)  # Verifies host names and certificates.
+    context = LazySSLContext(ssl.PROTOCOL_TLS_CLIENT)  # Verifies host names and certificates.
     context.file = next(file for file in files if os.path.exists(file))
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     for flag in ("VERIFY_X509_PARTIAL_CHAIN", "VERIFY_X509_STRICT"):  # As in the default context.

@@ -177,7 +177,7 @@ class TokenCount(Struct, frozen=True):
 
 
 @runtime_checkable
-class Reaching(Protocol):
+class CanReach(Protocol):
     """A model configured by environment variables that may be added later."""
 
     async def reach(self, environment: Mapping[str, str]) -> None:
@@ -186,7 +186,7 @@ class Reaching(Protocol):
 
 
 @runtime_checkable
-class Warming(Protocol):
+class CanWarm(Protocol):
     """A model that can prepare for a request in advance."""
 
     async def warm(self, model: str) -> None:

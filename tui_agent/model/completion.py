@@ -34,7 +34,7 @@ from tui_agent.model.event_stream import BrokenStream, Wire, watch
 from tui_agent.model.failures import Failure
 from tui_agent.model.parts import Origin, calls_of
 from tui_agent.model.provider_errors import Meaning, broke_off, explain, timed_out
-from tui_agent.model.retrying import NotNow
+from tui_agent.model.retrying import AttemptFailed
 from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ OPTIONAL = (
 _VALUES = ("effort", "temperature")
 
 
-class Answering(Protocol):
+class IncomingReply(Protocol):
     """An incoming reply: its chunks by event, and its reader."""
 
     reader: ReplyReader
@@ -101,7 +101,7 @@ class Transport(Protocol):
 
     async def abilities(self, model: str) -> Abilities: ...
 
-    async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> Answering:
+    async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> IncomingReply:
         """Opens the reply to a request with the schema `shape`. May raise any exception; `explain` interprets
         it."""
         ...
@@ -192,7 +192,7 @@ def _has_items(message: Message) -> bool:
 async def complete(
     transport: Transport, request: ModelRequest, refusals: Refusals
 ) -> AsyncGenerator[Chunk, None]:
-    """Streams the reply to `request`. Raises `NotNow` if a retry may succeed, otherwise a `ModelError`.
+    """Streams the reply to `request`. Raises `AttemptFailed` if a retry may succeed, otherwise a `ModelError`.
 
     A reply interrupted after its first content ends as `cut`, without an exception. If the server rejects
     an optional part, repeats the request without it and records that in `refusals`.
@@ -249,12 +249,12 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
     shape = None if "schema" in request.without else request.schema
     try:
         stream = await _open(transport, request, wire, shape)
-    except (ModelError, NotNow):
+    except (ModelError, AttemptFailed):
         raise
     except Exception as error:
         _raise_refusal(error, request, wire)
         meaning = _meaning(error, request, wire)
-        raise (NotNow(meaning) if meaning.again else meaning.error) from error
+        raise (AttemptFailed(meaning) if meaning.again else meaning.error) from error
     reader = stream.reader
     silence = _Silence()
     try:
@@ -294,7 +294,7 @@ def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
         raise _PartRefused(part, Failure(error, wire.error).said) from error
 
 
-async def _next(stream: Answering, request: ModelRequest, wire: Wire) -> list[Chunk] | None:
+async def _next(stream: IncomingReply, request: ModelRequest, wire: Wire) -> list[Chunk] | None:
     """The next chunks, None at the end. Raises `TimeoutError` after a silence of the request's time-out."""
     seconds = _patience(request, stream.reader)
     async with asyncio.timeout(seconds) as limit:
@@ -364,7 +364,7 @@ def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
 
 async def _open(
     transport: Transport, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None
-) -> Answering:
+) -> IncomingReply:
     async with asyncio.timeout(None) as limit:  # Preparation of the first request has no limit.
         _extend(limit, wire, request.timeout)
         return await transport.open(request, wire, shape)
@@ -401,28 +401,28 @@ def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
     ]
 
 
-def _broken(error: Exception, stream: Answering, request: ModelRequest, wire: Wire) -> EndChunk:
+def _broken(error: Exception, stream: IncomingReply, request: ModelRequest, wire: Wire) -> EndChunk:
     """The end of an interrupted reply: `cut` if it has content, otherwise raises its error.
 
-    Raises `NotNow` if the server reports overload, with the end of the reply as it is.
+    Raises `AttemptFailed` if the server reports overload, with the end of the reply as it is.
     """
     meaning = _meaning(error, request, wire)
     if not stream.reader.said:
-        raise (NotNow(meaning) if meaning.again else meaning.error) from error
+        raise (AttemptFailed(meaning) if meaning.again else meaning.error) from error
     why = meaning.error.what
     if wire.error is not None or wire.broken or meaning.connection:
         why = broke_off(request.model, wire)
     end = _cut(stream, why)
     if meaning.again:
-        raise NotNow(meaning, end) from error
+        raise AttemptFailed(meaning, end) from error
     return end
 
 
-def _cut(stream: Answering, why: str) -> EndChunk:
+def _cut(stream: IncomingReply, why: str) -> EndChunk:
     return EndChunk("cut", why, stream.reader.parts(), stream.origin)
 
 
-def _end(stream: Answering, model: str) -> EndChunk:
+def _end(stream: IncomingReply, model: str) -> EndChunk:
     """The end of a reply with the provider's reason. Raises a `ModelError` for an empty reply."""
     reader = stream.reader
     if reader.refusal and not reader.said:

@@ -53,7 +53,7 @@ def used_within(url: httpx.URL, seconds: float) -> bool:
     return time.monotonic() - _used.get(origin_of(url), -seconds) < seconds
 
 
-class _Opened:
+class _ConnectionTrace:
     """Detects whether a request opened a new connection, and configures it."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ async def sent(send: Send, request: httpx.Request) -> httpx.Response:
         await asyncio.wait([opening], timeout=OPENING_SECONDS)
     if ends := _ends.get(origin):
         await asyncio.wait(ends, timeout=SHORTLY_SECONDS)
-    opened, begun = _Opened(), time.monotonic()
+    opened, begun = _ConnectionTrace(), time.monotonic()
     request.extensions = {**request.extensions, "trace": opened}
     try:
         response = await send(request)
@@ -100,7 +100,7 @@ async def sent(send: Send, request: httpx.Request) -> httpx.Response:
         if time.monotonic() - begun > STALE_SECONDS and not _is_unconfirmed(error):
             raise
         _log.info("a connection had been closed meanwhile, the request is sent over another", exc_info=True)
-        request.extensions = {**request.extensions, "trace": _Opened()}
+        request.extensions = {**request.extensions, "trace": _ConnectionTrace()}
         response = await send(request)
     _used[origin] = time.monotonic()
     return response

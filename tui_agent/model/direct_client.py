@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import ModelError, Unreachable
 from tui_agent.model import catalogue, connections, model_table
-from tui_agent.model.certificates import LateContext, verification
+from tui_agent.model.certificates import LazySSLContext, verification
 from tui_agent.model.chunk_merging import merged
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
@@ -26,7 +26,7 @@ from tui_agent.model.login.flow import LoginBusy
 from tui_agent.model.model_table import KnownModel, Route
 from tui_agent.model.parts import Origin
 from tui_agent.model.provider_errors import Meaning
-from tui_agent.model.retrying import NotNow
+from tui_agent.model.retrying import AttemptFailed
 from tui_agent.model.rules import Rules, WireName
 from tui_agent.model.wires import chat, generate, messages, responses
 from tui_agent.model.wires.conversation import Conversation, cache_marks, conversation
@@ -72,12 +72,12 @@ class DirectTransport:
         return await self._open(request, _route(request.model, variables), wire, shape)
 
     async def _variables(self, model: str, refused: str = "") -> dict[str, str]:
-        """Variables of the login. Raises `NotNow` if its service cannot refresh the token at the moment."""
+        """Variables of the login. Raises `AttemptFailed` if its service cannot refresh the token at the moment."""
         try:
             return await self._logins.variables(model, os.environ, refused)
         except LoginBusy as error:
             again = Meaning(Unreachable(error.what, error.remedy), again=True, seconds=error.seconds or None)
-            raise NotNow(again) from error
+            raise AttemptFailed(again) from error
 
     async def _open(
         self, request: ModelRequest, route: Route, wire: Wire, shape: dict[str, Any] | None
@@ -297,7 +297,7 @@ def client() -> httpx.AsyncClient:
 
 
 @cache
-def _certificates() -> LateContext | bool:
+def _certificates() -> LazySSLContext | bool:
     return verification()
 
 
@@ -305,7 +305,7 @@ async def _certificates_for(address: str) -> None:
     """Have the certificates read if an address needs them, and not on the loop. Raises `OSError` for a file of none."""
     client()  # which takes them
     certificates = _certificates()
-    if isinstance(certificates, LateContext) and certificates.file and not address.startswith("http:"):
+    if isinstance(certificates, LazySSLContext) and certificates.file and not address.startswith("http:"):
         await asyncio.to_thread(certificates.load)
 
 

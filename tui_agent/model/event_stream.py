@@ -48,7 +48,7 @@ class BrokenStream(httpx.ReadError):
 
 @dataclass
 class Wire:
-    """State of one request sent through a `Watched` transport.
+    """State of one request sent through a `ValidatingTransport` transport.
 
     Calls `on_sent` when the request is sent, `on_sign_of_life` for each message of the model, and
     `on_keep_alive` for comments and pings.
@@ -76,7 +76,7 @@ def watch(wire: Wire) -> None:
     _wire.set(wire)
 
 
-class Watched(httpx.AsyncBaseTransport):
+class ValidatingTransport(httpx.AsyncBaseTransport):
     """Wraps `transport` and validates responses to requests with a `Wire`."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
@@ -104,7 +104,7 @@ class Watched(httpx.AsyncBaseTransport):
         if not _has_events(request, response):
             return response
         headers = {**_plain(response.headers), "content-type": "text/event-stream"}
-        checked = _Checked(response, wire, request.url)
+        checked = _ValidatedStream(response, wire, request.url)
         wire.events = checked.values()
         return httpx.Response(
             response.status_code, headers=headers, stream=checked, extensions=response.extensions
@@ -202,7 +202,7 @@ def _plain(headers: httpx.Headers) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name.lower() not in packed}
 
 
-class _Checked(httpx.AsyncByteStream):
+class _ValidatedStream(httpx.AsyncByteStream):
     """The complete events of a response. Raises `BrokenStream`."""
 
     def __init__(self, response: httpx.Response, wire: Wire, url: httpx.URL) -> None:

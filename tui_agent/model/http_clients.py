@@ -1,4 +1,4 @@
-"""HTTP clients with `Watched` transports and the environment's proxies, for direct requests and for
+"""HTTP clients with `ValidatingTransport` transports and the environment's proxies, for direct requests and for
 litellm."""
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
-from tui_agent.model.certificates import LateContext, verification
+from tui_agent.model.certificates import LazySSLContext, verification
 from tui_agent.model.connections import LIMITS
-from tui_agent.model.event_stream import Watched
+from tui_agent.model.event_stream import ValidatingTransport
 from tui_agent.model.httpcore_patch import read_in_blocks
 
 _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
 
 
 def watched_client(
-    verify: LateContext | bool, *, cert: str | None = None, **options: Any
+    verify: LazySSLContext | bool, *, cert: str | None = None, **options: Any
 ) -> httpx.AsyncClient:
     """A client without a connection limit; `cert` is the file of a client certificate.
 
@@ -30,8 +30,10 @@ def watched_client(
     """
     read_in_blocks()
 
-    def transport(proxy: str | None = None) -> Watched:
-        return Watched(httpx.AsyncHTTPTransport(verify=verify, cert=cert, limits=LIMITS, proxy=proxy))
+    def transport(proxy: str | None = None) -> ValidatingTransport:
+        return ValidatingTransport(
+            httpx.AsyncHTTPTransport(verify=verify, cert=cert, limits=LIMITS, proxy=proxy)
+        )
 
     mounts = {pattern: transport(proxy) if proxy else None for pattern, proxy in _proxies()}
     return httpx.AsyncClient(transport=transport(), mounts=mounts, follow_redirects=True, **options)

@@ -26,7 +26,7 @@ from tui_agent.model.parts import CallPart, Origin, ThinkingPart
 from tui_agent.model.providers import LOCAL_ADDRESSES
 from tui_agent.model.rules import Rules, family_of, rules_of
 from tui_agent.model.wires import chat, reader
-from tui_agent.model.wires.conversation import Said, cache_marks, conversation
+from tui_agent.model.wires.conversation import ReplyTurn, cache_marks, conversation
 from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)
@@ -187,8 +187,8 @@ def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[
     talk = conversation(request.messages, rules, origin, sees=sees, words=words, marks=marks)
     rules = replace(rules, cache="marks" if marked else "")
     rendered = chat.messages(talk, rules, request.cache)
-    said = iter([turn for turn in talk.turns if isinstance(turn, Said) and (turn.text or turn.calls)])
-    calls = (call for turn in talk.turns if isinstance(turn, Said) for call in turn.calls)
+    said = iter([turn for turn in talk.turns if isinstance(turn, ReplyTurn) and (turn.text or turn.calls)])
+    calls = (call for turn in talk.turns if isinstance(turn, ReplyTurn) for call in turn.calls)
     full = {call.id: call.native["id"] for call in calls if call.native}
     for message in rendered:
         if message["role"] == "tool":

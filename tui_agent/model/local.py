@@ -30,21 +30,21 @@ from tui_agent.model import servers
 from tui_agent.model.client import (
     Abilities,
     CallChunk,
+    CanReach,
+    CanWarm,
     Chunk,
     Message,
     Model,
     ModelRequest,
     ProgressChunk,
-    Reaching,
     ReasoningChunk,
     TextChunk,
     TokenCount,
     UsageChunk,
-    Warming,
 )
 from tui_agent.model.model_listing import ListAnswer, ListsModels
 from tui_agent.model.parts import calls_of, text_of
-from tui_agent.model.provider_files import TakesFiles
+from tui_agent.model.provider_files import StoresFiles
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import FIRST_WINDOW, ServerModel
@@ -101,7 +101,7 @@ class LocalModels:
 
     async def reach(self, environment: Mapping[str, str]) -> None:
         self._environment.update(environment)
-        if isinstance(self.inner, Reaching):
+        if isinstance(self.inner, CanReach):
             await self.inner.reach(environment)
 
     async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
@@ -115,8 +115,8 @@ class LocalModels:
     async def delete_files(self, model: str, ids: list[str]) -> None:
         await self._uploader().delete_files(model, ids)
 
-    def _uploader(self) -> TakesFiles:
-        if not isinstance(self.inner, TakesFiles):
+    def _uploader(self) -> StoresFiles:
+        if not isinstance(self.inner, StoresFiles):
             raise RequestRejected("This model does not accept files", "set files_api to off")
         return self.inner
 
@@ -136,7 +136,7 @@ class LocalModels:
                 if place not in self._warmed:
                     self._warmed.add(place)
                     await self.abilities(model)
-            elif isinstance(self.inner, Warming):
+            elif isinstance(self.inner, CanWarm):
                 await self.inner.warm(model)
         except ModelError:
             _log.debug("the server was not reached ahead", exc_info=True)

@@ -42,7 +42,7 @@ class Price(Struct, frozen=True, array_like=True):
     written_long: float
 
 
-class OffPeak(Struct, frozen=True, array_like=True):
+class OffPeakPrice(Struct, frozen=True, array_like=True):
     """A price for certain hours: weekdays (Monday is 1), start and end in minutes of the day (UTC); the end
     is exclusive."""
 
@@ -64,7 +64,7 @@ class KnownModel(Struct, frozen=True, array_like=True):
     prices: tuple[Price, ...] = ()
     #: The announced retirement date, as `2026-12-01`, or "".
     ends: str = ""
-    off_peak: OffPeak | None = None
+    off_peak: OffPeakPrice | None = None
 
     def cost(self, usage: UsageChunk, now: float | None = None) -> float | None:
         """Dollars for a usage at a Unix time; None if the price is unknown."""
@@ -90,7 +90,7 @@ class ModelTable(Struct, frozen=True):
     models: dict[str, dict[str, KnownModel]]
 
 
-class _End(Struct, frozen=True, forbid_unknown_fields=True):
+class _Retirement(Struct, frozen=True, forbid_unknown_fields=True):
     ends: str
     source: str
 
@@ -102,7 +102,7 @@ def of_litellm() -> ModelTable:
 @cache
 def table() -> ModelTable:
     made = of_litellm()
-    announced = msgspec.json.decode(ENDS_PATH.read_bytes(), type=dict[str, dict[str, _End]])
+    announced = msgspec.json.decode(ENDS_PATH.read_bytes(), type=dict[str, dict[str, _Retirement]])
     for provider, models in announced.items():
         for name, end in models.items():
             known = made.models[provider].get(name)

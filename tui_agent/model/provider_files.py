@@ -9,7 +9,7 @@ from tui_agent.errors import ModelError
 
 
 @runtime_checkable
-class TakesFiles(Protocol):
+class StoresFiles(Protocol):
     """A model whose provider stores files."""
 
     async def upload(self, model: str, name: str, text: str) -> str:
@@ -27,7 +27,7 @@ class ProviderFiles:
     A failure adds the model to `refused`; subsequent file texts are included in its prompts.
     """
 
-    def __init__(self, model: TakesFiles) -> None:
+    def __init__(self, model: StoresFiles) -> None:
         self._model = model
         self._ids: dict[tuple[str, str], str] = {}
         self._orphans: list[tuple[str, str]] = []

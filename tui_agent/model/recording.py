@@ -33,13 +33,13 @@ from tui_agent.files.private import open_private
 from tui_agent.model.client import (
     Abilities,
     CallChunk,
+    CanReach,
     Chunk,
     EndChunk,
     Message,
     Model,
     ModelRequest,
     Pass,
-    Reaching,
     ReasoningChunk,
     TextChunk,
     TokenCount,
@@ -159,7 +159,7 @@ class Recorder:
         return await self._model.abilities(model)
 
     async def reach(self, environment: Mapping[str, str]) -> None:
-        if isinstance(self._model, Reaching):
+        if isinstance(self._model, CanReach):
             await self._model.reach(environment)
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:

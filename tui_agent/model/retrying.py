@@ -21,7 +21,7 @@ Attempt = Callable[[], AsyncGenerator[Chunk, None]]
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class NotNow(Exception):
+class AttemptFailed(Exception):
     """A failed attempt that may be retried. `end` ends a partial reply if there is no retry."""
 
     def __init__(self, meaning: Meaning, end: EndChunk | None = None) -> None:
@@ -46,7 +46,7 @@ async def with_retries(
                     said = True
                     yield chunk
             return
-        except NotNow as refusal:
+        except AttemptFailed as refusal:
             failed = refusal
         seconds = max(SHORTEST_WAIT_SECONDS if said else 0.0, wait_seconds(retry, failed.meaning))
         if retry > retries or seconds > LONGEST_ASKED_SECONDS:

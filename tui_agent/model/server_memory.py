@@ -24,7 +24,7 @@ from tui_agent.model.servers import ServerModel, root_of
 LOOK_SECONDS = 0.1
 
 
-class _Kept(Struct):
+class _StoredProperties(Struct):
     models: dict[str, ServerModel] = {}
     found: dict[str, dict[str, str]] = {}
 
@@ -34,19 +34,19 @@ class ServerMemory:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._kept: _Kept | None = None
+        self._kept: _StoredProperties | None = None
 
     @property
     def _path(self) -> Path | None:
         return self._folder / "servers.json" if self._folder else None
 
-    def _read(self) -> _Kept:
+    def _read(self) -> _StoredProperties:
         """Never raises; discards an unreadable file."""
         if self._kept is None:
-            self._kept = _Kept()
+            self._kept = _StoredProperties()
             try:
                 if self._path is not None:
-                    self._kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
+                    self._kept = msgspec.json.decode(self._path.read_bytes(), type=_StoredProperties)
             except (OSError, msgspec.MsgspecError):
                 pass
         return self._kept

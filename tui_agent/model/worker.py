@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LONGEST_PAUSE = 0.05
 
 
-class Politely:
+class ThrottledImports:
     """Slows down imports: pauses after each module for as long as it took, until `hurry` is called."""
 
     def __init__(self, sleep: Callable[[float], Any] | None = None) -> None:
@@ -66,7 +66,7 @@ class Politely:
         self._since = time.monotonic()
 
 
-class _Without:
+class _BlockedImports:
     def __init__(self, *names: str) -> None:
         self._names = names
 
@@ -80,7 +80,7 @@ def import_httpx() -> None:
     processor time; the rest takes 0.07 s), and without HTTP/2, which is not used."""
     if "httpx" in sys.modules:
         return
-    finder = _Without("click", "h2")
+    finder = _BlockedImports("click", "h2")
     sys.meta_path.insert(0, finder)
     try:
         import httpcore  # noqa: F401, which httpx imports only for its first client
@@ -95,7 +95,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
     from tui_agent.model.retrying import with_retries
 
     refusals = completion.Refusals()
-    importing, politely = asyncio.Lock(), Politely()
+    importing, politely = asyncio.Lock(), ThrottledImports()
 
     def import_litellm(model: str) -> LitellmTransport:
         from tui_agent.model import litellm_client

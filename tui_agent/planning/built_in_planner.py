@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import DirectoryAction, FallbackKind, FileAction, Plan
 from tui_agent.planning import candidates
 from tui_agent.planning.candidates import ORDINARY, PRODUCTS, looks_like_identifier
-from tui_agent.planning.references import Masked, Reference, find_many, find_references, find_tests_for
+from tui_agent.planning.references import MaskedText, Reference, find_many, find_references, find_tests_for
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.languages import is_source_extension
 
@@ -57,19 +57,19 @@ class FoundAction(Struct, frozen=True):
     plain: bool = False
 
 
-class Words(Struct, frozen=True):
+class RequestReading(Struct, frozen=True):
     """The interpretation of a request. `certain`: all required files are named, so no model is needed."""
 
     plan: Plan
     certain: bool
 
 
-def read_words(request: str, index: Index, active: str = "") -> Words:
+def read_words(request: str, index: Index, active: str = "") -> RequestReading:
     """Interprets a request. `active` is the path of the active buffer, for "this file".
 
     Scans the whole index several times; call it on a thread if it is large.
     """
-    masked = Masked(request)
+    masked = MaskedText(request)
     found = [*_phrases(masked, index), *_here(request, active), *_named(masked, request, index)]
     found = _once(sorted(found, key=lambda one: one.at))
     files = tuple(one.action for one in found if isinstance(one.action, FileAction))
@@ -80,10 +80,10 @@ def read_words(request: str, index: Index, active: str = "") -> Words:
     plan = Plan("words", files[:MAX_ACTIONS], folders[:MAX_ACTIONS], faults)
     named = [one for one in found if not one.plain]
     certain = bool(named) and all(one.sure for one in named) and not _VAGUE.search(request)
-    return Words(plan, certain and len(files) <= MAX_ACTIONS)
+    return RequestReading(plan, certain and len(files) <= MAX_ACTIONS)
 
 
-def _phrases(masked: Masked, index: Index) -> Iterator[FoundAction]:
+def _phrases(masked: MaskedText, index: Index) -> Iterator[FoundAction]:
     def is_folder(name: str) -> bool:
         return "/" in name or bool(candidates.folder_called(name, index))
 
@@ -110,7 +110,7 @@ def _here(request: str, active: str) -> Iterator[FoundAction]:
         yield FoundAction(found.start(), FileAction(active, (active,), "the open file is meant"), True)
 
 
-def _named(masked: Masked, request: str, index: Index) -> Iterator[FoundAction]:
+def _named(masked: MaskedText, request: str, index: Index) -> Iterator[FoundAction]:
     """Interprets single names. Plain words count only for files with exactly that name."""
     references = find_references(masked)
     words = {reference.text for reference in references if _may_be_namesake(reference)}
@@ -294,7 +294,7 @@ def _module(reference: Reference, index: Index) -> FoundAction | None:
 def _quoted(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
     """A quoted name; quoted sentences are ignored."""
     text = reference.text.strip()
-    inner = Masked(text)
+    inner = MaskedText(text)
     found = [Reference(other.kind, other.text, reference.at) for other in find_references(inner)]
     if len(found) == 1 and found[0].kind not in ("word", "quoted") and " " not in text:
         return _action_for(found[0], request, index, namesakes)

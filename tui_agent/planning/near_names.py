@@ -30,7 +30,7 @@ _JOINTS: Final = frozenset("_-. ")
 _SEPARATORS: Final = str.maketrans("", "", "_-. ")
 
 
-class _Wanted(Struct, frozen=True):
+class _WantedFile(Struct, frozen=True):
     """A requested file: its folders, the normalized stem, and the extension (empty: any)."""
 
     folders: tuple[str, ...]
@@ -69,7 +69,7 @@ def _test(action: FileAction, index: Index) -> str:
     return escape(f"{folder}/{found[0]}") if len(found) == 1 else ""
 
 
-def _readings(action: FileAction, index: Index) -> list[_Wanted]:
+def _readings(action: FileAction, index: Index) -> list[_WantedFile]:
     exact = [pattern for pattern in action.patterns if names_one(pattern)]
     if action.all or action.fallback == "create_new" or not exact:
         return []
@@ -78,17 +78,19 @@ def _readings(action: FileAction, index: Index) -> list[_Wanted]:
     return list(_wanted(exact))
 
 
-def _wanted(patterns: Sequence[str]) -> Iterator[_Wanted]:
+def _wanted(patterns: Sequence[str]) -> Iterator[_WantedFile]:
     for pattern in patterns:
         folder, _, name = re.sub(r"\\(.)", r"\1", pattern.removeprefix("./")).rpartition("/")
         folders = tuple(_key(part) for part in folder.split("/") if part not in ("", "**", "."))
         stem, dot, extension = name.rpartition(".")
         if _MODULE.fullmatch(name) and not is_source_extension(extension):
             parts = [_key(part) for part in re.split(r"\.|::", name)]
-            yield _Wanted((*folders, *parts[:-1]), parts[-1], "")
-            yield _Wanted((*folders, *parts[:-2]), parts[-2], "")
+            yield _WantedFile((*folders, *parts[:-1]), parts[-1], "")
+            yield _WantedFile((*folders, *parts[:-2]), parts[-2], "")
         else:
-            yield _Wanted(folders, _key(stem if dot and stem else name), extension if dot and stem else "")
+            yield _WantedFile(
+                folders, _key(stem if dot and stem else name), extension if dot and stem else ""
+            )
 
 
 def _called(keys: Collection[str], index: Index) -> dict[str, list[str]]:
@@ -99,7 +101,7 @@ def _called(keys: Collection[str], index: Index) -> dict[str, list[str]]:
     return found
 
 
-def _best(wanted: Sequence[_Wanted], found: Mapping[str, Sequence[str]]) -> list[str]:
+def _best(wanted: Sequence[_WantedFile], found: Mapping[str, Sequence[str]]) -> list[str]:
     for one in wanted:
         candidates = found.get(one.key, [])
         if candidates:
@@ -128,7 +130,7 @@ def _put(
         found[key].append(path)
 
 
-def _rank(path: str, wanted: _Wanted) -> tuple[int, int, bool, bool]:
+def _rank(path: str, wanted: _WantedFile) -> tuple[int, int, bool, bool]:
     """Sort key: matching trailing folders, shared folders, extension, whether it is a source file."""
     *folders, name = path.split("/")
     keys = [_key(folder) for folder in folders]

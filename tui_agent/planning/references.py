@@ -50,7 +50,7 @@ class Reference(Struct, frozen=True):
     at: int
 
 
-class Masked:
+class MaskedText:
     """A text in which processed parts are blanked, so that each is read once."""
 
     def __init__(self, text: str) -> None:
@@ -69,7 +69,7 @@ class Masked:
         return found
 
 
-def find_references(masked: Masked) -> list[Reference]:
+def find_references(masked: MaskedText) -> list[Reference]:
     """All possible references in text order. In fenced blocks, only tracebacks count."""
     references: list[Reference] = []
     for expression in _TRACE:
@@ -192,7 +192,7 @@ class FolderPhrase(Struct, frozen=True):
     at: int
 
 
-def find_many(masked: Masked, is_folder: IsFolder) -> tuple[list[BatchPhrase], list[FolderPhrase]]:
+def find_many(masked: MaskedText, is_folder: IsFolder) -> tuple[list[BatchPhrase], list[FolderPhrase]]:
     """Phrases that refer to many files or to a folder's content.
 
     Folder phrases count only if `is_folder(name)` is true.
@@ -218,7 +218,7 @@ def find_many(masked: Masked, is_folder: IsFolder) -> tuple[list[BatchPhrase], l
     return batches, [FolderPhrase(_folder(match), recursive, match.start()) for match in asked]
 
 
-def find_tests_for(masked: Masked) -> list[TestsFor]:
+def find_tests_for(masked: MaskedText) -> list[TestsFor]:
     """Phrases about the tests of a name. The name itself is not blanked, because it is a reference too."""
     return [
         TestsFor(_text(match), match["name"], match.start())

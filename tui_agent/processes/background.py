@@ -25,11 +25,11 @@ AT_MOST = 0.005
 MOST_BUSY = 4
 
 
-class NotWanted(Exception):
+class WorkCancelled(Exception):
     """The work was cancelled because its purpose has changed."""
 
 
-class Standstill:
+class BackgroundPause:
     """Suspends deferrable background work while the user waits for something more urgent."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Standstill:
             self._over.wait(max(0.0, self._until - time.monotonic()))
 
 
-standstill = Standstill()
+standstill = BackgroundPause()
 
 
 async def in_background(
@@ -62,7 +62,7 @@ async def in_background(
 ) -> T:
     """Runs `work` in a thread and returns its result. The loop gets a turn at each call of `pause`.
 
-    `pause` raises `NotWanted` as soon as `wanted` returns False. Work that `can_wait` and holds no
+    `pause` raises `WorkCancelled` as soon as `wanted` returns False. Work that `can_wait` and holds no
     contended lock is suspended during `standstill`.
     """
     loop = asyncio.get_running_loop()
@@ -82,7 +82,7 @@ async def in_background(
 
 def pause() -> None:
     """Yields to the loop if a slice of work is complete. Has no effect outside `in_background`. Raises
-    `NotWanted`."""
+    `WorkCancelled`."""
     turns: _Turns | None = getattr(_working, "turns", None)
     if turns is not None:
         turns.pause()
@@ -110,7 +110,7 @@ class _Turns:
         if self._can_wait:
             standstill.wait()
         if not self._wanted():
-            raise NotWanted
+            raise WorkCancelled
         if self._came.is_set():
             self._busy = 0
         if not self._busy:

@@ -124,7 +124,7 @@ class Connection:
         match message:
             case wire.Ready():
                 self._on_ready()
-            case wire.Announced(event):
+            case wire.Announcement(event):
                 self._on_event(event)
             case wire.StreamItem(id) if id in self._waiting:
                 self._waiting[id].put_nowait(message)

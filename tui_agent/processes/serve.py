@@ -104,7 +104,7 @@ async def _serve(build: Build, output: ParentPipe) -> None:
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     gc.disable()  # Imports create no garbage, and collection takes a tenth of their time.
-    methods = build(lambda event: output.write(wire.Announced(event)))
+    methods = build(lambda event: output.write(wire.Announcement(event)))
     gc.freeze()
     gc.enable()
     output.write(wire.Ready())

@@ -55,14 +55,14 @@ class CallFailed(Struct, tag="failure", tag_field="t"):
     remedy: str
 
 
-class Announced(Struct, tag="announced", tag_field="t"):
+class Announcement(Struct, tag="announced", tag_field="t"):
     """An unsolicited message from the child."""
 
     event: dict[str, Any]
 
 
 FromParent = Call | Cancel
-FromChild = Ready | StreamItem | CallResult | CallFailed | Announced
+FromChild = Ready | StreamItem | CallResult | CallFailed | Announcement
 
 _T = TypeVar("_T")
 

@@ -21,24 +21,24 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.files.operating_system import OTHER_NAMES, has_other_names
 from tui_agent.log.journal import Journal
-from tui_agent.review.writer import Target, WriteOutcome, Writer, as_written, outside
+from tui_agent.review.writer import WriteOutcome, Writer, WriteTarget, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice
 from tui_agent.workspace.languages import language
 from tui_agent.workspace.workspace import Workspace
 
 
-class Resolved(Struct, frozen=True):
+class ResolvedDecision(Struct, frozen=True):
     """A resolved decision: its targets and the applied hunks (from 0)."""
 
     change: Change
     hunks: frozenset[int]
     write: Write
-    targets: tuple[Target, ...]
+    targets: tuple[WriteTarget, ...]
     #: Hunks in a file the model saw only in part; otherwise empty.
     in_part: tuple[Hunk, ...] = ()
 
-    def as_written(self, done: WriteOutcome) -> Resolved:
+    def as_written(self, done: WriteOutcome) -> ResolvedDecision:
         """Replaces the targets with those actually written."""
         final = {target.now.path: target for target in done.targets}
         targets = tuple(final[target.now.path] for target in self.targets)
@@ -78,7 +78,7 @@ class Applier:
         """
         if not picks:
             changes = await self._without_guarded(changes)
-        resolved: list[Resolved] = []
+        resolved: list[ResolvedDecision] = []
         refused: list[tuple[Change, EditFailed]] = []
         for change in changes:
             try:
@@ -106,10 +106,10 @@ class Applier:
         if said and (isinstance(error, StillWritten) or not isinstance(error, Outdated)):
             await self._journal.record(*(e.ChangeMoved(one.id, one.state, reason=why) for one in said))
 
-    async def would_write(self, changes: Sequence[Change]) -> tuple[list[Target], list[str]]:
+    async def would_write(self, changes: Sequence[Change]) -> tuple[list[WriteTarget], list[str]]:
         """Files as they would be with these changes, including guarded ones, and a sentence per unplaceable
         change. Writes nothing."""
-        targets: dict[str, Target] = {}
+        targets: dict[str, WriteTarget] = {}
         missing: list[str] = []
         for change in changes:
             try:
@@ -157,7 +157,7 @@ class Applier:
         unknown = [path for path in paths if not self._workspace.index.contains(path)]
         return await self._workspace.ignored(unknown) if unknown else set()
 
-    async def _resolve(self, change: Change, picks: Sequence[Pick]) -> Resolved:
+    async def _resolve(self, change: Change, picks: Sequence[Pick]) -> ResolvedDecision:
         if change.state == "failed":
             raise EditFailed(f"{change.path}: {change.reason}", "skip it, or ask the model again")
         now = await self._writer.current(change.path)
@@ -170,21 +170,23 @@ class Applier:
                 f"{decided.path}: {decided.reason}",
                 "choose a side in the review, skip the change, or ask again",
             )
-        targets = [Target(now, None)]
+        targets = [WriteTarget(now, None)]
         if not decided.rename_to:
-            targets = [Target(now, decided.text, executable=change.executable)]
+            targets = [WriteTarget(now, decided.text, executable=change.executable)]
         if decided.rename_to:
             there = await self._writer.current(decided.rename_to)
             if there.text is not None:
                 raise EditFailed(f"{decided.rename_to} exists already", "choose another name")
             there = replace(there, stored=now.stored)
-            moved = Target(there, decided.text, mode=now.mode, like=now.path, executable=change.executable)
+            moved = WriteTarget(
+                there, decided.text, mode=now.mode, like=now.path, executable=change.executable
+            )
             targets.append(moved)
         in_part: tuple[Hunk, ...] = ()
         known = self._journal.store.state.known.files.get(change.path)
         if known is not None and known.shown:
             in_part = await asyncio.to_thread(hunks, now.text or "", decided.text or "")
-        return Resolved(change, picked(change, picks), decided, tuple(targets), in_part)
+        return ResolvedDecision(change, picked(change, picks), decided, tuple(targets), in_part)
 
     async def _refuse(self, refused: Sequence[tuple[Change, TuiAgentError]]) -> None:
         reasons = [str(error).removeprefix(f"{change.path}: ") for change, error in refused]
@@ -197,7 +199,7 @@ class Applier:
         names = ", ".join(change.path for change, _ in refused)
         raise EditFailed(f"Nothing was written, {names} conflicts", reasons[0])
 
-    async def _write(self, resolved: Sequence[Resolved]) -> None:
+    async def _write(self, resolved: Sequence[ResolvedDecision]) -> None:
         state = self._journal.store.state
         name = next_name(state.review)
         picks = tuple(
@@ -213,7 +215,7 @@ class Applier:
 
         await self._writer.write(name, [target for item in resolved for target in item.targets], events)
 
-    def _events(self, item: Resolved, done: WriteOutcome) -> list[e.Lasting]:
+    def _events(self, item: ResolvedDecision, done: WriteOutcome) -> list[e.Lasting]:
         change = item.change
         after = {step.path: step.after for step in done.steps}
         written = after.get(change.rename_to or change.path, "")
@@ -226,7 +228,7 @@ class Applier:
             told += self._known(target, after[target.now.path], item)
         return [*told, e.ModelOwesNews(_fact(item))]
 
-    def _known(self, target: Target, written: str, item: Resolved) -> list[e.Lasting]:
+    def _known(self, target: WriteTarget, written: str, item: ResolvedDecision) -> list[e.Lasting]:
         from tui_agent.edits.partial_view import after, was_shown  # Not needed at startup.
 
         state, change = self._journal.store.state, item.change
@@ -246,7 +248,7 @@ class Applier:
             )
         return [*told, e.KnownFileEdited(entry, knows, time.time())]
 
-    def _base_seen(self, item: Resolved) -> bool:
+    def _base_seen(self, item: ResolvedDecision) -> bool:
         change, state = item.change, self._journal.store.state
         before = state.known.files.get(change.path)
         if before is None or not before.seen_turn or change.kind == "create":
@@ -254,7 +256,7 @@ class Applier:
         proposed = {other.new for other in state.review.changes if other.path == change.path}
         return change.base in {before.md5, before.hash, *proposed}
 
-    def _entry(self, path: str, written: str, item: Resolved) -> KnownFile:
+    def _entry(self, path: str, written: str, item: ResolvedDecision) -> KnownFile:
         """The registry entry before this write; an unseen edit does not count as seen."""
         known, change = self._journal.store.state.known.files, item.change
         entry = known.get(path) or KnownFile(path, "", 0, 0, language=language(path))
@@ -264,7 +266,7 @@ class Applier:
             return replace(known[change.path], path=path)
         return entry
 
-    def _seen_whole(self, path: str, item: Resolved) -> bool:
+    def _seen_whole(self, path: str, item: ResolvedDecision) -> bool:
         """Whether the model knows the whole written file; of an unseen file only its own part."""
         change = item.change
         if change.kind == "create":
@@ -288,7 +290,7 @@ def _gone(path: str, change: Change) -> e.FreshnessChanged:
     return e.FreshnessChanged(path, "deleted", at=time.time(), by_agent=True)
 
 
-def _fact(item: Resolved) -> str:
+def _fact(item: ResolvedDecision) -> str:
     change = item.change
     merged = ", merged with what had changed since" if item.write.merged else ""
     merged += ", edited by hand by the person first" if change.by_hand else ""

@@ -14,10 +14,10 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.key_formats import MASK
 from tui_agent.files.text import decode, encode
-from tui_agent.review.writer import Current, Writer
+from tui_agent.review.writer import CurrentFile, Writer
 
 if TYPE_CHECKING:
-    from tui_agent.trial.changed import Written
+    from tui_agent.trial.changed import ChangedPath
 
 _KINDS: dict[str, ChangeKind] = {"new": "create", "changed": "edit", "deleted": "delete"}
 _LEFT = {
@@ -28,7 +28,7 @@ _LEFT = {
 
 
 async def changes_of(
-    written: Sequence[Written], run: str, command: str, turn: int, writer: Writer, blobs: Blobs
+    written: Sequence[ChangedPath], run: str, command: str, turn: int, writer: Writer, blobs: Blobs
 ) -> tuple[list[Change], list[str]]:
     """A change for each text file, based on the current file, and a sentence per omitted path.
 
@@ -64,7 +64,7 @@ async def changes_of(
     return changes, left
 
 
-def _based(change: Change, now: Current, new: str, blobs: Blobs) -> Change:
+def _based(change: Change, now: CurrentFile, new: str, blobs: Blobs) -> Change:
     text = now.text or ""
     base = "" if now.text is None else blobs.put(encode(now.stored, text))
     return with_texts(replace(change, base=base), text, new, blobs.put_text)

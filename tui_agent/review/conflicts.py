@@ -17,7 +17,7 @@ from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import encode
 from tui_agent.log.journal import Journal
-from tui_agent.review.writer import Current, Writer
+from tui_agent.review.writer import CurrentFile, Writer
 from tui_agent.store import events as e
 
 SETTLED = "settled by hand"
@@ -103,7 +103,7 @@ class ConflictResolver:
             if other.rival == rival.id and other.state == "conflict" and other.id != change.id
         ]
 
-    def _view(self, change: Change, now: Current) -> ConflictView:
+    def _view(self, change: Change, now: CurrentFile) -> ConflictView:
         base, new = self._texts(change)
         parts = hunks(base or "", new or "")
         applied = _numbers(change, "applied")
@@ -119,7 +119,7 @@ class ConflictResolver:
             now=now.md5,
         )
 
-    def _settled(self, change: Change, now: Current, text: str | None) -> Change:
+    def _settled(self, change: Change, now: CurrentFile, text: str | None) -> Change:
         here = self._blobs.put(encode(now.stored, now.text)) if now.text is not None else ""
         done = reworked(change, now.text or "", here, text or "", self._blobs.put_text, SETTLED)
         if text is None:
@@ -205,7 +205,7 @@ def settled_of_two(
     sides: Sequence[Side],
     by_hand: Mapping[int, str],
     seen: str,
-    now: Current,
+    now: CurrentFile,
     blobs: Blobs,
 ) -> list[e.Event]:
     """Events that merge both changes, based on the current file. Blocking.
@@ -225,7 +225,7 @@ def settled_of_two(
     return [given_up(rival, f"joined into {change.id}"), e.ChangeReworked(joined)]
 
 
-def _one_of_both(change: Change, rival: Change, text: str, now: Current, blobs: Blobs) -> Change:
+def _one_of_both(change: Change, rival: Change, text: str, now: CurrentFile, blobs: Blobs) -> Change:
     base = text_under(blobs, rival.base) or ""
     rename_to = (rival.rename_to or change.rename_to) if rival.base else ""
     both = replace(

@@ -23,12 +23,12 @@ from tui_agent.review.crash_repair import recorded_names
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.undo import Preview, UndoHistory
 from tui_agent.review.versions import Version, Versions
-from tui_agent.review.writer import Target, Writer
+from tui_agent.review.writer import Writer, WriteTarget
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
-    from tui_agent.trial.changed import Written
+    from tui_agent.trial.changed import ChangedPath
 
 
 class Review:
@@ -68,7 +68,7 @@ class Review:
 
     @call(changes=True)
     async def propose_written(
-        self, written: Sequence[Written], run: str, command: str
+        self, written: Sequence[ChangedPath], run: str, command: str
     ) -> tuple[int, list[str]]:
         """Proposes a command's written files. Returns the number of changes, and reasons for omitted
         files."""
@@ -116,7 +116,7 @@ class Review:
             await self._looked_at_again(lambda: self._applier.apply(changes, picks))
 
     @call(changes=False)
-    async def would_write(self) -> tuple[list[Target], list[str]]:
+    async def would_write(self) -> tuple[list[WriteTarget], list[str]]:
         """Files with all open changes, and unplaceable changes."""
         async with self._one_at_a_time:
             return await self._applier.would_write(self._journal.store.state.review.open)

@@ -29,7 +29,7 @@ from tui_agent.files.text import TextFile, decode
 from tui_agent.log.journal import Journal
 from tui_agent.review.apply import next_name
 from tui_agent.review.crash_repair import batch_name
-from tui_agent.review.writer import Current, Target, WriteOutcome, Writer, as_written, outside
+from tui_agent.review.writer import CurrentFile, WriteOutcome, Writer, WriteTarget, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.files import KnownSlice
 from tui_agent.store.state import ReviewSlice
@@ -80,7 +80,7 @@ class UndoHistory:
 
     async def take_back(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
         """Removes applied hunks or changes from their files, all or nothing; later edits stay."""
-        targets: list[Target] = []
+        targets: list[WriteTarget] = []
         moves: list[e.Lasting] = []
         taken: list[Pick] = []
         for change in changes:
@@ -100,7 +100,7 @@ class UndoHistory:
 
         await self._writer.write(name, targets, events, self._emptied(targets))
 
-    async def _taken(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[Target]]:
+    async def _taken(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[WriteTarget]]:
         path = place(change) if change.kind in ("create", "delete") else self._known.moved(place(change))
         now = await self._writer.current(path)
         base, new = await asyncio.to_thread(
@@ -118,13 +118,13 @@ class UndoHistory:
             return decided, []
         mode = self._mode_before(change, path) if now.text is None or decided.state == "undone" else None
         if not decided.rename_to:
-            return decided, [Target(now, decided.text, mode=mode)]
+            return decided, [WriteTarget(now, decided.text, mode=mode)]
         there = await self._writer.current(decided.rename_to)
         if there.text is not None:
             raise EditFailed(f"{decided.rename_to} exists again", "move one of the two away first")
         back = replace(there, stored=now.stored)
         mode = now.mode if change.executable is None else self._mode_before(change, decided.rename_to)
-        return decided, [Target(now, None), Target(back, decided.text, mode=mode, like=now.path)]
+        return decided, [WriteTarget(now, None), WriteTarget(back, decided.text, mode=mode, like=now.path)]
 
     def _mode_before(self, change: Change, path: str) -> int | None:
         """Permission bits before the change's last apply removed the file or modified them."""
@@ -183,7 +183,7 @@ class UndoHistory:
             told.append(e.KnownFileEdited(entry, target.after in versions, now, undone))
         return told
 
-    def _emptied(self, targets: Sequence[Target]) -> set[str]:
+    def _emptied(self, targets: Sequence[WriteTarget]) -> set[str]:
         """Folders created by the apply; removed if empty."""
         made = {folder for point in self._review.checkpoints for folder in point.folders}
         gone = [target.now.path for target in targets if target.text is None]
@@ -205,7 +205,7 @@ class UndoHistory:
             "settle it in the review, or skip it to leave the file as it is",
         )
 
-    async def _target(self, step: FileStep) -> tuple[Write | Conflict, Target | None]:
+    async def _target(self, step: FileStep) -> tuple[Write | Conflict, WriteTarget | None]:
         """The target that restores `step.before`; None if it already matches."""
         now = await self._now(step)
         before, after_text = await asyncio.to_thread(self._texts, step)
@@ -216,9 +216,9 @@ class UndoHistory:
             return decided, None
         if now.text is None and decided.text is not None:
             now = replace(now, stored=await asyncio.to_thread(self._stored, step.before))
-        return decided, Target(now, decided.text, mode=mode)
+        return decided, WriteTarget(now, decided.text, mode=mode)
 
-    async def _now(self, step: FileStep) -> Current:
+    async def _now(self, step: FileStep) -> CurrentFile:
         edited = step.before and step.after
         return await self._writer.current(self._known.moved(step.path) if edited else step.path)
 

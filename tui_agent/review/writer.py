@@ -30,7 +30,7 @@ from tui_agent.store.events import FileTouched, FreshnessChanged, Lasting
 from tui_agent.store.files import KnownSlice
 
 
-class Current(Struct, frozen=True):
+class CurrentFile(Struct, frozen=True):
     """A current file: newest text (None if missing), hash and encoding.
 
     `unsaved`: the text is from an unsaved buffer, and `disk` is the hash on disk. `mode` are the
@@ -46,7 +46,7 @@ class Current(Struct, frozen=True):
     mode: int | None = None
 
 
-class Target(Struct, frozen=True):
+class WriteTarget(Struct, frozen=True):
     """The intended state of a file: a text, or None for a removal.
 
     `merged`: another program wrote the file concurrently, and `now` and `text` include its edits. `mode`
@@ -54,7 +54,7 @@ class Target(Struct, frozen=True):
     here.
     """
 
-    now: Current
+    now: CurrentFile
     text: str | None
     merged: bool = False
     mode: int | None = None
@@ -90,7 +90,7 @@ class Target(Struct, frozen=True):
 class WriteOutcome(Struct, frozen=True):
     """The written targets, and folders created for them, innermost first."""
 
-    targets: tuple[Target, ...]
+    targets: tuple[WriteTarget, ...]
     folders: tuple[str, ...] = ()
 
     @property
@@ -103,7 +103,7 @@ class WriteOutcome(Struct, frozen=True):
         return frozenset(target.now.path for target in self.targets if target.merged)
 
 
-def as_written(entry: KnownFile, target: Target, root: Path) -> KnownFile:
+def as_written(entry: KnownFile, target: WriteTarget, root: Path) -> KnownFile:
     """The entry of a file after its target was written."""
     text, after = target.text or "", target.after
     return replace(
@@ -117,7 +117,7 @@ def as_written(entry: KnownFile, target: Target, root: Path) -> KnownFile:
     )
 
 
-def outside(known: KnownSlice, target: Target, turn: int, base: str = "") -> list[Lasting]:
+def outside(known: KnownSlice, target: WriteTarget, turn: int, base: str = "") -> list[Lasting]:
     """Events for concurrent edits by another program, unless already reported.
 
     `base` is the expected hash of an unknown file.
@@ -147,11 +147,11 @@ class Writer:
         self._folder = core.storage.folder
         self._batch = self._folder / BATCH
 
-    async def current(self, path: str) -> Current:
+    async def current(self, path: str) -> CurrentFile:
         """The current file. Raises `FileError` if unreadable, `PathRefused` if not permitted."""
         place = self._workspace.gate.place(path, "write")
         if not place.exists:
-            return Current(path, None, "", TextFile(""))
+            return CurrentFile(path, None, "", TextFile(""))
         now = await asyncio.to_thread(self._read, path)
         buffer = self._journal.store.state.buffers.get(path)
         if buffer is None or not buffer.unsaved:
@@ -159,11 +159,11 @@ class Writer:
         newer = await asyncio.to_thread(self._blobs.put_soon, encode(now.stored, buffer.text))
         return replace(now, text=buffer.text, md5=newer, unsaved=True)
 
-    def _read(self, path: str) -> Current:
+    def _read(self, path: str) -> CurrentFile:
         gate = self._workspace.gate
         data = read_for_person(gate, path, MAX_BYTES)
         stored, hashed = decode(data, path), md5(data)
-        return Current(path, stored.text, hashed, stored, disk=hashed, mode=mode_on_disk(gate, path))
+        return CurrentFile(path, stored.text, hashed, stored, disk=hashed, mode=mode_on_disk(gate, path))
 
     async def on_disk(self, path: str) -> str:
         """The text on disk, "" if missing. Raises as `current` does."""
@@ -174,7 +174,7 @@ class Writer:
         ).text
 
     async def write(
-        self, name: str, targets: Sequence[Target], events: Events, leaves: Iterable[str] = ()
+        self, name: str, targets: Sequence[WriteTarget], events: Events, leaves: Iterable[str] = ()
     ) -> None:
         """Writes all targets or none, and records `events` before listeners are notified.
 
@@ -188,7 +188,7 @@ class Writer:
                 await self._open_files.look_again(target.now.path)
 
     async def _write_and_say(
-        self, wait: Wait, name: str, targets: Sequence[Target], events: Events, leaves: Iterable[str]
+        self, wait: Wait, name: str, targets: Sequence[WriteTarget], events: Events, leaves: Iterable[str]
     ) -> None:
         targets = await asyncio.to_thread(lambda: [self._kept(target) for target in targets])
         loop = asyncio.get_running_loop()
@@ -207,13 +207,13 @@ class Writer:
         async with self._open_files.files_at_rest:
             await asyncio.to_thread(self._write, name, targets, written, record, leaves, waits)
 
-    def _kept(self, target: Target) -> Target:
+    def _kept(self, target: WriteTarget) -> WriteTarget:
         """Stores the target's text and adds its hash. Blocking."""
         if target.text is None:
             return target
         return replace(target, hashed=self._blobs.put_soon(encode(target.now.stored, target.text)))
 
-    def _outcome(self, targets: Sequence[Target], batch: BatchResult) -> WriteOutcome:
+    def _outcome(self, targets: Sequence[WriteTarget], batch: BatchResult) -> WriteOutcome:
         """The targets with concurrent edits merged in. Blocking."""
         written = {step.path: step for step in batch.steps}
         done = []
@@ -250,7 +250,7 @@ class Writer:
                 self._journal.grow(self._open_files.with_text(target.now.path, target.now.text or ""))
             raise
 
-    def _check_buffer(self, target: Target) -> None:
+    def _check_buffer(self, target: WriteTarget) -> None:
         """Raises `Outdated` if the buffer was edited since the file was read."""
         buffer = self._journal.store.state.buffers.get(target.now.path)
         if buffer is None:
@@ -279,7 +279,7 @@ class Writer:
     def _write(
         self,
         name: str,
-        targets: Sequence[Target],
+        targets: Sequence[WriteTarget],
         written: Callable[[BatchResult], None],
         record: Callable[[], None],
         leaves: Iterable[str],
@@ -297,7 +297,7 @@ class Writer:
         write_batch(*where, on_disk, name=name, leaves=leaves, written=written, record=record, waits=waits)
 
 
-def _step(target: Target) -> Step:
+def _step(target: WriteTarget) -> Step:
     now, text = target.now, target.text
     if text is None:
         return Step(now.path, None, now.disk)

@@ -21,7 +21,7 @@ from tui_agent.store.store import Store
 NOT_FOUND = (126, 127)
 
 
-class FirstResult(Struct, frozen=True):
+class BaselineResult(Struct, frozen=True):
     """A check's result on the unmodified folder.
 
     state: "missing" without its program, "ended" after an abnormal end. failures: None if not counted.
@@ -53,7 +53,7 @@ class FirstResult(Struct, frozen=True):
 RunAsItIs = Callable[[CheckCommand, bool], Awaitable[tuple[CommandResult, Finding]]]
 
 
-class FirstRuns:
+class BaselineRuns:
     """Stores results as baselines."""
 
     def __init__(self, store: Store, baselines: Baselines, run: RunAsItIs) -> None:
@@ -62,20 +62,20 @@ class FirstRuns:
         self._run = run
         self._task: asyncio.Task[None] | None = None
 
-    async def attempt(self, check: CheckCommand) -> FirstResult:
+    async def attempt(self, check: CheckCommand) -> BaselineResult:
         """Runs a check immediately. Raises `SessionError` without a view."""
         ran, found = await self._run(check, False)
         if ran.how != "exit":
             took = f"not done in {ran.seconds:.0f} s" if ran.how == "time-out" else ran.how
-            return FirstResult("ended", ran.seconds, why=took)
+            return BaselineResult("ended", ran.seconds, why=took)
         counted = ran.ok or found.passed is not None or found.failures
         missing = [] if counted else missing_programs(ran.output)
         if ran.status in NOT_FOUND or missing:
-            return FirstResult("missing", ran.seconds, why=missing[0] if missing else "")
+            return BaselineResult("missing", ran.seconds, why=missing[0] if missing else "")
         await self._baselines.adopt([(check, found)])
         if ran.ok:
-            return FirstResult("passed", ran.seconds)
-        return FirstResult("failed", ran.seconds, found.failed or len(found.failures) or None, ran.cause)
+            return BaselineResult("passed", ran.seconds)
+        return BaselineResult("failed", ran.seconds, found.failed or len(found.failures) or None, ran.cause)
 
     def later(self, checks: Sequence[CheckCommand]) -> None:
         """Determines missing baselines in the background, at low priority."""

@@ -19,7 +19,7 @@ STORE = "baselines.json"
 MOST_KEPT = 20
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _StoredBaseline(msgspec.Struct, frozen=True):
     tree: str
     finding: Finding
     seconds: float = 0.0
@@ -33,7 +33,7 @@ class Baselines:
         self._root = root
         self._paths = paths
         self._store = FolderAnswers(data / STORE, root)
-        self._kept: dict[str, _Kept] | None = None
+        self._kept: dict[str, _StoredBaseline] | None = None
         #: Last duration of each command in this session.
         self._seconds: dict[str, float] = {}
 
@@ -71,7 +71,7 @@ class Baselines:
     async def _keep(self, command: str, tree: str, found: Finding) -> None:
         kept = await self._load()
         kept.pop(command, None)
-        kept[command] = _Kept(tree, found, self._seconds.get(command, 0.0))
+        kept[command] = _StoredBaseline(tree, found, self._seconds.get(command, 0.0))
         while len(kept) > MOST_KEPT:
             del kept[next(iter(kept))]
         try:
@@ -79,11 +79,11 @@ class Baselines:
         except OSError:
             return  # Kept in memory; later sessions repeat the run.
 
-    async def _load(self) -> dict[str, _Kept]:
+    async def _load(self) -> dict[str, _StoredBaseline]:
         if self._kept is None:
             told = await asyncio.to_thread(self._store.get)
             try:
-                self._kept = msgspec.convert(told or {}, dict[str, _Kept])
+                self._kept = msgspec.convert(told or {}, dict[str, _StoredBaseline])
             except msgspec.ValidationError:
                 self._kept = {}
         return self._kept

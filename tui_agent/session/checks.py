@@ -19,7 +19,7 @@ from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
-from tui_agent.session.baseline_runs import NOT_FOUND, FirstResult, FirstRuns
+from tui_agent.session.baseline_runs import NOT_FOUND, BaselineResult, BaselineRuns
 from tui_agent.session.baselines import Baselines
 from tui_agent.session.commands import Commands
 from tui_agent.session.stored_answers import FolderAnswers
@@ -75,7 +75,7 @@ class Checks:
         #: Accepted checks of this folder; empty if declined.
         self._answers = FolderAnswers(data / STORE, workspace.root)
         self._baselines = Baselines(data, workspace.root, lambda: workspace.index.paths)
-        self._first_runs = FirstRuns(journal.store, self._baselines, self._as_it_is)
+        self._first_runs = BaselineRuns(journal.store, self._baselines, self._as_it_is)
         #: Findings of the latest round by command, before comparison.
         self._findings: dict[str, Finding] = {}
         self._one_at_a_time = asyncio.Lock()
@@ -138,7 +138,7 @@ class Checks:
         ]
 
     @call(changes=False)
-    async def attempt(self, check: CheckCommand) -> FirstResult:
+    async def attempt(self, check: CheckCommand) -> BaselineResult:
         """Runs a check on the unmodified folder in a view and stores its baseline. Raises `SessionError`
         without a view."""
         async with self._one_at_a_time:

@@ -19,10 +19,10 @@ from tui_agent.files.names import shown
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
 from tui_agent.review.review import Review
-from tui_agent.session.running_commands import SHOWN, RunningCommands, Start, same
+from tui_agent.session.running_commands import SHOWN, CommandStart, RunningCommands, same
 from tui_agent.session.servers import Server, Servers
 from tui_agent.session.stored_answers import FolderAnswers
-from tui_agent.session.trial_views import Prepared, TrialViews
+from tui_agent.session.trial_views import PreparedView, TrialViews
 from tui_agent.session.view_reports import facts
 from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, Isolated, Where
@@ -98,14 +98,16 @@ class Commands:
             making = self._view(command, by, network=network, allowed=allowed, seeded=seeded, pending=pending)
             made = await self._before_a_stop(making, stopping)
             if made is None:
-                return await self._running.stopped(number, Start(command, by, "trial", "overlay", background))
+                return await self._running.stopped(
+                    number, CommandStart(command, by, "trial", "overlay", background)
+                )
             if (prepared := made.result()) is None:
                 return await self._here(number, command, by, timeout)
             kept = background and not network
             shared = await self._servers.view_for(prepared, background=kept) if pending else None
             argv = shell(command, low=low)
             view = facts(prepared, os.environ)
-            start = Start(command, by, "trial", prepared.plan.isolated, False, prepared.pending, view)
+            start = CommandStart(command, by, "trial", prepared.plan.isolated, False, prepared.pending, view)
             if shared is None or network:
                 keeps = not network and not background
                 alone = partial(self._alone, stopping, prepared, start, argv, keeps)
@@ -135,7 +137,7 @@ class Commands:
         allowed: bool,
         seeded: Callable[[], object] | None,
         pending: bool,
-    ) -> Prepared | None:
+    ) -> PreparedView | None:
         """The view of a command, or None if it runs in the folder itself."""
         rung = await self.views.check_allowed(command, by, network=network, allowed=allowed)
         if rung.isolated == "none":
@@ -143,8 +145,8 @@ class Commands:
         return await self.views.prepare(rung.isolated, by, network=network, seeded=seeded, pending=pending)
 
     async def _before_a_stop(
-        self, making: Coroutine[None, None, Prepared | None], stopping: asyncio.Event
-    ) -> asyncio.Task[Prepared | None] | None:
+        self, making: Coroutine[None, None, PreparedView | None], stopping: asyncio.Event
+    ) -> asyncio.Task[PreparedView | None] | None:
         """The task of a view once it is done. None if a stop comes first: the view is then removed later, since
         threads that make it cannot be interrupted."""
         made, stop = asyncio.create_task(making), asyncio.create_task(stopping.wait())
@@ -161,8 +163,8 @@ class Commands:
     async def _alone(
         self,
         stopping: asyncio.Event,
-        prepared: Prepared,
-        start: Start,
+        prepared: PreparedView,
+        start: CommandStart,
         argv: Sequence[str],
         keeps: bool,
         run: Run,
@@ -268,13 +270,15 @@ class Commands:
 
         async def here(run: Run) -> RunResult:
             from tui_agent.trial.environment import NO_KEYBOARD
-            from tui_agent.trial.folder import InFolder
+            from tui_agent.trial.folder import FolderRunner
 
-            result = await run.alone(InFolder(root), shell(command), {**os.environ, **NO_KEYBOARD})
+            result = await run.alone(FolderRunner(root), shell(command), {**os.environ, **NO_KEYBOARD})
             await self.views.known()  # Its output may contain a secret known only from git.
             return result
 
-        return await self._running.start(number, Start(command, by, "workspace", "none"), timeout, here)
+        return await self._running.start(
+            number, CommandStart(command, by, "workspace", "none"), timeout, here
+        )
 
     @call(changes=True)
     async def again(self, *, network: bool = False, allowed: bool = False) -> str:
@@ -397,7 +401,7 @@ class Commands:
             await asyncio.wait(self._unwanted)
 
 
-async def _remove(made: asyncio.Task[Prepared | None]) -> None:
+async def _remove(made: asyncio.Task[PreparedView | None]) -> None:
     with suppress(TuiAgentError, OSError):
         if (prepared := await made) is not None:
             await prepared.remove()

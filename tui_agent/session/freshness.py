@@ -14,7 +14,7 @@ from tui_agent.errors import ChildFailed, TuiAgentError
 from tui_agent.files.gate import Gate, read_for_person
 from tui_agent.files.operating_system import Stamp, is_settled, stamp_of
 from tui_agent.files.text import md5
-from tui_agent.git.client import Gone
+from tui_agent.git.client import MissingFile
 from tui_agent.log.core import Core
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.store import events as e
@@ -311,7 +311,7 @@ class Renames:
         except ChildFailed:
             return {}  # They count as deleted until the child has restarted.
 
-    def _gone(self, entry: KnownFile, touched: float) -> Gone:
+    def _gone(self, entry: KnownFile, touched: float) -> MissingFile:
         hashes = tuple(filter(None, (entry.md5, entry.written)))
         there_at = max(touched, self._there_at.get(entry.path, 0.0))
-        return Gone(entry.path, hashes, entry.size, entry.inode, there_at)
+        return MissingFile(entry.path, hashes, entry.size, entry.inode, there_at)

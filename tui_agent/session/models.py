@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
-from tui_agent.model.client import Model, ModelRequest, Reaching, UsageChunk, Warming
+from tui_agent.model.client import CanReach, CanWarm, Model, ModelRequest, UsageChunk
 from tui_agent.model.effort import in_words, level_of
 from tui_agent.model.local import LocalModels
 from tui_agent.model.model_table import route, rules_for
-from tui_agent.model.provider_files import ProviderFiles, TakesFiles
+from tui_agent.model.provider_files import ProviderFiles, StoresFiles
 from tui_agent.model.providers import provider_of
 from tui_agent.model.rate_limit import Allowance, Pace, PacedModel
 from tui_agent.model.server_memory import ServerMemory
@@ -94,7 +94,7 @@ class ModelAccess:
     @call(changes=False)
     async def find_key(self) -> None:
         """Loads a required key from the system keyring."""
-        if self.name and isinstance(self.model, Reaching):
+        if self.name and isinstance(self.model, CanReach):
             from tui_agent.model.keyring import stored
 
             if key := await asyncio.to_thread(stored, self.name, os.environ):
@@ -110,7 +110,7 @@ class ModelAccess:
     @call(changes=False)
     async def warm(self) -> None:
         """Connects to the server while the user types. Never fails."""
-        if self.name and isinstance(self.model, Warming):
+        if self.name and isinstance(self.model, CanWarm):
             await self.model.warm(self.name)
 
     @call(changes=False)
@@ -119,7 +119,7 @@ class ModelAccess:
         if not self.name:
             raise NoModel("No model is chosen", "choose one, or rehearse without one")
         provider = provider_of(self.name)
-        if not isinstance(self.model, Reaching) or provider is None:
+        if not isinstance(self.model, CanReach) or provider is None:
             return
         from tui_agent.model.login.access import missing
         from tui_agent.model.login.services import service_of
@@ -180,7 +180,7 @@ class ModelAccess:
                 "The rehearsal answers from its recording", "start `tui-agent --model NAME` for a real model"
             )
         name = name.strip()
-        if environment and isinstance(self.model, Reaching):
+        if environment and isinstance(self.model, CanReach):
             self._reached.update(environment)
             await self.model.reach(environment)
         await self.model.start()
@@ -224,7 +224,7 @@ class ModelAccess:
     @call(changes=False)
     async def tell_end(self) -> None:
         """Gives one notice per session if the model is or will be retired."""
-        way = route(self.name, {**os.environ, **self._reached}) if isinstance(self.model, Reaching) else None
+        way = route(self.name, {**os.environ, **self._reached}) if isinstance(self.model, CanReach) else None
         if way is None or not way.own or way.known is None or self._shared or self.state.session.read_only:
             return
         words = about_the_end(way.provider, way.model, way.known)
@@ -235,7 +235,7 @@ class ModelAccess:
     async def reach(self, environment: Mapping[str, str]) -> None:
         """Keeps a provider's variables for this run. Raises a `ModelError`."""
         self._reached.update(environment)
-        if isinstance(self.model, Reaching):
+        if isinstance(self.model, CanReach):
             await self.model.reach(environment)
 
     @call(changes=False)
@@ -266,7 +266,7 @@ class ModelAccess:
     def files(self) -> ProviderFiles | None:
         """The upload storage; None if disabled or unsupported."""
         wanted = self._settings.files_api == "on"
-        if self._files is None and wanted and isinstance(self.model, TakesFiles):
+        if self._files is None and wanted and isinstance(self.model, StoresFiles):
             self._files = ProviderFiles(self.model)
         return self._files
 

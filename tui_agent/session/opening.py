@@ -27,7 +27,7 @@ from tui_agent.settings.prompts import read_prompts
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
-from tui_agent.workspace.early_start import ChildAhead
+from tui_agent.workspace.early_start import EarlyChild
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Opening(Struct, frozen=True):
 async def open_session(
     opening: Opening,
     folders: Folders | None = None,
-    ahead: ChildAhead | None = None,
+    ahead: EarlyChild | None = None,
     model_ahead: ChildProcess | None = None,
 ) -> Session:
     """Opens the session in its last state. Raises `SessionError` if it is missing or open elsewhere.

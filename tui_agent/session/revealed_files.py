@@ -19,19 +19,19 @@ OF_TESTS = late(
 )
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _StoredReveal(msgspec.Struct, frozen=True):
     offered: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     declined: bool = False
 
 
-class Revealed:
+class RevealedFiles:
     """Offered files, which are offered once per folder, and those the user shows."""
 
     def __init__(self, data: Path, root: str) -> None:
         """`data` is the folder of sessions."""
         self._answers = FolderAnswers(data / STORE, Path(root))
-        self._found: _Kept | None = None
+        self._found: _StoredReveal | None = None
 
     @property
     def globs(self) -> tuple[str, ...]:
@@ -53,23 +53,23 @@ class Revealed:
 
     def offer(self, paths: Sequence[str]) -> None:
         """Records the offer. Blocking."""
-        self._keep(_Kept((*self._kept.offered, *paths), self._kept.shown))
+        self._keep(_StoredReveal((*self._kept.offered, *paths), self._kept.shown))
 
     def show(self) -> tuple[str, ...]:
         """Shows the offered files and returns them. Blocking. Raises `OSError`."""
         waiting = self.waiting
-        self._found = _Kept(self._kept.offered, (*self._kept.shown, *waiting))
+        self._found = _StoredReveal(self._kept.offered, (*self._kept.shown, *waiting))
         self._answers.keep(msgspec.to_builtins(self._found))
         return waiting
 
     def hide(self) -> tuple[str, ...]:
         """Hides all files, stops offers and returns the hidden files. Blocking. Raises `OSError`."""
         shown = self._kept.shown
-        self._found = _Kept((*self._kept.offered,), (), declined=True)
+        self._found = _StoredReveal((*self._kept.offered,), (), declined=True)
         self._answers.keep(msgspec.to_builtins(self._found))
         return shown
 
-    def _keep(self, kept: _Kept) -> None:
+    def _keep(self, kept: _StoredReveal) -> None:
         self._found = kept
         try:
             self._answers.keep(msgspec.to_builtins(kept))
@@ -77,10 +77,10 @@ class Revealed:
             return  # The next session repeats the offer.
 
     @property
-    def _kept(self) -> _Kept:
+    def _kept(self) -> _StoredReveal:
         if self._found is None:
             try:
-                self._found = msgspec.convert(self._answers.get() or {}, _Kept)
+                self._found = msgspec.convert(self._answers.get() or {}, _StoredReveal)
             except msgspec.ValidationError:
-                self._found = _Kept()
+                self._found = _StoredReveal()
         return self._found

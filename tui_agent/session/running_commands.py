@@ -19,7 +19,7 @@ from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, Isolated, RunningCommand, Where
 
 if TYPE_CHECKING:
-    from tui_agent.trial.changed import Written
+    from tui_agent.trial.changed import ChangedPath
     from tui_agent.trial.output import Output
     from tui_agent.trial.run import How, Run, RunResult
 
@@ -31,7 +31,7 @@ SHOWN = 16_000
 KEPT_WRITTEN = 3
 
 
-class Start(NamedTuple):
+class CommandStart(NamedTuple):
     """Parameters of a command. `pending` are paths with proposed content; `view` is its view."""
 
     command: str
@@ -54,7 +54,7 @@ class RunningCommands:
         self._blobs = core.blobs
         self._number = 0
         #: Files written by the newest commands, by id.
-        self.written: dict[str, tuple[Written, ...]] = {}
+        self.written: dict[str, tuple[ChangedPath, ...]] = {}
         self.runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
 
     def new_id(self) -> str:
@@ -67,7 +67,7 @@ class RunningCommands:
     async def start(
         self,
         number: str,
-        what: Start,
+        what: CommandStart,
         timeout: float | None,
         start: Callable[[Run], Awaitable[RunResult]],
     ) -> str:
@@ -126,7 +126,7 @@ class RunningCommands:
         told(run.output)  # Output before the start was recorded.
         return number
 
-    async def stopped(self, number: str, what: Start) -> str:
+    async def stopped(self, number: str, what: CommandStart) -> str:
         """Records a command that was stopped before its start, and returns its id."""
         ran = RunningCommand(number, *what[:4], time.time(), background=what.background)
         await self._journal.record(
@@ -163,7 +163,7 @@ class RunningCommands:
         if runs:
             await asyncio.wait([task for _, task in runs])
 
-    def _result(self, ran: RunningCommand, result: RunResult, what: Start) -> CommandResult:
+    def _result(self, ran: RunningCommand, result: RunResult, what: CommandStart) -> CommandResult:
         from tui_agent.trial.output import printed
 
         output = result.output if ran.by == "person" else self._masked(result.output)

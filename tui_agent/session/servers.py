@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_agent.errors import SessionError
-from tui_agent.session.trial_views import Prepared, TrialViews
+from tui_agent.session.trial_views import PreparedView, TrialViews
 from tui_agent.store.commands import By
 from tui_agent.store.event import Event
 from tui_agent.store.state import State
@@ -27,7 +27,7 @@ class Server(NamedTuple):
 class SharedView:
     """One view for several commands; closed after the last."""
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: PreparedView) -> None:
         from tui_agent.trial.outside import View
 
         self.key = prepared.key
@@ -75,7 +75,7 @@ class Servers:
         self._about: tuple[object, ...] = ()
         self._unsubscribe = store.subscribe(self._on_event)
 
-    async def view_for(self, prepared: Prepared, *, background: bool) -> SharedView | None:
+    async def view_for(self, prepared: PreparedView, *, background: bool) -> SharedView | None:
         """The server view of this proposal, or None; stops servers of another proposal."""
         shared = self._shared
         if shared is not None and (shared.ended or shared.key != prepared.key):

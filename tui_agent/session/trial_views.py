@@ -23,7 +23,7 @@ from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.core import Core
 from tui_agent.review.review import Review
-from tui_agent.session.revealed_files import OF_TESTS, Revealed
+from tui_agent.session.revealed_files import OF_TESTS, RevealedFiles
 from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.store import events as e
 from tui_agent.store.commands import FULL_VIEWS, By, Isolated
@@ -32,7 +32,7 @@ from tui_agent.store.state import State
 if TYPE_CHECKING:
     from tui_agent.trial.git_objects import GitObjects
     from tui_agent.trial.hidden import HiddenFiles
-    from tui_agent.trial.kept import KeptLayer, LentToRun
+    from tui_agent.trial.kept import KeptLayer, RunLayer
     from tui_agent.trial.on_copy import RunFolder
     from tui_agent.trial.plan import Seed, ViewPlan
     from tui_agent.trial.rungs import Rung
@@ -47,7 +47,7 @@ KNOWN_WITHIN = 20.0
 _COMPARED = ("python", "python3", "node", "ruby", "java", "go", "cargo")
 
 
-class Prepared(NamedTuple):
+class PreparedView(NamedTuple):
     """A view ready to be created. `key` identifies the proposal; `pending` are its paths."""
 
     plan: ViewPlan
@@ -82,7 +82,7 @@ class TrialViews:
         self._copied = str(copied) if copied else ""
         self._before = FolderAnswers(folders.data / LAST, workspace.root)
         self._parent = folders.state / "trials"
-        self._revealed = Revealed(folders.data, self._root)
+        self._revealed = RevealedFiles(folders.data, self._root)
         self._judge = workspace.gate.secrets
         self._known = secrets
         self._hidden: dict[str, HiddenFiles] = {}
@@ -169,7 +169,7 @@ class TrialViews:
         network: bool = False,
         seeded: Callable[[], object] | None = None,
         pending: bool = True,
-    ) -> Prepared:
+    ) -> PreparedView:
         """Prepares a view with pending and unsaved content, unless `pending` is False. Raises `SessionError`.
 
         `seeded` is called once the content is fixed.
@@ -212,7 +212,7 @@ class TrialViews:
             raise SessionError(f"There is no trial view of this folder: {why}", "run it with !!") from error
         for sentence in filter(None, (why, without_git)):
             await self.say_once(sentence, "warning")
-        return Prepared(made, await self._variables(made, by, network), paths, key, folder)
+        return PreparedView(made, await self._variables(made, by, network), paths, key, folder)
 
     async def _variables(self, made: ViewPlan, by: By, network: bool) -> dict[str, str]:
         """Environment variables of a command. Reports unreachable tools once."""
@@ -246,10 +246,10 @@ class TrialViews:
         seeds, _ = await self._seeds()
         return await asyncio.to_thread(_digest, seeds)
 
-    async def keeping(self, prepared: Prepared, command: str, by: By) -> LentToRun | None:
+    async def keeping(self, prepared: PreparedView, command: str, by: By) -> RunLayer | None:
         """The build cache layer for an overlay view, or None. Read-only for the model's commands, because
         checks reuse it."""
-        from tui_agent.trial.kept import MARKED, LentToRun, key_of
+        from tui_agent.trial.kept import MARKED, RunLayer, key_of
 
         if prepared.plan.isolated != "overlay" or self._copied or not self._settings.kept:
             return None
@@ -263,7 +263,7 @@ class TrialViews:
         lent = await asyncio.to_thread(lambda: self._kept.lend(key, paths, clean=clean, command=command))
         if lent is None:
             return None
-        return LentToRun(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
+        return RunLayer(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
 
     async def forget_builds(self) -> bool:
         """Deletes the build cache and returns whether there was any. Raises `SessionError` while a command

@@ -334,7 +334,7 @@ class Turns:
         await self._tell_level()
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
-        pieces = Pieces(self._tell)
+        pieces = ReplyChunks(self._tell)
 
         async def emit(event: e.Event) -> None:
             if isinstance(event, e.ReplyStreamed):
@@ -373,7 +373,7 @@ class Turns:
         )
 
 
-class Pieces:
+class ReplyChunks:
     """Combines chunks of a response and emits them at most every `TOLD_EVERY` seconds.
 
     A reply of two million characters has half a million chunks; each event costs a new state, a call of

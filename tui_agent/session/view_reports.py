@@ -15,7 +15,7 @@ from tui_agent.files.names import shown
 from tui_agent.store.commands import CommandResult
 
 if TYPE_CHECKING:
-    from tui_agent.session.trial_views import Prepared
+    from tui_agent.session.trial_views import PreparedView
 
 #: Maximum number of names in a sentence, and of output paths examined.
 MOST_NAMED, MOST_PATHS = 8, 100
@@ -46,7 +46,7 @@ class ViewFacts(NamedTuple):
     path: str
 
 
-def facts(prepared: Prepared, environ: Mapping[str, str]) -> ViewFacts:
+def facts(prepared: PreparedView, environ: Mapping[str, str]) -> ViewFacts:
     from tui_agent.trial.environment import left_out
 
     plan = prepared.plan

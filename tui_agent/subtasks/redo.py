@@ -25,7 +25,7 @@ _NOTE = (
 )
 
 
-class Redo:
+class SubTaskRestart:
     def __init__(self, journal: Journal, blobs: Blobs, merger: ResultMerger) -> None:
         self._journal = journal
         self._blobs = blobs

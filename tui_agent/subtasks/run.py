@@ -122,7 +122,7 @@ class SubTaskRun:
         part = handover.text(self._hand_over(missing))
         child = await parent.open_child(self._task, copy, part)
         self.child = child
-        telling = ProgressTeller(parent.journal, self._task.id, child)
+        telling = ProgressReporter(parent.journal, self._task.id, child)
         try:
             child.start(paths)
             reason, cause = await self._drive_in_time(child, set(paths))
@@ -136,7 +136,7 @@ class SubTaskRun:
                 await task
                 raise
 
-    async def _end(self, child: RunSession, telling: ProgressTeller) -> None:
+    async def _end(self, child: RunSession, telling: ProgressReporter) -> None:
         await child.close()
         await telling.close()
 
@@ -271,7 +271,7 @@ def _mode_changed(step: FileStep) -> bool:
     return bool(step.after) and step.mode_after is not None and step.mode != step.mode_after
 
 
-class ProgressTeller:
+class ProgressReporter:
     """Reports a running sub-task's progress to the parent, throttled, and its usage immediately."""
 
     def __init__(self, journal: Journal, task: str, child: RunSession) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from msgspec.structs import replace
 
-from tui_agent.context.budget import Spent, limit_reached
+from tui_agent.context.budget import Spending, limit_reached
 from tui_agent.debug_log import fault
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.log import directory
@@ -176,7 +176,7 @@ class Scheduler:
     def _over(self) -> str:
         """The exceeded limit as a sentence, or ""."""
         limits, used = self._parent.settings.limits, self.state.usage.session
-        spent = Spent(used.input + used.output, used.cost)
+        spent = Spending(used.input + used.output, used.cost)
         return limit_reached("session", spent, 1, None, limits.session_tokens, limits.session_cost)
 
     async def _refuse(self, why: str) -> None:

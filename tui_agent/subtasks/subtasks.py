@@ -16,7 +16,7 @@ from tui_agent.store.state import State
 
 if TYPE_CHECKING:
     from tui_agent.subtasks.parent import Parent, RunSession
-    from tui_agent.subtasks.redo import Redo
+    from tui_agent.subtasks.redo import SubTaskRestart
     from tui_agent.subtasks.scheduler import Scheduler
 
 INTERRUPTED = "Interrupted, tui-agent ended while it ran: run it again"
@@ -47,7 +47,7 @@ class SubTasks:
         self._settings = core.settings
         self._parent = parent
         self._renew = renew
-        self._made: tuple[Scheduler, Redo] | None = None
+        self._made: tuple[Scheduler, SubTaskRestart] | None = None
         core.journal.store.subscribe(self._on_event)
 
     @property
@@ -188,20 +188,20 @@ class SubTasks:
         return self._running()[0]
 
     @property
-    def _redo(self) -> Redo:
+    def _redo(self) -> SubTaskRestart:
         return self._running()[1]
 
-    def _running(self) -> tuple[Scheduler, Redo]:
+    def _running(self) -> tuple[Scheduler, SubTaskRestart]:
         if self._made is None:
             from tui_agent.subtasks.merge import ResultMerger
-            from tui_agent.subtasks.redo import Redo
+            from tui_agent.subtasks.redo import SubTaskRestart
             from tui_agent.subtasks.scheduler import Scheduler
 
             parent = self._parent()
             merger = ResultMerger(parent.journal, parent.storage.blobs, parent.on_newest)
             self._made = (
                 Scheduler(parent, merger),
-                Redo(parent.journal, parent.storage.blobs, merger),
+                SubTaskRestart(parent.journal, parent.storage.blobs, merger),
             )
         return self._made
 

@@ -8,13 +8,13 @@ from tui_agent.context.known_files import MAX_BYTES
 from tui_agent.edits.change import Change
 from tui_agent.edits.rebase import rebased
 from tui_agent.errors import EditFailed, FileError, PathRefused, TuiAgentError
-from tui_agent.files.disclosure import Judged, judge_file
+from tui_agent.files.disclosure import SecretFinding, judge_file
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.text import decode, encode
 from tui_agent.tools.context import ToolContext
 
 
-def judge_now(context: ToolContext, path: str) -> Judged | None:
+def judge_now(context: ToolContext, path: str) -> SecretFinding | None:
     """Secrets in the newest text of a file; None without text. Blocking."""
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from tui_agent.answers import line_ranges
 from tui_agent.answers.plans import FileAction
 from tui_agent.context import portions
-from tui_agent.context.file_contents import InView, LoadedFile, cost, read_files_result
+from tui_agent.context.file_contents import FilesInPrompt, LoadedFile, cost, read_files_result
 from tui_agent.context.known_files import MAX_BYTES, KnownFile, LoadedBy, table_row
 from tui_agent.errors import LooksSecret, TuiAgentError
-from tui_agent.files.disclosure import SecretChoice, Undecided, judge_file
+from tui_agent.files.disclosure import SecretChoice, UndecidedSecret, judge_file
 from tui_agent.files.operating_system import inode_of
 from tui_agent.model.tokens import reply_room
 from tui_agent.store import events as e
@@ -90,7 +90,7 @@ class LoadedFiles(Struct, frozen=True):
 async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
     """The newest text of a file: the unsaved buffer, or the disk.
 
-    Raises `PathRefused` (`Undecided` if the user may allow it) and `FileError`.
+    Raises `PathRefused` (`UndecidedSecret` if the user may allow it) and `FileError`.
     """
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
@@ -155,7 +155,7 @@ async def with_decision(
     for _ in range(MOST_QUESTIONS):
         try:
             return await attempt()
-        except Undecided as found:
+        except UndecidedSecret as found:
             if context.ask is None:
                 raise
             undecided = found
@@ -163,7 +163,7 @@ async def with_decision(
     return await attempt()
 
 
-async def ask_about_secret(context: ToolContext, found: Undecided, emit: Emit) -> None:
+async def ask_about_secret(context: ToolContext, found: UndecidedSecret, emit: Emit) -> None:
     """Asks the user about a secret; the answer applies to the exact bytes."""
     assert context.ask is not None
     name = _question_name(context, found.path)
@@ -399,7 +399,7 @@ async def shortened(context: ToolContext, file: LoadedFile, room: int) -> Loaded
     return best
 
 
-def wanted_of(context: ToolContext, file: LoadedFile) -> portions.Wanted:
+def wanted_of(context: ToolContext, file: LoadedFile) -> portions.PortionRequest:
     """The preferred lines of a file: requested ranges, search hits, and names mentioned in the turn."""
     state = context.state()
     request = state.turn.request
@@ -409,7 +409,7 @@ def wanted_of(context: ToolContext, file: LoadedFile) -> portions.Wanted:
     name = file.path.rpartition("/")[2]
     ranges = file.ranges or (slot.action.lines if slot else ()) or line_ranges.ranges_in(request, name)
     hits = tuple(context.progress.hits.get(file.path, ()))
-    return portions.Wanted(tuple(ranges), hits, " ".join([request, *about, *todos]))
+    return portions.PortionRequest(tuple(ranges), hits, " ".join([request, *about, *todos]))
 
 
 def _outline(file: LoadedFile) -> tuple[str, ...]:
@@ -460,7 +460,7 @@ def window_of(state: State) -> int:
 
 async def _in_requests(context: ToolContext, files: Sequence[LoadedFile]) -> list[str]:
     """Files as formatted in a request, with table rows. In a thread, because files may be long."""
-    view = InView(context.state().conversation.files)
+    view = FilesInPrompt(context.state().conversation.files)
 
     def in_request(file: LoadedFile) -> str:
         return f"{table_row(known_file(file, 0, None), 0)}\n{read_files_result([file], view)}"

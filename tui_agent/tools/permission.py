@@ -21,21 +21,21 @@ from tui_agent.settings.schema import PermissionSettings
 from tui_agent.store import events as e
 from tui_agent.store.tool_calls import PermissionAnswer, PermissionDecision
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Circumstances, Invocation, Tool, ToolResult, Verdict
+from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, Verdict
 
 OFFERED: tuple[PermissionAnswer, ...] = ("once", "session", "always", "no")
 #: File of permanent approvals in the user's settings folder.
 STORE = "permissions.json"
 #: Maximum characters of a preview stored with a decision.
 MOST_KEPT = 2_000
-_ANYWHERE = Circumstances()
+_ANYWHERE = CallContext()
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _RULE = re.compile(r"(?P<tool>[\w-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
 
 async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult | None:
     """None if the call is permitted; otherwise its result with the reason."""
-    found = await tool.circumstances(context) if tool.circumstances is not None else Circumstances()
+    found = await tool.circumstances(context) if tool.circumstances is not None else CallContext()
     verdict, rule = judged(context, tool, call, found)
     if verdict == "allow":
         return None
@@ -81,7 +81,7 @@ def _refusal(why: str) -> ToolResult:
 
 
 def judged(
-    context: ToolContext, tool: Tool, call: Invocation, found: Circumstances = _ANYWHERE
+    context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE
 ) -> tuple[Verdict, str]:
     """The verdict, and the rule that decided it; "" for the tool's default."""
     rules, targets = context.settings.permissions, tool.targets(call)
@@ -150,14 +150,14 @@ def _fits(
     return bool(fitting) and (all(fitting) if every else any(fitting))
 
 
-def digest_of(context: ToolContext, tool: Tool, call: Invocation, found: Circumstances = _ANYWHERE) -> str:
+def digest_of(context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE) -> str:
     """SHA-256 of an approval: workspace, tool, exact effect and circumstances."""
     what = "" if found.remembered == "session" else tool.preview(call)
     exactly = "\0".join([str(context.workspace.root), tool.name, what, *filter(None, [found.covers])])
     return hashlib.sha256(exactly.encode(errors="surrogatepass")).hexdigest()
 
 
-def approved(context: ToolContext, found: Circumstances = _ANYWHERE) -> set[str]:
+def approved(context: ToolContext, found: CallContext = _ANYWHERE) -> set[str]:
     """Digests approved for this session or permanently."""
     if found.remembered == "never":
         return set()

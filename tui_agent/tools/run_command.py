@@ -13,7 +13,7 @@ from tui_agent.files.key_formats import masked
 from tui_agent.files.numbers import amount
 from tui_agent.store.commands import FULL_VIEWS, CommandResult
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Circumstances, Invocation, Tool, ToolResult, Verdict, error
+from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, Verdict, error
 
 #: Minimum characters per token of code and messages.
 LETTERS = 3
@@ -85,19 +85,19 @@ def _ending(result: CommandResult) -> str:
     return _ENDINGS.get(result.how, f"exit {result.status}")
 
 
-async def _circumstances(context: ToolContext) -> Circumstances:
+async def _circumstances(context: ToolContext) -> CallContext:
     """A full view discards all effects and needs no approval; a copy needs one per session, the real folder
     one per run."""
     always: Verdict = "ask" if context.settings.commands.ask == "always" else "allow"
     if context.isolation is None:
-        return Circumstances(always)
+        return CallContext(always)
     isolated, words = await context.isolation()
     if isolated in FULL_VIEWS:
-        return Circumstances(always, covers=isolated)
+        return CallContext(always, covers=isolated)
     if isolated == "none":
-        return Circumstances("ask", f"It would run {words}.", isolated, "never")
+        return CallContext("ask", f"It would run {words}.", isolated, "never")
     remembered = "exactly" if always == "ask" else "session"
-    return Circumstances("ask", f"It would run {words}.", isolated, remembered)
+    return CallContext("ask", f"It would run {words}.", isolated, remembered)
 
 
 def _commands(call: Invocation) -> tuple[str, ...]:

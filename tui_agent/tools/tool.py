@@ -60,7 +60,7 @@ def error(sentence: str) -> ToolResult:
     return ToolResult(f"Error: {sentence}", ok=False, amount="failed")
 
 
-class Circumstances(Struct, frozen=True):
+class CallContext(Struct, frozen=True):
     """Permission-relevant environment of a call.
 
     verdict: default without a matching rule; None for the tool's own. words: shown above the preview.
@@ -127,7 +127,7 @@ class Tool:
     #: Verdict without a matching rule.
     verdict: Callable[[Invocation, ToolContext], Verdict] = _allowed
     #: Permission-relevant environment; None if irrelevant.
-    circumstances: Callable[[ToolContext], Awaitable[Circumstances]] | None = None
+    circumstances: Callable[[ToolContext], Awaitable[CallContext]] | None = None
     #: Whether `allow` rules match one exact target instead of a pattern.
     exact: bool = False
     #: The exact effect, displayed for approval; an approval covers these characters.

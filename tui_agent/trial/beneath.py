@@ -21,7 +21,7 @@ _OPENAT2 = 437
 _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 2, 4, 8
 
 
-class Beneath:
+class FolderAccess:
     """The contents of a folder. Keeps the last used folder open until `close`.
 
     own: the folder is a layer of ours. Access rights that a command removed are restored.
@@ -38,7 +38,7 @@ class Beneath:
         self._forget()
         os.close(self._root)
 
-    def __enter__(self) -> Beneath:
+    def __enter__(self) -> FolderAccess:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -46,7 +46,7 @@ Kind = Literal["new", "changed", "deleted", "mode", "link", "special"]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ChangedPath:
     """A path whose state a command changed.
 
     - executable: of a regular file, after the command.
@@ -74,10 +74,10 @@ class Written:
 
 
 #: Changes sorted by path, and a sentence if they are incomplete.
-Read = tuple[tuple[Written, ...], str]
+Read = tuple[tuple[ChangedPath, ...], str]
 
 
-class _Found(msgspec.Struct, frozen=True, array_like=True):
+class _FoundChange(msgspec.Struct, frozen=True, array_like=True):
     path: str
     kind: Kind
     executable: bool
@@ -89,8 +89,8 @@ class _Found(msgspec.Struct, frozen=True, array_like=True):
     why: str
 
 
-class _Told(msgspec.Struct, frozen=True):
-    found: list[_Found]
+class _LayerReport(msgspec.Struct, frozen=True):
+    found: list[_FoundChange]
     left: dict[str, tuple[int, list[str]]]
 
 
@@ -239,10 +239,10 @@ def _told(contents: IO[bytes], at: int, size: int) -> Read:
     if not 0 < size <= _MOST_TOLD:
         raise ValueError("it tells too much")
     answer: Any = marshal.loads(os.pread(contents.fileno(), size, at))
-    told = msgspec.convert(answer, _Told)
+    told = msgspec.convert(answer, _LayerReport)
     os.ftruncate(contents.fileno(), at)
     written = (
-        Written(
+        ChangedPath(
             *(one.path, one.kind, one.executable, one.target, one.size, one.meanwhile),
             None if one.at < 0 else contents,
             one.at,

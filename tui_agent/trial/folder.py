@@ -13,13 +13,13 @@ from typing import Self
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.trial.inside.commands import LOOK, waits_for_keyboard
-from tui_agent.trial.run import Ended, RunResult
+from tui_agent.trial.run import RunnerResult, RunResult
 
 #: Seconds between interrupt and kill.
 INTERRUPTED = 0.3
 
 
-class InFolder:
+class FolderRunner:
     """Runner of the real folder. Each command has its own process session, so its children can be killed with
     it."""
 
@@ -49,14 +49,14 @@ class InFolder:
         self._processes[process.pid] = process
         return process.pid
 
-    async def ended(self, number: int) -> Ended:
+    async def ended(self, number: int) -> RunnerResult:
         waiting, over = asyncio.ensure_future(self._processes[number].wait()), False
         while not (await asyncio.wait([waiting], timeout=LOOK))[0]:
             for pid in filter(waits_for_keyboard, _descendants(number)):
                 over = True
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-        return Ended(await waiting, (), "keyboard" if over else "")
+        return RunnerResult(await waiting, (), "keyboard" if over else "")
 
     def stop(self, number: int) -> None:
         _signal(number, signal.SIGINT)

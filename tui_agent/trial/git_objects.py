@@ -24,7 +24,7 @@ from tui_agent.git.object_stores import (
     SEARCH,
     SECONDS,
     HistoryAnswer,
-    HistoryAsked,
+    HistoryRequest,
     WithoutSecrets,
     all_repositories,
     borrowed,
@@ -100,7 +100,7 @@ class GitObjects:
         now = (*sent, *await asyncio.to_thread(_stamp, top, hidden, nested))
         if now != self._stamp:
             prefix = f"{self._root}/"[len(top) + 1 :]
-            asked = HistoryAsked(
+            asked = HistoryRequest(
                 top, str(self._cache), hidden, self._reveal, prefix, list(nested), list(sent)
             )
             try:
@@ -120,7 +120,7 @@ class GitObjects:
         secrets.clear()  # The result is cached.
 
 
-async def _answered(asked: HistoryAsked) -> HistoryAnswer:
+async def _answered(asked: HistoryRequest) -> HistoryAnswer:
     process = await asyncio.create_subprocess_exec(
         *SEARCH,
         stdin=asyncio.subprocess.PIPE,

@@ -52,7 +52,7 @@ _MAKES_FOLDER = late(
 _Identity = tuple[int, int, int]
 
 
-class _Kept(NamedTuple):
+class _LayerInfo(NamedTuple):
     """Metadata of the layer: start and end of the last merged run (ns), and each file's state then."""
 
     key: str
@@ -62,7 +62,7 @@ class _Kept(NamedTuple):
     files: dict[str, _Identity]
 
 
-class _Unfit(Exception):
+class _NotCacheable(Exception):
     """The written files cannot be kept."""
 
 
@@ -74,7 +74,7 @@ class KeptLayer:
         self._root, self._most = root, most
         self._folder = parent / hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
 
-    def lend(self, key: str, paths: Sequence[str], *, clean: bool, command: str) -> LentLayer | None:
+    def lend(self, key: str, paths: Sequence[str], *, clean: bool, command: str) -> BorrowedLayer | None:
         """The layer for one view; an outdated layer is discarded first. None while another program merges, or
         if the folder or command is unsuitable.
 
@@ -108,7 +108,7 @@ class KeptLayer:
         if known is not None and not (known.key == key and self._is_current(known, paths, free)):
             self._discard(lock)
             known = None
-        return LentLayer(self, lock, key, paths, free, known, clean)
+        return BorrowedLayer(self, lock, key, paths, free, known, clean)
 
     def throw_away(self) -> bool:
         """Returns whether a layer existed. Raises OSError while a command uses it."""
@@ -127,15 +127,15 @@ class KeptLayer:
     def layer(self) -> str:
         return f"{self._folder}/layer"
 
-    def _known(self) -> _Kept | None:
+    def _known(self) -> _LayerInfo | None:
         try:
             told = marshal.loads((self._folder / "known").read_bytes())
             form, *rest = told
-            return _Kept(*rest) if form == _FORM else None
+            return _LayerInfo(*rest) if form == _FORM else None
         except (OSError, ValueError, EOFError, TypeError):
             return None
 
-    def _is_current(self, known: _Kept, paths: Sequence[str], free: Sequence[str]) -> bool:
+    def _is_current(self, known: _LayerInfo, paths: Sequence[str], free: Sequence[str]) -> bool:
         if known.ended > time.time_ns() or not set(known.names) <= set(free):
             return False
         for path, (number, modified, changed) in _identities(self._root, paths):
@@ -157,7 +157,9 @@ class KeptLayer:
             os.unlink(self._folder / "known")  # First: without it, the rest is ignored.
         _remove_tree(self.layer)
 
-    def merge(self, lent: LentLayer, upper: str, plan: ViewPlan, began: int, names: Sequence[str]) -> None:
+    def merge(
+        self, lent: BorrowedLayer, upper: str, plan: ViewPlan, began: int, names: Sequence[str]
+    ) -> None:
         """Merge the view's writes in these folders. `upper` is its layer of the workspace."""
         known, now = lent.known, time.time_ns()
         try:
@@ -184,7 +186,7 @@ class KeptLayer:
             for name in names:
                 copied.subtree(upper, self.layer, name)
             if _size(self.layer) > self._most:
-                raise _Unfit("it is too large")
+                raise _NotCacheable("it is too large")
             both = tuple(dict.fromkeys((*(known.names if known else ()), *names)))
             told = (_FORM, lent.key, began, now, both, files)
             path = self._folder / "known"
@@ -192,14 +194,14 @@ class KeptLayer:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(content)
-        except _Unfit:
+        except _NotCacheable:
             if not (self._folder / "known").exists():
                 self._remove()
         except (OSError, RecursionError):
             self._remove()
 
 
-class LentLayer:
+class BorrowedLayer:
     """The layer while a view uses it."""
 
     def __init__(
@@ -209,7 +211,7 @@ class LentLayer:
         key: str,
         paths: Sequence[str],
         free: Sequence[str],
-        known: _Kept | None,
+        known: _LayerInfo | None,
         clean: bool,
     ) -> None:
         self._layer, self._free = layer, free
@@ -254,10 +256,10 @@ class LentLayer:
 
 
 @dataclass(frozen=True, slots=True)
-class LentToRun:
+class RunLayer:
     """The build layer of a view; `ignored` are paths in `MARKED` folders that git ignores."""
 
-    lent: LentLayer
+    lent: BorrowedLayer
     ignored: asyncio.Future[set[str]]
 
     def close(self) -> None:
@@ -303,18 +305,18 @@ def _through_link(top: str, name: str) -> bool:
 
 
 def _walk(top: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Walks a folder top-down with relative paths, without following links. Raises OSError, and `_Unfit`
+    """Walks a folder top-down with relative paths, without following links. Raises OSError, and `_NotCacheable`
     above the limits."""
     waiting, count = [("", 0)], 0
     while waiting:
         folder, depth = waiting.pop()
         if depth > DEEPEST:
-            raise _Unfit("it is too deep")
+            raise _NotCacheable("it is too deep")
         with os.scandir(f"{top}/{folder}" if folder else top) as entries:
             for entry in entries:
                 count += 1
                 if count > MOST_ENTRIES:
-                    raise _Unfit("there is too much of it")
+                    raise _NotCacheable("there is too much of it")
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 there = entry.stat(follow_symlinks=False)
                 yield path, there
@@ -328,12 +330,12 @@ def _is_newer(folder: str, since: int) -> bool:
         return False
     try:
         return os.stat(folder).st_ctime_ns > since or any(one.st_ctime_ns > since for _, one in _walk(folder))
-    except (OSError, _Unfit):
+    except (OSError, _NotCacheable):
         return True
 
 
 def _only_wrote(upper: str, root: str, names: Sequence[str], seeds: set[str]) -> None:
-    """Raises `_Unfit` if a command touched any other file of the folder: the build may have used contents
+    """Raises `_NotCacheable` if a command touched any other file of the folder: the build may have used contents
     that no longer exist."""
     apart = tuple(f"{name}/" for name in names)
     for path, there in _walk(upper):
@@ -346,7 +348,7 @@ def _only_wrote(upper: str, root: str, names: Sequence[str], seeds: set[str]) ->
             continue
         opaque = stat.S_ISDIR(there.st_mode) and _is_opaque(f"{upper}/{path}")
         if (opaque or not stat.S_ISDIR(there.st_mode)) and os.path.lexists(f"{root}/{path}"):
-            raise _Unfit(f"{path} was written")
+            raise _NotCacheable(f"{path} was written")
 
 
 def _is_opaque(path: str) -> bool:
@@ -377,7 +379,7 @@ class _Copy:
         self._linked: dict[tuple[int, int], str] = {}
 
     def subtree(self, upper: str, to: str, name: str) -> None:
-        """Raises `_Unfit` and OSError."""
+        """Raises `_NotCacheable` and OSError."""
         parts = name.split("/")
         for end in range(1, len(parts)):
             os.makedirs(f"{to}/{'/'.join(parts[:end])}", exist_ok=True)
@@ -417,7 +419,7 @@ class _Copy:
             return
         self._bytes += there.st_size
         if self._bytes > self._most:
-            raise _Unfit("it is too large")
+            raise _NotCacheable("it is too large")
         shutil.copyfile(source, target, follow_symlinks=False)
         os.chmod(target, stat.S_IMODE(there.st_mode) & 0o777 | 0o400)
         os.utime(target, ns=(there.st_atime_ns, there.st_mtime_ns))

@@ -20,7 +20,7 @@ from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.private import make_private
 from tui_agent.trial.changed import LayerReader
 from tui_agent.trial.environment import VIRTUAL
-from tui_agent.trial.folder import InFolder
+from tui_agent.trial.folder import FolderRunner
 from tui_agent.trial.outside import View
 from tui_agent.trial.plan import NoView, Seed, ViewPlan
 from tui_agent.trial.run import RunResult
@@ -94,7 +94,7 @@ class LandlockCopy(View):
         return replace(result, changes=changes, unread=unread)
 
 
-class MacCopy(InFolder):
+class MacCopy(FolderRunner):
     """Runner of a copy under `sandbox-exec`."""
 
     def __init__(self, plan: ViewPlan) -> None:

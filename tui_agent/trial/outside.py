@@ -15,10 +15,10 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from tui_agent.trial.changed import LayerReader, Written
-from tui_agent.trial.kept import LentToRun
+from tui_agent.trial.changed import ChangedPath, LayerReader
+from tui_agent.trial.kept import RunLayer
 from tui_agent.trial.plan import OURS, PYTHON, NoView, ViewPlan
-from tui_agent.trial.run import Ended, Over, RunResult
+from tui_agent.trial.run import Over, RunnerResult, RunResult
 
 #: Startup timeout of a view in seconds; typical is 0.03.
 STARTED = 20.0
@@ -35,20 +35,20 @@ class View:
     - shared: the view stays open between commands, and each result has the changes since the previous command.
     """
 
-    def __init__(self, plan: ViewPlan, kept: LentToRun | None = None, *, shared: bool = False) -> None:
+    def __init__(self, plan: ViewPlan, kept: RunLayer | None = None, *, shared: bool = False) -> None:
         self.plan = plan
         self._kept = kept
         self._shared = shared
         self._since = time.time()
         #: All changes as of the end of the last command.
-        self._seen: dict[str, Written] = {}
+        self._seen: dict[str, ChangedPath] = {}
         self._reader: LayerReader | None = None
         #: Descriptor of the layers; readable after all processes of the view have exited.
         self.layers = -1
         self._process: asyncio.subprocess.Process | None = None
         self._line: socket.socket | None = None
         self._reading: asyncio.Task[None] | None = None
-        self._ended: dict[int, asyncio.Future[Ended]] = {}
+        self._ended: dict[int, asyncio.Future[RunnerResult]] = {}
         self._over: Over = ""
         self._runs = 0
 
@@ -134,7 +134,7 @@ class View:
         socket.send_fds(self._line, [marshal.dumps(message)], [output])
         return self._runs
 
-    async def ended(self, number: int) -> Ended:
+    async def ended(self, number: int) -> RunnerResult:
         return await asyncio.shield(self._ended[number])
 
     def stop(self, number: int) -> None:
@@ -182,14 +182,14 @@ class View:
                 if "over" in message:
                     self._over = message["over"]
                 elif "exit" in message and not (future := self._ended[message["exit"]]).done():
-                    future.set_result(Ended(message["status"], tuple(message["left"]), self._over))
+                    future.set_result(RunnerResult(message["status"], tuple(message["left"]), self._over))
                     self._over = ""
         self._all_ended()
 
     def _all_ended(self) -> None:
         for future in self._ended.values():
             if not future.done():
-                future.set_result(Ended(-9, (), self._over))
+                future.set_result(RunnerResult(-9, (), self._over))
 
     async def _message(self) -> dict[str, Any]:
         """The next message, or an empty one at the end."""

@@ -15,9 +15,9 @@ import os
 import resource
 import sys
 
-from tui_agent.trial.beneath import Beneath
+from tui_agent.trial.beneath import FolderAccess
 from tui_agent.trial.inside.kernel import received
-from tui_agent.trial.reading import Before, Budget, Comparison, put
+from tui_agent.trial.reading import Budget, Comparison, EarlierState, put
 
 #: Limits of memory in bytes, and of processor time in seconds.
 MEMORY, SECONDS = 1 << 30, 60
@@ -38,8 +38,8 @@ def main(descriptor: int) -> None:
     contents, layer = descriptors
     size = os.fstat(contents).st_size
     asked = marshal.loads(os.pread(contents, size, 0))
-    seeds = {path: Before(*seed) for path, seed in asked["seeds"].items()}
-    with Beneath(layer, own=True) as there, Beneath(asked["root"]) as real:
+    seeds = {path: EarlierState(*seed) for path, seed in asked["seeds"].items()}
+    with FolderAccess(layer, own=True) as there, FolderAccess(asked["root"]) as real:
         budget = Budget(*asked["budget"])
         compared = Comparison(
             *(there, real, seeds, asked["since"], budget, contents, size, asked["apart"], asked["beside"])

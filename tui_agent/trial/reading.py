@@ -19,7 +19,7 @@ from hashlib import blake2b
 from io import FileIO
 from typing import NamedTuple
 
-from tui_agent.trial.beneath import Beneath
+from tui_agent.trial.beneath import FolderAccess
 
 #: Caches of programs, and git's files, which are never proposed.
 LEFT_OUT = frozenset(
@@ -33,7 +33,7 @@ TOO_LARGE, BINARY = "it is too large", "it is binary"
 NO_ROOM = "it is beyond what is kept of one command"
 
 
-class Before(NamedTuple):
+class EarlierState(NamedTuple):
     """The state before the command if it differs from the folder: a `Seed` of `plan.py`, by path."""
 
     kind: str
@@ -62,8 +62,8 @@ class Budget(NamedTuple):
     seconds: float
 
 
-class Found(NamedTuple):
-    """A path whose state a command changed, as `Written` of `changed.py`.
+class ChangedEntry(NamedTuple):
+    """A path whose state a command changed, as `ChangedPath` of `changed.py`.
 
     at, digest: offset and hash of the kept content; -1 if it is not kept, with the reason in `why`.
     """
@@ -91,9 +91,9 @@ class Comparison:
 
     def __init__(
         self,
-        layer: Beneath,
-        real: Beneath,
-        seeds: Mapping[str, Before],
+        layer: FolderAccess,
+        real: FolderAccess,
+        seeds: Mapping[str, EarlierState],
         since: float,
         budget: Budget,
         contents: int,
@@ -114,7 +114,7 @@ class Comparison:
         self._begin = self._end = begin
         self._looked = self._read = self._names = self._gone_count = 0
         self._files: Mapping[str, tuple[int, int, int]] = {}
-        self.found: list[Found] = []
+        self.found: list[ChangedEntry] = []
         #: Omissions by reason: number of paths, and the first few.
         self.left: dict[str, tuple[int, list[str]]] = {}
         #: Stack of pending work: action, path, and whether the lower contents are gone.
@@ -136,7 +136,7 @@ class Comparison:
         """End offset of the contents."""
         return self._end
 
-    def of_layer(self) -> list[Found]:
+    def of_layer(self) -> list[ChangedEntry]:
         """The changes in an overlay's layer, in folder order."""
         self._waiting.append(("folder", "", False))
         self._work()
@@ -165,7 +165,7 @@ class Comparison:
                 return opaque or not stat.S_ISDIR(there.st_mode)
         return False
 
-    def of_copy(self, files: Mapping[str, tuple[int, int, int]]) -> list[Found]:
+    def of_copy(self, files: Mapping[str, tuple[int, int, int]]) -> list[ChangedEntry]:
         """The changes in a copy of the folder. `files` has size, time and mode of each file at its
         creation."""
         self._files = files
@@ -216,7 +216,7 @@ class Comparison:
         known, paths = self.left.get(why, (0, []))
         self.left[why] = known + count, [*paths, path[:LONGEST]] if len(paths) < 3 else paths
 
-    def _tell(self, found: Found) -> None:
+    def _tell(self, found: ChangedEntry) -> None:
         deleted = (
             found.kind == "deleted"
         )  # Deletions have their own limit, so many new files do not displace them.
@@ -280,20 +280,20 @@ class Comparison:
         else:
             self._file(path, there, before)
 
-    def _file(self, path: str, there: os.stat_result, before: Before | os.stat_result | None) -> None:
-        if isinstance(before, Before) and before.kind == "hidden":
+    def _file(self, path: str, there: os.stat_result, before: EarlierState | os.stat_result | None) -> None:
+        if isinstance(before, EarlierState) and before.kind == "hidden":
             return
         if stat.S_ISLNK(there.st_mode):
             target = self._layer.target(path)
             known = isinstance(before, os.stat_result) and stat.S_ISLNK(before.st_mode)
             if target is not None and not (known and self._real.target(path) == target):
-                self._tell(Found(path, "link", target=target))
+                self._tell(ChangedEntry(path, "link", target=target))
             return
         if not stat.S_ISREG(there.st_mode):
-            self._tell(Found(path, "special"))
+            self._tell(ChangedEntry(path, "special"))
             return
         executable = bool(there.st_mode & 0o100)
-        is_file = isinstance(before, Before) or (before is not None and stat.S_ISREG(before.st_mode))
+        is_file = isinstance(before, EarlierState) or (before is not None and stat.S_ISREG(before.st_mode))
         content = self._compared(path, there, before if is_file else None)
         kind = "new"
         if is_file:
@@ -301,20 +301,20 @@ class Comparison:
                 return
             kind = "mode" if content.same else "changed"
         meanwhile = is_file and self._meanwhile(before)
-        self._tell(Found(path, kind, executable, "", there.st_size, meanwhile, *content[1:]))
+        self._tell(ChangedEntry(path, kind, executable, "", there.st_size, meanwhile, *content[1:]))
 
     def _gone(self, path: str) -> None:
         """Report a deleted file, or all files of a deleted folder."""
         before = self._before(path)
-        if before is None or (isinstance(before, Before) and before.kind == "hidden"):
+        if before is None or (isinstance(before, EarlierState) and before.kind == "hidden"):
             return
         if isinstance(before, os.stat_result) and stat.S_ISDIR(before.st_mode):
             self._next("gone", path, self._below(path))
             return
         executable = self._was_executable(path, before)
-        self._tell(Found(path, "deleted", executable, meanwhile=self._meanwhile(before)))
+        self._tell(ChangedEntry(path, "deleted", executable, meanwhile=self._meanwhile(before)))
 
-    def _before(self, path: str) -> Before | os.stat_result | None:
+    def _before(self, path: str) -> EarlierState | os.stat_result | None:
         """The state before the command: pending, or in the folder."""
         seed = self._seeds.get(path)
         if seed is not None:
@@ -328,17 +328,19 @@ class Comparison:
             (names.add if there else names.discard)(name)
         return names
 
-    def _meanwhile(self, before: Before | os.stat_result | None) -> bool:
+    def _meanwhile(self, before: EarlierState | os.stat_result | None) -> bool:
         return isinstance(before, os.stat_result) and before.st_ctime > self._since
 
-    def _was_executable(self, path: str, before: Before | os.stat_result | None) -> bool:
-        mode = before.mode if isinstance(before, Before) else before and before.st_mode
+    def _was_executable(self, path: str, before: EarlierState | os.stat_result | None) -> bool:
+        mode = before.mode if isinstance(before, EarlierState) else before and before.st_mode
         if mode is None:
             there = self._real.status(path)
             mode = 0o644 if there is None else there.st_mode
         return bool(mode & 0o100)
 
-    def _compared(self, path: str, there: os.stat_result, before: Before | os.stat_result | None) -> _Content:
+    def _compared(
+        self, path: str, there: os.stat_result, before: EarlierState | os.stat_result | None
+    ) -> _Content:
         """Compare with the previous content; keep a different content within the budget."""
         if there.st_size > self._budget.largest:
             return _Content(False, why=TOO_LARGE)
@@ -347,7 +349,7 @@ class Comparison:
             return _Content(False, why=NO_ROOM)
         try:
             with open(self._layer.open(path), "rb", buffering=0) as after:
-                if isinstance(before, Before):
+                if isinstance(before, EarlierState):
                     return self._kept(path, after, io.BytesIO(before.content).read)
                 if before is None or before.st_size != there.st_size:
                     return self._kept(path, after, None)

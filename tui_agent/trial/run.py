@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-from tui_agent.trial.changed import Written
+from tui_agent.trial.changed import ChangedPath
 from tui_agent.trial.output import MOST, Output
 
 #: Seconds between notifications about the output.
@@ -25,7 +25,7 @@ How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "p
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunnerResult:
     """Result of a runner's command.
 
     - status: exit status, or minus the number of the signal that ended it.
@@ -42,7 +42,7 @@ class Ended:
 class RunResult:
     """Result of a command, with its output and changed files.
 
-    - status, left: as in `Ended`.
+    - status, left: as in `RunnerResult`.
     - how: cause of the end; "exit" if it exited itself.
     - full: no space was left for writes.
     - unread: a sentence if the changes are incomplete.
@@ -52,7 +52,7 @@ class RunResult:
     how: How
     seconds: float
     output: Output
-    changes: tuple[Written, ...] = ()
+    changes: tuple[ChangedPath, ...] = ()
     left: tuple[str, ...] = ()
     full: bool = False
     unread: str = ""
@@ -79,7 +79,7 @@ class Runner(Protocol):
         """Start a command that prints to the descriptor `output`. Returns its number; raises OSError."""
         ...
 
-    async def ended(self, number: int) -> Ended:
+    async def ended(self, number: int) -> RunnerResult:
         """Wait for a command and all its descendants."""
         ...
 
@@ -126,7 +126,7 @@ class Run:
 
     async def _follow(
         self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]
-    ) -> tuple[Ended, float]:
+    ) -> tuple[RunnerResult, float]:
         """The result, and the duration in seconds."""
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()

@@ -19,7 +19,7 @@ from tui_agent.store.commands import Isolated
 from tui_agent.trial import bubblewrap
 from tui_agent.trial.bubblewrap import BubblewrapView
 from tui_agent.trial.environment import variables
-from tui_agent.trial.kept import LentToRun
+from tui_agent.trial.kept import RunLayer
 from tui_agent.trial.on_copy import LandlockCopy, MacCopy, RunFolder
 from tui_agent.trial.outside import View
 from tui_agent.trial.plan import NoView, Seed, ViewPlan, plan
@@ -60,7 +60,7 @@ class Rung(Struct, frozen=True):
         return f"trial runs: {WORDS[self.isolated]}" + (f" ({self.why})" if self.why else "")
 
 
-def runner_for(plan: ViewPlan, kept: LentToRun | None = None) -> Runner:
+def runner_for(plan: ViewPlan, kept: RunLayer | None = None) -> Runner:
     """The runner for the plan's isolation method."""
     match plan.isolated:
         case "bubblewrap":

@@ -136,7 +136,7 @@ def _crossed(path: str) -> list[str]:
     return []
 
 
-class _Led(NamedTuple):
+class _ProgramLinks(NamedTuple):
     """Dependencies of a program folder: its installation, those its links point to, and intermediate
     links."""
 
@@ -145,10 +145,10 @@ class _Led(NamedTuple):
     links: list[str]
 
 
-_LED: dict[str, _Led] = {}
+_LED: dict[str, _ProgramLinks] = {}
 
 
-def _led_to(folder: str) -> _Led:
+def _led_to(folder: str) -> _ProgramLinks:
     """Cached until the folder's entries change."""
     try:
         changed = os.stat(folder).st_mtime_ns
@@ -158,13 +158,13 @@ def _led_to(folder: str) -> _Led:
         found = [entry.path for entry in os.scandir(folder) if entry.is_symlink()][:_MOST_LINKS]
         places = {os.path.normpath(os.path.join(folder, os.readlink(path))) for path in found}
     except OSError:
-        return _Led(0, [], [])
+        return _ProgramLinks(0, [], [])
     folders, links = set(_installation(folder)), set()
     for place in places:
         if os.path.dirname(place) != folder and os.path.isfile(place) and os.access(place, os.X_OK):
             links.update(_crossed(place))
             folders.update(_installed(os.path.realpath(place)))
-    _LED[folder] = led = _Led(changed, sorted(folders), sorted(links))
+    _LED[folder] = led = _ProgramLinks(changed, sorted(folders), sorted(links))
     return led
 
 

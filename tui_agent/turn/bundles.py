@@ -8,14 +8,14 @@ from functools import cache, partial
 
 from tui_agent.context.file_contents import LoadedFile
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.disclosure import Undecided
+from tui_agent.files.disclosure import UndecidedSecret
 from tui_agent.files.gate import read
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import LoadedFiles, admit, load, that_fit, with_decision
 from tui_agent.turn.context import TurnContext
-from tui_agent.workspace.import_resolver import Places, imported
+from tui_agent.workspace.import_resolver import ImportRoots, imported
 from tui_agent.workspace.languages import language
 from tui_agent.workspace.test_finder import find_tests
 from tui_agent.workspace.tsconfig import Aliases, aliases_for
@@ -40,7 +40,7 @@ async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedF
             continue
         try:
             file = await with_decision(context, partial(load, context, path, "bundle", why), emit)
-        except Undecided as error:
+        except UndecidedSecret as error:
             await emit(e.NoticeGiven("warning", str(error)))
         except TuiAgentError:
             continue  # A bundle is optional.
@@ -67,7 +67,7 @@ async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, 
 
 
 async def _imports_of(
-    context: TurnContext, places: Places, sources: Sequence[str], seen: set[str], found: dict[str, str]
+    context: TurnContext, places: ImportRoots, sources: Sequence[str], seen: set[str], found: dict[str, str]
 ) -> list[str]:
     """Adds the direct imports of `sources` to `found` and returns the files for the next level."""
     further: list[str] = []
@@ -107,7 +107,7 @@ def _text(context: TurnContext, path: str, limit: int) -> str | None:
         return None
 
 
-def _places(context: TurnContext) -> Places:
+def _places(context: TurnContext) -> ImportRoots:
     index = context.workspace.index
 
     @cache
@@ -122,7 +122,7 @@ def _places(context: TurnContext) -> Places:
     modules = [
         (name, path.rpartition("/")[0]) for path in found if (name := _go_module(read_config(path) or ""))
     ]
-    return Places(index, aliases, sorted(modules, key=lambda module: -len(module[0])))
+    return ImportRoots(index, aliases, sorted(modules, key=lambda module: -len(module[0])))
 
 
 def _go_module(text: str) -> str:

@@ -19,7 +19,7 @@ from tui_agent.tools.permission import permitted
 from tui_agent.tools.tool import Invocation, Tool, ToolResult, call_of, error, in_json
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import cut_off
-from tui_agent.turn.request import Answered
+from tui_agent.turn.request import AnsweredCall
 
 #: Maximum number of calls per reply; the remaining calls get an error.
 MOST_CALLS = 100
@@ -33,7 +33,9 @@ PROPOSE = "propose_changes"
 _log = logging.getLogger(__name__)
 
 
-async def run_calls(context: TurnContext, reply: Reply, emit: Emit, *, last: bool) -> tuple[Answered, ...]:
+async def run_calls(
+    context: TurnContext, reply: Reply, emit: Emit, *, last: bool
+) -> tuple[AnsweredCall, ...]:
     """Executes the reply's calls: sequential tools first, by `place`, then all others concurrently. In the
     `last` step of a turn, calls whose results the model would need are skipped."""
     await _tell_faults(reply, emit)
@@ -52,7 +54,7 @@ async def run_calls(context: TurnContext, reply: Reply, emit: Emit, *, last: boo
         done = await _at_once(context, tools, others, emit)
         results.update(zip((call.id for call in others), done, strict=True))
     return tuple(
-        Answered(
+        AnsweredCall(
             call, results.get(call.id, ToolResult()), _waits(tools.get(call.name), call, results.get(call.id))
         )
         for call in calls

@@ -11,8 +11,8 @@ from functools import partial
 from msgspec.structs import replace
 
 from tui_agent.answers.line_ranges import within
-from tui_agent.context.budget import Shares, emptied, filling
-from tui_agent.context.file_contents import InView, LoadedFile, read_files_result
+from tui_agent.context.budget import TokenShares, emptied, filling
+from tui_agent.context.file_contents import FilesInPrompt, LoadedFile, read_files_result
 from tui_agent.context.known_files import KnownFile
 from tui_agent.errors import ContextTooLong, ModelError, TuiAgentError
 from tui_agent.store.conversation import SentMessage
@@ -44,7 +44,7 @@ from tui_agent.turn.conversation import (
     shorten_summaries,
 )
 from tui_agent.turn.instructions import instruct
-from tui_agent.turn.request import Composed, Draft, compose
+from tui_agent.turn.request import ComposedRequest, Draft, compose
 
 #: Minimum share of the window that dropping files must free to justify a cache miss.
 WORTHWHILE = 0.1
@@ -58,7 +58,7 @@ LAST = 3
 
 
 @dataclass
-class Earlier:
+class EarlierMessages:
     """Paths of files and blobs of messages in earlier requests of this turn."""
 
     files: set[str] = field(default_factory=set)
@@ -73,7 +73,9 @@ class Earlier:
         self.blobs.update(message.blob for message in sent.messages)
 
 
-async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int, emit: Emit) -> Composed:
+async def fit(
+    context: TurnContext, draft: Draft, earlier: EarlierMessages, ceiling: int, emit: Emit
+) -> ComposedRequest:
     """The next request with at most `ceiling` estimated tokens.
 
     Usually nothing has to be reduced. Otherwise in this order, with a notice: contents of older files,
@@ -81,7 +83,7 @@ async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int
     text is too long; nothing is sent then.
     """
     draft = replace(draft, excerpts=earlier.excerpts)
-    room = _Room(context, draft, earlier, _shares(context, ceiling), emit)
+    room = _RequestReducer(context, draft, earlier, _shares(context, ceiling), emit)
     sent = context.state().conversation
     if not sent.messages:
         await emit(await begin(context, draft.contexts, "first"))
@@ -122,11 +124,11 @@ async def fit(context: TurnContext, draft: Draft, earlier: Earlier, ceiling: int
     return request
 
 
-class _Room:
+class _RequestReducer:
     """Reduces one request, one method per kind of content."""
 
     def __init__(
-        self, context: TurnContext, draft: Draft, earlier: Earlier, shares: Shares, emit: Emit
+        self, context: TurnContext, draft: Draft, earlier: EarlierMessages, shares: TokenShares, emit: Emit
     ) -> None:
         self._context = context
         self._draft = draft
@@ -138,10 +140,10 @@ class _Room:
     def _state(self) -> State:
         return self._context.state()
 
-    async def composed(self, state: State | None = None) -> Composed:
+    async def composed(self, state: State | None = None) -> ComposedRequest:
         return await compose(self._context, self._draft, state)
 
-    async def counted(self) -> Composed:
+    async def counted(self) -> ComposedRequest:
         """The request, with an exact token count if an estimate is too risky."""
         request = await self.composed()
         if request.event.estimated and request.bytes > self.shares.window * self.shares.reset_at:
@@ -166,7 +168,7 @@ class _Room:
         ]
         await self._rebuild("model" if needs_begin(state) else "files", ranked)
 
-    async def condense(self, request: Composed) -> None:
+    async def condense(self, request: ComposedRequest) -> None:
         """Summarises older messages until the request has `reset_to`, and fills the rest with files."""
         older = self._state.conversation.messages[1:]
         room = int(self.shares.window * self.shares.reset_to) - request.size
@@ -296,7 +298,7 @@ class _Room:
         carried = tuple(map(_as_before, (await keep(context, messages))[0], before))
         own |= {new.blob for new, old in zip(carried, before, strict=True) if old.blob in own}
 
-        async def with_files(files: Sequence[LoadedFile]) -> tuple[ConversationBegun, Composed]:
+        async def with_files(files: Sequence[LoadedFile]) -> tuple[ConversationBegun, ComposedRequest]:
             begun = await begin(context, self._draft.contexts, why, carried, files)
             return begun, await self.composed(begun.apply(state))
 
@@ -323,7 +325,7 @@ class _Room:
         await self._emit(begun)
 
     async def _working(
-        self, bare: Composed, ranked: Sequence[tuple[KnownFile, int]]
+        self, bare: ComposedRequest, ranked: Sequence[tuple[KnownFile, int]]
     ) -> tuple[list[LoadedFile], list[str]]:
         """The newest text of the relevant files that fit, and the paths of those that do not, by rank.
 
@@ -344,7 +346,7 @@ class _Room:
             except TuiAgentError:
                 continue  # The table marks unreadable files.
             file = replace(file, ranges=within(entry.ranges, file.lines))
-            text = read_files_result([file], InView())
+            text = read_files_result([file], FilesInPrompt())
             cost = (await self._context.model.count(self._state.model.name, [text], wait=True)).counts[0]
             if rank:
                 files.append(file)
@@ -371,11 +373,11 @@ async def compact(context: TurnContext, emit: Emit) -> str:
     return ""
 
 
-def _shares(context: TurnContext, ceiling: int) -> Shares:
+def _shares(context: TurnContext, ceiling: int) -> TokenShares:
     """The settings as shares of the window, or of the provider's smaller limit."""
     settings = context.settings.context
     window = min(window_of(context.state()), ceiling)
-    return Shares(
+    return TokenShares(
         window, settings.reset_at, settings.reset_to, settings.condense_at, settings.keep_on_failure
     )
 

@@ -16,7 +16,7 @@ from tui_agent.store.tool_calls import PermissionDecision
 from tui_agent.tools.context import Emit
 from tui_agent.tools.tool import ToolResult
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.request import Answered
+from tui_agent.turn.request import AnsweredCall
 
 #: Number of identical calls with identical results that counts as a loop.
 LOOP = 3
@@ -79,20 +79,20 @@ def _spent(state: State) -> str:
     return f"{steps}, {usage.input + usage.output:,} tokens so far"
 
 
-class Loops:
+class LoopDetector:
     """Counts repeated calls with the same result and the same proposed changes."""
 
     def __init__(self) -> None:
         self._seen: Counter[bytes] = Counter()
 
     async def note(
-        self, context: TurnContext, answered: Sequence[Answered], emit: Emit
-    ) -> tuple[Answered, ...]:
+        self, context: TurnContext, answered: Sequence[AnsweredCall], emit: Emit
+    ) -> tuple[AnsweredCall, ...]:
         """Returns the calls with a hint in looping results and notifies the user about a loop."""
         proposed = repr([(one.path, one.new) for one in context.state().review.open])
         keys = [_digest(one, proposed) for one in answered]
         self._seen.update(set(keys))
-        told: list[Answered] = []
+        told: list[AnsweredCall] = []
         for one, key in zip(answered, keys, strict=True):
             if (times := self._seen[key]) == LOOP:
                 what = _name(context, one)
@@ -112,13 +112,13 @@ def _with_hint(result: ToolResult, times: int) -> ToolResult:
     return replace(result, text=f"{result.text}\n{hint}" if result.text else hint)
 
 
-def _name(context: TurnContext, one: Answered) -> str:
+def _name(context: TurnContext, one: AnsweredCall) -> str:
     tool = next((tool for tool in context.tools if tool.name == one.call.name), None)
     shown = tool.shown(one.call) if tool and one.call.entries else ""
     return f"{one.call.name} {shown}".strip()[:200]
 
 
-def _digest(one: Answered, proposed: str) -> bytes:
+def _digest(one: AnsweredCall, proposed: str) -> bytes:
     result = one.result
     files = [(file.path, file.md5) for file in result.loaded.files]
     listed = repr(result.listings)

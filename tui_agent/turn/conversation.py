@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from tui_agent.answers import schema as reply_schema
 from tui_agent.context import budget, file_contents, instructions, memory, prompt
 from tui_agent.context.blocks import inert, restored
-from tui_agent.context.budget import Shares, emptied
+from tui_agent.context.budget import TokenShares, emptied
 from tui_agent.context.file_contents import LoadedFile
 from tui_agent.context.folders import outline
 from tui_agent.context.instructions import ContextFile
@@ -192,7 +192,7 @@ async def _system(
 ) -> Message:
     state = context.state()
     dialect = cast(Dialect, state.model.protocol)
-    place = prompt.Surroundings(
+    place = prompt.Environment(
         root=str(context.workspace.root),
         start_folder=context.start_folder,
         system=platform.system(),
@@ -219,7 +219,7 @@ async def _system(
 
 def _sizes(contexts: Sequence[ContextFile], working: Sequence[LoadedFile]) -> Sizes:
     return Sizes(
-        len(file_contents.read_files_result(working, file_contents.InView())) if working else 0,
+        len(file_contents.read_files_result(working, file_contents.FilesInPrompt())) if working else 0,
         sum(len(instructions.block(file)) for file in contexts),
     )
 
@@ -242,7 +242,7 @@ def in_words(messages: Sequence[Message]) -> list[Message]:
 async def condense(
     context: TurnContext,
     contexts: Sequence[ContextFile],
-    shares: Shares,
+    shares: TokenShares,
     emit: Emit,
     *,
     room: int = 0,
@@ -305,7 +305,9 @@ async def edit_summary(context: TurnContext, text: str, emit: Emit) -> bool:
     return True
 
 
-async def _summarise(context: TurnContext, messages: Sequence[Message], shares: Shares, emit: Emit) -> str:
+async def _summarise(
+    context: TurnContext, messages: Sequence[Message], shares: TokenShares, emit: Emit
+) -> str:
     """Requests a summary; returns "" on failure."""
     model = context.state().model.name
     # The newest messages that fit, as text.

@@ -16,7 +16,7 @@ from tui_agent.store.conversation import SentMessage
 LONG_PAUSE = 270.0
 
 
-class Kept(Struct, frozen=True):
+class CachedMessage(Struct, frozen=True):
     """A message and its JSON text as sent."""
 
     text: str
@@ -27,7 +27,7 @@ class ConversationCache:
     """Messages of one conversation. Not thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, CachedMessage] = {}
         self._clock = clock
         self._sent = -LONG_PAUSE
         #: Consecutive failed summaries by model name.
@@ -41,7 +41,7 @@ class ConversationCache:
     def note_sent(self) -> None:
         self._sent = self._clock()
 
-    def read(self, blobs: Blobs, messages: Sequence[SentMessage]) -> list[Kept]:
+    def read(self, blobs: Blobs, messages: Sequence[SentMessage]) -> list[CachedMessage]:
         """The messages in order; evicts messages of other conversations. Raises `FileError`."""
         found = {
             message.blob: self._kept.get(message.blob) or _read(blobs, message.blob) for message in messages
@@ -75,6 +75,6 @@ def _bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _read(blobs: Blobs, blob: str) -> Kept:
+def _read(blobs: Blobs, blob: str) -> CachedMessage:
     text = blobs.get_text(blob)
-    return Kept(text, json.loads(text))
+    return CachedMessage(text, json.loads(text))

@@ -12,7 +12,7 @@ from tui_agent.context import editor
 from tui_agent.context.editor import OpenFile
 from tui_agent.context.known_files import KnownFile
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.disclosure import Decisions, Judged, Undecided, judge
+from tui_agent.files.disclosure import Decisions, SecretFinding, UndecidedSecret, judge
 from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.key_formats import Hit, hits_masked
 from tui_agent.files.text import TextFile, md5
@@ -72,21 +72,21 @@ def _adds(file: OpenFile, before: KnownFile | None) -> bool:
 
 def _open_files(
     gate: Gate, buffers: BuffersSlice, decisions: Decisions
-) -> tuple[list[OpenFile], list[Undecided]]:
+) -> tuple[list[OpenFile], list[UndecidedSecret]]:
     """Returns every open text file with its cursor and selection, and the secrets that need a decision.
     Blocking.
 
     Skips binary and oversized files and files with secret names.
     """
     found: list[OpenFile] = []
-    undecided: list[Undecided] = []
+    undecided: list[UndecidedSecret] = []
     for buffer in buffers.open:
         if buffer.note or _is_secret(gate, buffer.path):
             continue
         judged = _judged(buffer)
         try:
             text, hits = judged.shown(decisions)
-        except Undecided as error:
+        except UndecidedSecret as error:
             undecided.append(error)
         except TuiAgentError:
             continue  # The user decided not to send it.
@@ -102,7 +102,7 @@ def _is_secret(gate: Gate, path: str) -> bool:
         return is_secret(path)  # The file was deleted or is unreadable.
 
 
-def _judged(buffer: Buffer) -> Judged:
+def _judged(buffer: Buffer) -> SecretFinding:
     data = buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass")
     return judge(buffer.path, data, TextFile(buffer.text, buffer.encoding, buffer.mark), named=False)
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 
 from tui_agent.answers.repetition import Repetition
-from tui_agent.context.budget import Spent, limit_reached
+from tui_agent.context.budget import Spending, limit_reached
 from tui_agent.errors import LimitReached, ModelError, TimedOut
 from tui_agent.model.client import (
     CallChunk,
@@ -126,7 +126,7 @@ async def exchange(
     await tell(context, emit)
     usage: Usage | None = None
     repetition = Repetition(context.settings.limits.repeat)
-    reading = _Reading(emit) if context.state().model.server else None
+    reading = _ReadingProgress(emit) if context.state().model.server else None
     if context.state().model.status in ("starting", "failed"):
         await emit(e.PhaseChanged("starting"))
     try:
@@ -172,7 +172,7 @@ async def exchange(
     await emit(e.UsageCounted(usage or paid.estimate(answer.letters), paid.purpose))
 
 
-class _Reading:
+class _ReadingProgress:
     """Reports each second how long the server has been reading or queueing the request, until its first
     output."""
 
@@ -256,7 +256,7 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
                 f"limits.{what}_cost",
             )
         sentence = limit_reached(
-            what, Spent(spent.input + spent.output, spent.cost), tokens, price, most_tokens, most_cost
+            what, Spending(spent.input + spent.output, spent.cost), tokens, price, most_tokens, most_cost
         )
         if sentence:
             raise LimitReached(

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tui_agent.context.file_contents import LoadedFile, cost
 from tui_agent.context.instructions import BASE, YOURS, ContextFile, Folder, folders
-from tui_agent.files.disclosure import Undecided
+from tui_agent.files.disclosure import UndecidedSecret
 from tui_agent.store import events as e
 from tui_agent.store.state import InstructionFile, State
 from tui_agent.tools.context import Emit
@@ -73,7 +73,7 @@ def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, li
 
 def _first_look(
     context: TurnContext, paths: Sequence[str]
-) -> tuple[list[tuple[Folder, list[str]]], list[str], _Look | None]:
+) -> tuple[list[tuple[Folder, list[str]]], list[str], _InstructionScan | None]:
     """Returns the places, their files missing from the index (new or ignored), and the result if none is
     missing.
 
@@ -84,13 +84,13 @@ def _first_look(
     return places, unlisted, None if unlisted else _look(context, places, set())
 
 
-class _Look:
+class _InstructionScan:
     """Usable files, rows for rejected files, and pending user decisions."""
 
     def __init__(self) -> None:
         self.found: list[ContextFile] = []
         self.left_out: list[InstructionFile] = []
-        self.undecided: list[Undecided] = []
+        self.undecided: list[UndecidedSecret] = []
         self._real: set[str] = set()
 
     def take(self, path: Path, folder: Folder, name: str, text: Text, kind: Kind = "instructions") -> bool:
@@ -105,9 +105,11 @@ class _Look:
         return bool(text.text.strip())
 
 
-def _look(context: TurnContext, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]) -> _Look:
+def _look(
+    context: TurnContext, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]
+) -> _InstructionScan:
     """The first usable file of each folder, the rejected files before it, and the base files."""
-    look, secrets, root = _Look(), context.state().secrets, context.workspace.root
+    look, secrets, root = _InstructionScan(), context.state().secrets, context.workspace.root
     most, model = context.settings.instructions.max_bytes, context.state().model
     if model.server and model.window_known:
         most = min(most, model.window // 2)  # About an eighth of the window.

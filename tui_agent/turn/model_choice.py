@@ -41,7 +41,7 @@ def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
     )
 
 
-class Asking(Struct, frozen=True):
+class RequestOptions(Struct, frozen=True):
     """Request options: effort, maximum tokens of a reply (0: unlimited), temperature (None: the provider's
     default)."""
 
@@ -50,7 +50,7 @@ class Asking(Struct, frozen=True):
     temperature: float | None = None
 
 
-def asking(settings: Settings, state: State, name: str) -> Asking:
+def asking(settings: Settings, state: State, name: str) -> RequestOptions:
     """The effective options. Precedence: this turn, the session, the model's options, the general
     settings."""
     fitting = [options for options in settings.models.options if fnmatchcase(name, options.name)]
@@ -58,7 +58,7 @@ def asking(settings: Settings, state: State, name: str) -> Asking:
     effort = _last((options.effort for options in fitting), settings.effort)
     effort = _last((state.model.efforts.get(name), state.turn.effort), effort)
     most = _last((options.max_output for options in fitting), settings.max_output)
-    return Asking(effort, most, None if temperature < 0 else temperature)
+    return RequestOptions(effort, most, None if temperature < 0 else temperature)
 
 
 def _last(values: Iterable[T | None], otherwise: T) -> T:

@@ -28,7 +28,7 @@ from tui_agent.errors import (
 )
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import text_of
-from tui_agent.planning.built_in_planner import MAX_ACTIONS, Words, read_words
+from tui_agent.planning.built_in_planner import MAX_ACTIONS, RequestReading, read_words
 from tui_agent.planning.near_names import completed
 from tui_agent.store import events as e
 from tui_agent.store.files import with_unsaved
@@ -124,7 +124,7 @@ def _lasts(error: ModelError | LimitReached) -> bool:
     return lasting and not isinstance(error, (TimedOut, Overloaded))
 
 
-async def _planner(context: TurnContext, words: Words, request: str) -> ModelRequest | None:
+async def _planner(context: TurnContext, words: RequestReading, request: str) -> ModelRequest | None:
     """The planner request without messages, or None if no planner is used."""
     model = context.state().model
     goes_on = memory.asks_to_go_on(request, context.turn)

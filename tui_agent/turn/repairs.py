@@ -15,7 +15,7 @@ from tui_agent.tools.context import Emit
 from tui_agent.tools.run_command import LETTERS, about_view
 from tui_agent.tools.tool import Invocation, ToolResult
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.request import Answered, Draft
+from tui_agent.turn.request import AnsweredCall, Draft
 
 #: Maximum number of failures of one kind listed by name.
 MOST_NAMED = 20
@@ -59,7 +59,7 @@ class Repairs:
         found = "\n\n".join(section(context.state(), result, tokens) for result in failed)
         waiting = {change.path for change in context.state().review.open if change.turn == context.turn}
         query = repair_request([result.name for result in failed], sorted(waiting))
-        return Draft(query, answered=(Answered(Invocation("checks", "checks"), ToolResult(found)),))
+        return Draft(query, answered=(AnsweredCall(Invocation("checks", "checks"), ToolResult(found)),))
 
 
 def _times(count: int) -> str:

@@ -29,7 +29,7 @@ from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import window_of
 from tui_agent.tools.propose_changes import changes_of
-from tui_agent.turn.compaction import Earlier, fit
+from tui_agent.turn.compaction import EarlierMessages, fit
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import keep
 from tui_agent.turn.exchange import (
@@ -41,8 +41,8 @@ from tui_agent.turn.exchange import (
     next_model,
     open_request,
 )
-from tui_agent.turn.request import Composed, Draft
-from tui_agent.turn.streamed_path import Writing
+from tui_agent.turn.request import ComposedRequest, Draft
+from tui_agent.turn.streamed_path import StreamedPaths
 from tui_agent.turn.unnamed_fences import resembling
 
 #: Maximum size of each retry of an oversized request, relative to the refused size.
@@ -55,7 +55,7 @@ MOST_CHANGES = 1_000
 MOST_FAULTS = 100
 
 
-async def ask(context: TurnContext, draft: Draft, earlier: Earlier, emit: Emit) -> Reply:
+async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit: Emit) -> Reply:
     """Sends the next request and returns the parsed reply. Raises a `ModelError` if there is none.
 
     A request refused as too long is withdrawn and sent again in smaller sizes, until nothing can be
@@ -146,7 +146,9 @@ async def _next_model(
     await emit(another)
 
 
-async def _ask_once(context: TurnContext, composed: Composed, earlier: Earlier, emit: Emit) -> Reply:
+async def _ask_once(
+    context: TurnContext, composed: ComposedRequest, earlier: EarlierMessages, emit: Emit
+) -> Reply:
     tokens = round(composed.event.tokens * context.state().usage.scale)
     check_limits(context, tokens)
     model = composed.request.model
@@ -179,7 +181,7 @@ class _ReplyAnswer(Answer):
     def forget(self) -> None:
         super().forget()
         self.reasoning = ""
-        self._writing = Writing()
+        self._writing = StreamedPaths()
         schema, turn = self._context.schema, self._context.state().turn
         self.reader = (
             ToolsReader(

@@ -43,7 +43,7 @@ MOST_IN_BRIEF, BRIEF = 20, 200
 AROUND_A_MESSAGE = 4
 
 
-class Answered(Struct, frozen=True):
+class AnsweredCall(Struct, frozen=True):
     """A call and its result. `waits`: the turn continues with the result."""
 
     call: Invocation
@@ -61,7 +61,7 @@ class Draft(Struct, frozen=True):
     loaded: LoadedFiles = LoadedFiles()
     listings: tuple[DirectoryListing, ...] = ()
     #: The calls of the last reply, in order.
-    answered: tuple[Answered, ...] = ()
+    answered: tuple[AnsweredCall, ...] = ()
     memory: str = ""
     #: Open files that may be sent; with `excerpts`, a part of each file.
     opened: tuple[OpenFile, ...] = ()
@@ -91,7 +91,7 @@ class Draft(Struct, frozen=True):
         return replace(self, loaded=change(self.loaded), answered=answered)
 
 
-class Composed(Struct, frozen=True):
+class ComposedRequest(Struct, frozen=True):
     """A request, its draft, and the event that records its additions.
 
     `bytes` is the total length sent; `calls` are the ids of all earlier calls.
@@ -140,7 +140,7 @@ def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> 
     )
 
 
-async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> Composed:
+async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> ComposedRequest:
     """The next request, for the current or a given state. Deterministic: the same input yields the same
     bytes.
 
@@ -189,7 +189,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
         cache="long" if context.part or context.sent.paused else "short",
     )
     size = sum(len(text.encode(errors="replace")) for text in (*made.texts, head.text))
-    return Composed(written, request, event, size, made.calls)
+    return ComposedRequest(written, request, event, size, made.calls)
 
 
 def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
@@ -237,7 +237,9 @@ class _Newest:
         self._gone_blocks = editor.gone_blocks(
             self.blocks, self._before.blocks, {buffer.path for buffer in state.buffers.open}
         )
-        self._in_view = file_contents.InView(self._before.files, _as_proposed(self._all), self._attached)
+        self._in_view = file_contents.FilesInPrompt(
+            self._before.files, _as_proposed(self._all), self._attached
+        )
         self.tasks = task_report.news(
             task_report.rows(state.subtasks.tasks, state.review.changes), self._before.tasks
         )

@@ -11,7 +11,7 @@ _NAMED = re.compile(r'(?<!\\)"(fileChanges|changes|path)"\s*:\s*(?:\[|("(?:[^"\\
 _KEPT = 400
 
 
-class Writing:
+class StreamedPaths:
     """Paths named in the changes of one reply, newest last."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tui_agent.errors import FileError, LooksSecret, TooLarge, TuiAgentError
-from tui_agent.files.disclosure import Decisions, Judged, Undecided, judge, judge_file
+from tui_agent.files.disclosure import Decisions, SecretFinding, UndecidedSecret, judge, judge_file
 from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.git_folder import read_start
 from tui_agent.files.operating_system import Stamp, is_settled, stamp_of
@@ -25,14 +25,14 @@ class Text(Struct, frozen=True):
     text: str = ""
     md5: str = ""
     fault: str = ""
-    undecided: Undecided | None = None
+    undecided: UndecidedSecret | None = None
 
 
 class Texts:
     """Cached texts by path and file stamp. Concurrent requests for one file read it twice."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[Path, int], tuple[Stamp, Judged | str]] = {}
+        self._seen: dict[tuple[Path, int], tuple[Stamp, SecretFinding | str]] = {}
         self._present: dict[tuple[str, tuple[str, ...]], tuple[Stamp, list[str]]] = {}
 
     def present(self, folder: str, names: tuple[str, ...]) -> list[str]:
@@ -51,7 +51,7 @@ class Texts:
     def get(self, gate: Gate, path: str, limit: int, decisions: Decisions) -> Text:
         """The text of a workspace file of at most `limit` bytes, or a fault."""
 
-        def read() -> Judged:
+        def read() -> SecretFinding:
             return judge_file(gate, path, limit)
 
         return self._text(gate.root / path, limit, read, decisions)
@@ -59,25 +59,29 @@ class Texts:
     def get_own(self, path: Path, limit: int, decisions: Decisions) -> Text:
         """`get` for a file in the user's own folder."""
 
-        def read() -> Judged:
+        def read() -> SecretFinding:
             data = _read_own(path, limit)
             named = is_secret(path.name) or is_secret(os.path.realpath(path))
             return judge(str(path), data, decode(data, str(path)), named)
 
         return self._text(path, limit, read, decisions)
 
-    def _text(self, place: Path, limit: int, reader: Callable[[], Judged], decisions: Decisions) -> Text:
+    def _text(
+        self, place: Path, limit: int, reader: Callable[[], SecretFinding], decisions: Decisions
+    ) -> Text:
         judged = self._remembered(place, limit, reader)
         if isinstance(judged, str):
             return Text(fault=judged)
         try:
             return Text(judged.shown(decisions)[0], md5(judged.data))
-        except Undecided as error:
+        except UndecidedSecret as error:
             return Text(fault=str(error), undecided=error)
         except LooksSecret as error:
             return Text(fault=str(error))
 
-    def _remembered(self, place: Path, limit: int, reader: Callable[[], Judged]) -> Judged | str:
+    def _remembered(
+        self, place: Path, limit: int, reader: Callable[[], SecretFinding]
+    ) -> SecretFinding | str:
         stamp = stamp_of(place)
         seen = self._seen.get((place, limit))
         if seen is not None and seen[0] == stamp:

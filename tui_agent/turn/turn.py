@@ -11,9 +11,9 @@ from tui_agent.errors import LimitReached, ModelError
 from tui_agent.store.events import NoticeGiven
 from tui_agent.tools.context import Emit
 from tui_agent.turn.calls import decided_meanwhile, run_calls
-from tui_agent.turn.compaction import Earlier
+from tui_agent.turn.compaction import EarlierMessages
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.continuation import Loops, ask_about_cost
+from tui_agent.turn.continuation import LoopDetector, ask_about_cost
 from tui_agent.turn.load import load
 from tui_agent.turn.planner import plan
 from tui_agent.turn.repairs import Repairs
@@ -54,7 +54,7 @@ async def run_again(context: TurnContext, conflicts: Sequence[Change], emit: Emi
 
 
 async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emit) -> str:
-    earlier, repairs, loops, most = Earlier(), Repairs(), Loops(), context.settings.max_steps
+    earlier, repairs, loops, most = EarlierMessages(), Repairs(), LoopDetector(), context.settings.max_steps
     kept = False  # The last reply was cut after complete changes.
     cut_in_call = False  # The last reply was cut inside a call.
     for step in range(1, most + 1):

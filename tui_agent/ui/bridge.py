@@ -22,7 +22,7 @@ REQUEST_FIRST, LEAVES_WITHIN = 0.1, 0.005
 _BEFORE = ("planning", "finding")
 
 
-class Told(Protocol):
+class StateSource(Protocol):
     """The parts of a session used by a bridge."""
 
     @property
@@ -31,7 +31,7 @@ class Told(Protocol):
     def subscribe(self, listener: Listener) -> Callable[[], None]: ...
 
 
-class Shown(Protocol):
+class StateView(Protocol):
     """The parts of a pane used by a bridge."""
 
     #: Slices of the state and values derived from them, such as `buffers.tabs`.
@@ -49,14 +49,14 @@ class Bridge:
 
     def __init__(
         self,
-        session: Told,
+        session: StateSource,
         later: Callable[[Callable[[], object]], object],
         keys_wait: Callable[[], bool] = lambda: False,
     ) -> None:
         self._session = session
         self._later = later
         self._keys_wait = keys_wait
-        self._shown: dict[Shown, tuple[object, ...]] = {}
+        self._shown: dict[StateView, tuple[object, ...]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._last = float("-inf")
         #: The latest turn seen, and the deadline of its request's priority.
@@ -64,13 +64,13 @@ class Bridge:
         self._request: asyncio.Future[None] | None = None
         self._unsubscribe = session.subscribe(self._happened)
 
-    def attach(self, pane: Shown) -> None:
+    def attach(self, pane: StateView) -> None:
         """Show the current state to the pane and subscribe it to changes."""
         state = self._session.state
         self._shown[pane] = _slices(pane, state)
         pane.show(state)
 
-    def detach(self, pane: Shown) -> None:
+    def detach(self, pane: StateView) -> None:
         self._shown.pop(pane, None)
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class Bridge:
             self._request = None
 
 
-def _slices(pane: Shown, state: State) -> tuple[object, ...]:
+def _slices(pane: StateView, state: State) -> tuple[object, ...]:
     return tuple(attrgetter(name)(state) for name in pane.SLICES)
 
 

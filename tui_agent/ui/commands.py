@@ -51,7 +51,7 @@ STOP_WITHIN = 3.0
 FRAME = 200
 
 
-class Commanded(Protocol):
+class CommandHost(Protocol):
     """The parts of the screen used here."""
 
     session: Session | None
@@ -71,7 +71,7 @@ class Commanded(Protocol):
 class ScreenCommands:
     """Functions by action id."""
 
-    def __init__(self, screen: Commanded) -> None:
+    def __init__(self, screen: CommandHost) -> None:
         self._screen = screen
         #: The next press of the close key stops a turn that is writing changes.
         self._stopping = False

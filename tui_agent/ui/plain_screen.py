@@ -25,7 +25,7 @@ from tui_agent.ui.layout.container import TabLine
 from tui_agent.ui.markdown.message_text import MessageText
 from tui_agent.ui.screen_reader import around_file_text, around_model_text, spoken
 from tui_agent.ui.textual_patches.screen_rows import line_of, rows_of
-from tui_agent.ui.widgets.line_view import Lined
+from tui_agent.ui.widgets.line_view import LineView
 from tui_agent.ui.widgets.pane import Pane
 
 #: Style sheet for everything under the class `-plain`.
@@ -88,7 +88,7 @@ class PlainScreen:
             line = widget.cursor_line - widget.scroll_offset.y
         elif isinstance(widget, OptionList):
             line = _highlighted(widget)
-        elif isinstance(widget, Lined):
+        elif isinstance(widget, LineView):
             marked = (y for y in range(region.height) if _begins(strips[region.y + y], region.x))
             line = next(marked, 0)
         return Offset(region.x, min(max(region.y + line, region.y), max(region.bottom - 1, region.y)))

@@ -21,7 +21,7 @@ from tui_agent.ui.commands import ScreenCommands
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keyboard import Typed
 from tui_agent.ui.keys.leader import PAGE, Leader, is_modifier
-from tui_agent.ui.layout.arrangement import Arrangement, Room
+from tui_agent.ui.layout.arrangement import Arrangement, RoomMaker
 from tui_agent.ui.layout.container import PaneContainer, TabLine
 from tui_agent.ui.panes import AFTER_THE_CHAT, PANES
 from tui_agent.ui.safe_text import plain
@@ -35,14 +35,14 @@ from tui_agent.ui.widgets.session_calls import ask, refuse
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
-    from tui_agent.ui.bridge import Shown
+    from tui_agent.ui.bridge import StateView
 
 #: Maximum delay of mounting a pane due to pending input, in seconds.
 KEYS_FIRST = 0.5
 
 
 @runtime_checkable
-class Pointed(Protocol):
+class Pointable(Protocol):
     """A widget that can move its cursor to the mouse position, in cells from its corner, without side
     effects."""
 
@@ -68,7 +68,7 @@ class WorkspaceScreen(
         self.ready = False
         self.leader = Leader()
         self._commands = ScreenCommands(self)
-        self._room = Room(self, self.arrangement)
+        self._room = RoomMaker(self, self.arrangement)
         #: Id of the pane awaited by keys, "" if unknown, and the future of its arrival.
         self._awaited = ""
         self._arriving: asyncio.Future[None] | None = None
@@ -134,7 +134,7 @@ class WorkspaceScreen(
         bridge.attach(Signals(self.host, self.host.keyboard, session.workspace.root.name, rings))
         bridge.attach(AnswersExpected(lambda: self.run_worker(_get_ready_for_answers())))
         for told in self.query("Announcements, #guide"):
-            bridge.attach(cast("Shown", told))
+            bridge.attach(cast("StateView", told))
         self.ready = True
 
     def _title_of(self, name: str) -> str:
@@ -283,7 +283,7 @@ class WorkspaceScreen(
             names = [node.ID for node in under.ancestors_with_self if isinstance(node, Pane)]
             if names and names[0] in PANES:
                 self.focus_pane(names[0])
-                if isinstance(under, Pointed):
+                if isinstance(under, Pointable):
                     under.point(*(event.screen_offset - under.region.offset))
                 self._commands.offer(names[0])
         return True

@@ -27,7 +27,7 @@ ADDED: Final = 1
 DELETED: Final = 3
 
 
-class Seen(Struct):
+class RelevantChanges(Struct):
     """`changes` are of files (or, if deleted, of folders too). `git`: the status may differ.
 
     `relist`: ignore rules changed or git failed. `replan`: a new folder among individually watched ones.
@@ -41,9 +41,9 @@ class Seen(Struct):
 
 def read_changes(
     root: str, repository: Repository | None, plan: WatchPlan, raw: Iterable[tuple[int, str]]
-) -> Seen:
+) -> RelevantChanges:
     """Interprets (kind, absolute path) pairs from the watcher."""
-    seen = Seen()
+    seen = RelevantChanges()
     kinds: dict[str, set[int]] = {}
     for kind, absolute in raw:
         if not _is_control(root, absolute, plan, seen) and is_text(absolute):
@@ -56,7 +56,7 @@ def read_changes(
     return seen
 
 
-def _is_control(root: str, absolute: str, plan: WatchPlan, seen: Seen) -> bool:
+def _is_control(root: str, absolute: str, plan: WatchPlan, seen: RelevantChanges) -> bool:
     """Processes events in version control folders. Returns True if the event is not a file change."""
     folder, name = os.path.split(absolute)
     if folder in plan.git_folders:
@@ -73,7 +73,7 @@ def _is_control(root: str, absolute: str, plan: WatchPlan, seen: Seen) -> bool:
     return True
 
 
-def _one(root: str, path: str, told: set[int], seen: Seen) -> bool:
+def _one(root: str, path: str, told: set[int], seen: RelevantChanges) -> bool:
     """Records a path's change, except for our temporary files. Returns True for a new folder."""
     if is_temporary(os.path.basename(path)):
         return False
@@ -91,7 +91,7 @@ def _one(root: str, path: str, told: set[int], seen: Seen) -> bool:
     return False
 
 
-def _add_folder(root: str, repository: Repository | None, folder: str, seen: Seen) -> None:
+def _add_folder(root: str, repository: Repository | None, folder: str, seen: RelevantChanges) -> None:
     """Lists the files of a new folder, because the watcher does not report them."""
     asked = ("ls-files", "-z", "--others", "--exclude-standard")
     below = ("--", f":(literal){folder}/")
@@ -104,7 +104,7 @@ def _add_folder(root: str, repository: Repository | None, folder: str, seen: See
     seen.changes.update({path: "added" for path in found if is_there(os.path.join(root, path))})
 
 
-def _drop_ignored(root: str, repository: Repository | None, seen: Seen) -> None:
+def _drop_ignored(root: str, repository: Repository | None, seen: RelevantChanges) -> None:
     present = [path for path, kind in seen.changes.items() if kind != "deleted"]
     if not present:
         return

@@ -20,7 +20,7 @@ def workspace_child(filters: str = "") -> ChildProcess:
     )
 
 
-class ChildAhead(Struct, frozen=True):
+class EarlyChild(Struct, frozen=True):
     """A child started early for a folder and the filters trusted in it."""
 
     workspace: Path
@@ -31,9 +31,9 @@ class ChildAhead(Struct, frozen=True):
         return (self.workspace, self.filters) == (workspace, filters)
 
 
-async def start_ahead(workspace: Path, filters: str) -> ChildAhead:
+async def start_ahead(workspace: Path, filters: str) -> EarlyChild:
     """Starts a child early. `avoid_programs_in` must precede it, so that no program of the folder runs."""
     process = workspace_child(filters)
     with suppress(ChildFailed):  # the first request reports the error
         await process.start()
-    return ChildAhead(workspace, filters, process)
+    return EarlyChild(workspace, filters, process)

@@ -35,7 +35,7 @@ _JAVA_ROOTS: Final = ("src/main/java", "src/test/java", "src", "")
 MOST_OF_A_PACKAGE: Final = 5
 
 
-class Places(Struct, frozen=True):
+class ImportRoots(Struct, frozen=True):
     """The index, `aliases` of the nearest tsconfig, and `go_modules` (name, folder)."""
 
     index: Index
@@ -43,7 +43,7 @@ class Places(Struct, frozen=True):
     go_modules: Sequence[tuple[str, str]] = ()
 
 
-def imported(path: str, language: str, imports: Sequence[Import], places: Places) -> list[str]:
+def imported(path: str, language: str, imports: Sequence[Import], places: ImportRoots) -> list[str]:
     """The files imported by `path`, in order, without duplicates."""
     found: dict[str, None] = {}
     for one in imports:
@@ -52,7 +52,7 @@ def imported(path: str, language: str, imports: Sequence[Import], places: Places
     return list(found)
 
 
-def _resolved(path: str, language: str, one: Import, places: Places) -> Iterator[str]:
+def _resolved(path: str, language: str, one: Import, places: ImportRoots) -> Iterator[str]:
     match language:
         case "python":
             yield from _python(path, one, places.index)
@@ -116,7 +116,7 @@ def _module(place: str, index: Index) -> str:
 # ── JavaScript and TypeScript ────────────────────────────────────────────────────────────────────────────
 
 
-def _script(path: str, module: str, places: Places) -> Iterator[str]:
+def _script(path: str, module: str, places: ImportRoots) -> Iterator[str]:
     module = module.split("?")[0].split("#")[0] if not module.startswith("#") else module
     if module.startswith(("./", "../")) or module in (".", ".."):
         targets = [posixpath.join(posixpath.dirname(path), module)]
@@ -146,7 +146,7 @@ def _script_file(place: str, index: Index) -> str:
 # ── Go, Rust, Java: the plain cases ──────────────────────────────────────────────────────────────────────
 
 
-def _go(module: str, places: Places) -> Iterator[str]:
+def _go(module: str, places: ImportRoots) -> Iterator[str]:
     for name, root in places.go_modules:
         if module == name or module.startswith(f"{name}/"):
             folder = _join(root, module[len(name) :].strip("/"))

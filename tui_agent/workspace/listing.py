@@ -14,7 +14,7 @@ from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace.walk import MAX_FILES, walk
 
 
-class Listed(Struct, frozen=True):
+class PathListing(Struct, frozen=True):
     """All paths, sorted and without duplicates. `note` is a message for the user, or "".
 
     `status` has the fields of `GitStatus`; None if not available yet.
@@ -26,14 +26,14 @@ class Listed(Struct, frozen=True):
 
 
 async def list_by_child(
-    child: ChildProcess, root: Path, known: list[str], on_listed: Callable[[Listed], None] | None = None
-) -> Listed:
+    child: ChildProcess, root: Path, known: list[str], on_listed: Callable[[PathListing], None] | None = None
+) -> PathListing:
     """The files found by git or a walk in the child. Raises `ChildFailed`.
 
     `known` is the previous list, returned itself if nothing changed. `on_listed` receives the paths before
     git checks for deleted files.
     """
-    gathered = _Gathered(known)
+    gathered = _ListingParts(known)
     note, status = "", None
     async for item in child.stream("list", {"root": str(root)}):
         match item:
@@ -42,13 +42,13 @@ async def list_by_child(
             case {"source": _}:
                 note = _note(item)
             case {"listed": True} if on_listed is not None:
-                on_listed(Listed(gathered.paths, note))
+                on_listed(PathListing(gathered.paths, note))
             case {"gone": gone, "status": status}:
                 gathered.remove(gone)
-    return Listed(gathered.paths, note, status)
+    return PathListing(gathered.paths, note, status)
 
 
-class _Gathered:
+class _ListingParts:
     """Collects paths sent in parts. Parts equal to the known paths are dropped immediately, to avoid a second
     list and a long comparison on the event loop."""
 
@@ -82,9 +82,9 @@ class _Gathered:
         return self._paths
 
 
-async def list_here(root: Path) -> Listed:
+async def list_here(root: Path) -> PathListing:
     listing = await asyncio.to_thread(walk, str(root))
-    return Listed(listing.paths, _note({"unnamed": listing.unnamed, "cut": listing.cut}))
+    return PathListing(listing.paths, _note({"unnamed": listing.unnamed, "cut": listing.cut}))
 
 
 def _note(facts: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
 from tui_agent.files.text import md5
-from tui_agent.git.client import Gone
+from tui_agent.git.client import MissingFile
 from tui_agent.git.repository import Repository, find_repository, git
 from tui_agent.git.trees import tree_on_disk
 from tui_agent.workspace.git_listing import list_files, list_without_repository
@@ -26,7 +26,7 @@ MOST_COMMITS: Final = 2000
 SECONDS: Final = 10.0
 
 
-def find_renamed(root: str, gone: Sequence[Gone]) -> dict[str, str]:
+def find_renamed(root: str, gone: Sequence[MissingFile]) -> dict[str, str]:
     """New paths of missing files by old path; deleted files are omitted.
 
     A file that existed together with the old one is a copy, never the result of a rename. Among new files,
@@ -46,7 +46,9 @@ def find_renamed(root: str, gone: Sequence[Gone]) -> dict[str, str]:
     return found
 
 
-def _new_files(root: str, paths: Iterable[str], gone: Sequence[Gone]) -> Iterator[tuple[str, os.stat_result]]:
+def _new_files(
+    root: str, paths: Iterable[str], gone: Sequence[MissingFile]
+) -> Iterator[tuple[str, os.stat_result]]:
     """Regular files possibly created or moved after the first of these files disappeared."""
     since = min(one.there_at for one in gone) - TICK
     inodes = {one.inode for one in gone}
@@ -59,7 +61,7 @@ def _new_files(root: str, paths: Iterable[str], gone: Sequence[Gone]) -> Iterato
             yield path, status
 
 
-def _is_new(one: Gone, status: os.stat_result) -> bool:
+def _is_new(one: MissingFile, status: os.stat_result) -> bool:
     """Whether it is the same inode, or newer than the last sighting of the old file.
 
     Renaming a folder does not change its files' times, and a checkout creates new files.
@@ -68,7 +70,10 @@ def _is_new(one: Gone, status: os.stat_result) -> bool:
 
 
 def _by_content(
-    root: str, repository: Repository | None, candidates: Mapping[str, os.stat_result], gone: Sequence[Gone]
+    root: str,
+    repository: Repository | None,
+    candidates: Mapping[str, os.stat_result],
+    gone: Sequence[MissingFile],
 ) -> dict[str, str]:
     found: dict[str, str] = {}
     hashes: dict[str, str] = {}
@@ -88,7 +93,7 @@ def _by_content(
     return found
 
 
-def _distance(one: Gone, path: str, status: os.stat_result) -> tuple[bool, bool, str]:
+def _distance(one: MissingFile, path: str, status: os.stat_result) -> tuple[bool, bool, str]:
     return status.st_ino != one.inode, os.path.basename(path) != os.path.basename(one.path), path
 
 
@@ -107,11 +112,11 @@ def _was_beside(repository: Repository | None, old: str, new: str) -> bool:
 
 
 def _by_git(
-    repository: Repository, candidates: Mapping[str, os.stat_result], gone: Sequence[Gone]
+    repository: Repository, candidates: Mapping[str, os.stat_result], gone: Sequence[MissingFile]
 ) -> dict[str, str]:
     """Renames detected by git between the last commit with a file and the current folder."""
     there = _in_commit(repository, "HEAD", [one.path for one in gone])
-    bases: dict[str, list[Gone]] = {}
+    bases: dict[str, list[MissingFile]] = {}
     for one in gone:
         base = "HEAD" if one.path in there else _last_with(repository, one.path)
         if base:

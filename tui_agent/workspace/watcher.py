@@ -14,7 +14,7 @@ from watchfiles import Change, watch
 
 from tui_agent.errors import ChildFailed
 from tui_agent.git.repository import Repository, find_repository
-from tui_agent.workspace.changes import Seen, read_changes
+from tui_agent.workspace.changes import RelevantChanges, read_changes
 from tui_agent.workspace.watch_plan import WatchPlan, make_plan
 
 #: Milliseconds of quiet that end a batch; `DEBOUNCE` is its maximum duration.
@@ -56,7 +56,7 @@ class Watcher:
             repository, plan, ears, why = await asyncio.to_thread(self._begin, loop)
             why, unreadable = why or unreadable, ""
             try:
-                seen = Seen(replan=not await asyncio.to_thread(plan.holds))
+                seen = RelevantChanges(replan=not await asyncio.to_thread(plan.holds))
                 if not announced or why:
                     newest = await asyncio.to_thread(plan.newest)
                     yield {"state": "polling" if self._polling else "watching", "why": why, "newest": newest}
@@ -78,7 +78,7 @@ class Watcher:
             finally:
                 ears.close()
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> tuple[Repository | None, WatchPlan, _Ears, str]:
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> tuple[Repository | None, WatchPlan, _Listeners, str]:
         """Plans and starts watching. Plans again if a folder was removed in between."""
         _check_folder(self._root)
         for attempt in range(MOST_PLANS):
@@ -91,20 +91,20 @@ class Watcher:
                     raise _failed(error) from error
         raise AssertionError("the last attempt returns or raises")
 
-    def _open(self, plan: WatchPlan, loop: asyncio.AbstractEventLoop) -> tuple[_Ears, str]:
+    def _open(self, plan: WatchPlan, loop: asyncio.AbstractEventLoop) -> tuple[_Listeners, str]:
         """Starts watching, by polling if system limits are exceeded. Returns the reason for polling, or
         ""."""
         why = ""
         try:
             if not self._polling:
                 try:
-                    return _Ears(self._watches(plan), loop), ""
+                    return _Listeners(self._watches(plan), loop), ""
                 except FileNotFoundError:
                     raise
                 except OSError as error:
                     self._polling = True
                     why = f"the system watches no more folders ({error}), so changes are looked for every two seconds"
-            return _Ears(self._watches(plan), loop), why
+            return _Listeners(self._watches(plan), loop), why
         except FileNotFoundError:
             raise
         except (OSError, RuntimeError) as error:
@@ -136,7 +136,7 @@ class Watcher:
         )
 
 
-class _Ears:
+class _Listeners:
     """Listener threads and their queue. Created on any thread, consumed on the event loop.
 
     Raises the errors of starting a watch.
@@ -193,7 +193,7 @@ class _Ears:
             self._stop.set()
 
 
-def _items(seen: Seen) -> list[dict[str, Any]]:
+def _items(seen: RelevantChanges) -> list[dict[str, Any]]:
     pairs = [[kind, path] for path, kind in sorted(seen.changes.items())]
     if not pairs and not seen.git and not seen.relist:
         return []

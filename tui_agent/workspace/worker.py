@@ -14,7 +14,7 @@ import msgspec
 from tui_agent.errors import ChildFailed
 from tui_agent.files.operating_system import remove_folder
 from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
-from tui_agent.git.client import Gone
+from tui_agent.git.client import MissingFile
 from tui_agent.git.commits import commit, commit_diff, commit_plan
 from tui_agent.git.repository import (
     find_repository,
@@ -89,8 +89,8 @@ async def watch(params: dict[str, Any], send: Send) -> None:
 
 
 async def renamed(params: dict[str, Any], send: Send) -> dict[str, str]:
-    """{root, gone: the fields of `Gone` for each file} → see `find_renamed`."""
-    gone = msgspec.convert(params["gone"], list[Gone])
+    """{root, gone: the fields of `MissingFile` for each file} → see `find_renamed`."""
+    gone = msgspec.convert(params["gone"], list[MissingFile])
     return await asyncio.to_thread(find_renamed, params["root"], gone)
 
 

@@ -21,7 +21,7 @@ from tui_agent.workspace.copies import WorkCopies
 from tui_agent.workspace.early_start import workspace_child
 from tui_agent.workspace.import_statement import Import
 from tui_agent.workspace.index import Index
-from tui_agent.workspace.listing import Listed, list_by_child, list_here
+from tui_agent.workspace.listing import PathListing, list_by_child, list_here
 
 ChangeKind = Literal["added", "changed", "deleted"]
 Watching = Literal["starting", "watching", "polling", "failed"]
@@ -128,7 +128,7 @@ class Workspace:
         if paths is None:
             self._spawn(self._begin())
             return
-        self._take(Listed(paths))
+        self._take(PathListing(paths))
 
     def launch(self) -> None:
         self._spawn(self._launch())
@@ -163,7 +163,7 @@ class Workspace:
                     break  # otherwise the listing may be older than reported changes
             self._take(listed)
 
-    async def _list_again(self) -> Listed:
+    async def _list_again(self) -> PathListing:
         try:
             return await list_by_child(self._child, self.root, self.index.paths)
         except ChildFailed as error:
@@ -235,18 +235,18 @@ class Workspace:
         if listed.status is None:
             self._spawn(self._refresh_status())
 
-    def _listed(self, listed: Listed) -> None:
+    def _listed(self, listed: PathListing) -> None:
         """Stores the paths and starts watching, before the git status is available."""
         self._take(listed)
         if self._watched and not self._following:
             self._following = True
             self._spawn(self._watch())
 
-    async def _list_without(self, error: ChildFailed) -> Listed:
+    async def _list_without(self, error: ChildFailed) -> PathListing:
         self._on_notice("warning", f"{error}; until then files are listed without git's rules")
         return await list_here(self.root)
 
-    def _take(self, listed: Listed) -> None:
+    def _take(self, listed: PathListing) -> None:
         first = not self._indexed.is_set()
         if first and listed.note:
             self._on_notice("warning", listed.note)

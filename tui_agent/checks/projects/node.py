@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tui_agent.checks.projects.files import Project, table, words
-from tui_agent.checks.projects.plain_commands import Plain
+from tui_agent.checks.projects.plain_commands import PlainCommand
 
 _SCRIPTS = (
     "*.js",
@@ -77,14 +77,14 @@ def package_manager(project: Project) -> str:
     return next((program for lock, program in _LOCKS.items() if project.has(lock)), "npm")
 
 
-def node_checks(project: Project) -> Iterator[Plain]:
+def node_checks(project: Project) -> Iterator[PlainCommand]:
     package = project.json("package.json")
     if not project.has("package.json"):
         if project.has("deno.json", "deno.jsonc"):
             own = table(project.json("deno.json").get("tasks")).get(
                 "test"
             )  # It includes the permissions of tests.
-            yield Plain("node tests", "deno", "deno task test" if own else "deno test")
+            yield PlainCommand("node tests", "deno", "deno task test" if own else "deno test")
         return
     manager = package_manager(project)
     scripts = {
@@ -95,21 +95,21 @@ def node_checks(project: Project) -> Iterator[Plain]:
     tests = _script(scripts, "node tests")
     covered = scripts.get(tests, "")
     if tests:
-        yield Plain("node tests", "test", _run(manager, tests, scripts))
+        yield PlainCommand("node tests", "test", _run(manager, tests, scripts))
     elif is_workspace(project):
-        yield Plain("node tests", "test", everywhere(manager, "test", project))
+        yield PlainCommand("node tests", "test", everywhere(manager, "test", project))
     elif manager == "bun":
-        yield Plain("node tests", "bun", "bun test")
+        yield PlainCommand("node tests", "bun", "bun test")
     lint = _script(scripts, "node lint")
     if lint and not _calls(covered, lint, ("eslint", "xo", "standard", "biome")):
-        yield Plain("node lint", lint, _run(manager, lint, scripts), _SCRIPTS)
+        yield PlainCommand("node lint", lint, _run(manager, lint, scripts), _SCRIPTS)
     elif not lint and project.has(*_ESLINT) and not re.search(r"\beslint\b", covered):
-        yield Plain("node lint", "eslint", f"{executes(manager)} eslint .", _SCRIPTS)
+        yield PlainCommand("node lint", "eslint", f"{executes(manager)} eslint .", _SCRIPTS)
     types = _script(scripts, "node types")
     if types and not _calls(covered, types, ("tsc",)):
-        yield Plain("node types", types, _run(manager, types, scripts), _TYPED)
+        yield PlainCommand("node types", types, _run(manager, types, scripts), _TYPED)
     elif not types and project.has("tsconfig.json") and not re.search(r"\btsc\b", covered):
-        yield Plain("node types", "tsc", f"{executes(manager)} tsc --noEmit", _TYPED)
+        yield PlainCommand("node types", "tsc", f"{executes(manager)} tsc --noEmit", _TYPED)
 
 
 def _script(scripts: dict[str, str], kind: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tui_agent.checks.projects.files import Project, table, words
-from tui_agent.checks.projects.plain_commands import Plain
+from tui_agent.checks.projects.plain_commands import PlainCommand
 from tui_agent.checks.projects.runners import GO
 
 _CMAKE_TESTS = re.compile(
@@ -21,7 +21,7 @@ _TEST_OPTION = re.compile(
 )
 
 
-def other_checks(project: Project) -> Iterator[Plain]:
+def other_checks(project: Project) -> Iterator[PlainCommand]:
     """Checks of each language once, tests first."""
     yield from _rust(project)
     yield from _go(project)
@@ -32,7 +32,7 @@ def other_checks(project: Project) -> Iterator[Plain]:
     yield from _php(project)
     yield from _perl(project)
     if project.matching(".", "*.sln*") or project.matching(".", "*.csproj"):
-        yield Plain("dotnet tests", "dotnet", "dotnet test --no-restore")
+        yield PlainCommand("dotnet tests", "dotnet", "dotnet test --no-restore")
     for manifest, kind, name, command in (
         ("Package.swift", "swift tests", "swift", "swift test"),
         ("stack.yaml", "haskell tests", "stack", "stack test"),
@@ -44,30 +44,30 @@ def other_checks(project: Project) -> Iterator[Plain]:
         ("gleam.toml", "gleam tests", "gleam", "gleam test"),
     ):
         if project.has(manifest):
-            yield Plain(kind, name, command)
+            yield PlainCommand(kind, name, command)
     if project.has("pubspec.yaml") and project.has_folder("test"):
         flutter = re.search(r"^\s*sdk: *flutter", project.lines("pubspec.yaml"), re.MULTILINE)
-        yield Plain("dart tests", "test", "flutter test" if flutter else "dart test")
+        yield PlainCommand("dart tests", "test", "flutter test" if flutter else "dart test")
     if project.has("Project.toml") and project.has("test/runtests.jl"):
-        yield Plain("julia tests", "julia", "julia --project=. -e 'using Pkg; Pkg.test()'")
+        yield PlainCommand("julia tests", "julia", "julia --project=. -e 'using Pkg; Pkg.test()'")
 
 
-def _rust(project: Project) -> Iterator[Plain]:
+def _rust(project: Project) -> Iterator[PlainCommand]:
     if project.has("Cargo.toml"):
         members = table(project.toml("Cargo.toml").get("workspace"))
-        yield Plain(
+        yield PlainCommand(
             "rust tests", "cargo", f"cargo test --quiet --no-fail-fast{' --workspace' * bool(members)}"
         )
 
 
-def _go(project: Project) -> Iterator[Plain]:
+def _go(project: Project) -> Iterator[PlainCommand]:
     modules = go_modules(project)
     if modules:
-        yield Plain("go tests", "go", f"go test {' '.join(f'./{one}/...' for one in modules)}")
+        yield PlainCommand("go tests", "go", f"go test {' '.join(f'./{one}/...' for one in modules)}")
     elif project.has("go.mod"):
-        yield Plain("go tests", "go", "go test ./...")
+        yield PlainCommand("go tests", "go", "go test ./...")
     if project.has(".golangci.yml", ".golangci.yaml", ".golangci.toml"):
-        yield Plain("golangci-lint", "golangci-lint", "golangci-lint run", GO)
+        yield PlainCommand("golangci-lint", "golangci-lint", "golangci-lint run", GO)
 
 
 def go_modules(project: Project) -> list[str]:
@@ -84,7 +84,7 @@ def go_modules(project: Project) -> list[str]:
     ]
 
 
-def _c(project: Project) -> Iterator[Plain]:
+def _c(project: Project) -> Iterator[PlainCommand]:
     cmake = project.lines("CMakeLists.txt")
     if _CMAKE_TESTS.search(cmake) or _CMAKE_TESTS.search(
         project.lines("tests/CMakeLists.txt") + project.lines("test/CMakeLists.txt")
@@ -93,55 +93,57 @@ def _c(project: Project) -> Iterator[Plain]:
         options = "".join(f" -D{name}=ON" for name in dict.fromkeys(_TEST_OPTION.findall(cmake)))
         first = "" if built else f"cmake -S . -B build{options} && "
         folder = built or "build"
-        yield Plain(
+        yield PlainCommand(
             "cmake tests", "ctest",
             f"{first}cmake --build {folder} && ctest --test-dir {folder} --output-on-failure",
         )  # fmt: skip
     elif project.has("meson.build"):
         built = next((one for one in ("build", "builddir") if project.has(f"{one}/build.ninja")), "")
         first = "" if built else "meson setup build && "
-        yield Plain("meson tests", "meson", f"{first}meson test -C {built or 'build'} --print-errorlogs")
+        yield PlainCommand(
+            "meson tests", "meson", f"{first}meson test -C {built or 'build'} --print-errorlogs"
+        )
     elif project.has("Makefile.am") and project.has("Makefile", "configure", "configure.ac"):
         first = "" if project.has("Makefile") else "./configure -q && "
         first = first if project.has("Makefile", "configure") else f"autoreconf -i && {first}"
-        yield Plain("make tests", "make check", f"{first}make -s check")
+        yield PlainCommand("make tests", "make check", f"{first}make -s check")
 
 
-def _java(project: Project) -> Iterator[Plain]:
+def _java(project: Project) -> Iterator[PlainCommand]:
     if project.has("pom.xml"):
         program = "./mvnw" if project.has("mvnw") else "mvn"
-        yield Plain("java tests", "maven", f"{program} -q -o -fae test")
+        yield PlainCommand("java tests", "maven", f"{program} -q -o -fae test")
     elif project.has("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
         program = "./gradlew" if project.has("gradlew") else "gradle"
-        yield Plain("java tests", "gradle", f"{program} --offline --continue test")
+        yield PlainCommand("java tests", "gradle", f"{program} --offline --continue test")
 
 
-def _elixir(project: Project) -> Iterator[Plain]:
+def _elixir(project: Project) -> Iterator[PlainCommand]:
     if project.has("mix.exs"):
-        yield Plain("elixir tests", "mix", "mix test")
+        yield PlainCommand("elixir tests", "mix", "mix test")
         if project.has(".credo.exs"):
-            yield Plain("credo", "credo", "mix credo", ("*.ex", "*.exs"))
+            yield PlainCommand("credo", "credo", "mix credo", ("*.ex", "*.exs"))
     elif project.has("rebar.config"):
-        yield Plain("erlang tests", "rebar3", "rebar3 eunit")
+        yield PlainCommand("erlang tests", "rebar3", "rebar3 eunit")
 
 
-def _ruby(project: Project) -> Iterator[Plain]:
+def _ruby(project: Project) -> Iterator[PlainCommand]:
     before = "bundle exec " if project.has("Gemfile") else ""
     if project.has(".rspec") or (project.has_folder("spec") and project.has("spec/spec_helper.rb")):
-        yield Plain("ruby tests", "rspec", f"{before}rspec")
+        yield PlainCommand("ruby tests", "rspec", f"{before}rspec")
     elif project.has("bin/rails") and project.has_folder("test"):
-        yield Plain("ruby tests", "rails", "bin/rails test")
+        yield PlainCommand("ruby tests", "rails", "bin/rails test")
     elif re.search(r"\bTestTask\b|\btask\s+:?['\"]?test\b|Minitest::TestTask", project.lines("Rakefile")):
-        yield Plain("ruby tests", "rake", f"{before}rake test")
+        yield PlainCommand("ruby tests", "rake", f"{before}rake test")
     elif re.search(r"RSpec::Core::RakeTask", project.lines("Rakefile")):
-        yield Plain("ruby tests", "rake", f"{before}rake spec")
+        yield PlainCommand("ruby tests", "rake", f"{before}rake spec")
     if project.has(".rubocop.yml"):
-        yield Plain(
+        yield PlainCommand(
             "rubocop", "rubocop", f"{before}rubocop", ("*.rb", "*.gemspec", "Gemfile", ".rubocop.yml")
         )
 
 
-def _perl(project: Project) -> Iterator[Plain]:
+def _perl(project: Project) -> Iterator[PlainCommand]:
     """Tests of a distribution; one with C code is built first."""
     if not project.matching("t", "*.t") or not project.has(
         "Makefile.PL", "Build.PL", "dist.ini", "minil.toml", "cpanfile"
@@ -150,19 +152,21 @@ def _perl(project: Project) -> Iterator[Plain]:
     build = next((one for one in ("Build", "Makefile") if project.has(f"{one}.PL")), "")
     if build and (project.matching(".", "*.xs") or next(project.below("lib", "*.xs"), "")):
         steps = "perl Build.PL && ./Build" if build == "Build" else "perl Makefile.PL && make -s"
-        yield Plain("perl tests", "prove", f"{steps} && prove -br t")
+        yield PlainCommand("perl tests", "prove", f"{steps} && prove -br t")
     else:
-        yield Plain("perl tests", "prove", "prove -lr t")
+        yield PlainCommand("perl tests", "prove", "prove -lr t")
 
 
-def _php(project: Project) -> Iterator[Plain]:
+def _php(project: Project) -> Iterator[PlainCommand]:
     scripts = table(project.json("composer.json").get("scripts"))
     if words(scripts.get("test")):
-        yield Plain("php tests", "test", "composer test")
+        yield PlainCommand("php tests", "test", "composer test")
     elif project.has("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"):
-        yield Plain("php tests", "phpunit", "vendor/bin/phpunit")
+        yield PlainCommand("php tests", "phpunit", "vendor/bin/phpunit")
     elif project.has("artisan"):
-        yield Plain("php tests", "artisan", "php artisan test")
+        yield PlainCommand("php tests", "artisan", "php artisan test")
     named = project.has("phpstan.neon", "phpstan.neon.dist", "phpstan.dist.neon")
     if named and not any("phpstan" in line for line in words(scripts.get("test"))):
-        yield Plain("phpstan", "phpstan", "vendor/bin/phpstan analyse --no-progress", ("*.php", "*.neon"))
+        yield PlainCommand(
+            "phpstan", "phpstan", "vendor/bin/phpstan analyse --no-progress", ("*.php", "*.neon")
+        )

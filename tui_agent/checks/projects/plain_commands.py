@@ -12,7 +12,7 @@ from tui_agent.checks.projects.runners import RUNNERS, TESTED, KnownRunner
 from tui_agent.files.lazy_regex import late
 
 
-class Plain(NamedTuple):
+class PlainCommand(NamedTuple):
     """A command that is run unchanged.
 
     - kind: a project has one check per kind.
@@ -59,7 +59,7 @@ _OPERATORS = late(r"[;|&<>`$\\\n\r(){}#]")
 _MOST_LETTERS = 400
 
 
-def plain(line: str, project: Project, folder: str = "") -> Plain | None:
+def plain(line: str, project: Project, folder: str = "") -> PlainCommand | None:
     """The check in a script line, if it is a plain command; `folder` is its working directory."""
     line = line.strip()
     if len(line) > _MOST_LETTERS or not line:
@@ -118,7 +118,7 @@ def has_environment(project: Project) -> bool:
     return any((project.root / name).is_dir() for name in (".venv/bin", "venv/bin"))
 
 
-def _run(words: list[str], project: Project, folder: str) -> Plain | None:
+def _run(words: list[str], project: Project, folder: str) -> PlainCommand | None:
     python = ""
     if _PYTHONS.fullmatch(words[0]):
         words = words[1:]
@@ -156,7 +156,7 @@ def _run(words: list[str], project: Project, folder: str) -> Plain | None:
                 python = ""
             command = f"{python}{start}" + (f" {shlex.join(told)}" if told else "")
             narrowing = sum(not _everything(word) for word in told)
-            return Plain(runner.kind, runner.name, command, runner.files, narrowing)
+            return PlainCommand(runner.kind, runner.name, command, runner.files, narrowing)
     return None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 
 from tui_agent.checks.projects.files import Project, table
-from tui_agent.checks.projects.plain_commands import Plain, has_environment
+from tui_agent.checks.projects.plain_commands import PlainCommand, has_environment
 from tui_agent.checks.projects.runners import PYTHON
 from tui_agent.checks.projects.tasks import hooks
 
@@ -17,7 +17,7 @@ _MOST_FILES = 5
 _PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULTILINE)
 
 
-def python_checks(project: Project, told: Collection[str]) -> Iterator[Plain]:
+def python_checks(project: Project, told: Collection[str]) -> Iterator[PlainCommand]:
     """Checks from the settings; `told` are the kinds with a known command."""
     tools = table(project.toml("pyproject.toml").get("tool"))
     if "python tests" not in told:
@@ -25,7 +25,7 @@ def python_checks(project: Project, told: Collection[str]) -> Iterator[Plain]:
     yield from _linters(project, tools)
 
 
-def _tests(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
+def _tests(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
     before = "" if has_environment(project) or not project.has("poetry.lock") else "poetry run "
     files = list(islice(_test_files(project), _MOST_FILES))
     settings = (
@@ -36,19 +36,19 @@ def _tests(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
     )
     django = project.has("manage.py") and "DJANGO_SETTINGS_MODULE" in project.text("manage.py")
     if settings or project.has("conftest.py", "tests/conftest.py", "test/conftest.py"):
-        yield Plain("python tests", "pytest", f"{before}pytest -q")
+        yield PlainCommand("python tests", "pytest", f"{before}pytest -q")
     elif project.has("runtests.py", "tests/runtests.py"):
         folder = "" if project.has("runtests.py") else "cd tests && "
-        yield Plain("python tests", "runtests", f"{folder}{before}python runtests.py")
+        yield PlainCommand("python tests", "runtests", f"{folder}{before}python runtests.py")
     elif django:
-        yield Plain("python tests", "django", f"{before}python manage.py test")
+        yield PlainCommand("python tests", "django", f"{before}python manage.py test")
     elif any(_PYTEST.search(project.text(path)) for path in files) or _needs_pytest(project):
         if files or project.has_folder("tests"):
-            yield Plain("python tests", "pytest", f"{before}pytest -q")
+            yield PlainCommand("python tests", "pytest", f"{before}pytest -q")
     elif files and not project.has("tox.ini", "noxfile.py", "tox.toml"):
         folder = files[0].partition("/")[0]
         start = f" -s {folder}" if "/" in files[0] and not project.has(f"{folder}/__init__.py") else ""
-        yield Plain("python tests", "unittest", f"{before}python -m unittest discover -q{start}")
+        yield PlainCommand("python tests", "unittest", f"{before}python -m unittest discover -q{start}")
 
 
 def _needs_pytest(project: Project) -> bool:
@@ -71,25 +71,25 @@ def _test_files(project: Project) -> Iterator[str]:
         yield from project.below(folder, "test_*.py", "*_test.py")
 
 
-def _linters(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
+def _linters(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
     ruff = table(tools.get("ruff"))
     formats_only = "format" in ruff and set(ruff) <= {"format", "line-length", "target-version"}
     if ("ruff" in tools and not formats_only) or project.has("ruff.toml", ".ruff.toml"):
-        yield Plain("ruff", "ruff", "ruff check --quiet --output-format concise .", PYTHON)
+        yield PlainCommand("ruff", "ruff", "ruff check --quiet --output-format concise .", PYTHON)
     elif project.has(".flake8") or any(
         "flake8" in project.sections(name) for name in ("setup.cfg", "tox.ini")
     ):
-        yield Plain("flake8", "flake8", "flake8", PYTHON)
+        yield PlainCommand("flake8", "flake8", "flake8", PYTHON)
     yield from _mypy(project, tools)
     if "ty" in tools or project.has("ty.toml"):
-        yield Plain("ty", "ty", "ty check", PYTHON)
+        yield PlainCommand("ty", "ty", "ty check", PYTHON)
     if "pyright" in tools or project.has("pyrightconfig.json"):
-        yield Plain("pyright", "pyright", "pyright", PYTHON)
+        yield PlainCommand("pyright", "pyright", "pyright", PYTHON)
     elif "basedpyright" in tools:
-        yield Plain("pyright", "basedpyright", "basedpyright", PYTHON)
+        yield PlainCommand("pyright", "basedpyright", "basedpyright", PYTHON)
 
 
-def _mypy(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
+def _mypy(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
     """`mypy` alone if its settings list the files, otherwise with the project's package."""
     settings: dict[str, object] = table(tools.get("mypy"))
     configured = "mypy" in tools or "mypy" in hooks(project)
@@ -101,7 +101,7 @@ def _mypy(project: Project, tools: dict[str, object]) -> Iterator[Plain]:
     if not configured:
         return
     named = any(settings.get(key) for key in ("files", "packages", "modules"))
-    yield Plain("mypy", "mypy", "mypy" if named else f"mypy {_package(project)}", PYTHON)
+    yield PlainCommand("mypy", "mypy", "mypy" if named else f"mypy {_package(project)}", PYTHON)
 
 
 def _package(project: Project) -> str:

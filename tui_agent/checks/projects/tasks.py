@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tui_agent.checks.projects import task_file
 from tui_agent.checks.projects.files import MOST_READ, Project, table, words
-from tui_agent.checks.projects.plain_commands import Plain, plain
+from tui_agent.checks.projects.plain_commands import PlainCommand, plain
 from tui_agent.checks.projects.scripts import ScriptLine, joined
 from tui_agent.files.lazy_regex import late
 
@@ -53,7 +53,7 @@ class RecipeTarget(NamedTuple):
     """Commands of a target: plain commands, kinds of checks run in other ways, whether it does more, and
     whether it needs resources that views lack."""
 
-    plain: tuple[Plain, ...] = ()
+    plain: tuple[PlainCommand, ...] = ()
     named: frozenset[str] = frozenset()
     more: bool = False
     away: bool = False
@@ -95,7 +95,7 @@ class RecipeFile:
 
     def target(self, name: str) -> RecipeTarget:
         """The commands of a target and its dependencies."""
-        found: list[Plain] = []
+        found: list[PlainCommand] = []
         named: set[str] = set()
         more = away = False
         for line in self._lines(name, set(), 0):
@@ -288,7 +288,7 @@ def _nox(text: str) -> Iterator[str]:
             yield shlex.join(said)
 
 
-def plain_of(lines: Sequence[str] | Iterator[str], project: Project) -> list[Plain]:
+def plain_of(lines: Sequence[str] | Iterator[str], project: Project) -> list[PlainCommand]:
     return [
         found
         for line in lines

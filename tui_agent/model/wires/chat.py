@@ -14,7 +14,7 @@ from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules
 from tui_agent.model.schemas import SchemaForm, is_strict, response_format
-from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, Said
+from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
 
 PATH = "/chat/completions"
@@ -69,13 +69,13 @@ def messages(talk: Conversation, rules: Rules, cache: str = "short") -> list[dic
         rendered.append(_marked(system, mark) if rules.cache == "marks" else system)
     for turn in talk.turns:
         match turn:
-            case Asked():
+            case UserTurn():
                 message = {"role": "user", "content": _content(turn)}
                 rendered.append(_marked(message, mark) if turn.mark else message)
             case CallAnswer(id, _, content):
                 message = {"role": "tool", "tool_call_id": id, "content": content}
                 rendered.append(_marked(message, mark) if turn.mark else message)
-            case Said():
+            case ReplyTurn():
                 rendered += _said(turn, rules)
     return rendered
 
@@ -86,7 +86,7 @@ def _marked(message: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
     return {**message, "content": [*parts[:-1], {**parts[-1], MARK: mark}]} if parts and content else message
 
 
-def _content(turn: Asked) -> Any:
+def _content(turn: UserTurn) -> Any:
     if not turn.images:
         return turn.content
     text = [{"type": "text", "text": turn.content}] if isinstance(turn.content, str) and turn.content else []
@@ -95,7 +95,7 @@ def _content(turn: Asked) -> Any:
     return [*parts, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
 
 
-def _said(turn: Said, rules: Rules) -> list[dict[str, Any]]:
+def _said(turn: ReplyTurn, rules: Rules) -> list[dict[str, Any]]:
     """A reply as one message; omits a reply that contains only thinking."""
     if not turn.text and not turn.calls:
         return []

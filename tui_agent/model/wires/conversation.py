@@ -32,7 +32,7 @@ NO_RESULT = "Error: there is no result of this call. Call again if you still nee
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class Asked(Struct, frozen=True):
+class UserTurn(Struct, frozen=True):
     """A user message. `content` is text, or a list of parts as in the OpenAI chat API."""
 
     content: Any
@@ -47,7 +47,7 @@ class CallAnswer(Struct, frozen=True):
     mark: bool = False
 
 
-class Said(Struct, frozen=True):
+class ReplyTurn(Struct, frozen=True):
     """A reply without empty parts; `own`: its native items have the same wire, provider and family.
 
     `prefix` is the digest to which its thinking is bound.
@@ -74,7 +74,7 @@ class Conversation(Struct, frozen=True):
     """The content of a request: the system prompt and the turns in order."""
 
     system: str
-    turns: tuple[Asked | CallAnswer | Said, ...]
+    turns: tuple[UserTurn | CallAnswer | ReplyTurn, ...]
 
 
 def conversation(
@@ -93,7 +93,7 @@ def conversation(
     providers that reject them.
     """
     system: list[str] = []
-    turns: list[Asked | CallAnswer | Said] = []
+    turns: list[UserTurn | CallAnswer | ReplyTurn] = []
     ids = _Ids(rules)
     open_calls: dict[str, str] = {}
 
@@ -120,22 +120,22 @@ def conversation(
                     turns.append(CallAnswer(call, name, content, mark))
                 elif content:
                     close()
-                    turns.append(Asked(content, mark=mark))
+                    turns.append(UserTurn(content, mark=mark))
             case _:
                 close()
                 images = tuple(message.get("images") or ()) if sees else ()
                 if message.get("content") or images:
-                    turns.append(Asked(message.get("content") or "", images, mark))
+                    turns.append(UserTurn(message.get("content") or "", images, mark))
     close()
     return Conversation("\n\n".join(filter(None, system)), tuple(_spaced(turns, rules)))
 
 
-def _told(message: Message) -> Said:
+def _told(message: Message) -> ReplyTurn:
     calls = (f"[called {call.name}]\n{call.arguments}" for call in calls_of(message))
-    return Said((TextPart("\n\n".join(filter(None, (text_of(message), *calls)))),))
+    return ReplyTurn((TextPart("\n\n".join(filter(None, (text_of(message), *calls)))),))
 
 
-def _said(message: Message, ids: _Ids, origin: Origin) -> Said:
+def _said(message: Message, ids: _Ids, origin: Origin) -> ReplyTurn:
     came_from = origin_of(message)
     own = bool(came_from.wire) and came_from.is_of(origin)
     parts: list[Part] = []
@@ -151,16 +151,18 @@ def _said(message: Message, ids: _Ids, origin: Origin) -> Said:
             case TextPart():
                 if part.text or (own and part.native is not None):
                     parts.append(part if own else replace(part, native=None))
-    return Said(tuple(parts), own, came_from.prefix if own else "")
+    return ReplyTurn(tuple(parts), own, came_from.prefix if own else "")
 
 
-def _spaced(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[Asked | CallAnswer | Said]:
+def _spaced(
+    turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules
+) -> list[UserTurn | CallAnswer | ReplyTurn]:
     """Inserts the assistant text that some providers require between a result and a user message."""
-    spaced: list[Asked | CallAnswer | Said] = []
+    spaced: list[UserTurn | CallAnswer | ReplyTurn] = []
     for turn in turns:
         before = spaced[-1] if spaced else None
-        if rules.after_tool and isinstance(turn, Asked) and isinstance(before, CallAnswer):
-            spaced.append(Said((TextPart(rules.after_tool),)))
+        if rules.after_tool and isinstance(turn, UserTurn) and isinstance(before, CallAnswer):
+            spaced.append(ReplyTurn((TextPart(rules.after_tool),)))
         spaced.append(turn)
     return spaced
 
@@ -177,7 +179,7 @@ class _Ids:
         return digest[: self._rules.call_id_length]
 
 
-def whole_text(turn: Asked) -> str:
+def whole_text(turn: UserTurn) -> str:
     if isinstance(turn.content, str):
         return turn.content
     return "".join(part.get("text", "") for part in turn.content if isinstance(part, dict))

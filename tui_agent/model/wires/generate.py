@@ -13,7 +13,7 @@ from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules
-from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, Said, whole_text
+from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, whole_text
 from tui_agent.model.wires.messages import arguments
 from tui_agent.model.wires.reader import Rendered, ReplyReader, count, items, mapping
 
@@ -68,14 +68,14 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
     return {"name": function["name"], **described, **schema}
 
 
-def _contents(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[dict[str, Any]]:
+def _contents(turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules) -> list[dict[str, Any]]:
     """The turns. All results for one reply form one turn."""
     contents: list[dict[str, Any]] = []
-    before: Asked | CallAnswer | Said | None = None
+    before: UserTurn | CallAnswer | ReplyTurn | None = None
     native_ids: dict[str, str] = {}
     for turn in turns:
         match turn:
-            case Asked():
+            case UserTurn():
                 contents.append({"role": "user", "parts": _asked(turn)})
             case CallAnswer(id, name, content):
                 answer: dict[str, Any] = {"name": name, "response": {"result": content}}
@@ -85,7 +85,7 @@ def _contents(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[
                     contents[-1]["parts"].append({"functionResponse": answer})
                 else:
                     contents.append({"role": "user", "parts": [{"functionResponse": answer}]})
-            case Said():
+            case ReplyTurn():
                 own = {call.id: mapping(call.native).get("id") for call in turn.calls}
                 native_ids |= {id: own_id for id, own_id in own.items() if own_id}
                 if parts := _said(turn.parts, rules):
@@ -94,7 +94,7 @@ def _contents(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[
     return contents
 
 
-def _asked(turn: Asked) -> list[dict[str, Any]]:
+def _asked(turn: UserTurn) -> list[dict[str, Any]]:
     text = whole_text(turn)
     pictures = [{"inlineData": {"mimeType": it["media_type"], "data": it["data"]}} for it in turn.images]
     return [*([{"text": text}] if text else []), *pictures]

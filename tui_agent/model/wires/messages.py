@@ -15,7 +15,7 @@ from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules
-from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, Said, whole_text
+from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, whole_text
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, mapping
 
 PATH = "/v1/messages"
@@ -109,17 +109,17 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _may_think(turns: Sequence[Asked | CallAnswer | Said]) -> bool:
+def _may_think(turns: Sequence[UserTurn | CallAnswer | ReplyTurn]) -> bool:
     """Whether thinking may be enabled: within a call loop, fixed budgets require that the reply began with
     thinking."""
     if not turns or not isinstance(turns[-1], CallAnswer):
         return True
-    last = next((turn for turn in reversed(turns) if isinstance(turn, Said)), None)
+    last = next((turn for turn in reversed(turns) if isinstance(turn, ReplyTurn)), None)
     return last is None or (bool(last.parts) and _is_signed(last.parts[0]))
 
 
 def _messages(
-    turns: Sequence[Asked | CallAnswer | Said], mark: dict[str, Any], head: dict[str, Any] | None
+    turns: Sequence[UserTurn | CallAnswer | ReplyTurn], mark: dict[str, Any], head: dict[str, Any] | None
 ) -> tuple[list[dict[str, Any]], str]:
     """The messages, and the digest of `head` and all messages; `head` is None for models that do not bind
     thinking.
@@ -129,9 +129,9 @@ def _messages(
     rendered: list[dict[str, Any]] = []
     digest = _Prefix(head) if head is not None else None
     for turn in turns:
-        role = "assistant" if isinstance(turn, Said) else "user"
+        role = "assistant" if isinstance(turn, ReplyTurn) else "user"
         match turn:
-            case Said():
+            case ReplyTurn():
                 bound = digest is not None and turn.prefix != digest.after(rendered)
                 blocks = [block for part in turn.parts if (block := _block(part, bound))]
             case CallAnswer(id, _, content, marked):
@@ -139,7 +139,7 @@ def _messages(
                 blocks = [
                     {"type": "tool_result", "tool_use_id": id, **text, **({_MARK: mark} if marked else {})}
                 ]
-            case Asked():
+            case UserTurn():
                 blocks = _asked(turn)
                 if turn.mark and blocks:
                     blocks[-1] = {**blocks[-1], _MARK: mark}
@@ -204,7 +204,7 @@ def arguments(call: CallPart) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def _asked(turn: Asked) -> list[dict[str, Any]]:
+def _asked(turn: UserTurn) -> list[dict[str, Any]]:
     text = whole_text(turn)
     pictures = [
         {"type": "image", "source": {"type": "base64", "media_type": it["media_type"], "data": it["data"]}}

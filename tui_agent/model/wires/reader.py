@@ -19,7 +19,7 @@ MOST_PARTS = 10_000
 Place = tuple[int, int]
 
 
-class _Growing:
+class _PartialPart:
     def __init__(self, kind: type[Part], index: int = 0) -> None:
         self.kind = kind
         self.index = index
@@ -51,7 +51,7 @@ class ReplyReader:
         self.thinks = False
         #: Whether text or calls were received.
         self.said = False
-        self._parts: dict[Place, _Growing] = {}
+        self._parts: dict[Place, _PartialPart] = {}
         self._native_size = 0
         self._calls = 0
 
@@ -105,12 +105,12 @@ class ReplyReader:
         growing = self._parts.get(place)
         return "".join(growing.pieces) if growing else ""
 
-    def _at(self, place: Place, kind: type[Part]) -> _Growing:
+    def _at(self, place: Place, kind: type[Part]) -> _PartialPart:
         growing = self._parts.get(place)
         if growing is None:
             if len(self._parts) >= MOST_PARTS:
                 raise BrokenStream(f"sent more than {MOST_PARTS:,} parts of an answer")
-            growing = self._parts[place] = _Growing(kind, self._calls)
+            growing = self._parts[place] = _PartialPart(kind, self._calls)
             self._calls += kind is CallPart
         return growing
 

@@ -15,7 +15,7 @@ from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules
 from tui_agent.model.schemas import is_strict
-from tui_agent.model.wires.conversation import Asked, CallAnswer, Conversation, Said, whole_text
+from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, whole_text
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
 
 PATH = "/responses"
@@ -66,15 +66,15 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _input(turns: Sequence[Asked | CallAnswer | Said], rules: Rules) -> list[dict[str, Any]]:
+def _input(turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules) -> list[dict[str, Any]]:
     given: list[dict[str, Any]] = []
     for turn in turns:
         match turn:
-            case Asked():
+            case UserTurn():
                 given.append({"type": "message", "role": "user", "content": _content(turn)})
             case CallAnswer(id, _, content):
                 given.append({"type": "function_call_output", "call_id": id, "output": content})
-            case Said(parts):
+            case ReplyTurn(parts):
                 whole = all(_may_go_back(part) for part in parts if isinstance(part, ThinkingPart))
                 # An item with an id is rejected without its preceding reasoning.
                 kept = parts if whole else [replace(part, native=None) for part in parts]
@@ -91,7 +91,7 @@ def _without_status(item: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if name != "status"}
 
 
-def _content(turn: Asked) -> Any:
+def _content(turn: UserTurn) -> Any:
     text = whole_text(turn)
     if not turn.images:
         return text

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.session.baseline_runs import FirstResult
+from tui_agent.session.baseline_runs import BaselineResult
 from tui_agent.session.session import Session
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui.dialogs.form import Form
@@ -45,7 +45,7 @@ class ChecksDialog(Form[None]):
         self._session = session
         self._checks: dict[str, CheckCommand] = {}
         #: Results by command; the command being tried; the name being edited.
-        self._attempts: dict[str, FirstResult] = {}
+        self._attempts: dict[str, BaselineResult] = {}
         self._trying = self._editing = ""
 
     def body(self) -> Iterable[Widget]:

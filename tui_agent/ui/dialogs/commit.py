@@ -20,7 +20,7 @@ from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.editor.stored_input import KeptArea
 from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.safe_text import counted, label, plain
-from tui_agent.ui.widgets.line_view import Line, Lined, Piece
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 from tui_agent.ui.widgets.session_calls import ask
 
@@ -123,7 +123,7 @@ class CommitDialog(Form[None]):
 
     # ── what goes in ─────────────────────────────────────────────────────────────────────────────────────
 
-    def on_lined_moved(self, event: Lined.Moved) -> None:
+    def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()
         self._show_diff()
 

@@ -12,7 +12,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.editor.stored_input import KeptArea, KeptInput
 from tui_agent.ui.safe_text import label, plain
-from tui_agent.ui.widgets.line_view import Lined
+from tui_agent.ui.widgets.line_view import LineView
 from tui_agent.ui.widgets.rows import Rows
 
 
@@ -87,13 +87,13 @@ class Form(Dialog[ScreenResultType]):
     def draw(self) -> None:
         """Redraw the rows after a tick."""
 
-    @on(Lined.Marked)
-    def _row_marked(self, event: Lined.Marked) -> None:
+    @on(LineView.Marked)
+    def _row_marked(self, event: LineView.Marked) -> None:
         event.stop()
         self.action_tick(event.key)
 
-    @on(Lined.Chosen)
-    def _row_chosen(self, event: Lined.Chosen) -> None:
+    @on(LineView.Chosen)
+    def _row_chosen(self, event: LineView.Chosen) -> None:
         event.stop()
         self.action_tick(event.key)
 

@@ -12,7 +12,7 @@ from textual.app import App
 from tui_agent.edits.change import Change
 from tui_agent.errors import AnswerNeeded, PasteTooLong, TuiAgentError
 from tui_agent.files.git_folder import Entries
-from tui_agent.log.cleanup import Cleaned, clean, readable, used
+from tui_agent.log.cleanup import CleanupResult, clean, readable, used
 from tui_agent.settings import trust
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow, question
 from tui_agent.ui.host import Choice, Host
@@ -199,7 +199,7 @@ def storage_rows(size: int, limit: int) -> Sequence[ChooserRow]:
     ]
 
 
-def in_words(done: Cleaned, limit: int) -> str:
+def in_words(done: CleanupResult, limit: int) -> str:
     """Summary of deleted and remaining data, with the reason for any remainder."""
     freed = f"{done.removed} texts removed ({readable(done.before - done.after)})"
     said = [freed if done.removed else "Nothing was removed"]

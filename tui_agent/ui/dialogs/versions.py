@@ -17,7 +17,7 @@ from tui_agent.ui.dialogs.preview import DiffPreview
 from tui_agent.ui.diff.diff_sides import DiffSides
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.safe_text import label
-from tui_agent.ui.widgets.line_view import Line, Lined, Piece
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
 
 
@@ -118,12 +118,12 @@ class History(DiffPreview[str | None]):
         """Whether the event needs the files of an apply; the list is available immediately."""
         return self.means(event, "history.next_file", "history.previous_file")
 
-    def on_lined_moved(self, event: Lined.Moved) -> None:
+    def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()
         self._file = 0
         self._show()
 
-    def on_lined_chosen(self, event: Lined.Chosen) -> None:
+    def on_line_view_chosen(self, event: LineView.Chosen) -> None:
         event.stop()
         self.action_choose()
 

@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from tui_agent.edits.merge import ConflictView, Region
 from tui_agent.ui.safe_text import counted, one_line
-from tui_agent.ui.widgets.line_view import Lined
+from tui_agent.ui.widgets.line_view import LineView
 
 CONTEXT = 3
 Part = Literal["same", "fold", "head", "base", "yours", "theirs"]
@@ -92,7 +92,7 @@ _BAR = "▌"
 _GROUNDS = {"theirs": "theirs", "yours": "yours"}
 
 
-class ConflictLines(Lined):
+class ConflictLines(LineView):
     """Draws one conflict; a click on a heading chooses that side."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"ground--theirs", "ground--yours", "ground--fold"}

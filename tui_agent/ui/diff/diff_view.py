@@ -18,10 +18,10 @@ from textual.strip import Strip
 from tui_agent.edits.change import Diff, HunkState
 from tui_agent.ui.diff.diff_lines import DiffLine, DiffLines
 from tui_agent.ui.keys.views import view_bindings
-from tui_agent.ui.widgets.line_view import Lined, wrap
+from tui_agent.ui.widgets.line_view import LineView, wrap
 from tui_agent.ui.widgets.syntax import (
-    Coloured,
     DiffColours,
+    StyleSpan,
     code_styles,
     layered,
 )
@@ -33,7 +33,7 @@ _SIGNS = {"same": " ", "removed": "-", "added": "+"}
 _KEPT = 512
 
 
-class DiffView(Lined):
+class DiffView(LineView):
     """Shows a diff with a current hunk; decided hunks are dimmed and marked."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -229,18 +229,18 @@ class DiffView(Lined):
             segments.append(Segment(f"  {ending}", self.ink("muted") + self._ground(line)))
         return segments
 
-    def _layers(self, line: DiffLine) -> list[Coloured]:
+    def _layers(self, line: DiffLine) -> list[StyleSpan]:
         """Syntax colours, and the backgrounds of changed words over them."""
         shown = self.shown
         assert shown is not None
-        words = [Coloured(start, end, self.ground(f"{line.kind}-word")) for start, end in shown.words(line)]
+        words = [StyleSpan(start, end, self.ground(f"{line.kind}-word")) for start, end in shown.words(line)]
         if self._colours is None:
             self._find_colours(shown.diff)
             return words
         if line.hunk >= 0 and self._is_flat:
             return words
         code = [
-            Coloured(shown.column(line, start), shown.column(line, end), style)
+            StyleSpan(shown.column(line, start), shown.column(line, end), style)
             for start, end, style in self._colours.of(line)
         ]
         return [*code, *words]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 
-class Keeping:
+class StoresDraft:
     """Saves a widget's text as a draft, unless it equals the initial text."""
 
     _session: Session | None = None
@@ -35,14 +35,14 @@ class Keeping:
         self._place = ""
 
 
-class KeptInput(Keeping, Input):
+class KeptInput(StoresDraft, Input):
     @on(Input.Changed)
     def _keep_line(self, event: Input.Changed) -> None:
         if event.input is self:
             self.keep(event.value)
 
 
-class KeptArea(Keeping, WritingArea):
+class KeptArea(StoresDraft, WritingArea):
     @on(TextArea.Changed)
     def _keep_text(self) -> None:
         self.keep(self.text)

@@ -17,7 +17,7 @@ from tui_agent.ui.graph.canvas import Canvas, LineGlyph, Node
 from tui_agent.ui.graph.facts import Fact, mark_of
 from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.safe_text import one_line
-from tui_agent.ui.widgets.line_view import Lined, Piece, column, fit
+from tui_agent.ui.widgets.line_view import LineView, Piece, column, fit
 
 #: Maximum length of a name in characters; the details show the full name.
 _LONGEST = 16
@@ -27,7 +27,7 @@ _ROOMS = (20, 7, 0)
 _GOAL_FROM = 12
 
 
-class GraphView(Lined):
+class GraphView(LineView):
     """Draws tasks with a cursor; only visible rows are drawn."""
 
     DEFAULT_CSS = "GraphView { overflow-x: auto; scrollbar-size: 1 1; }"

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from textual.geometry import Region, Size
 
 from tui_agent.store.layout import LayoutSlice
-from tui_agent.ui.layout.space_needs import ANY, NOTHING, Need, Needs
+from tui_agent.ui.layout.space_needs import ANY, NOTHING, Needs, SpaceNeed
 from tui_agent.ui.panes import PANES
 
 Mode = Literal["wide", "medium", "narrow"]
@@ -103,7 +103,7 @@ def mode_of(width: int) -> Mode:
 
 
 #: All panes are non-empty.
-FULL: Needs = dict.fromkeys(PANES, Need())
+FULL: Needs = dict.fromkeys(PANES, SpaceNeed())
 
 
 def areas(size: Size, layout: LayoutSlice, needs: Needs = FULL) -> list[Area]:
@@ -216,18 +216,18 @@ def _opened(row: Row, layout: LayoutSlice, needs: Needs) -> bool:
     return any(_need_of(pane, layout, needs).rows for cell in row for pane in _shown(cell, layout))
 
 
-def _need(row: Row, layout: LayoutSlice, needs: Needs) -> Need:
+def _need(row: Row, layout: LayoutSlice, needs: Needs) -> SpaceNeed:
     found = [_need_of(pane, layout, needs) for cell in row for pane in _shown(cell, layout)]
-    return Need(
+    return SpaceNeed(
         max(need.rows for need in found),
         max(need.columns for need in found),
         any(need.waits for need in found),
     )
 
 
-def _need_of(pane: str, layout: LayoutSlice, needs: Needs) -> Need:
+def _need_of(pane: str, layout: LayoutSlice, needs: Needs) -> SpaceNeed:
     need = needs.get(pane, NOTHING)
-    return Need(max(need.rows, 8), max(need.columns, 24), need.waits) if pane == layout.focus else need
+    return SpaceNeed(max(need.rows, 8), max(need.columns, 24), need.waits) if pane == layout.focus else need
 
 
 def name_of(part: Literal["column", "row", "cell"], row: Row) -> str:

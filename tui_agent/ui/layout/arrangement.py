@@ -138,7 +138,7 @@ class Arrangement:
         self._focus("chat")
 
 
-class Room:
+class RoomMaker:
     """Makes room for panes that become non-empty, deferred while the user types.
 
     Receives the state like a pane.

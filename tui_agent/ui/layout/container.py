@@ -144,7 +144,7 @@ class Blank(Widget):
         return Content()
 
 
-class InPlaces(Layout):
+class RegionLayout(Layout):
     """Positions children at the workspace's regions."""
 
     name = "places"
@@ -184,7 +184,7 @@ class PaneContainer(Widget):
         self._lines = [TabLine() for _ in PANES]
         self._arrangement = LayoutSlice()
         self.needs: Needs = AT_FIRST
-        self._in_places = InPlaces()
+        self._in_places = RegionLayout()
         self._found: list[Area] = []
         #: Arguments of the cached `areas` result: titles, sizes and layout all request it for the same state.
         self._asked: tuple[Size, LayoutSlice, Needs, bool] | None = None

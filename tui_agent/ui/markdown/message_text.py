@@ -24,9 +24,9 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
 
-from tui_agent.processes.background import NotWanted, in_background, pause
+from tui_agent.processes.background import WorkCancelled, in_background, pause
 from tui_agent.ui.markdown.rendering import coloured
-from tui_agent.ui.markdown.streaming import Drawn, Reading
+from tui_agent.ui.markdown.streaming import DrawnLines, Reading
 from tui_agent.ui.markdown.text_lines import MARGIN, TAB, AnyLine, DrawnRow, TextLine
 from tui_agent.ui.safe_text import one_line
 from tui_agent.ui.textual_patches.grown_widgets import GrowsAtEnd
@@ -62,7 +62,7 @@ class MessageText(Guarded, GrowsAtEnd):
         self._growing = growing
         self._reading = Reading(parsed=parsed)
         at_once = len(text) <= AT_ONCE
-        self._drawn = self._lines_of(text, growing) if at_once else Drawn()
+        self._drawn = self._lines_of(text, growing) if at_once else DrawnLines()
         self._read = len(text) if at_once else 0
         self._drawing = asyncio.Lock()
         #: Row below each line, measured at `_width`; `_wanted` is the current width.
@@ -90,18 +90,18 @@ class MessageText(Guarded, GrowsAtEnd):
             self._colouring = True
             self.run_worker(self._colour(), exit_on_error=False)
 
-    def _lines_of(self, text: str, growing: bool) -> Drawn:
+    def _lines_of(self, text: str, growing: bool) -> DrawnLines:
         """Returns the lines of `text`, or a single error line if reading fails."""
         try:
             return self._reading.read(text, growing=growing)
-        except NotWanted:
+        except WorkCancelled:
             raise
         except Exception as error:
             self.break_down(error)
             self._reading = Reading(parsed=False)
-            return Drawn((TextLine(Content.styled(WORDS, "$error")),))
+            return DrawnLines((TextLine(Content.styled(WORDS, "$error")),))
 
-    async def _put(self, drawn: Drawn) -> None:
+    async def _put(self, drawn: DrawnLines) -> None:
         kept = _same(self._drawn.lines, drawn.lines, min(drawn.kept, len(self._drawn.lines)))
         fresh, width, heights = drawn.lines[kept:], 0, []
         while width != self._width:  # the width may change during the measurement
@@ -120,7 +120,7 @@ class MessageText(Guarded, GrowsAtEnd):
         while codes := list(self._reading.uncoloured):
             found = await in_background(lambda: [coloured(code.code, code.language) for code in codes])
             async with self._drawing:
-                drawn = Drawn(self._drawn.lines, len(self._drawn.lines))
+                drawn = DrawnLines(self._drawn.lines, len(self._drawn.lines))
                 for code, contents in zip(codes, found, strict=True):
                     drawn = self._reading.colour(code, contents, drawn)
                 await self._put(drawn)
@@ -164,7 +164,7 @@ class MessageText(Guarded, GrowsAtEnd):
             while (width := self._wanted) not in (0, self._width):
                 turn = _TURNS.setdefault(self.screen, asyncio.Lock())
                 async with contextlib.nullcontext() if self._near else turn, self._drawing:
-                    with contextlib.suppress(NotWanted):
+                    with contextlib.suppress(WorkCancelled):
                         lines = self._drawn.lines
                         self._measured(width, await _heights(lines, width, lambda: self._wanted == width))
         finally:

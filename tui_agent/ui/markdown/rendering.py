@@ -88,7 +88,7 @@ class Blocks:
     """
 
     def __init__(
-        self, source: Sequence[str], links: dict[str, Any], begun: bool, within: Within | None
+        self, source: Sequence[str], links: dict[str, Any], begun: bool, within: ListContext | None
     ) -> None:
         """`begun`: other blocks precede. `within`: the first block continues this list."""
         self._source = source
@@ -102,7 +102,7 @@ class Blocks:
         self._style = ""
         #: Whether any block was too long or too dense for the parser.
         self.plain = False
-        self.uncoloured: list[Uncoloured] = []
+        self.uncoloured: list[UnhighlightedCode] = []
         self._made, self._colours = 0, True
 
     @property
@@ -254,7 +254,7 @@ class Blocks:
             language = ""
         elif len(code) > COLOURED_AT_ONCE or language not in LOADED:
             marks = "".join(self._first), "".join(self._marks)
-            self.uncoloured.append(Uncoloured(self._made, language, code, *marks))
+            self.uncoloured.append(UnhighlightedCode(self._made, language, code, *marks))
             language = ""
         yield from self._put(coloured(code, language), code=True)
 
@@ -285,7 +285,7 @@ class Blocks:
         return [tuple(cell.simplify() for cell in row) for row in rows]
 
 
-class Uncoloured(Struct, frozen=True):
+class UnhighlightedCode(Struct, frozen=True):
     """Code to highlight later: index of its first line, prefixes of its first and other lines."""
 
     line: int
@@ -295,7 +295,7 @@ class Uncoloured(Struct, frozen=True):
     hang: str = ""
 
 
-class Within(Struct, frozen=True):
+class ListContext(Struct, frozen=True):
     """A continued list: next number, bullet sign, and whether a blank line precedes."""
 
     number: int | None

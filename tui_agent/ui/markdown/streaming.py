@@ -19,8 +19,8 @@ from tui_agent.ui.markdown.rendering import (
     MOST_IN_LINE,
     PARSER,
     Blocks,
-    Uncoloured,
-    Within,
+    ListContext,
+    UnhighlightedCode,
     coloured,
     cut,
     marked,
@@ -49,7 +49,7 @@ TOO_LONG = "The rest of this message is not drawn; copy it, or read it with `tui
 _LONG = re.compile(rf"^.{{{MOST_IN_LINE + 1},}}$", re.MULTILINE)
 
 
-class Drawn(Struct, frozen=True):
+class DrawnLines(Struct, frozen=True):
     """Lines of a text; the first `kept` are unchanged since the last reading."""
 
     lines: tuple[AnyLine, ...] = ()
@@ -89,15 +89,15 @@ class Reading:
         self._settled: list[AnyLine] = []
         #: Number of settled lines unchanged since the last reading.
         self._kept = 0
-        self._within: Within | None = None
+        self._within: ListContext | None = None
         self._fence: _Fence | None = None
         self._rows: _Rows | None = None
         self._plain = self._tail_plain = False
         #: Drawn names in brackets without a link definition so far.
         self._labels: set[str] = set()
-        self.uncoloured: list[Uncoloured] = []
+        self.uncoloured: list[UnhighlightedCode] = []
 
-    def read(self, text: str, *, growing: bool = False) -> Drawn:
+    def read(self, text: str, *, growing: bool = False) -> DrawnLines:
         """Returns the lines of `text`; `growing` means that it is incomplete."""
         notes = [TOO_LONG] if len(text) > MOST_CHARACTERS else []
         text = text[:MOST_CHARACTERS]
@@ -113,9 +113,9 @@ class Reading:
         notes += [TOO_DEEP] if self._plain or self._tail_plain else []
         lines[MOST_LINES:] = []
         lines += [TextLine(Content.styled(note, "$muted")) for note in notes]
-        return Drawn(tuple(lines), min(self._kept, len(self._settled), MOST_LINES))
+        return DrawnLines(tuple(lines), min(self._kept, len(self._settled), MOST_LINES))
 
-    def colour(self, of: Uncoloured, contents: Sequence[Content], before: Drawn) -> Drawn:
+    def colour(self, of: UnhighlightedCode, contents: Sequence[Content], before: DrawnLines) -> DrawnLines:
         """Returns `before` with highlighted code, or unchanged if the code has disappeared."""
         if of not in self.uncoloured:
             return before
@@ -126,7 +126,7 @@ class Reading:
         if not shown:
             return before
         below = before.lines[of.line + len(shown) :]
-        return Drawn((*before.lines[: of.line], *shown, *below), min(of.line, before.kept))
+        return DrawnLines((*before.lines[: of.line], *shown, *below), min(of.line, before.kept))
 
     # ── from the first character that is not settled ─────────────────────────────────────────────────────
 
@@ -231,7 +231,7 @@ class Reading:
         self._plain = self._plain or drawer.plain
         self._within = None
         if open_ is not None and open_.sign and not open_.opens:
-            self._within = Within(drawer.number, open_.sign, not source[open_.start - 1].strip())
+            self._within = ListContext(drawer.number, open_.sign, not source[open_.start - 1].strip())
         if open_ is None or open_.kind != "table_open" or not skip or open_.start:
             goes_on = units and open_ is not None and units[-1].start == open_.start
             self._rows = self._open_table(units[-1], source) if goes_on else None
@@ -333,7 +333,7 @@ class Reading:
         return [*([TextLine(Content())] if self._settled else []), *_plain_lines(line)]
 
 
-def draw(text: str, *, parsed: bool = True) -> Drawn:
+def draw(text: str, *, parsed: bool = True) -> DrawnLines:
     """Returns all lines of a text with highlighted code."""
     reading = Reading(parsed=parsed)
     drawn = reading.read(text)

@@ -408,8 +408,8 @@ class ChatPane(Pane):
 
     # ── the transcript ───────────────────────────────────────────────────────────────────────────────────
 
-    @on(Transcript.Stood)
-    def _stood(self, message: Transcript.Stood) -> None:
+    @on(Transcript.PositionChanged)
+    def _stood(self, message: Transcript.PositionChanged) -> None:
         self._keep_stand(message.stand)
 
     def _keep_stand(self, stand: ScrollPosition | None) -> None:
@@ -424,12 +424,12 @@ class ChatPane(Pane):
     def _follow(self) -> None:
         self.transcript.follow()
 
-    @on(Transcript.Behind)
-    def _count_new(self, message: Transcript.Behind) -> None:
+    @on(Transcript.NewMessagesBelow)
+    def _count_new(self, message: Transcript.NewMessagesBelow) -> None:
         self.query_one(NewBelow).show(message.count)
 
-    @on(Transcript.Walked)
-    def _tell_walk(self, message: Transcript.Walked) -> None:
+    @on(Transcript.BlockSelected)
+    def _tell_walk(self, message: Transcript.BlockSelected) -> None:
         """Show the selected item and its keys."""
         line, block = self.query_one("#walking", PromptLine), message.block
         enter = " · Enter opens, closes" if block is not None and block.line >= 0 else ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tui_agent.ui.host import Host
 
 
-class Conversing(Protocol):
+class ChatHost(Protocol):
     """The part of the chat pane used here."""
 
     session: Session
@@ -38,7 +38,7 @@ class Conversing(Protocol):
     def go_to(self, name: str, *, focus: bool = True) -> None: ...
 
 
-async def find_message(pane: Conversing) -> None:
+async def find_message(pane: ChatHost) -> None:
     """Search the messages and scroll to the selected one."""
     from tui_agent.ui.dialogs.transcript import find_in_transcript
 
@@ -46,7 +46,7 @@ async def find_message(pane: Conversing) -> None:
         pane.transcript.go_to(number)
 
 
-async def find_sent(pane: Conversing) -> None:
+async def find_sent(pane: ChatHost) -> None:
     """Insert a sent message before the current prompt text."""
     from tui_agent.ui.dialogs.transcript import find_in_history
 
@@ -54,7 +54,7 @@ async def find_sent(pane: Conversing) -> None:
         pane.prompt.put_before(text)
 
 
-def retry(pane: Conversing) -> None:
+def retry(pane: ChatHost) -> None:
     """Resend the message of a failed turn, from the prompt if it is there."""
     turn = pane.session.state.turn
     if turn.running or turn.ok or not turn.request:
@@ -66,7 +66,7 @@ def retry(pane: Conversing) -> None:
     pane.act(pane.send(text), text_waits=False)
 
 
-async def write_outside(pane: Conversing) -> None:
+async def write_outside(pane: ChatHost) -> None:
     """Edit the message in the user's external editor."""
     from tui_agent.ui.outside_editor import edited_text
 
@@ -82,13 +82,13 @@ async def write_outside(pane: Conversing) -> None:
         pane.prompt.set_value(text)
 
 
-def copy_answer(pane: Conversing) -> None:
+def copy_answer(pane: ChatHost) -> None:
     answers = [message for message in pane.session.state.chat.messages if message.kind == "agent"]
     if answers:
         pane.app.copy_to_clipboard(answers[-1].text or answers[-1].summary)
 
 
-async def open_block(pane: Conversing, block: TextBlock) -> None:
+async def open_block(pane: ChatHost, block: TextBlock) -> None:
     """Open a block in the editor as a new, unsaved file."""
     files = pane.session.files
     taken = {*files.paths(), *(buffer.path for buffer in pane.session.state.buffers.open)}
@@ -99,7 +99,7 @@ async def open_block(pane: Conversing, block: TextBlock) -> None:
     pane.go_to("buffers", focus=pane.has_focus_within)
 
 
-def tell_output(pane: Conversing) -> None:
+def tell_output(pane: ChatHost) -> None:
     """Insert the last command and its output into the prompt."""
     try:
         text = pane.session.commands.last_output()

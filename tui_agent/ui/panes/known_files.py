@@ -16,7 +16,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.files import BuffersSlice, KnownSlice, with_unsaved
 from tui_agent.store.state import State
 from tui_agent.ui.safe_text import label
-from tui_agent.ui.widgets.line_view import Line, Lined, Piece, column
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece, column
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 
@@ -199,11 +199,11 @@ class KnownPane(Pane):
         self._at_length = not self._at_length
         self._show_timeline()
 
-    def on_lined_chosen(self, event: Lined.Chosen) -> None:
+    def on_line_view_chosen(self, event: LineView.Chosen) -> None:
         event.stop()
         self._open()
 
-    def on_lined_moved(self, event: Lined.Moved) -> None:
+    def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()
         self._show_timeline()
 

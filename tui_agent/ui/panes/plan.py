@@ -15,7 +15,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.state import ActionSlice, PlanSlice, State
 from tui_agent.ui.panes.plan_rows import plan_rows
 from tui_agent.ui.safe_text import label
-from tui_agent.ui.widgets.line_view import Line, Lined, Piece
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 
@@ -130,7 +130,7 @@ class PlanPane(Pane):
             else:
                 self._answer("")
 
-    def on_lined_chosen(self, event: Lined.Chosen) -> None:
+    def on_line_view_chosen(self, event: LineView.Chosen) -> None:
         event.stop()
         self._choose()
 

@@ -46,7 +46,7 @@ from tui_agent.ui.panes.review_rows import (
 )
 from tui_agent.ui.safe_text import check_pieces, parts
 from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.line_view import Lined
+from tui_agent.ui.widgets.line_view import LineView
 from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.rows import Rows
 from tui_agent.ui.widgets.waiting import broken_now
@@ -199,7 +199,7 @@ class ReviewPane(ListPane):
 
     # ── the mouse ────────────────────────────────────────────────────────────────────────────────────────
 
-    def on_lined_moved(self, event: Lined.Moved) -> None:
+    def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()
         if place := place_of(event.key):
             self.draw()  # keeps the cursor on the change
@@ -209,8 +209,8 @@ class ReviewPane(ListPane):
         if change is not None and (self.position is None or self.position.change != change.id):
             self.go(entry(change))
 
-    @on(Lined.Chosen)
-    def _row_chosen(self, event: Lined.Chosen) -> None:
+    @on(LineView.Chosen)
+    def _row_chosen(self, event: LineView.Chosen) -> None:
         event.stop()
         self.entry.focus()
 

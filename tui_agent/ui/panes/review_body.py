@@ -17,7 +17,7 @@ from tui_agent.ui.diff.diff_sides import DiffSides
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.panes.review_place import ReviewPosition, hunk_states
 from tui_agent.ui.panes.review_rows import without_diff
-from tui_agent.ui.widgets.line_view import Lined
+from tui_agent.ui.widgets.line_view import LineView
 
 #: Minimum width for a two-column diff, in cells.
 TWO_FROM = 60
@@ -113,7 +113,7 @@ class ReviewBody(Vertical):
         self._bring_out(self._columns)
 
     @property
-    def active(self) -> Lined:
+    def active(self) -> LineView:
         """The visible view."""
         return self.query_one(ConflictLines) if self.choosing else self._columns
 
@@ -178,8 +178,8 @@ class ReviewBody(Vertical):
         if self._in_two:
             self.draw()
 
-    def _bring_out(self, view: Lined) -> None:
-        others = [other for other in self.query(Lined) if other is not view]
+    def _bring_out(self, view: LineView) -> None:
+        others = [other for other in self.query(LineView) if other is not view]
         had_focus = any(other.has_focus for other in others)
         view.display = True
         for other in others:

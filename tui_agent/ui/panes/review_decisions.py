@@ -34,7 +34,7 @@ from tui_agent.ui.panes.review_place import (
 _Call = Callable[[Sequence[Pick]], Awaitable[None]]
 
 
-class Reviewed(Protocol):
+class ReviewHost(Protocol):
     """The part of the review pane used here."""
 
     session: Session
@@ -57,7 +57,7 @@ class Reviewed(Protocol):
 class ReviewDecisions:
     """Serializes decisions; each applies to the screen content at the time of its key press."""
 
-    def __init__(self, pane: Reviewed) -> None:
+    def __init__(self, pane: ReviewHost) -> None:
         self._pane = pane
         self._session = pane.session
         self._deciding = asyncio.Lock()

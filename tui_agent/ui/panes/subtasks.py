@@ -29,10 +29,10 @@ from tui_agent.ui.panes.subtasks_rows import (
     unapproved,
     words_for,
 )
-from tui_agent.ui.panes.subtasks_view_options import Look, moved_to, read_look, seen
+from tui_agent.ui.panes.subtasks_view_options import ViewOptions, moved_to, read_look, seen
 from tui_agent.ui.safe_text import label
 from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.line_view import Lined
+from tui_agent.ui.widgets.line_view import LineView
 from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.rows import Row, Rows
 
@@ -55,7 +55,7 @@ class SubTasksPane(ListPane):
         super().__init__(session)
         self._slice = SubTasksSlice()
         self._used = Usage()
-        self._look: Look | None = None
+        self._look: ViewOptions | None = None
         #: The visible tasks.
         self.shown: tuple[SubTask, ...] = ()
         self._facts: Mapping[str, Fact] = {}
@@ -117,14 +117,14 @@ class SubTasksPane(ListPane):
         self._choose_view()
 
     @property
-    def look(self) -> Look:
-        return self._look or Look()
+    def look(self) -> ViewOptions:
+        return self._look or ViewOptions()
 
     @property
     def _current(self) -> SubTask | None:
         return self._slice.get(self.look.cursor)
 
-    def look_as(self, look: Look) -> None:
+    def look_as(self, look: ViewOptions) -> None:
         """Apply a view of the tasks and persist it."""
         if look == self._look:
             return
@@ -266,17 +266,17 @@ class SubTasksPane(ListPane):
 
     # ── the mouse, and what is written ───────────────────────────────────────────────────────────────────
 
-    def on_lined_moved(self, event: Lined.Moved) -> None:
+    def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()
         self._go(event.key)
 
-    @on(Lined.Chosen)
-    def _row_chosen(self, event: Lined.Chosen) -> None:
+    @on(LineView.Chosen)
+    def _row_chosen(self, event: LineView.Chosen) -> None:
         event.stop()
         self._look_into()
 
-    @on(Lined.Marked)
-    def _row_marked(self, event: Lined.Marked) -> None:
+    @on(LineView.Marked)
+    def _row_marked(self, event: LineView.Marked) -> None:
         event.stop()
         self.act(self.session.subtasks.tick(event.key))
 

@@ -11,7 +11,7 @@ from tui_agent.store.state import SubTaskProgress
 from tui_agent.store.usage import Usage
 from tui_agent.turn.task_report import sides
 from tui_agent.ui.graph.facts import Fact, clock, dollars, short_count
-from tui_agent.ui.panes.subtasks_view_options import Look
+from tui_agent.ui.panes.subtasks_view_options import ViewOptions
 from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.line_view import Line, Piece
 from tui_agent.ui.widgets.rows import Row
@@ -147,7 +147,7 @@ def detail_rows(
     return [head, *(Row("", Line((Piece(f"  {text}", ink),)), wraps=True, hang=2) for text, ink in said)]
 
 
-def words_for(task: SubTask | None, tasks: Sequence[SubTask], look: Look) -> list[Hint]:
+def words_for(task: SubTask | None, tasks: Sequence[SubTask], look: ViewOptions) -> list[Hint]:
     """Available actions, those that await the user first."""
     due = len(unapproved(tasks))
     names = [("run_ticked", f"run the {due} ticked")] if due else []

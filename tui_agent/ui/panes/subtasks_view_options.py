@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tui_agent.store.graph import DONE_STATES, SubTask
 
 
-class Look(Struct, frozen=True):
+class ViewOptions(Struct, frozen=True):
     """Selected task, hiding of finished tasks, filter words, and whether the cursor follows running tasks."""
 
     cursor: str = ""
@@ -23,15 +23,15 @@ class Look(Struct, frozen=True):
         return msgspec.structs.asdict(self)
 
 
-def read_look(saved: object) -> Look:
+def read_look(saved: object) -> ViewOptions:
     """Decodes saved options; defaults if missing or invalid."""
     try:
-        return msgspec.convert(saved, Look)
+        return msgspec.convert(saved, ViewOptions)
     except msgspec.ValidationError:
-        return Look()
+        return ViewOptions()
 
 
-def seen(tasks: Sequence[SubTask], look: Look) -> tuple[SubTask, ...]:
+def seen(tasks: Sequence[SubTask], look: ViewOptions) -> tuple[SubTask, ...]:
     """Visible tasks. Dependencies on hidden tasks are replaced by those tasks' own visible dependencies."""
     wanted = look.words.lower().split()
     left = [task for task in tasks if _is_seen(task, look, wanted)]
@@ -43,7 +43,7 @@ def seen(tasks: Sequence[SubTask], look: Look) -> tuple[SubTask, ...]:
     return tuple(replace(task, dependencies=_seen_before(task, by_id, names, reached)) for task in left)
 
 
-def moved_to(look: Look, tasks: Sequence[SubTask]) -> Look:
+def moved_to(look: ViewOptions, tasks: Sequence[SubTask]) -> ViewOptions:
     """Moves the cursor to an existing task, or to a running one in follow mode."""
     running = [task.id for task in tasks if task.state == "running"]
     if look.follows and running and look.cursor not in running:
@@ -62,7 +62,7 @@ def _first(tasks: Sequence[SubTask]) -> str:
     return tasks[0].id if tasks else ""
 
 
-def _is_seen(task: SubTask, look: Look, wanted: Sequence[str]) -> bool:
+def _is_seen(task: SubTask, look: ViewOptions, wanted: Sequence[str]) -> bool:
     if look.folded and task.state in DONE_STATES:
         return False
     words = f"{task.id} {task.goal} {task.state}".lower() if wanted else ""

@@ -11,7 +11,7 @@ from textual import events, on
 from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State, Todo
 from tui_agent.ui.safe_text import counted, label
-from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, Lined, Piece
+from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, LineView, Piece
 from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.rows import Row
 
@@ -56,15 +56,15 @@ class TodosPane(ListPane):
         if todo := self._current():
             self._write_todo(todo.id, todo.text)
 
-    @on(Lined.Chosen)
-    def _row_chosen(self, event: Lined.Chosen) -> None:
+    @on(LineView.Chosen)
+    def _row_chosen(self, event: LineView.Chosen) -> None:
         """Toggle the todo's details."""
         event.stop()
         self._unfolded ^= {event.key}
         self._draw()
 
-    @on(Lined.Marked)
-    def _row_marked(self, event: Lined.Marked) -> None:
+    @on(LineView.Marked)
+    def _row_marked(self, event: LineView.Marked) -> None:
         event.stop()
         self.act(self.session.todos.toggle(event.key))
 

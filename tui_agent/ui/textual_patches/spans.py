@@ -45,7 +45,7 @@ def problem() -> str:
     )
 
 
-class Stretch(NamedTuple):
+class ChangedSpan(NamedTuple):
     """Adjacent cells and their position."""
 
     y: int
@@ -56,7 +56,7 @@ class Stretch(NamedTuple):
 class PiecesUpdate(CompositorUpdate):
     """Renders pieces for the terminal."""
 
-    def __init__(self, pieces: Sequence[Stretch]) -> None:
+    def __init__(self, pieces: Sequence[ChangedSpan]) -> None:
         self.pieces = pieces
 
     def render_segments(self, console: Console) -> str:
@@ -129,7 +129,7 @@ class SpanCompositor(Compositor):
                 spans.setdefault(y, []).append((start, end))
         return spans
 
-    def _pieces(self, open_: dict[int, list[Span]]) -> Iterator[Stretch]:
+    def _pieces(self, open_: dict[int, list[Span]]) -> Iterator[ChangedSpan]:
         """`open_` maps lines to cells not yet drawn by any widget."""
         for widget, (region, clip) in self.visible_widgets.items():
             if not open_:
@@ -144,7 +144,7 @@ class SpanCompositor(Compositor):
                         if start >= stop:
                             left.append(span)
                             continue
-                        yield Stretch(y, start, strip.crop(start - seen.x, stop - seen.x))
+                        yield ChangedSpan(y, start, strip.crop(start - seen.x, stop - seen.x))
                         left += [
                             cells for cells in ((span[0], start), (stop, span[1])) if cells[0] < cells[1]
                         ]

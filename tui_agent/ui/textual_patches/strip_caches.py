@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
 
 
-class Forgetful:
+class NoCache:
     """A cache that stores nothing."""
 
     __slots__ = ()
@@ -52,7 +52,7 @@ def apply() -> bool:
     return known
 
 
-_NOTHING: Any = Forgetful()
+_NOTHING: Any = NoCache()
 
 
 def _made(strip: Strip, segments: Iterable[Segment], cell_length: int | None = None) -> None:

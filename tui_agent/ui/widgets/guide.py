@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
 
 
-class Job(NamedTuple):
+class GuideTask(NamedTuple):
     """A task. `{action}` in `words` becomes the action's key; `done` tests the state and the performed
     actions."""
 
@@ -44,42 +44,42 @@ def _committed(state: State, acted: frozenset[str]) -> bool:
 
 
 JOBS = (
-    Job("Send the message: {chat.send}", lambda state, _: state.turn.number > 0),
-    Job(
+    GuideTask("Send the message: {chat.send}", lambda state, _: state.turn.number > 0),
+    GuideTask(
         "When the answer is there, apply a hunk: {pane.review} then {review.apply}",
         lambda state, _: "applied" in _hunks(state),
     ),
-    Job(
+    GuideTask(
         "Skip the next hunk: {review.skip}",
         lambda state, _: "skipped" in _hunks(state) or _all_decided(state),
     ),
-    Job(
+    GuideTask(
         "Apply all that waits: {changes.apply_all}, again where checks have not passed",
         lambda state, _: _all_decided(state),
     ),
-    Job("Undo that: {changes.undo}", lambda state, _: _undone(state)),
-    Job("Commit: {changes.commit}, write a message, F2", _committed),
-    Job(
+    GuideTask("Undo that: {changes.undo}", lambda state, _: _undone(state)),
+    GuideTask("Commit: {changes.commit}, write a message, F2", _committed),
+    GuideTask(
         "Stop an answer: {pane.chat}, 1, {chat.send}, then {app.close} while it comes",
         lambda state, _: state.turn.kind == "Interrupted",
     ),
-    Job(
+    GuideTask(
         "Open a file: {pane.files} {files.find}, retry, Enter",
         lambda state, _: bool(state.buffers.open),
     ),
-    Job("Find in it: {buffers.find}, some letters, Esc", _acted("buffers.find")),
-    Job(
+    GuideTask("Find in it: {buffers.find}, some letters, Esc", _acted("buffers.find")),
+    GuideTask(
         "Run a command: {pane.chat}, !git status, {chat.send}",
         lambda state, _: any(it.by == "person" for it in state.commands.results),
     ),
-    Job("Search the transcript: {pane.chat} {chat.search}, some letters, Esc", _acted("chat.search")),
-    Job("Choose a model: {session.model}, and Esc", _acted("session.model")),
-    Job(
+    GuideTask("Search the transcript: {pane.chat} {chat.search}, some letters, Esc", _acted("chat.search")),
+    GuideTask("Choose a model: {session.model}, and Esc", _acted("session.model")),
+    GuideTask(
         "Get a question: {pane.chat}, Explain shop/invoices.py, {chat.send}; answer it: {pane.plan} {plan.choose}",
         _acted("plan.choose"),
     ),
-    Job("Begin a new session: {session.new}", _acted("a new session")),
-    Job("Resume the one before: {session.open}, {chat.send}", _acted("a session resumed")),
+    GuideTask("Begin a new session: {session.new}", _acted("a new session")),
+    GuideTask("Resume the one before: {session.open}, {chat.send}", _acted("a session resumed")),
 )
 
 

@@ -11,7 +11,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.ui.widgets.line_view import Lined
+from tui_agent.ui.widgets.line_view import LineView
 
 
 class Hint(NamedTuple):
@@ -21,7 +21,7 @@ class Hint(NamedTuple):
     text: str
 
 
-class HintLine(Lined, can_focus=False):
+class HintLine(LineView, can_focus=False):
     """Shows `a apply  s skip` with the current keys; a click runs the action."""
 
     DEFAULT_CSS = "HintLine { height: 1; overflow: hidden; scrollbar-gutter: auto; }"

@@ -207,7 +207,7 @@ _INKS = (
 )
 
 
-class Lined(ScrollView, can_focus=True):
+class LineView(ScrollView, can_focus=True):
     """A ScrollView with a style per theme role; subclasses implement `render_line`.
 
     Lines need no widgets; only the visible region is drawn.
@@ -219,25 +219,25 @@ class Lined(ScrollView, can_focus=True):
         "ground--resting",
     }
     DEFAULT_CSS = (
-        "Lined { scrollbar-size: 0 1; scrollbar-gutter: stable; overflow-x: hidden; background: transparent; }\n"
-        + "\n".join(f"Lined > .ink--{name} {{ color: ${name}; }}" for name in _INKS)
+        "LineView { scrollbar-size: 0 1; scrollbar-gutter: stable; overflow-x: hidden; background: transparent; }\n"
+        + "\n".join(f"LineView > .ink--{name} {{ color: ${name}; }}" for name in _INKS)
         + """
-    Lined > .ink--strong { text-style: bold; }
-    Lined > .ground--cursor { background: $accent-surface; }
-    Lined > .ground--resting { background: $cursor-line; }
+    LineView > .ink--strong { text-style: bold; }
+    LineView > .ground--cursor { background: $accent-surface; }
+    LineView > .ground--resting { background: $cursor-line; }
     """
     )
 
     class Moved(Message):
         """The cursor is at this key, or is requested there (graph)."""
 
-        def __init__(self, view: Lined, key: str) -> None:
+        def __init__(self, view: LineView, key: str) -> None:
             super().__init__()
             self.view = view
             self.key = key
 
         @property
-        def control(self) -> Lined:
+        def control(self) -> LineView:
             return self.view
 
     class Chosen(Moved):

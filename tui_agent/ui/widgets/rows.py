@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.safe_text import one_line
-from tui_agent.ui.widgets.line_view import Line, Lined, Piece, draw, wrap
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece, draw, wrap
 
 _BAR = "▌"
 #: Minimum width of text beside the right end of a line, in cells; narrower text gets the whole line.
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     marked: bool = False
 
 
-class Rows(Lined):
+class Rows(LineView):
     """List widget with a cursor; posts cursor movements and choices."""
 
     BINDINGS = view_bindings("list")

@@ -23,7 +23,7 @@ _refused: WeakKeyDictionary[App[Any], float] = WeakKeyDictionary()
 
 
 @runtime_checkable
-class Flushing(Protocol):
+class HoldsTyping(Protocol):
     """A widget that can hold unsaved typed text."""
 
     async def flush(self) -> None: ...
@@ -42,7 +42,7 @@ async def _told(app: App[Any], session: Session, call: Coroutine[Any, Any, objec
     try:
         workspace = getattr(app.screen_stack[0], "workspace", None)
         for pane in workspace.panes if workspace is not None else ():
-            if isinstance(pane, Flushing):
+            if isinstance(pane, HoldsTyping):
                 await pane.flush()
         await call
     except OnlyRead:

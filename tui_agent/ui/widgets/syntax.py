@@ -63,7 +63,7 @@ Highlight = tuple[int, int | None, str]
 Point = tuple[int, int]
 
 
-class Queried(Protocol):
+class HasSyntaxTree(Protocol):
     """A parsed text with its highlight query."""
 
     @property
@@ -76,7 +76,7 @@ class Queried(Protocol):
 class LineHighlights(defaultdict[int, list[Highlight]]):
     """Lazily queried colours by line; `clear` empties the cache."""
 
-    def __init__(self, editor: Queried) -> None:
+    def __init__(self, editor: HasSyntaxTree) -> None:
         super().__init__(list)
         self._editor = editor
 
@@ -187,7 +187,7 @@ def query_of(language: str) -> Query | None:
     return prepared(grammar, file.read_text(encoding="utf-8"))
 
 
-class Coloured(NamedTuple):
+class StyleSpan(NamedTuple):
     """Style of the characters `start` to `end` of a line."""
 
     start: int
@@ -195,7 +195,7 @@ class Coloured(NamedTuple):
     style: Style
 
 
-class Parsed:
+class ParsedText:
     """A read-only text and its syntax tree."""
 
     def __init__(self, lines: Sequence[str], language: str) -> None:
@@ -212,7 +212,7 @@ class Parsed:
         self.colour_query = query_of(language)
 
     @property
-    def document(self) -> Parsed:
+    def document(self) -> ParsedText:
         return self
 
     def query_syntax_tree(
@@ -232,9 +232,9 @@ class SyntaxColours:
     def __init__(self, lines: Sequence[str], language: str, styles: Mapping[str, Style]) -> None:
         self._lines = lines
         self._styles = styles
-        self._found = LineHighlights(Parsed(lines, language))
+        self._found = LineHighlights(ParsedText(lines, language))
 
-    def of(self, row: int) -> list[Coloured]:
+    def of(self, row: int) -> list[StyleSpan]:
         """Returns the coloured ranges of a line in characters; later ones cover earlier ones."""
         text = self._lines[row].rstrip("\r\n")
         size = len(text.encode(errors="replace"))
@@ -243,7 +243,7 @@ class SyntaxColours:
             style = self._styles.get(name)
             if style is not None:
                 found.append(
-                    Coloured(characters(text, start), characters(text, size if end is None else end), style)
+                    StyleSpan(characters(text, start), characters(text, size if end is None else end), style)
                 )
         return found
 
@@ -264,14 +264,14 @@ class DiffColours:
         """Whether the diff has colours: known language, both sides short enough."""
         return self._base is not None
 
-    def of(self, line: DiffLine) -> list[Coloured]:
+    def of(self, line: DiffLine) -> list[StyleSpan]:
         side = self._base if line.kind == "removed" else self._new
         return side.of(line.number - 1) if side else []
 
 
-def layered(text: str, style: Style, layers: Iterable[Coloured]) -> list[Segment]:
+def layered(text: str, style: Style, layers: Iterable[StyleSpan]) -> list[Segment]:
     """Returns the text with `layers` on top of `style`, the last layer uppermost."""
-    layers = [Coloured(max(start, 0), min(end, len(text)), over) for start, end, over in layers]
+    layers = [StyleSpan(max(start, 0), min(end, len(text)), over) for start, end, over in layers]
     edges = sorted({0, len(text), *(edge for layer in layers for edge in layer[:2])})
     segments = []
     for start, end in pairwise(edges):

@@ -39,7 +39,7 @@ class Source(Protocol):
 class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
     """A contiguous range of messages. If it ends before the newest, more are loaded at both ends."""
 
-    class Stood(Message):
+    class PositionChanged(Message):
         """The user scrolled. `None` means following the newest message."""
 
         def __init__(self, stand: ScrollPosition | None) -> None:
@@ -54,14 +54,14 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.block = block
             self.what = what
 
-    class Walked(Message):
+    class BlockSelected(Message):
         """The selected block changed; `None`: no selection."""
 
         def __init__(self, block: TextBlock | None) -> None:
             super().__init__()
             self.block = block
 
-    class Behind(Message):
+    class NewMessagesBelow(Message):
         """Number of new messages below the viewport."""
 
         def __init__(self, count: int) -> None:
@@ -169,7 +169,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         if self._chosen is not None:
             self.screen.clear_selection()
         if block != self._chosen:
-            self.post_message(self.Walked(block))
+            self.post_message(self.BlockSelected(block))
         self._chosen = block
         seen = block is not None and block.code and self._show_code(block)
         for number, one in self._blocks.items():
@@ -308,7 +308,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
     def _say_behind(self, count: int) -> None:
         if count != self._behind:
             self._behind = count
-            self.post_message(self.Behind(count))
+            self.post_message(self.NewMessagesBelow(count))
 
     def unfold_reasoning(self) -> None:
         self._unfolded = not self._unfolded
@@ -396,7 +396,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self._timer = None
         if self.stand != self._told:
             self._told = self.stand
-            self.post_message(self.Stood(self._told))
+            self.post_message(self.PositionChanged(self._told))
 
     async def _draw_around(self, stand: ScrollPosition) -> None:
         """Mount the messages around a position instead of the newest."""

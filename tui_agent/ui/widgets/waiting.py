@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
 
-class Waiting(NamedTuple):
+class WaitingItem(NamedTuple):
     """An item that needs the user: sign, text and pane."""
 
     sign: str
@@ -28,7 +28,7 @@ class Waiting(NamedTuple):
     pane: str
 
 
-def waiting_for_person(state: State, now: float, silent_after: int) -> list[Waiting]:
+def waiting_for_person(state: State, now: float, silent_after: int) -> list[WaitingItem]:
     """Returns all waiting items, one per kind and pane.
 
     `now` is in seconds since 1970; a sub-task is stalled after `silent_after` seconds without output.
@@ -37,7 +37,7 @@ def waiting_for_person(state: State, now: float, silent_after: int) -> list[Wait
     if state.turn.phase == "waiting" and state.asked is None:
         asking = next((it.action.name for it in state.plan.actions if it.state == "asking"), "")
         found.append(
-            Waiting("?", f"Which file is “{asking}”?" if asking else "The plan asks something", "plan")
+            WaitingItem("?", f"Which file is “{asking}”?" if asking else "The plan asks something", "plan")
         )
     changes = broken_now(state)
     for kind, one, sign in (
@@ -47,9 +47,9 @@ def waiting_for_person(state: State, now: float, silent_after: int) -> list[Wait
         paths = [change.path for change in changes if change.state == kind]
         if paths:
             more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
-            found.append(Waiting(sign, f"{one} {paths[0]}{more}", "review"))
+            found.append(WaitingItem(sign, f"{one} {paths[0]}{more}", "review"))
     for task, quiet in stalled(state, now, silent_after).items():
-        found.append(Waiting("◌", f"Sub-task {task} is silent for {clock(quiet)}", "subtasks"))
+        found.append(WaitingItem("◌", f"Sub-task {task} is silent for {clock(quiet)}", "subtasks"))
     return found
 
 
@@ -74,7 +74,7 @@ class WaitingLines(Static):
     def __init__(self, session: Session) -> None:
         super().__init__("", id="elsewhere", markup=False)
         self._session = session
-        self._lines: tuple[Waiting, ...] = ()
+        self._lines: tuple[WaitingItem, ...] = ()
         self._timer: Timer | None = None
         self.display = False
 

@@ -50,7 +50,7 @@ _LOGIN = ("login:", "log in to an account", "")
 _REHEARSAL = ("rehearsal:", "rehearse", "recorded replies, no key")
 
 
-class WhoAnswers(NamedTuple):
+class ModelOption(NamedTuple):
     """A model option: its value in the model list, description and reason."""
 
     value: str
@@ -58,12 +58,12 @@ class WhoAnswers(NamedTuple):
     why: str
 
 
-def ways(found: Sequence[Suggestion], *, rehearses: bool = True) -> list[WhoAnswers]:
+def ways(found: Sequence[Suggestion], *, rehearses: bool = True) -> list[ModelOption]:
     """Some detected models per source, then options without key or server."""
     first = [it for it in found if it.because not in {other.because for other in found[: found.index(it)]}]
     rest = [it for it in found if it not in first]
-    here = [WhoAnswers(it.model, f"use {it.model}", it.because) for it in [*first, *rest][:MOST_OFFERED]]
-    return [*here, WhoAnswers(*_LOGIN), *([WhoAnswers(*_REHEARSAL)] if rehearses else [])]
+    here = [ModelOption(it.model, f"use {it.model}", it.because) for it in [*first, *rest][:MOST_OFFERED]]
+    return [*here, ModelOption(*_LOGIN), *([ModelOption(*_REHEARSAL)] if rehearses else [])]
 
 
 class WelcomeLines(Widget):
@@ -103,7 +103,7 @@ class Welcome(Center):
         super().__init__(id="welcome")
         self._model = ""
         #: Model options while none is selected; `None` until known.
-        self._ways: Sequence[WhoAnswers] | None = None
+        self._ways: Sequence[ModelOption] | None = None
         self._first = 0
         self._shown = WelcomeLines(self._lines)
 
