@@ -47,7 +47,8 @@ def open_screen(options: ScreenOptions) -> int:
     folders = user_folders()
     session = "last" if options.continue_newest else options.resume or ""
     trusted = trust.is_trusted(options.workspace, folders)
-    settings = loading.load(folders, options.workspace, trusted, options.overrides).settings
+    loaded = loading.load(folders, options.workspace, trusted, options.overrides)
+    settings = loaded.settings
     own = (options.workspace / loading.WORKSPACE_FOLDER,) if trusted else ()
     loop = asyncio.Runner()
     # It gets ready on another core while the screen is imported and drawn on this one.
@@ -60,6 +61,7 @@ def open_screen(options: ScreenOptions) -> int:
             theme=settings.theme,
             keys=settings.keys,
             plain=settings.screen.plain or is_dumb(),
+            follows_background="theme" not in loaded.sources,
             folders=(folders.config, *own),
             reopen=partial(_reopened, options),
             pick_from=(folders.data, options.workspace) if options.resume == "" else None,

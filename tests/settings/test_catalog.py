@@ -62,6 +62,7 @@ CONTRACT = {
     "limits.turns": 0,
     "undo.max_bytes": 1024**3,
     "theme": "dark",
+    "notify": "",
     "keys": "default",
     "commands.ask": "outside",
     "commands.timeout": 120,

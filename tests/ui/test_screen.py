@@ -160,9 +160,11 @@ async def test_the_mouse_presses_keys_moves_titles_and_offers_what_can_be_done(w
 
 
 async def test_a_long_turn_that_ends_unseen_rings_and_the_title_says_what_runs(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("TMUX", "/tmp/tmux-1000/default,1,0")
     async with on_screen(workspace) as it:
         monkeypatch.setattr(it.app._driver, "write", written.append)
@@ -176,6 +178,39 @@ async def test_a_long_turn_that_ends_unseen_rings_and_the_title_says_what_runs(
             for phase in ("asking", "idle"):
                 told.show(State(turn=TurnSlice(number=2, phase=phase)))
         assert written[6:] == ["\a", "\x1bPtmux;\x1b\x1b]9;shop: turn 2 has ended\x07\x1b\\"]
+        told = signals.Signals(it.app, it.app.keyboard, "shop", 20.0)
+        for _ in range(2):
+            told.show(State(turn=TurnSlice(number=3, phase="waiting")))
+        assert [one for one in written[8:] if "waiting" in one] == [
+            "\x1bPtmux;\x1b\x1b]9;shop: a question is waiting\x07\x1b\\"
+        ], "once"
+        told = signals.Signals(it.app, it.app.keyboard, "shop", 1e-9, f"touch '{tmp_path}/of me'")
+        for phase in ("asking", "idle"):
+            told.show(State(turn=TurnSlice(number=4, phase=phase)))
+        await it.until(lambda: (tmp_path / "of me").exists(), "the command is run")
+        assert (tmp_path / "shop: turn 4 has ended").is_file(), "the message is its last argument"
+
+
+@pytest.mark.parametrize(
+    ("variables", "sequence"),
+    [
+        (
+            {"TERM": "xterm-kitty"},
+            "\x1b]99;i=tui-agent:d=0;a;b\x1b\\\x1b]99;i=tui-agent:p=body;it ended\x1b\\",
+        ),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "7600"}, "\x1b]777;notify;a,b;it ended\x07"),
+        ({"TERM": "foot"}, "\x1b]777;notify;a,b;it ended\x07"),
+        ({"TERM": "xterm-256color"}, "\x1b]9;a;b: it ended\x07"),
+    ],
+)
+def test_a_notification_has_the_form_of_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], sequence: str
+) -> None:
+    for name in ("TERM", "VTE_VERSION", "KITTY_WINDOW_ID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert signals.notification("a;b", "it ended") == sequence
 
 
 async def test_a_hidden_pane_comes_back_when_it_is_wanted(workspace: Path) -> None:

@@ -13,7 +13,14 @@ from textual import events
 from textual._xterm_parser import XTermParser
 from textual.message import Message
 
-from tui_agent.ui.terminal_input import LONGEST, OPEN_PASTE, SILENCE, PasteWaits, TerminalInput
+from tui_agent.ui.terminal_input import (
+    LONGEST,
+    OPEN_PASTE,
+    SILENCE,
+    BackgroundReported,
+    PasteWaits,
+    TerminalInput,
+)
 
 SENT = "a\x1b[200~one two\x00\n\x1b[201~b\x1b[A\x1b\x1b[200~three\x1b[201~\x1b[200~x\x1b[201~"
 KEYS = [
@@ -329,3 +336,28 @@ def test_a_letter_with_alt_is_a_key_and_no_letter() -> None:
             assert isinstance(event, events.Key)
             found.append((event.key, event.character, event.is_printable))
     assert found == [("alt+a", None, False), ("alt+a", None, False), ("alt+x", "x", True)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "dark"),
+    [
+        ("\x1b]11;rgb:ffff/ffff/ffff\x07", False),
+        ("\x1b]11;rgb:fdf6/e3e3/d0d0\x1b\\", False),
+        ("\x1b]11;rgb:0000/2b2b/3636\x1b\\", True),
+        ("\x9d11;rgba:1c/1c/1c/ff\x9c", True),
+        ("\x1b]11;rgb:f/f/f\x07", False),
+        ("\x1b]10;rgb:ffff/ffff/ffff\x07", None),
+        ("\x1b]11;rgb:zzzz/0/0\x07", None),
+        (f"\x1b]11;{'x' * 100_000}rgb:f/f/f\x07", None),
+        ("\x1bP11;rgb:f/f/f\x1b\\", None),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 7, 200_000])
+def test_the_background_is_read_once_it_was_asked_for(answer: str, dark: bool | None, size: int) -> None:
+    for asked in (True, False):
+        reader = TerminalInput(background=asked)
+        sent = "a" + answer + answer + "b"
+        came = [one for at in range(0, len(sent), size) for one in reader.feed(sent[at : at + size])]
+        assert [one.key for one in came if isinstance(one, events.Key)] == ["a", "b"]
+        reported = [one.dark for one in came if isinstance(one, BackgroundReported)]
+        assert reported == ([dark] if asked and dark is not None else [])

@@ -32,14 +32,14 @@ from tui_agent.ui.safe_text import counted
 from tui_agent.ui.screen import WorkspaceScreen, keys_wait
 from tui_agent.ui.signals import given_to_tmux, passed_on
 from tui_agent.ui.terminal import TerminalDriver, TerminalGone
-from tui_agent.ui.terminal_input import PasteWaits
+from tui_agent.ui.terminal_input import BackgroundReported, PasteWaits
 from tui_agent.ui.textual_patches.driver import driver_of
 from tui_agent.ui.textual_patches.fatal_errors import FatalErrorsApp
 from tui_agent.ui.textual_patches.notices import take_away
 from tui_agent.ui.textual_patches.plain_display import PlainDisplayApp
 from tui_agent.ui.textual_patches.typed_keys import TypedKeysApp
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
-from tui_agent.ui.themes import NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
+from tui_agent.ui.themes import LIGHT, NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
 from tui_agent.ui.widgets.scroll_bar import ScrollBarCells
 from tui_agent.ui.widgets.session_calls import GROUP, ask
 
@@ -96,12 +96,13 @@ class WorkspaceApp(
         depth: Depth | None = None,
         plain: bool = False,
         guide: Guide | None = None,
+        follows_background: bool = False,
     ) -> None:
         """`folders` may contain `keys.toml` and `themes/`; later folders take precedence. `depth` overrides
         colour detection.
 
         `reopen` opens a session selected on the screen. With `pick_from` (data folder, workspace) the
-        session picker is shown first.
+        session picker is shown first. follows_background: use the light theme on a light terminal.
         """
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
@@ -116,6 +117,7 @@ class WorkspaceApp(
         self.set_keymap(self.keys.keymap())
         self.keyboard = Keyboard(self, self._handle, self._is_urgent)
         self.garbage = Garbage(self._quiet_for)
+        self.follows_background = follows_background and not no_colour
         self.palette = self._use(NO_COLOUR if no_colour else theme)
         #: The rendered rows in plain mode.
         self.plain_screen: PlainScreen | None = None
@@ -350,8 +352,15 @@ class WorkspaceApp(
 
     def use_theme(self, name: str) -> None:
         """Switch the theme for this run."""
+        self.follows_background = False
         if name != self.palette.name:
             self._use(name)
+
+    @on(BackgroundReported)
+    def _follow_background(self, event: BackgroundReported) -> None:
+        theme = DEFAULT_THEME if event.dark else LIGHT
+        if self.follows_background and theme != self.palette.name:
+            self._use(theme)
 
     def _use(self, name: str) -> Palette:
         palette = load_palette(name, self._theme_folders, self._depth)

@@ -40,6 +40,7 @@ def run_app(
     pick_from: tuple[Path, Path] | None = None,
     plain: bool = False,
     guide: Guide | None = None,
+    follows_background: bool = False,
     loop: asyncio.Runner | None = None,
     at_last: Callable[[], Awaitable[object]] | None = None,
 ) -> int:
@@ -60,6 +61,7 @@ def run_app(
             pick_from=pick_from,
             plain=plain,
             guide=guide,
+            follows_background=follows_background,
         )
         with loop or asyncio.Runner() as runner:
             status = runner.run(_run(app, at_last))

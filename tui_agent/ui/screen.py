@@ -130,8 +130,10 @@ class WorkspaceScreen(
         await self.wait_for_refresh()
         bridge.attach(Attention(self.arrangement.suggest))
         bridge.attach(self._room)
-        rings = session.loaded.settings.screen.bell_after
-        bridge.attach(Signals(self.host, self.host.keyboard, session.workspace.root.name, rings))
+        settings = session.loaded.settings
+        root = session.workspace.root.name
+        signals = Signals(self.host, self.host.keyboard, root, settings.screen.bell_after, settings.notify)
+        bridge.attach(signals)
         bridge.attach(AnswersExpected(lambda: self.run_worker(_get_ready_for_answers())))
         for told in self.query("Announcements, #guide"):
             bridge.attach(cast("StateView", told))

@@ -1,10 +1,14 @@
-"""Terminal title, and a bell at the end of a long turn if the user is away."""
+"""Terminal title; bell and notification about a long turn's end or a question if the user is away."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import shlex
+import signal
 from asyncio.subprocess import DEVNULL, PIPE
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 AWAY = 20.0
 #: Timeout in seconds for copying text through tmux.
 TMUX_WITHIN = 3.0
+#: Timeout in seconds of the user's `notify` command.
+NOTIFIER_WITHIN = 10.0
+_log = logging.getLogger(__name__)
 
 
 class Signals:
@@ -28,14 +35,19 @@ class Signals:
 
     SLICES: ClassVar[tuple[str, ...]] = ("turn", "asked", "session")
 
-    def __init__(self, app: App[int], keyboard: Keyboard, workspace: str, long: float) -> None:
-        """Turns of at least `long` seconds ring the bell; 0 disables it."""
+    def __init__(
+        self, app: App[int], keyboard: Keyboard, workspace: str, long: float, command: str = ""
+    ) -> None:
+        """Turns of at least `long` seconds ring the bell; 0 disables it. `command` notifies instead of the
+        terminal."""
         self._app = app
         self._keyboard = keyboard
         self._workspace = one_line(workspace)
         self._long = long
         self._title = ""
         self._since: float | None = None
+        self._command = command
+        self._asks = False
 
     def show(self, state: State) -> None:
         asks = state.asked is not None or state.turn.phase == "waiting"
@@ -49,9 +61,22 @@ class Signals:
             self._since = self._since or monotonic()
         elif self._since is not None:
             took, self._since = monotonic() - self._since, None
-            if 0 < self._long <= took and self._is_unseen():
-                self._write("\a")
-                self._write(passed_on(f"\x1b]9;{self._workspace}: turn {state.turn.number} has ended\x07"))
+            if took >= self._long:
+                self._notify(f"turn {state.turn.number} has ended")
+        if asks and not self._asks:
+            self._notify("a question is waiting")
+        self._asks = asks
+
+    def _notify(self, words: str) -> None:
+        if not self._long or not self._is_unseen():
+            return
+        self._write("\a")
+        if self._command:
+            self._app.run_worker(
+                run_notifier(self._command, f"{self._workspace}: {words}"), exit_on_error=False
+            )
+        else:
+            self._write(passed_on(notification(self._workspace, words)))
 
     def _is_unseen(self) -> bool:
         return not self._app.app_focus or self._keyboard.idle >= AWAY
@@ -59,6 +84,39 @@ class Signals:
     def _write(self, sequence: str) -> None:
         if (driver := driver_of(self._app)) is not None:
             driver.write(sequence)
+
+
+def notification(title: str, words: str) -> str:
+    """The sequence for a desktop notification that this terminal understands.
+
+    kitty: OSC 99; foot, rxvt and terminals based on VTE: OSC 777; others: OSC 9.
+    """
+    term = os.environ.get("TERM", "")
+    if os.environ.get("KITTY_WINDOW_ID") or "kitty" in term:
+        return f"\x1b]99;i=tui-agent:d=0;{title}\x1b\\\x1b]99;i=tui-agent:p=body;{words}\x1b\\"
+    if os.environ.get("VTE_VERSION") or term.startswith(("foot", "rxvt")):
+        return f"\x1b]777;notify;{title.replace(';', ',')};{words}\x07"
+    return f"\x1b]9;{title}: {words}\x07"
+
+
+async def run_notifier(command: str, message: str) -> None:
+    """Run the user's command with the message as its last argument. Its output is discarded; its failure is logged."""
+    try:
+        words = [*shlex.split(command), message]
+        process = await asyncio.create_subprocess_exec(
+            *words, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
+        )
+    except (OSError, ValueError) as error:
+        _log.warning("notify: %s", error)
+        return
+    try:
+        async with asyncio.timeout(NOTIFIER_WITHIN):
+            if status := await process.wait():
+                _log.warning("notify: exit status %d", status)
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 async def given_to_tmux(text: str) -> bool:

@@ -23,7 +23,7 @@ from textual import events
 from textual.drivers.linux_driver import LinuxDriver
 
 from tui_agent.files.numbers import whole_number
-from tui_agent.ui.terminal_input import TerminalInput
+from tui_agent.ui.terminal_input import ASK_BACKGROUND, TerminalInput
 from tui_agent.ui.textual_patches.sequences import known
 
 if TYPE_CHECKING:
@@ -184,6 +184,12 @@ class TerminalDriver(LinuxDriver):
         self._frame: list[str] | None = None
 
     @property
+    def _asks_background(self) -> bool:
+        """The Linux console and dumb terminals print the question; Textual's own parser would type the answer."""
+        follows = getattr(self._program, "follows_background", False)
+        return follows and known() and os.environ.get("TERM") not in ("linux", "dumb")
+
+    @property
     def can_suspend(self) -> bool:
         return super().can_suspend and can_be_continued()
 
@@ -212,6 +218,8 @@ class TerminalDriver(LinuxDriver):
         if self._was_stopped:
             self._was_stopped = False
             self._draw_again()
+        if self._asks_background:
+            self.write(ASK_BACKGROUND)
         self.write("\x1b[22;2t")  # save the title on the terminal's stack
 
     def stop_application_mode(self) -> None:
@@ -230,7 +238,7 @@ class TerminalDriver(LinuxDriver):
         if not known():
             super().run_input_thread()
             return
-        parser = TerminalInput(self._reports, self._is_bound)
+        parser = TerminalInput(self._reports, self._is_bound, background=self._asks_background)
         # an invalid UTF-8 byte may be a C1 character
         decode = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape").decode
         with selectors.DefaultSelector() as selector:

@@ -81,6 +81,10 @@ _ANYTHING = ("^", "X")
 #: Characters without an end after which such a string is one all the same.
 MOST_TYPED = 65_536
 _STRINGS = "]P_^X"
+#: OSC 11: asks for the background colour, answered as `rgb:RRRR/GGGG/BBBB` with one to four digits each.
+ASK_BACKGROUND = "\x1b]11;?\x07"
+_BACKGROUND = re.compile(r"\]11;rgba?:([\da-fA-F]{1,4})/([\da-fA-F]{1,4})/([\da-fA-F]{1,4})")
+_LONGEST_COLOUR = 64
 
 
 class PasteWaits(events.Event, bubble=False):
@@ -91,6 +95,14 @@ class PasteWaits(events.Event, bubble=False):
         self.open = open
 
 
+class BackgroundReported(events.Event, bubble=False):
+    """The terminal's answer to `ASK_BACKGROUND`."""
+
+    def __init__(self, dark: bool) -> None:
+        super().__init__()
+        self.dark = dark
+
+
 class TerminalInput:
     """`feed` takes what was read, cut anywhere; `tick` is called several times a second and says what time decides."""
 
@@ -99,14 +111,18 @@ class TerminalInput:
         debug: bool = False,
         bound: Callable[[str], bool] = lambda key: False,
         clock: Callable[[], float] = time.monotonic,
+        background: bool = False,
     ) -> None:
-        """`bound` says of a key whether it does something."""
+        """`bound` says of a key whether it does something. background: `ASK_BACKGROUND` was sent."""
         self._parser = parser(debug)
         self._bound = bound
         self._clock = clock
         #: The beginning of a sequence that is not whole; of a string only the last characters.
         self._held = ""
         self._in_string = False
+        #: Whether an answer about the background is awaited; the start of the current string until then.
+        self._background = background
+        self._string = ""
         self._begun = self._heard = 0.0
         self._size = 0
         #: When an Esc became a key because nothing followed, and what came since that may belong to it all the same.
@@ -143,6 +159,7 @@ class TerminalInput:
         ):  # the first half of ST, or what ends the string and begins another sequence
             if text.startswith("\\"):
                 text, self._held = text[1:], ""
+                yield from self._answered()
             self._in_string = False
         if not self._in_string:
             text, self._held = self._held + text, ""
@@ -152,7 +169,11 @@ class TerminalInput:
             if self._pasted is not None:
                 at = yield from self._into_paste(text, at)
             elif self._in_string:
-                at = self._into_string(text, at)
+                begins, at = at, self._into_string(text, at)
+                if self._background:
+                    self._string = (self._string + text[begins:at])[:_LONGEST_COLOUR]
+                    if not self._in_string:
+                        yield from self._answered()
             else:
                 at = yield from self._read(text, at, goes_on)
         yield from self._late()
@@ -241,6 +262,7 @@ class TerminalInput:
                 return at + len(_PASTE)
             elif text[at + 1 : at + 2] in tuple(_STRINGS):
                 self._in_string, self._held = True, text[at : at + 2]
+                self._string = text[at + 1]
                 self._begun, self._size = self._clock(), 0
                 return at + 2
             elif not (end := _end_of(text, at)):
@@ -257,6 +279,12 @@ class TerminalInput:
             self._begun, self._size = self._clock(), 0
         self._size += len(text) - goes_on
         self._held = "" if self._size > MOST else text if len(text) < LONGEST_KEY else f"{ESC}[?"
+
+    def _answered(self) -> Iterator[Message]:
+        """The report of a whole string, if it is the awaited one."""
+        if self._background and (colour := _BACKGROUND.match(self._string)):
+            self._background = False
+            yield BackgroundReported(is_dark(*colour.groups()))
 
     def _into_string(self, text: str, at: int) -> int:
         """Leave out what belongs to a string; where that ends."""
@@ -466,3 +494,9 @@ def _kitty(code: str, mods: str, text: str, end: str) -> str:
 def _is_character(code: str) -> bool:
     number = whole_number(code, 0xD800)
     return number < 0xD800 or 0xDFFF < number <= 0x10FFFF
+
+
+def is_dark(red: str, green: str, blue: str) -> bool:
+    """Whether a background takes light text: luma below one half (ITU-R BT.601). Hexadecimal components."""
+    parts = [int(part, 16) / (16 ** len(part) - 1) for part in (red, green, blue)]
+    return 0.299 * parts[0] + 0.587 * parts[1] + 0.114 * parts[2] < 0.5

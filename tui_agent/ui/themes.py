@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from textual.widgets.text_area import TextAreaTheme
 
 DEFAULT = "dark"
+LIGHT = "light"
 NO_COLOUR = "no-colour"
 #: Table of a theme file, by the terminal's colour depth.
 Depth = Literal["colors", "colors-256", "colors-16"]
