@@ -287,10 +287,10 @@ class Settings(Struct, frozen=True):
     """With autonomy = "auto", also write proposed changes without asking."""
 
     theme: FileName = "dark"
-    """The colour theme: a file in themes/ without its ending. Unless set, a terminal with a light background gets light."""
+    """The colour theme: a file in themes/ without its ending. Unless set, a light terminal gets the light one."""
 
     notify: str = ""
-    """A command that is run with a message as its last argument if a long turn ends or a question waits while you are away."""
+    """A command that reports, with a message as its last argument, what happens while you are away."""
 
     keys: Literal["default", "vim"] = "default"
     """The set of keys."""
