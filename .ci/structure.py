@@ -26,7 +26,7 @@ PACKAGE = "tui_agent"
 SAMPLE = f"{PACKAGE}/rehearsal/project"
 LINES, METHODS = 600, 25
 #: Where numbers are read from text; and the program inside a view, which reads the kernel's and imports only itself.
-NUMBERS = (f"{PACKAGE}/files/numbers.py", f"{PACKAGE}/trial/inside/")
+NUMBERS = (f"{PACKAGE}/files/numbers.py", f"{PACKAGE}/sandbox/inside/")
 #: Where libraries are patched: Textual, in the interface, and httpcore, in the model's child, which imports no screen.
 PATCHES = (f"{PACKAGE}/ui/textual_patches/", f"{PACKAGE}/model/httpcore_patch.py")
 #: Libraries whose classes are bases of ours; of others only attributes of their objects are looked at.

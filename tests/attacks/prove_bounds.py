@@ -11,7 +11,7 @@ from tui_agent.checks.places import places
 from tui_agent.checks.reports import MOST_REPORT, outcome_of_report
 from tui_agent.context.blocks import inert, restored
 from tui_agent.files.structures import Unreadable, read_json, read_toml
-from tui_agent.trial.output import plain
+from tui_agent.sandbox.output import plain
 from tui_agent.ui.safe_text import coloured
 from tui_agent.ui.widgets import command_output
 

@@ -25,14 +25,14 @@ from support.repositories import git, repository  # noqa: E402
 from support.sessions import open_session, reply  # noqa: E402
 
 from tests.proofs.tally import Tally  # noqa: E402
-from tests.trial.test_git_in_view import IDENTITY, PRINTS, made_in  # noqa: E402
-from tests.trial.test_git_in_view import SECRET as OF_GIT  # noqa: E402
-from tests.trial.test_secrets import PLACES, SETTINGS, STORES  # noqa: E402
+from tests.sandbox.test_git_in_view import IDENTITY, PRINTS, made_in  # noqa: E402
+from tests.sandbox.test_git_in_view import SECRET as OF_GIT  # noqa: E402
+from tests.sandbox.test_secrets import PLACES, SETTINGS, STORES  # noqa: E402
 from tui_agent.edits.change import Pick  # noqa: E402
 from tui_agent.errors import TuiAgentError  # noqa: E402
+from tui_agent.sandbox.isolation import ORDER, WITHOUT  # noqa: E402
 from tui_agent.session.session import Session  # noqa: E402
 from tui_agent.store.commands import Isolated  # noqa: E402
-from tui_agent.trial.rungs import ORDER, WITHOUT  # noqa: E402
 
 RUNGS: dict[str, Isolated] = {"overlay": "overlay", "bubblewrap": "bubblewrap", "Landlock": "landlock"}
 READ = "chmod -R u+rwX .; find . -type f -size -500k -print0 | xargs -0 cat; cat $(find . -type l)"

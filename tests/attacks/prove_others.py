@@ -41,8 +41,8 @@ KINDS: dict[str, tuple[str, ...]] = {
         "model/test_broken_streams.py::test_a_line_that_does_not_end_cuts_the_answer_long_before_it_fills_the_memory",
     ),
     "globs of `trial.reveal`": (
-        "trial/test_hidden.py",
-        "trial/test_secrets.py::test_what_the_person_reveals_is_there_and_each_glob_says_what_it_shows",
+        "sandbox/test_hidden_files.py",
+        "sandbox/test_secrets.py::test_what_the_person_reveals_is_there_and_each_glob_says_what_it_shows",
     ),
     "trust without a terminal": (
         "cli/test_config_command.py::test_trust_brings_the_workspaces_settings_into_force",

@@ -17,13 +17,13 @@ sys.path[:0] = [str(TESTS)] * (str(TESTS) not in sys.path)
 from support.views import Runner, in_bubblewrap, in_view, on_a_copy, text  # noqa: E402
 
 from tests.proofs.tally import Tally  # noqa: E402
-from tests.trial.test_survivors import ODD, SPACES, survivors  # noqa: E402
-from tests.trial.test_way_back import DEEP, grown_by  # noqa: E402
-from tui_agent.trial.environment import variables  # noqa: E402
-from tui_agent.trial.kept import KeptLayer, RunLayer, key_of  # noqa: E402
-from tui_agent.trial.plan import MEGABYTE, Limits, NoView, plan  # noqa: E402
-from tui_agent.trial.run import Run, RunResult  # noqa: E402
-from tui_agent.trial.rungs import runner_for  # noqa: E402
+from tests.sandbox.test_survivors import ODD, SPACES, survivors  # noqa: E402
+from tests.sandbox.test_way_back import DEEP, grown_by  # noqa: E402
+from tui_agent.sandbox.build_cache import KeptLayer, RunLayer, key_of  # noqa: E402
+from tui_agent.sandbox.environment import variables  # noqa: E402
+from tui_agent.sandbox.isolation import runner_for  # noqa: E402
+from tui_agent.sandbox.run import Run, RunResult  # noqa: E402
+from tui_agent.sandbox.view_plan import MEGABYTE, Limits, NoView, plan  # noqa: E402
 
 PYTHON = shlex.quote(sys.executable)
 BUILT = "mkdir -p target; touch target/CACHEDIR.TAG target/out"

@@ -13,12 +13,12 @@ from tempfile import TemporaryDirectory
 
 from figures import Figure, show
 
-from tui_agent.trial.environment import variables
-from tui_agent.trial.folder import FolderRunner
-from tui_agent.trial.hidden import HiddenFiles
-from tui_agent.trial.plan import Seed, ViewPlan, plan
-from tui_agent.trial.run import Run, RunResult
-from tui_agent.trial.rungs import runner_for
+from tui_agent.sandbox.environment import variables
+from tui_agent.sandbox.hidden_files import HiddenFiles
+from tui_agent.sandbox.isolation import runner_for
+from tui_agent.sandbox.real_folder import FolderRunner
+from tui_agent.sandbox.run import Run, RunResult
+from tui_agent.sandbox.view_plan import Seed, ViewPlan, plan
 
 TIMES = 15
 MANY = 100_000

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 from tests.proofs.tally import Tally
 
 ROOT: Final = Path(__file__).parents[2]
-PACKAGES: Final = ("answers", "context", "edits", "files", "log", "review", "tools", "trial")
+PACKAGES: Final = ("answers", "context", "edits", "files", "log", "review", "tools", "sandbox")
 MUTANTS: Final = 60
 SEED: Final = 36
 COPIES: Final = 2

@@ -12,9 +12,9 @@ from support.trees import make_repository, run_git
 
 from tui_agent.errors import AnswerNeeded, FileError, SessionError
 from tui_agent.log.snapshot import lasting_part
+from tui_agent.sandbox.run import Run, RunResult
 from tui_agent.session.trial_views import PreparedView, TrialViews
 from tui_agent.store.state import State
-from tui_agent.trial.run import Run, RunResult
 
 CHANGE = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(2)"}]}
 

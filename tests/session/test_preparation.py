@@ -13,10 +13,10 @@ from support.sessions import model_of, open_session, reply
 
 from tui_agent.files import known_secrets
 from tui_agent.processes.background import standstill
+from tui_agent.sandbox import view_plan as planning
 from tui_agent.session import turns
 from tui_agent.store import events as e
 from tui_agent.store.state import State
-from tui_agent.trial import plan as planning
 from tui_agent.turn import text_cache
 
 

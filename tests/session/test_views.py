@@ -15,8 +15,8 @@ from support.sessions import calls, model_of, open_session, reply
 
 from tui_agent.errors import AnswerNeeded, SessionError
 from tui_agent.model.parts import text_of
+from tui_agent.sandbox.isolation import WITHOUT
 from tui_agent.session.session import Session
-from tui_agent.trial.rungs import WITHOUT
 
 CHANGE = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(2)"}]}
 AGAIN = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(3)"}]}

@@ -6,14 +6,14 @@ import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from tui_agent.sandbox import bubblewrap
+from tui_agent.sandbox.environment import variables
+from tui_agent.sandbox.folder_copy import RunFolder
+from tui_agent.sandbox.hidden_files import HiddenFiles
+from tui_agent.sandbox.isolation import runner_for
+from tui_agent.sandbox.run import Run, RunResult
+from tui_agent.sandbox.view_plan import Limits, Seed, plan
 from tui_agent.store.commands import Isolated
-from tui_agent.trial import bubblewrap
-from tui_agent.trial.environment import variables
-from tui_agent.trial.hidden import HiddenFiles
-from tui_agent.trial.on_copy import RunFolder
-from tui_agent.trial.plan import Limits, Seed, plan
-from tui_agent.trial.run import Run, RunResult
-from tui_agent.trial.rungs import runner_for
 
 Runner = Callable[..., Awaitable[RunResult]]
 

@@ -195,7 +195,7 @@ def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, se
     }
     assert seen["first key"] & (late | {"tui_agent.turn.turn", "tui_agent.ui.dialogs.sessions"}) == set()
     assert [
-        name for name in seen["first key"] if name.startswith(("tui_agent.trial.", "html.entities"))
+        name for name in seen["first key"] if name.startswith(("tui_agent.sandbox.", "html.entities"))
     ] == []
 
 
@@ -205,7 +205,7 @@ def test_of_turns_and_tools_the_first_key_needs_what_is_small(seen: dict[str, se
         found = {name for name in seen[moment] if name.startswith(("tui_agent.turn.", "tui_agent.tools."))}
         assert found == {f"tui_agent.turn.{name}" for name in small | more}, moment
         packages = {name.split(".")[1] for name in seen[moment] if name.startswith("tui_agent.")}
-        assert packages - {"trial"} == set(OURS.split()), moment  # the search for secrets may have begun
+        assert packages - {"sandbox"} == set(OURS.split()), moment  # the search for secrets may have begun
 
 
 def test_what_a_turn_needs_waits_for_a_message(seen: dict[str, set[str]]) -> None:

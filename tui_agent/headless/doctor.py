@@ -38,10 +38,10 @@ from tui_agent.model.local import LocalModels
 from tui_agent.model.login.store import LoginStore
 from tui_agent.model.providers import all_providers
 from tui_agent.model.server_memory import ServerMemory
+from tui_agent.sandbox.isolation import Rung, probe
 from tui_agent.settings import trust
 from tui_agent.settings.folders import Folders, user_folders, why_not_writable
 from tui_agent.settings.loading import LoadedSettings, load
-from tui_agent.trial.rungs import Rung, probe
 
 #: Maximum seconds for the model process to start on a slow machine.
 START_TIMEOUT = 60.0

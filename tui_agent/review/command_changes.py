@@ -17,7 +17,7 @@ from tui_agent.files.text import decode, encode
 from tui_agent.review.writer import CurrentFile, Writer
 
 if TYPE_CHECKING:
-    from tui_agent.trial.changed import ChangedPath
+    from tui_agent.sandbox.layer_changes import ChangedPath
 
 _KINDS: dict[str, ChangeKind] = {"new": "create", "changed": "edit", "deleted": "delete"}
 _LEFT = {

@@ -28,7 +28,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
-    from tui_agent.trial.changed import ChangedPath
+    from tui_agent.sandbox.layer_changes import ChangedPath
 
 
 class Review:

@@ -29,7 +29,7 @@ from tui_agent.store.commands import By, CommandResult, Isolated, Where
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
-    from tui_agent.trial.run import Run, RunResult
+    from tui_agent.sandbox.run import Run, RunResult
 
 #: Maximum characters of an output processed as a whole.
 WHOLE = 250_000
@@ -169,7 +169,7 @@ class Commands:
         keeps: bool,
         run: Run,
     ) -> RunResult:
-        from tui_agent.trial.rungs import runner_for
+        from tui_agent.sandbox.isolation import runner_for
 
         if stopping.is_set():
             run.stop()
@@ -234,14 +234,14 @@ class Commands:
     @call(changes=False)
     async def isolation(self) -> tuple[Isolated, str]:
         """The isolation of the model's commands, and its limits as a sentence."""
-        from tui_agent.trial.rungs import WORDS
+        from tui_agent.sandbox.isolation import WORDS
 
         rung = await self.views.rung()
         return rung.isolated, WORDS[rung.isolated]
 
     async def _begun(self, number: str, run: Run, task: asyncio.Task[None]) -> CommandResult:
         """A server's first output, or its early end."""
-        from tui_agent.trial.output import printed
+        from tui_agent.sandbox.output import printed
 
         loop = asyncio.get_running_loop()
         until = loop.time() + BEGINNING
@@ -269,8 +269,8 @@ class Commands:
         self.views.start_scan()
 
         async def here(run: Run) -> RunResult:
-            from tui_agent.trial.environment import NO_KEYBOARD
-            from tui_agent.trial.folder import FolderRunner
+            from tui_agent.sandbox.environment import NO_KEYBOARD
+            from tui_agent.sandbox.real_folder import FolderRunner
 
             result = await run.alone(FolderRunner(root), shell(command), {**os.environ, **NO_KEYBOARD})
             await self.views.known()  # Its output may contain a secret known only from git.
@@ -350,7 +350,7 @@ class Commands:
 
         Raises `FileError` if it is missing, and `SessionError` for an unknown command.
         """
-        from tui_agent.trial.output import Output, printed
+        from tui_agent.sandbox.output import Output, printed
 
         result = next((one for one in self.state.commands.results if one.id == number), None)
         if result is None:

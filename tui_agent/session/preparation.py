@@ -127,7 +127,7 @@ class Preparation:
 
 
 def _plan_view(root: Path) -> None:
-    from tui_agent.trial.plan import NoView, plan
+    from tui_agent.sandbox.view_plan import NoView, plan
 
     with suppress(NoView, OSError):
         plan(root)

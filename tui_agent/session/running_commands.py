@@ -19,9 +19,9 @@ from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, Isolated, RunningCommand, Where
 
 if TYPE_CHECKING:
-    from tui_agent.trial.changed import ChangedPath
-    from tui_agent.trial.output import Output
-    from tui_agent.trial.run import How, Run, RunResult
+    from tui_agent.sandbox.layer_changes import ChangedPath
+    from tui_agent.sandbox.output import Output
+    from tui_agent.sandbox.run import How, Run, RunResult
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class RunningCommands:
         start: Callable[[Run], Awaitable[RunResult]],
     ) -> str:
         """Starts a command and returns its id, `number`, once it runs. Raises `SessionError`."""
-        from tui_agent.trial.run import Run
+        from tui_agent.sandbox.run import Run
 
         loop = asyncio.get_running_loop()
         begun: asyncio.Future[None] = loop.create_future()
@@ -164,7 +164,7 @@ class RunningCommands:
             await asyncio.wait([task for _, task in runs])
 
     def _result(self, ran: RunningCommand, result: RunResult, what: CommandStart) -> CommandResult:
-        from tui_agent.trial.output import printed
+        from tui_agent.sandbox.output import printed
 
         output = result.output if ran.by == "person" else self._masked(result.output)
         content = output.content()
@@ -186,7 +186,7 @@ class RunningCommands:
 
     def _masked(self, output: Output) -> Output:
         """Masks secrets before the output is cut."""
-        from tui_agent.trial.output import Output
+        from tui_agent.sandbox.output import Output
 
         self._secrets.look(self._journal.store.state.secrets)
         content = output.content()

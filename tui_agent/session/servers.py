@@ -14,7 +14,7 @@ from tui_agent.store.state import State
 from tui_agent.store.store import Store
 
 if TYPE_CHECKING:
-    from tui_agent.trial.run import How, Run, RunResult
+    from tui_agent.sandbox.run import How, Run, RunResult
 
 
 class Server(NamedTuple):
@@ -28,7 +28,7 @@ class SharedView:
     """One view for several commands; closed after the last."""
 
     def __init__(self, prepared: PreparedView) -> None:
-        from tui_agent.trial.outside import View
+        from tui_agent.sandbox.namespace_view import View
 
         self.key = prepared.key
         self.prepared = prepared

@@ -30,12 +30,12 @@ from tui_agent.store.commands import FULL_VIEWS, By, Isolated
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
-    from tui_agent.trial.git_objects import GitObjects
-    from tui_agent.trial.hidden import HiddenFiles
-    from tui_agent.trial.kept import KeptLayer, RunLayer
-    from tui_agent.trial.on_copy import RunFolder
-    from tui_agent.trial.plan import Seed, ViewPlan
-    from tui_agent.trial.rungs import Rung
+    from tui_agent.sandbox.build_cache import KeptLayer, RunLayer
+    from tui_agent.sandbox.folder_copy import RunFolder
+    from tui_agent.sandbox.git_objects import GitObjects
+    from tui_agent.sandbox.hidden_files import HiddenFiles
+    from tui_agent.sandbox.isolation import Rung
+    from tui_agent.sandbox.view_plan import Seed, ViewPlan
 
 #: File of the last isolation per workspace, in the folder of sessions.
 LAST = "rungs.json"
@@ -105,9 +105,9 @@ class TrialViews:
         return rung
 
     async def _found(self) -> Rung:
-        from tui_agent.trial.on_copy import sweep
-        from tui_agent.trial.plan import unfit
-        from tui_agent.trial.rungs import probe
+        from tui_agent.sandbox.folder_copy import sweep
+        from tui_agent.sandbox.isolation import probe
+        from tui_agent.sandbox.view_plan import unfit
 
         async with self._probing:
             if self._rung is None:
@@ -119,7 +119,7 @@ class TrialViews:
             return self._rung
 
     async def _compare(self, rung: Rung) -> None:
-        from tui_agent.trial.rungs import WORDS, below
+        from tui_agent.sandbox.isolation import WORDS, below
 
         found = self._before.get()
         last = next((isolated for isolated in WORDS if isolated == found), None)
@@ -138,7 +138,7 @@ class TrialViews:
 
         Checks were named by the user and need no confirmation; without a view they raise `SessionError`.
         """
-        from tui_agent.trial.rungs import WORDS
+        from tui_agent.sandbox.isolation import WORDS
 
         if by == "check":
             rung = await self.rung()
@@ -174,8 +174,8 @@ class TrialViews:
 
         `seeded` is called once the content is fixed.
         """
-        from tui_agent.trial.on_copy import RunFolder
-        from tui_agent.trial.plan import Limits, NoView, fitting, plan
+        from tui_agent.sandbox.folder_copy import RunFolder
+        from tui_agent.sandbox.view_plan import Limits, NoView, fitting, plan
 
         await self._scanned()
         seeds, paths = await self._seeds() if pending else (await asyncio.to_thread(self._judged, {}), ())
@@ -216,7 +216,7 @@ class TrialViews:
 
     async def _variables(self, made: ViewPlan, by: By, network: bool) -> dict[str, str]:
         """Environment variables of a command. Reports unreachable tools once."""
-        from tui_agent.trial.environment import variables
+        from tui_agent.sandbox.environment import variables
 
         chosen, environment = variables(
             self._copied or made.root, made.places, os.environ, self._settings.env, offline=not network
@@ -249,7 +249,7 @@ class TrialViews:
     async def keeping(self, prepared: PreparedView, command: str, by: By) -> RunLayer | None:
         """The build cache layer for an overlay view, or None. Read-only for the model's commands, because
         checks reuse it."""
-        from tui_agent.trial.kept import MARKED, RunLayer, key_of
+        from tui_agent.sandbox.build_cache import MARKED, RunLayer, key_of
 
         if prepared.plan.isolated != "overlay" or self._copied or not self._settings.kept:
             return None
@@ -275,7 +275,7 @@ class TrialViews:
 
     @property
     def _kept(self) -> KeptLayer:
-        from tui_agent.trial.kept import KeptLayer
+        from tui_agent.sandbox.build_cache import KeptLayer
 
         return KeptLayer(self._folders.state / "builds", self._root, self._settings.kept)
 
@@ -312,7 +312,7 @@ class TrialViews:
     @property
     def _git_objects(self) -> GitObjects:
         from tui_agent.git.object_stores import KEPT
-        from tui_agent.trial.git_objects import GitObjects
+        from tui_agent.sandbox.git_objects import GitObjects
 
         if self._git is None:
             self._git = GitObjects(self._root, self._folders.state / KEPT, self._reveal, self._known.add)
@@ -348,7 +348,7 @@ class TrialViews:
     async def _secret(self, around: Sequence[Seed]) -> tuple[list[Seed], list[str], list[str]]:
         """Secrets of the folder and of its surroundings, nested repositories, and SHA-256 hashes of contents
         the user shows."""
-        from tui_agent.trial.plan import Seed
+        from tui_agent.sandbox.view_plan import Seed
 
         found = await asyncio.to_thread(self._of(self._root).last, self._reveal)
         nested = await asyncio.to_thread(self._judge.repositories)
@@ -377,7 +377,7 @@ class TrialViews:
 
     def _of(self, root: str, *, git: bool = False) -> HiddenFiles:
         from tui_agent.files.secret_files import SecretFiles
-        from tui_agent.trial.hidden import HiddenFiles
+        from tui_agent.sandbox.hidden_files import HiddenFiles
 
         if root not in self._hidden:
             judge = self._judge if root == self._root else SecretFiles(root, git=git)
@@ -417,7 +417,7 @@ class TrialViews:
         return seeds, tuple(contents)
 
     def _judged(self, contents: Mapping[str, bytes | None]) -> list[Seed]:
-        from tui_agent.trial.hidden import sent_by_person
+        from tui_agent.sandbox.hidden_files import sent_by_person
 
         state = self._journal.store.state
         renamed: dict[str, str] = {}
@@ -439,7 +439,7 @@ class TrialViews:
 
     async def _say_what_is_shown(self) -> None:
         """Reports secrets shown by a setting, and files with masked keys, once each."""
-        from tui_agent.trial.hidden import is_revealed, sent_by_person
+        from tui_agent.sandbox.hidden_files import is_revealed, sent_by_person
 
         found = self._judge.last
         for glob in self._settings.reveal:
@@ -495,7 +495,7 @@ def _git_folders(root: str) -> tuple[str, list[str]]:
 
 def _hidden_tools(plan: ViewPlan, path: str) -> list[str]:
     """Tools that a view hides partly, so that a command finds another program or none."""
-    from tui_agent.trial.tools import is_below
+    from tui_agent.sandbox.user_tools import is_below
 
     shown = (*plan.binds, *plan.overlays, *plan.links)
     found = []

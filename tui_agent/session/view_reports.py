@@ -47,7 +47,7 @@ class ViewFacts(NamedTuple):
 
 
 def facts(prepared: PreparedView, environ: Mapping[str, str]) -> ViewFacts:
-    from tui_agent.trial.environment import left_out
+    from tui_agent.sandbox.environment import left_out
 
     plan = prepared.plan
     emptied = [
@@ -122,7 +122,7 @@ def _absent(output: str) -> list[str]:
 
 
 def _is_below(path: str, folders: Sequence[str]) -> bool:
-    from tui_agent.trial.tools import is_below
+    from tui_agent.sandbox.user_tools import is_below
 
     return is_below(path, folders)
 

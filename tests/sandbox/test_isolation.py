@@ -1,0 +1,225 @@
+"""The rungs below the overlay: what they do, what they keep out, and what is said of them."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_agent.files.temporary import own_place
+from tui_agent.sandbox import bubblewrap, folder_copy, isolation
+from tui_agent.sandbox.environment import variables
+from tui_agent.sandbox.folder_copy import RunFolder, mac_profile, sweep
+from tui_agent.sandbox.hidden_files import HiddenFiles
+from tui_agent.sandbox.isolation import WITHOUT, probe, runner_for
+from tui_agent.sandbox.namespace_view import View
+from tui_agent.sandbox.run import Run, RunResult
+from tui_agent.sandbox.view_plan import MEGABYTE, Limits, NoView, Seed, ViewPlan, plan
+from tui_agent.store.commands import Isolated
+
+PROBES = Path(__file__).parents[1] / "support" / "probes.py"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "work"
+    (root / "folder").mkdir(parents=True)
+    (root / "a.txt").write_text("old\n")
+    (root / "gone.txt").write_text("gone\n")
+    (root / ".env").write_text("TOKEN=1\n")
+    (root / "folder" / "b.txt").write_text("b\n")
+    os.symlink(root / "a.txt", root / "link")
+    return root
+
+
+async def on_a_copy(
+    root: Path, command: str, *seeds: Seed, timeout: float = 30, limits: Limits | None = None
+) -> RunResult:
+    """Run it under Landlock, and remove its folder."""
+    hidden = [Seed(path, "hidden") for path in HiddenFiles(str(root)).paths()]
+    own = RunFolder(root.parent / "trials")
+    made = plan(root, seeds=(*seeds, *hidden), limits=limits, isolated="landlock", folder=own.path)
+    chosen, _ = variables(made.root, made.places, os.environ)
+    try:
+        return await Run(timeout).alone(runner_for(made), ["/bin/sh", "-c", command], chosen)
+    finally:
+        own.remove()
+
+
+def text(result: RunResult) -> str:
+    return result.output.content().decode()
+
+
+async def test_a_copy_holds_what_is_pending_and_tells_what_was_written(root: Path) -> None:
+    result = await on_a_copy(
+        root,
+        "cat a.txt new/c.txt link; ls; echo more >> a.txt; rm -r folder; mv link there; chmod +x new/c.txt; touch x",
+        Seed("a.txt", "file", b"new\n"),
+        Seed("new/c.txt", "file", b"c\n"),
+        Seed("gone.txt", "gone"),
+    )
+    assert text(result) == "new\nc\nnew\na.txt\nfolder\nlink\nnew\n", text(result)
+    assert [(each.path, each.kind) for each in result.changes] == [
+        ("a.txt", "changed"),
+        ("folder/b.txt", "deleted"),
+        ("link", "deleted"),
+        ("new/c.txt", "mode"),
+        ("there", "link"),
+        ("x", "new"),
+    ]
+    assert (root / "a.txt").read_text() == "old\n"
+    assert os.listdir(root.parent / "trials") == []
+
+
+async def test_nothing_outside_can_be_reached_from_a_copy(root: Path) -> None:
+    secret, path = root.parent / "key", str(root.parent / "socket")
+    secret.write_text("a key")
+    shutil.copy(PROBES, root / "probes.py")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(path)
+        unix.listen()
+        with socket.socket(socket.AF_UNIX) as abstract:
+            abstract.bind(f"\0{path}")
+            abstract.listen()
+            given = (server.getsockname()[1], path, os.getpid(), secret)
+            arguments = " ".join(shlex.quote(str(each)) for each in given)
+            real = shlex.quote(str(root / "a.txt"))
+            result = await on_a_copy(
+                root, f"{shlex.quote(sys.executable)} probes.py {arguments}; echo x > {real}; cat {real}"
+            )
+    assert json.loads(text(result).partition("\n")[0]) == [], text(result)
+    assert (root / "a.txt").read_text() == "old\n"
+    assert "old" not in text(result)
+
+
+async def test_limits_and_what_is_left_running_end_on_a_copy_too(root: Path) -> None:
+    result = await on_a_copy(root, "(setsid nohup sleep 4322 >/dev/null 2>&1 &); echo done")
+    assert (text(result), result.left) == ("done\n", ("sleep",))
+    result = await on_a_copy(root, "setsid sleep 4322 & sleep 60", timeout=0.3)
+    assert result.how == "time-out"
+    limits = Limits(memory=300 * MEGABYTE, processes=40)
+    result = await on_a_copy(root, "for i in $(seq 80); do sleep 4322 & done; wait", limits=limits)
+    assert result.how == "processes"
+    commands = [Path(f"/proc/{name}/cmdline") for name in os.listdir("/proc") if name.isdigit()]
+    assert not any(b"4322" in path.read_bytes() for path in commands if path.exists())
+
+
+async def test_a_large_folder_is_not_copied_unasked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_copy, "MOST_FILES", 3)
+    with pytest.raises(NoView, match="more than 3 files"):
+        await on_a_copy(root, "true")
+
+
+async def test_each_is_tried_in_its_turn_and_says_why_the_one_above_was_not_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: None)
+    rung = await probe({WITHOUT: "overlay"})
+    assert rung.isolated == "landlock"
+    assert rung.why == f"own namespaces: switched off by {WITHOUT}; bubblewrap: it is not installed"
+    assert "weaker" in rung.in_words()
+    rung = await probe({WITHOUT: "overlay,bubblewrap"}, {"landlock": "it is too large"})
+    assert rung.isolated == "none"
+    assert "Landlock: it is too large" in rung.why
+    assert "what they write stays" in rung.in_words()
+
+
+def test_what_a_killed_program_left_is_removed_and_what_runs_is_not(tmp_path: Path) -> None:
+    """A folder is another program's as long as that holds its lock."""
+    script = (
+        "import os, pathlib, sys; from tui_agent.sandbox.folder_copy import RunFolder;"
+        "f = RunFolder(pathlib.Path(sys.argv[1])); os.mkdir(f.path + '/closed', 0); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)
+    own = RunFolder(tmp_path)
+    assert len(os.listdir(tmp_path)) == 2
+    assert sweep(tmp_path) == 1
+    assert os.listdir(tmp_path) == [os.path.basename(own.path)]
+    own.remove()
+
+
+def planned(root: Path, isolated: Isolated) -> ViewPlan:
+    own = RunFolder(root.parent / "trials")
+    seeds = [Seed("a.txt", "file", b"new\n"), Seed("gone.txt", "gone")]
+    return plan(root, seeds=seeds, isolated=isolated, folder=own.path)
+
+
+def test_bubblewrap_is_told_all_of_the_plan(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Covering mounts come last, nothing is writable but layers and memory, and no power is kept."""
+    monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: "/usr/bin/bwrap")
+    made = planned(root, "bubblewrap")
+    told = bubblewrap.command(made, ["/package"], ["inner"])
+    assert told[-2:] == ["--", "inner"]
+    line = " ".join(told)
+    layer = f"{made.folder}/{len(made.overlays) - 1}"
+    assert f"--overlay-src {root} --overlay {layer}/u {layer}/w {root}" in line
+    for words in (
+        "--unshare-net",
+        "--unshare-pid",
+        "--cap-drop ALL",
+        "--die-with-parent",
+        "--ro-bind /package",
+    ):
+        assert words in line
+    assert line.index("--tmpfs /tmp") < line.index(f"{layer}/u") < line.index("--proc /proc")
+    assert line.endswith("--proc /proc --remount-ro /proc --remount-ro / -- inner")
+    assert "--bind" not in told
+    assert Path(layer, "u", "a.txt").read_text() == "new\n"
+    assert Path(layer, "u", "gone.txt").is_char_device()
+
+
+@pytest.mark.parametrize(
+    ("said", "old"), [("bubblewrap 0.8.0", True), ("bubblewrap 0.11.0", False), ("", True)]
+)
+def test_an_old_bubblewrap_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, old: bool
+) -> None:
+    (tmp_path / "bwrap").write_text(f"#!/bin/sh\necho {said}\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    if not old:
+        bubblewrap.check()
+        return
+    with pytest.raises(NoView, match=r"has overlays from 0\.11 on"):
+        bubblewrap.check()
+
+
+def test_the_profile_of_macos_begins_with_nothing(root: Path) -> None:
+    made = planned(root, "sandbox-exec")
+    told = mac_profile(made).splitlines()
+    assert told[1] == "(deny default)"
+    assert f'(allow file-read* file-write* (subpath "{made.folder}"))' in told
+    assert not any("network" in line and "allow" in line for line in told)
+    writable = [line for line in told if "file-write" in line and made.folder not in line]
+    assert all("/dev/" in line for line in writable)
+
+
+def test_the_folder_of_a_start_that_was_killed_is_removed_by_the_next() -> None:
+    child = os.fork()
+    if child == 0:
+        with isolation._probed():
+            os._exit(0)
+    os.waitpid(child, 0)
+    (left,) = Path(own_place()).glob(f"{child}-*")
+    with isolation._probed():
+        assert not left.exists()
+
+
+async def test_why_there_is_no_view_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside a view namespaces are switched off: the tests of this program meet it there."""
+
+    async def refused(view: View) -> View:
+        raise NoView("new namespaces", errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(View, "__aenter__", refused)
+    rung = await probe({WITHOUT: "bubblewrap,landlock"})
+    assert rung.isolated == "none"
+    assert rung.why.startswith("own namespaces: namespaces are switched off here (")

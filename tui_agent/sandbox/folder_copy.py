@@ -1,0 +1,277 @@
+"""Copies of the workspace for systems without overlays: creation, access rules, comparison, removal."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import secrets
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from tui_agent.files.operating_system import remove_folder
+from tui_agent.files.private import make_private
+from tui_agent.sandbox.environment import VIRTUAL
+from tui_agent.sandbox.layer_changes import LayerReader
+from tui_agent.sandbox.namespace_view import View
+from tui_agent.sandbox.real_folder import FolderRunner
+from tui_agent.sandbox.run import RunResult
+from tui_agent.sandbox.user_tools import is_below, own_folder
+from tui_agent.sandbox.view_plan import NoView, Seed, ViewPlan
+from tui_agent.workspace.copies import clone
+
+#: Limits of a copy; a larger one would take too long.
+MOST_FILES, MOST_BYTES = 20_000, 1 << 30
+#: Entries of /proc that commands on a copy may read, without process information.
+_PROC = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys")
+_DEVICES = ("null", "zero", "full", "random", "urandom")
+_LOCK = ".lock"
+
+
+class RunFolder:
+    """Private folder for one run, removed after the run or at the next start."""
+
+    def __init__(self, parent: Path) -> None:
+        """Raises OSError."""
+        make_private(parent)
+        self.path = str(parent / secrets.token_hex(6))
+        os.mkdir(self.path, 0o700)
+        self._lock = os.open(f"{self.path}/{_LOCK}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def remove(self) -> None:
+        """Blocking."""
+        _remove(self.path)
+        os.close(self._lock)
+
+
+def sweep(parent: Path) -> int:
+    """Remove the folders of killed programs and return their number. Blocking."""
+    found = 0
+    with suppress(OSError):
+        for entry in os.scandir(parent):
+            try:
+                lock = os.open(f"{entry.path}/{_LOCK}", os.O_RDWR | os.O_CLOEXEC)
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue  # In use, or just created.
+            _remove(entry.path)
+            os.close(lock)
+            found += 1
+    return found
+
+
+def _remove(folder: str) -> None:
+    for inner, _, _ in os.walk(folder):  # A command may have removed our permissions on its folders.
+        with suppress(OSError):
+            os.chmod(inner, 0o700)
+    with suppress(OSError):
+        remove_folder(folder)
+
+
+class LandlockCopy(View):
+    """Runner of a copy under Landlock."""
+
+    async def __aenter__(self) -> Self:
+        self._files = await asyncio.to_thread(make_copy, self.plan)
+        await self._open()
+        return self
+
+    def _rules(self) -> dict[str, list[str]]:
+        return landlock_rules(self.plan)
+
+    async def with_changes(self, result: RunResult) -> RunResult:
+        await self.end()
+        assert self._reader is not None
+        changes, unread = await self._reader.of_copy(self.plan, self._files, self._since)
+        return replace(result, changes=changes, unread=unread)
+
+
+class MacCopy(FolderRunner):
+    """Runner of a copy under `sandbox-exec`."""
+
+    def __init__(self, plan: ViewPlan) -> None:
+        super().__init__(plan.root)
+        self._plan = plan
+        self._since = time.time()
+
+    async def __aenter__(self) -> Self:
+        self._files = await asyncio.to_thread(make_copy, self._plan)
+        return self
+
+    async def start(self, argv: Sequence[str], variables: Mapping[str, str], output: int) -> int:
+        whole = ["/usr/bin/sandbox-exec", "-p", mac_profile(self._plan), *argv]
+        return await super().start(whole, variables, output)
+
+    async def with_changes(self, result: RunResult) -> RunResult:
+        async with LayerReader() as reader:
+            changes, unread = await reader.of_copy(self._plan, self._files, self._since)
+        return replace(result, changes=changes, unread=unread)
+
+
+def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
+    """Copy the workspace with the pending changes, and return each file's state. Blocking. Raises OSError,
+    and `NoView` if it is too large."""
+    hidden = {f"{plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind in ("hidden", "gone")}
+    masked = {*plan.masks, *hidden, plan.folder}
+    _check_size(plan.workspace, masked)
+    for place in (plan.root, *plan.places.values()):
+        os.mkdir(place, 0o700)
+    for path, entry in _below(plan.workspace, masked):
+        _copy_entry(plan, path, entry)
+    for seed in plan.seeds:
+        if seed.overlay in ("", plan.workspace):
+            _plant(plan.root, seed)
+    for path, content in plan.texts.items():
+        place = Path(plan.places["HOME"], os.path.relpath(path, plan.home))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+    return {path: state_of(entry.stat(follow_symlinks=False)) for path, entry in _below(plan.root, set())
+            if not entry.is_dir(follow_symlinks=False)}  # fmt: skip
+
+
+def state_of(status: os.stat_result) -> tuple[int, int, int]:
+    """Size, time and mode, which are unchanged for unmodified files."""
+    return status.st_size, status.st_mtime_ns, status.st_mode
+
+
+def _check_size(root: str, masked: set[str]) -> None:
+    size = 0
+    for files, (_, entry) in enumerate(_below(root, masked), 1):
+        size += entry.stat(follow_symlinks=False).st_size
+        if files > MOST_FILES or size > MOST_BYTES:
+            why = f"a copy would be of more than {MOST_FILES:,} files or {MOST_BYTES >> 30} GB"
+            raise NoView("copy", 0, why)
+
+
+def _below(folder: str, masked: set[str], prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Walks a folder top-down with relative paths."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.path in masked:
+                continue
+            yield prefix + entry.name, entry
+            if entry.is_dir(follow_symlinks=False):
+                with suppress(PermissionError, FileNotFoundError):
+                    yield from _below(entry.path, masked, f"{prefix}{entry.name}/")
+
+
+def _copy_entry(plan: ViewPlan, path: str, entry: os.DirEntry[str]) -> None:
+    target = f"{plan.root}/{path}"
+    with suppress(
+        FileNotFoundError, PermissionError
+    ):  # Deleted in the meantime, or unreadable for commands too.
+        status = entry.stat(follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            os.mkdir(target, stat.S_IMODE(status.st_mode) | 0o700)
+        elif stat.S_ISLNK(status.st_mode):
+            there = os.readlink(entry.path)
+            if is_below(there, [plan.workspace]):
+                there = plan.root + there[len(plan.workspace) :]
+            os.symlink(there, target)
+        elif stat.S_ISREG(status.st_mode):
+            _copy_file(entry.path, target)
+            os.chmod(target, stat.S_IMODE(status.st_mode))
+            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _copy_file(source: str, target: str) -> None:
+    if sys.platform == "darwin" and _clone_on_mac(source, target):
+        return
+    with open(source, "rb") as given, open(target, "xb") as taken:
+        if not clone(taken.fileno(), given.fileno()):
+            shutil.copyfileobj(given, taken, 1 << 20)
+
+
+def _clone_on_mac(source: str, target: str) -> bool:
+    import ctypes
+
+    return ctypes.CDLL(None).clonefile(os.fsencode(source), os.fsencode(target), 0) == 0
+
+
+def _plant(root: str, seed: Seed) -> None:
+    place = Path(root, seed.path)
+    if seed.kind == "owned" or not is_below(os.path.realpath(place.parent), [os.path.realpath(root)]):
+        return  # A link of the folder that points outside the copy.
+    if seed.kind == "gone":
+        place.unlink(missing_ok=True)
+        return
+    mode = seed.mode
+    if mode is None:
+        mode = stat.S_IMODE(place.stat().st_mode) if place.is_file() else 0o644
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.unlink(missing_ok=True)
+    place.write_bytes(seed.content)
+    place.chmod(mode)
+
+
+def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
+    """Landlock rules for commands on a copy: unmasked system programs, and the run's folder."""
+    readable: list[str] = []
+    listed: list[str] = []
+    environments = [f"{plan.workspace}/{name}" for name in VIRTUAL]
+    # Git folders do not exist outside the copy.
+    of_git = {
+        path
+        for path in plan.overlays[:-1]
+        if os.path.isfile(f"{path}/HEAD") or os.path.lexists(f"{path}/.git")
+    }
+    caches = [path for path in plan.overlays[:-1] if path not in of_git]
+    hidden = [f"{seed.overlay or plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind == "hidden"]
+    masks = [*plan.masks, *hidden]
+    apart = [path for path in (plan.home, plan.workspace, *of_git) if path != "/"]
+    for path in plan.binds:
+        inner = [one for one in apart if is_below(one, [path])]
+        _without(path, [*masks, *inner], readable, listed)
+    for path in (*caches, *filter(own_folder, environments)):
+        _without(path, masks, readable, listed)
+    return {
+        "readable": [*readable, *plan.stores.values(), *(f"/proc/{name}" for name in _PROC)],
+        "listed": listed,
+        "devices": [f"/dev/{name}" for name in _DEVICES],
+        "writable": [plan.folder],
+    }
+
+
+def _without(path: str, masks: Sequence[str], readable: list[str], listed: list[str]) -> None:
+    """Adds a folder as a whole if it contains no masks; otherwise its parts, and listing rights for the
+    folders above them."""
+    if any(is_below(path, [mask]) for mask in masks):
+        return
+    if not any(is_below(mask, [path]) for mask in masks):
+        readable.append(path)
+        return
+    listed.append(path)
+    with suppress(OSError):
+        for entry in os.scandir(path):
+            if not entry.is_symlink():
+                _without(entry.path, masks, readable, listed)
+
+
+def mac_profile(plan: ViewPlan) -> str:
+    """The `sandbox-exec` profile for commands on a copy. Untested; derived from Apple's own profiles."""
+    reads = " ".join(
+        f"(subpath {_quoted(path)})" for path in (*plan.binds, "/System", "/Library", "/private/etc")
+    )
+    network = "(allow network*)\n" if plan.network else ""  # Loopback is shared with the whole system.
+    denied = [*plan.masks, plan.workspace]
+    masked = "".join(f"(deny file-read* (subpath {_quoted(path)}))\n" for path in denied)
+    return (
+        '(version 1)\n(deny default)\n(import "system.sb")\n'
+        "(allow process-fork)\n(allow process-exec)\n(allow signal (target same-sandbox))\n(allow sysctl-read)\n"
+        f"(allow file-read-metadata)\n(allow file-read* {reads})\n{masked}"
+        f"(allow file-read* file-write* (subpath {_quoted(plan.folder)}))\n"
+        '(allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero") (literal "/dev/urandom"))\n'
+        f"{network}(deny network* (remote unix-socket))\n"
+    )
+
+
+def _quoted(path: str) -> str:
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,171 @@
+"""Workspace files that need special treatment in a view: hidden secrets, and files of other owners."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Collection, Mapping
+from fnmatch import fnmatchcase
+
+from tui_agent.files.key_formats import hits, hits_masked
+from tui_agent.files.key_search import in_letters, read_text
+from tui_agent.files.secret_files import SecretFile, SecretFiles
+from tui_agent.files.sensitive_paths import is_sample, is_secret
+from tui_agent.sandbox.view_plan import MEGABYTE, Seed
+
+#: Maximum number and total bytes of other users' files that a view copies.
+MOST_OWNED, MOST_OWNED_BYTES = 2_000, 64 * MEGABYTE
+
+Shown = Callable[[SecretFile], bool]
+
+
+class HiddenFiles:
+    """Hidden files of a folder: all secrets except those the user reveals."""
+
+    def __init__(self, secrets: SecretFiles | str) -> None:
+        """Accepts a folder, or an existing judge."""
+        self.secrets = SecretFiles(secrets) if isinstance(secrets, str) else secrets
+        self._masked: dict[tuple[str, str], bytes] = {}
+
+    def found(self, revealed: Collection[str] = (), sent: Shown = lambda secret: False) -> list[SecretFile]:
+        """The secrets that neither match a glob in `revealed` nor are `sent` (permitted by the user).
+        Blocking."""
+        self.secrets.found()
+        return self.last(revealed, sent)
+
+    def last(self, revealed: Collection[str] = (), sent: Shown = lambda secret: False) -> list[SecretFile]:
+        """The previous result of `found`, filtered again."""
+        return [one for one in self.secrets.last if not (is_revealed(one, revealed) or sent(one))]
+
+    @property
+    def masked(self) -> list[str]:
+        """Files whose keys were masked in the previous search."""
+        return [path for path, _ in self._masked]
+
+    def paths(self, revealed: Collection[str] = ()) -> list[str]:
+        """Their relative paths. Blocking."""
+        return [one.path for one in self.found(revealed)]
+
+    def seeds(self, found: Collection[SecretFile], overlay: str = "") -> list[Seed]:
+        """Seeds that replace the files: nothing, or the text without its keys. Blocking."""
+        masked = {(one.path, one.digest): self._text_of(one) for one in found if one.why == "content"}
+        self._masked = masked
+        return [
+            Seed(one.path, "hidden", masked.get((one.path, one.digest), b""), None, overlay) for one in found
+        ]
+
+    def _text_of(self, secret: SecretFile) -> bytes:
+        known = self._masked.get((secret.path, secret.digest))
+        if known is not None:
+            return known
+        data = read_text(os.path.join(self.secrets.root, secret.path))
+        text = in_letters(data or b"")
+        return hits_masked(text, hits(text)).encode(errors="replace")
+
+    def pending(
+        self,
+        contents: Mapping[str, bytes | None],
+        renamed: Mapping[str, str],
+        revealed: Collection[str] = (),
+        sent: Shown = lambda secret: False,
+        masked: Callable[[str], str] = str,
+    ) -> list[Seed]:
+        """All seeds of a view in which files become `contents`. Blocking.
+
+        - renamed: old paths by new path.
+        - masked: removes secret values from text that may have been moved.
+        """
+        every = self.secrets.found()
+        known = {one.path: one for one in every}
+        hidden = {one.path: one for one in every if not (is_revealed(one, revealed) or sent(one))}
+        seeds: list[Seed] = []
+        for path, content in contents.items():
+            before = hidden.get(path)
+            if content is None:
+                hidden.pop(path, None)
+                seeds.append(Seed(path, "gone"))
+            elif before is not None and before.why != "content":
+                continue
+            elif path in known and before is None:
+                seeds.append(Seed(path, "file", content))
+            elif (of := self._comes_from(path, content, renamed, known)) and not _fits((path, of), revealed):
+                hidden.pop(path, None)
+                seeds.append(Seed(path, "hidden"))
+            else:
+                hidden.pop(path, None)
+                text = in_letters(content)
+                clean = hits_masked(text, hits(text))
+                if not _fits((path,), revealed):
+                    clean = self._without_values(path, clean, masked)
+                    # A file with a mask cannot be written back.
+                    seeds.append(
+                        Seed(path, "file", content)
+                        if clean == text
+                        else Seed(path, "hidden", clean.encode(errors="replace"))
+                    )
+                else:
+                    seeds.append(Seed(path, "file", content))
+        return [*self.seeds([*hidden.values()]), *seeds]
+
+    def _comes_from(
+        self, path: str, content: bytes, renamed: Mapping[str, str], known: Mapping[str, SecretFile]
+    ) -> str:
+        """The secret that a pending file is a version of, by its name, its previous name, or its bytes; "" if
+        none."""
+        old = path
+        for _ in range(len(renamed) + 1):
+            if is_secret(old) or (old in known and known[old].why != "content"):
+                return old
+            if old not in renamed:
+                break
+            old = renamed[old]
+        return self.secrets.told_by_bytes(content) if not is_sample(path) else ""
+
+    def _without_values(self, path: str, text: str, masked: Callable[[str], str]) -> str:
+        """The text without secret values, unless the file on disk contains them too."""
+        clean = masked(text)
+        if clean == text:
+            return text
+        there = in_letters(read_text(os.path.join(self.secrets.root, path)) or b"")
+        return text if masked(there) != there else clean
+
+    def owned(self) -> tuple[list[Seed], str]:
+        """Files and folders of other users from the last `found`; a layer can only hold them as our own.
+
+        Too many result in none and a sentence. Root can read and write all files, so it needs none.
+        """
+        others = self.secrets.others()
+        if len(others) > MOST_OWNED or sum(size for _, size in others) > MOST_OWNED_BYTES:
+            return [], (
+                f"Commands cannot write the {len(others):,} files here that belong to somebody else: "
+                "they are too many to copy for each run"
+            )
+        return [Seed(path, "owned") for path, _ in sorted(others)], ""
+
+
+def is_revealed(secret: SecretFile, globs: Collection[str]) -> bool:
+    """Whether a glob matches the file, or the name that makes it a secret."""
+    return _fits((secret.path, secret.by), globs)
+
+
+def _fits(paths: Collection[str], globs: Collection[str]) -> bool:
+    return any(fnmatchcase(path, glob) for glob in globs for path in paths)
+
+
+def sent_by_person(root: str, decisions: Mapping[str, str]) -> Shown:
+    """Predicate for secrets that the user permitted to send unmasked, by the SHA-256 of their bytes.
+    Blocking."""
+    sent = {digest for digest, choice in decisions.items() if choice == "send"}
+
+    def is_sent(secret: SecretFile) -> bool:
+        if not sent:
+            return False
+        digest = secret.digest or _digest(os.path.join(root, secret.path))
+        return digest in sent
+
+    return is_sent
+
+
+def _digest(path: str) -> str:
+    data = read_text(path)
+    return "" if data is None else hashlib.sha256(data).hexdigest()

@@ -1,0 +1,278 @@
+"""Reads the changes of a command from its layer: new, changed and deleted files, and changed modes.
+
+Paths, sizes and file counts are controlled by the command, so a separate process (`layer_reader.py`) with a
+budget reads them, one process per layer. Contents are kept in an unnamed file, which disappears with its
+last reference.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import marshal
+import os
+import socket
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import IO, Any, Literal, NamedTuple, Self
+
+import msgspec
+
+from tui_agent.files.names import shown
+from tui_agent.sandbox.layer_comparison import LEFT_OUT, Budget
+from tui_agent.sandbox.view_plan import MEGABYTE, OURS, PYTHON, ViewPlan
+
+BUDGET = Budget(
+    files=20_000,
+    entries=200_000,
+    depth=256,
+    largest=5 * MEGABYTE,
+    texts=64 * MEGABYTE,
+    read=1024 * MEGABYTE,
+    seconds=20.0,
+)
+#: Timeout of the reader in seconds, and maximum size of its response in bytes.
+_PATIENCE, _MOST_TOLD = 60.0, 64 * MEGABYTE
+#: Delay before the process is started ahead of time, in seconds. Short commands have ended by then.
+_READY_AFTER = 0.1
+_PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.sandbox.layer_reader import main; main"
+
+#: Size, time and mode of each file of a copy at its creation, by relative path.
+Copied = Mapping[str, tuple[int, int, int]]
+Kind = Literal["new", "changed", "deleted", "mode", "link", "special"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPath:
+    """A path whose state a command changed.
+
+    - executable: of a regular file, after the command.
+    - target: of a link.
+    - meanwhile: the file in the folder changed after the view was created, so the command saw another version.
+    - contents: file with the content, `size` bytes from `at`; None if missing, with the reason in `why`.
+    - digest: hash of the content, even if the content is not kept.
+    """
+
+    path: str
+    kind: Kind
+    executable: bool = False
+    target: str = ""
+    size: int = 0
+    meanwhile: bool = False
+    contents: IO[bytes] | None = field(default=None, compare=False, repr=False)
+    at: int = field(default=0, compare=False)
+    digest: str = ""
+    why: str = ""
+
+    @property
+    def after(self) -> bytes | None:
+        """The content, read from disk. Blocking, briefly."""
+        return None if self.contents is None else os.pread(self.contents.fileno(), self.size, self.at)
+
+
+#: Changes sorted by path, and a sentence if they are incomplete.
+Read = tuple[tuple[ChangedPath, ...], str]
+
+
+class _FoundChange(msgspec.Struct, frozen=True, array_like=True):
+    path: str
+    kind: Kind
+    executable: bool
+    target: str
+    size: int
+    meanwhile: bool
+    at: int
+    digest: str
+    why: str
+
+
+class _LayerReport(msgspec.Struct, frozen=True):
+    found: list[_FoundChange]
+    left: dict[str, tuple[int, list[str]]]
+
+
+class _Asked(NamedTuple):
+    """A read request: the folder `path` below a descriptor; other fields as in `LayerReader`."""
+
+    path: str
+    below: int | None
+    plan: ViewPlan
+    since: float
+    files: Copied | None = None
+    apart: Sequence[str] = ()
+
+
+class LayerReader:
+    """Process that reads a layer: `async with LayerReader() as reader`. Started ahead of time while a long
+    command runs; ends with the block."""
+
+    def __init__(self) -> None:
+        self._needed = asyncio.Event()
+        self._line: socket.socket | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._starting: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._starting = asyncio.create_task(self._start_in_time(), name="layer reader")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._starting is not None
+        if self._line is None:
+            self._starting.cancel()
+        with suppress(OSError, asyncio.CancelledError):
+            await self._starting
+        if self._line is not None:
+            self._line.close()
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+    async def of_layer(self, layers: int, plan: ViewPlan, since: float, apart: Sequence[str] = ()) -> Read:
+        """Changes in the workspace's layer. `since` is the creation time of the view, in seconds since the
+        epoch.
+
+        Omits git's files, caches, and paths below `apart`.
+        """
+        path = f"{len(plan.overlays) - 1}/u"
+        if (_beside(plan) or not _seeded(plan)) and await asyncio.to_thread(_is_empty, path, layers, apart):
+            return (), ""
+        return await self._read(_Asked(path, layers, plan, since, apart=apart))
+
+    async def of_copy(self, plan: ViewPlan, files: Copied, since: float) -> Read:
+        """Changes in a copy of a workspace, whose original files are `files`."""
+        return await self._read(_Asked(plan.root, None, plan, since, files))
+
+    async def _read(self, wanted: _Asked) -> Read:
+        try:
+            assert self._starting is not None
+            self._needed.set()
+            await self._starting
+            async with asyncio.timeout(_PATIENCE):
+                return await self._asked(wanted)
+        except TimeoutError:
+            why = f"it took more than {_PATIENCE:.0f} s"
+        except (OSError, ValueError, SyntaxError, EOFError, TypeError, msgspec.ValidationError) as error:
+            why = error.strerror or "" if isinstance(error, OSError) else ""
+        why = why or "the process that reads it ended before it was done"
+        return (), f"What was written is not listed: {why}"
+
+    async def _asked(self, wanted: _Asked) -> Read:
+        assert self._line is not None
+        contents = tempfile.TemporaryFile()  # noqa: SIM115
+        asked = {
+            # A seed that replaces a file counts as the original; an "owned" seed equals the file.
+            "seeds": {
+                seed.path: (seed.kind, seed.content, seed.mode)
+                for seed in wanted.plan.seeds
+                if seed.overlay in ("", wanted.plan.workspace) and seed.kind != "owned"
+            },
+            "root": wanted.plan.workspace,
+            "since": wanted.since,
+            "budget": tuple(BUDGET),
+            "files": None if wanted.files is None else dict(wanted.files),
+            "apart": list(wanted.apart),
+            "beside": _beside(wanted.plan),
+        }
+        await asyncio.to_thread(lambda: (marshal.dump(asked, contents), contents.flush()))
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        layer = os.open(wanted.path, flags, dir_fd=wanted.below)
+        try:
+            socket.send_fds(self._line, [b"read"], [contents.fileno(), layer])
+        finally:
+            os.close(layer)
+        answer = await asyncio.get_running_loop().sock_recv(self._line, 1 << 12)
+        at, size = ast.literal_eval(answer.decode())
+        return await asyncio.to_thread(_told, contents, at, size)
+
+    async def _start_in_time(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._needed.wait(), _READY_AFTER)
+        await self._start()
+
+    async def _start(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        self._line = ours
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                *(PYTHON, "-IS", "-c", f"{_PROGRAM}({theirs.fileno()})"),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env={"PATH": os.defpath},
+                cwd="/",
+                start_new_session=True,
+            )
+
+
+def _beside(plan: ViewPlan) -> bool:
+    """Whether seeds have a separate layer, so that the upper layer holds only writes."""
+    return plan.isolated == "overlay"
+
+
+def _seeded(plan: ViewPlan) -> bool:
+    """Whether the workspace's layer initially held files other than those always omitted."""
+    of_workspace = (seed.path for seed in plan.seeds if seed.overlay in ("", plan.workspace))
+    return any(path.partition("/")[0] not in LEFT_OUT for path in of_workspace)
+
+
+def _is_empty(path: str, below: int, apart: Sequence[str]) -> bool:
+    """Whether a layer holds only files that are always omitted. Blocking; raises OSError."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    layer = os.open(path, flags, dir_fd=below)
+    try:
+        with os.scandir(layer) as found:
+            return all(entry.name in LEFT_OUT or entry.name in apart for entry in found)
+    finally:
+        os.close(layer)
+
+
+def _told(contents: IO[bytes], at: int, size: int) -> Read:
+    if not 0 < size <= _MOST_TOLD:
+        raise ValueError("it tells too much")
+    answer: Any = marshal.loads(os.pread(contents.fileno(), size, at))
+    told = msgspec.convert(answer, _LayerReport)
+    os.ftruncate(contents.fileno(), at)
+    written = (
+        ChangedPath(
+            *(one.path, one.kind, one.executable, one.target, one.size, one.meanwhile),
+            None if one.at < 0 else contents,
+            one.at,
+            one.digest,
+            one.why,
+        )
+        for one in told.found
+    )
+    return tuple(written), _unread(told.left)
+
+
+def _unread(left: Mapping[str, tuple[int, list[str]]]) -> str:
+    """A sentence that lists omissions and their reasons, or ""."""
+    words = {
+        "files": f"more than {BUDGET.files:,} files were written",
+        "deleted": f"more than {BUDGET.files:,} files were deleted",
+        "entries": f"there are more than {BUDGET.entries:,} names",
+        "depth": f"folders lie more than {BUDGET.depth} deep in others",
+        "texts": f"it is more than {BUDGET.texts // MEGABYTE} MB of text",
+        "read": f"it is more than {BUDGET.read // MEGABYTE:,} MB",
+        "seconds": f"it takes more than {BUDGET.seconds:.0f} s to read",
+        "unreadable": "it could not be read",
+    }
+    reasons = []
+    for why, (count, paths) in left.items():
+        some = ", ".join(_short(path) for path in paths) + (" and others" if count > len(paths) else "")
+        reasons.append(f"{some} ({words.get(why, why)})")
+    return f"Not all that was written is listed; left out: {'; '.join(reasons)}" if reasons else ""
+
+
+def _short(path: str) -> str:
+    path = shown(path)
+    return path if len(path) <= 80 else f"{path[:40]}…{path[-39:]}"

@@ -1,0 +1,216 @@
+"""Client side of a view: starts the inner program, runs commands in it, reads their writes, and ends it."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import marshal
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from tui_agent.sandbox.build_cache import RunLayer
+from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
+from tui_agent.sandbox.run import Over, RunnerResult, RunResult
+from tui_agent.sandbox.view_plan import OURS, PYTHON, NoView, ViewPlan
+
+#: Startup timeout of a view in seconds; typical is 0.03.
+STARTED = 20.0
+_PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.sandbox.inside.main import main; main()"
+
+#: Modules of the package that the inner program imports.
+PACKAGE = tuple(
+    f"{OURS}/tui_agent/{name}" for name in ("__init__.py", "sandbox/__init__.py", "sandbox/inside")
+)
+
+
+class View:
+    """Runner of a separate view: an overlay in namespaces, created by the inner program.
+
+    - kept: the build layer below the view.
+    - shared: the view stays open between commands, and each result has the changes since the previous command.
+    """
+
+    def __init__(self, plan: ViewPlan, kept: RunLayer | None = None, *, shared: bool = False) -> None:
+        self.plan = plan
+        self._kept = kept
+        self._shared = shared
+        self._since = time.time()
+        #: All changes as of the end of the last command.
+        self._seen: dict[str, ChangedPath] = {}
+        self._reader: LayerReader | None = None
+        #: Descriptor of the layers; readable after all processes of the view have exited.
+        self.layers = -1
+        self._process: asyncio.subprocess.Process | None = None
+        self._line: socket.socket | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._ended: dict[int, asyncio.Future[RunnerResult]] = {}
+        self._over: Over = ""
+        self._runs = 0
+
+    async def __aenter__(self) -> Self:
+        lent = self._kept.lent if self._kept else None
+        if lent is None or not lent.folder:
+            await self._open()
+            return self
+        bare, self.plan = self.plan, replace(self.plan, kept=lent.folder)
+        try:
+            await self._open()
+        except NoView:
+            await asyncio.to_thread(lent.give_up)
+            self._kept, self.plan = None, bare
+            await self._open()
+        return self
+
+    async def _command(self, inner: list[str]) -> list[str]:
+        """The command line of the inner program."""
+        return inner
+
+    def _rules(self) -> dict[str, list[str]]:
+        """Landlock rules for commands."""
+        return {}
+
+    async def _open(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        self._line = ours
+        with theirs, tempfile.TemporaryFile() as seeds:
+            command = await self._command([PYTHON, "-IS", "-c", _PROGRAM, str(theirs.fileno())])
+            self.plan.write(seeds, self._rules())
+            seeds.seek(0)
+            socket.send_fds(ours, [b"plan"], [seeds.fileno()])
+            self._process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                env={"PATH": os.defpath},
+                cwd="/",
+                start_new_session=True,
+            )
+        try:
+            message = await asyncio.wait_for(self._message(), STARTED)
+        except TimeoutError:
+            await self.end()
+            raise NoView("start", 0, f"it took more than {STARTED:.0f} s") from None
+        except BaseException:
+            await self.end()
+            raise
+        if "ready" not in message:
+            await self.end()
+            raise NoView(
+                message.get("failed", "start"),
+                message.get("errno", 0),
+                message.get("why", "its program ended at once"),
+            )
+        self._reading = asyncio.create_task(self._read())
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._reader is not None:
+            await self._reader.__aexit__(kind, error, trace)
+        await self.end()
+        self.close()
+
+    def close(self) -> None:
+        """Discards the layers."""
+        if self.layers >= 0:
+            os.close(self.layers)
+            self.layers = -1
+
+    async def start(self, argv: Sequence[str], variables: Mapping[str, str], output: int) -> int:
+        assert self._line is not None
+        if not self._shared:
+            self._reader = await LayerReader().__aenter__()
+        self._runs += 1
+        self._ended[self._runs] = asyncio.get_running_loop().create_future()
+        message = {"run": self._runs, "argv": list(argv), "env": dict(variables), "cwd": self.plan.root}
+        socket.send_fds(self._line, [marshal.dumps(message)], [output])
+        return self._runs
+
+    async def ended(self, number: int) -> RunnerResult:
+        return await asyncio.shield(self._ended[number])
+
+    def stop(self, number: int) -> None:
+        if self._line is not None and not self._ended[number].done():
+            with suppress(OSError):
+                self._line.send(marshal.dumps({"stop": number}))
+
+    async def with_changes(self, result: RunResult) -> RunResult:
+        if self._shared:
+            async with LayerReader() as reader:
+                return await self._read_by(reader, result)
+        assert self._reader is not None
+        await self.end()
+        return await self._read_by(self._reader, result)
+
+    async def _read_by(self, reader: LayerReader, result: RunResult) -> RunResult:
+        names = await self._kept.names(self.layers, self.plan) if self._kept else ()
+        written, unread = await reader.of_layer(self.layers, self.plan, self._since, names)
+        news = tuple(one for one in written if self._seen.get(one.path) != one)
+        self._seen = {one.path: one for one in written}
+        full = os.fstatvfs(self.layers).f_bavail == 0
+        if self._kept and names and result.how == "exit" and not full:
+            await asyncio.to_thread(self._kept.lent.keep, self.layers, self.plan, names)
+        return replace(result, changes=news, full=full, unread=unread)
+
+    async def end(self) -> None:
+        """Ends all processes in the view. The layers remain readable until `close`."""
+        if self._line is not None:
+            asyncio.get_running_loop().remove_reader(self._line)  # Its number is reused once it is closed.
+            self._line.close()
+            self._line = None
+        if self._reading is not None:
+            self._reading.cancel()
+        if self._process is not None:
+            try:
+                await asyncio.wait_for(self._process.wait(), 1.0)
+            except TimeoutError:
+                self._process.kill()
+                await self._process.wait()
+        self._all_ended()
+
+    async def _read(self) -> None:
+        with suppress(OSError):
+            while message := await self._message():
+                if "over" in message:
+                    self._over = message["over"]
+                elif "exit" in message and not (future := self._ended[message["exit"]]).done():
+                    future.set_result(RunnerResult(message["status"], tuple(message["left"]), self._over))
+                    self._over = ""
+        self._all_ended()
+
+    def _all_ended(self) -> None:
+        for future in self._ended.values():
+            if not future.done():
+                future.set_result(RunnerResult(-9, (), self._over))
+
+    async def _message(self) -> dict[str, Any]:
+        """The next message, or an empty one at the end."""
+        assert self._line is not None
+        loop, line = asyncio.get_running_loop(), self._line
+        while True:
+            try:
+                text, descriptors, _, _ = socket.recv_fds(line, 1 << 16, 1)
+                break
+            except ConnectionError:
+                return {}  # The program exited without reading its input.
+            except BlockingIOError:
+                readable = asyncio.Event()
+                loop.add_reader(line, readable.set)
+                try:
+                    await readable.wait()
+                finally:
+                    if line.fileno() >= 0:
+                        loop.remove_reader(line)
+        if descriptors:
+            self.layers = descriptors[0]
+        return ast.literal_eval(text.decode()) if text else {}
