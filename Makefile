@@ -25,28 +25,28 @@ bench: set-up ## Print every figure that has a target; ARGS=start: of one file; 
 	@.venv/bin/python -m compileall -q tui_agent
 	@PEERS="$(PEERS)" .venv/bin/python tests/benchmarks $(ARGS)
 
-attacks: set-up ## Try every attack on every operation and write the table in docs/security.md
+attacks: set-up ## Try every attack on every operation and write the table in docs/notes/security.md
 	@.venv/bin/python -m tests.proofs attacks $(ARGS)
 
-faults: set-up ## Kill, cut and burst at a thousand moments and write the table in docs/reliability.md
+faults: set-up ## Kill, cut and burst at a thousand moments and write the table in docs/notes/reliability.md
 	@.venv/bin/python -m tests.proofs faults $(ARGS)
 
-fuzz: set-up ## Random edits in every form, disturbed, for an hour; write the table in docs/edits.md
+fuzz: set-up ## Random edits in every form, disturbed, for an hour; write the table in docs/notes/edits.md
 	@.venv/bin/python -m tests.proofs fuzz $(ARGS)
 
 soak: set-up ## 500 turns in one session: memory, descriptors, children, threads, log
 	@.venv/bin/python -m tests.proofs soak $(ARGS)
 
-providers: set-up ## 200 sessions with strict servers of all providers; the table in docs/providers.md
+providers: set-up ## 200 sessions with strict servers of all providers; the table in docs/notes/providers.md
 	@.venv/bin/python -m tests.proofs providers $(ARGS)
 
-mutants: set-up ## Change 60 random places of eight packages; their own tests must notice; docs/reliability.md
+mutants: set-up ## Change 60 random places of eight packages; their own tests must notice; docs/notes/reliability.md
 	@.venv/bin/python -m tests.proofs mutants $(ARGS)
 
-projects: set-up ## Fetch real projects and prove changes of them; the table in docs/trial-runs.md
+projects: set-up ## Fetch real projects and prove changes of them; the table in docs/notes/trial-runs.md
 	@.venv/bin/python -m tests.proofs projects $(ARGS)
 
-local: local-server ## A real server with a tiny model of our own; the table in docs/local-models.md
+local: local-server ## A real server with a tiny model of our own; the table in docs/notes/local-models.md
 	@.venv/bin/python -m tests.proofs local $(ARGS)
 
 local-server: set-up ## Build that server, for a quarter of an hour, once
@@ -77,7 +77,7 @@ models: set-up ## Make the table of models from the newest litellm of the packag
 snapshots: set-up ## Draw the pictures that the screen is compared with
 	@PYTHONPATH=tests .venv/bin/python tests/support/snapshots.py
 
-picture: set-up ## Redraw the README's picture of the screen
+picture: set-up ## Redraw the README's two pictures
 	@.venv/bin/python tests/support/picture.py
 
 clean: ## Remove all that is not in the repository and can be made again

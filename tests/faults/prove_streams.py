@@ -251,9 +251,15 @@ class _Trial:
 
     async def _turn(self) -> None:
         self._seen = self._session.state.notices.total
-        async with asyncio.timeout(PATIENCE):
-            await self._session.chat.submit(f"turn {self._session.state.turn.number + 1}")
-            await self._session.chat.finished()
+        self._endless = ""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._session.chat.submit(f"turn {self._session.state.turn.number + 1}")
+                await self._session.chat.finished()
+        except TimeoutError:
+            asked = len(self._provider.requests)
+            self._endless = f"no end within {PATIENCE:.0f} s, after {asked} requests; "
+            await self._session.chat.stop()
 
     def _judged(self, case: Case, least: int, most: int, why: str = "") -> tuple[bool, str]:
         state = self._session.state
@@ -273,7 +279,8 @@ class _Trial:
         ok = state.turn.ok or not found
         # Only an error before the first word says that the request was rejected.
         wrongly = "rejected" in said and "rejected" not in why
-        return kept and named and ok and not wrongly, f"{found} of {least} to {most}; {said}"
+        held = kept and named and ok and not wrongly and not self._endless
+        return held, f"{self._endless}{found} of {least} to {most}; {said}"
 
 
 def reason_in(event: bytes, reason: str) -> bool:

@@ -57,7 +57,7 @@ def test_each_of_the_product_has_no_fault() -> None:
     using = [
         path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
         for path in (ROOT / "tui_agent").rglob("*.py")
-        if "late_expressions import" in path.read_text()
+        if "lazy_regex import" in path.read_text()
     ]
     assert len(using) > 10
     for name in using:

@@ -29,15 +29,16 @@ from tests.proofs.tally import SHOWN, WHOLE, Part, Tally
 ROOT = Path(__file__).parents[2]
 #: The name that tries the proofs themselves, and the share of their cases that must be enough to notice a break.
 SABOTAGE, SABOTAGED_SCALE = "sabotage", 0.1
+NOTES = ROOT / "docs" / "notes"
 DOCUMENTS = {
-    "attacks": ROOT / "docs" / "security.md",
-    "faults": ROOT / "docs" / "reliability.md",
-    "soak": ROOT / "docs" / "reliability.md",
-    "fuzz": ROOT / "docs" / "edits.md",
-    "local": ROOT / "docs" / "local-models.md",
-    "providers": ROOT / "docs" / "providers.md",
-    "projects": ROOT / "docs" / "trial-runs.md",
-    "mutants": ROOT / "docs" / "reliability.md",
+    "attacks": NOTES / "security.md",
+    "faults": NOTES / "reliability.md",
+    "soak": NOTES / "reliability.md",
+    "fuzz": NOTES / "edits.md",
+    "local": NOTES / "local-models.md",
+    "providers": NOTES / "providers.md",
+    "projects": NOTES / "trial-runs.md",
+    "mutants": NOTES / "reliability.md",
 }
 
 

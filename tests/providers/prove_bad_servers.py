@@ -1,5 +1,5 @@
 """Every fault of a server with every request format: the next two messages are answered all the same. The table is
-written into docs/providers.md."""
+written into docs/notes/providers.md."""
 
 from __future__ import annotations
 

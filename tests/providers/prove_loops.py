@@ -1,5 +1,5 @@
 """200 sessions with strict servers over all providers and transports, each of up to nine steps: broken rules, failed
-turns, counts that differ from the server's. The table is written into docs/providers.md."""
+turns, counts that differ from the server's. The table is written into docs/notes/providers.md."""
 
 from __future__ import annotations
 

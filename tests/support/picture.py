@@ -1,6 +1,6 @@
-"""Draws the README's picture: the rehearsal after its first request, one file open, nothing applied yet.
+"""Draws the README's two pictures: the rehearsal after its first request, and its review alone.
 
-Run by `make picture`; writes screen.svg at the top of the repository.
+Run by `make picture`; writes screen.svg and docs/review.svg.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZE = (160, 44)
+SIZE, REVIEW_SIZE = (160, 44), (100, 30)
 
 
-async def draw() -> str:
+async def draw() -> tuple[str, str]:
     from tui_agent.rehearsal import FIRST_REQUEST, copy_project, recording
     from tui_agent.session.opening import Opening, open_session
     from tui_agent.session.session import Session
@@ -42,9 +42,13 @@ async def draw() -> str:
             await pilot.pause(0.05)
         app.clear_notifications()
         await pilot.pause(0.5)
-        picture = local(app.export_screenshot(title="tui-agent", simplify=True))
+        whole = local(app.export_screenshot(title="tui-agent", simplify=True))
+        await pilot.resize_terminal(*REVIEW_SIZE)
+        await pilot.press("f5", "f9")
+        await pilot.pause(0.5)
+        review = local(app.export_screenshot(title="tui-agent", simplify=True))
         await app.session.close()
-        return picture
+        return whole, review
 
 
 def local(svg: str) -> str:
@@ -56,9 +60,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as home:
         os.environ["TUI_AGENT_HOME"] = home
         os.environ["TUI_AGENT_REPLAY_SPEED"] = "0"
-        target = ROOT / "screen.svg"
-        target.write_text(asyncio.run(draw()), encoding="utf-8")
-    sys.stdout.write(f"{target.name} is drawn ({target.stat().st_size // 1024} KiB)\n")
+        for target, picture in zip(
+            (ROOT / "screen.svg", ROOT / "docs" / "review.svg"), asyncio.run(draw()), strict=True
+        ):
+            target.write_text(picture, encoding="utf-8")
+            sys.stdout.write(f"{target.name} is drawn ({target.stat().st_size // 1024} KiB)\n")
     return 0
 
 

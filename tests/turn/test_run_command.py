@@ -76,7 +76,9 @@ async def test_it_is_stopped_by_its_time_and_with_the_turn(work: Path) -> None:
         assert "its time was up" in told(session, 1)
         model_of(session).replies = [calls(("run_command", {"command": "sleep 600"}))]
         begun = asyncio.Event()
-        session.subscribe(lambda _, state: begun.set() if state.commands.running else None)
+        session.subscribe(
+            lambda _, state: begun.set() if any(not one.preparing for one in state.commands.running) else None
+        )
         await session.chat.submit("Wait again")
         await asyncio.wait_for(begun.wait(), 20)
         await session.chat.stop()

@@ -28,8 +28,10 @@ CHANGE = {"path": "a.py", "edits": [{"search": "one", "replace": "two"}]}
 
 
 def rows() -> dict[str, list[str]]:
+    compared = TABLE.read_text().partition("| job |")[2]
     lines = [
-        line.strip("| \n").split(" | ") for line in TABLE.read_text().splitlines() if line.startswith("| ")
+        ["job"],
+        *(line.strip("| \n").split(" | ") for line in compared.splitlines() if line.startswith("| ")),
     ]
     return {cells[0]: cells[1:] for cells in lines[1:]}
 

@@ -2,7 +2,7 @@
 
 Defect: `Widget._size_updated` redraws the whole widget for each new height and requests another layout.
 
-Figure: share of a core while 100 tokens a second stream; time of a frame (docs/performance.md).
+Figure: share of a core while 100 tokens a second stream; time of a frame (docs/notes/performance.md).
 
 Checked with: Textual 8.2.8.
 

@@ -2,7 +2,7 @@
 
 Defect: Textual shows a key with the next frame, and a frame is laid out and drawn in one step of the loop.
 
-Figure: echo of a key, 4.3 ms with the patch, 26 ms without (docs/performance.md, "A frame, and a key").
+Figure: echo of a key, 4.3 ms with the patch, 26 ms without (docs/notes/performance.md, "A frame, and a key").
 
 Checked with: Textual 8.2.8.
 

@@ -1,4 +1,4 @@
-"""The README's table of keys against the keys that ship: what it names is bound where it says so."""
+"""The table of keys in docs/keys.md against the keys that ship: what it names is bound where it says so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP
 from tui_agent.ui.keys.keymap import load_keys
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+KEYS_PAGE = (Path(__file__).parents[2] / "docs" / "keys.md").read_text(encoding="utf-8")
 KEYS = load_keys()
 #: Where the keys of a row count; other rows are called like their pane.
 PLACES = {
@@ -28,7 +28,7 @@ _NO_KEYS = ("1–9", "@", "before")
 def rows() -> list[tuple[str, str]]:
     """(row, key) for each key that the table names."""
     found = []
-    for line in README.split("| where | keys |")[1].split("\n\n")[0].splitlines()[2:]:
+    for line in KEYS_PAGE.split("| where | keys |")[1].split("\n\n")[0].splitlines()[2:]:
         row, items = (cell.strip() for cell in line.strip("| ").split(" | ", 1))
         for item in re.split(r" · |; ", items):
             named = _KEY.match(item)
@@ -67,5 +67,5 @@ def test_a_key_that_it_names_is_bound_there() -> None:
 
 
 def test_it_says_where_all_keys_and_all_actions_are_shown() -> None:
-    assert "F1 lists every key" in README and "f1" in KEYS.by_action["app.help"]
-    assert "Ctrl+P finds an action" in README and "ctrl+p" in KEYS.by_action["app.palette"]
+    assert "F1 lists every key" in KEYS_PAGE and "f1" in KEYS.by_action["app.help"]
+    assert "Ctrl+P finds an action" in KEYS_PAGE and "ctrl+p" in KEYS.by_action["app.palette"]
