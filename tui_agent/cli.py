@@ -18,7 +18,7 @@ from tui_agent import __version__
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.files.sanitize import escaped
 from tui_agent.headless import arguments, completion, output
-from tui_agent.headless.arguments import ScreenOptions, in_words
+from tui_agent.headless.arguments import ScreenOptions, click_error_text
 from tui_agent.headless.output import OutputLost, open_streams, silence
 from tui_agent.settings.faults import nearest
 
@@ -55,7 +55,7 @@ def open_screen(options: ScreenOptions) -> int:
     ahead = loop.run(start_ahead(options.workspace, trust.trusted_filters(options.workspace, folders)))
     from tui_agent.ui.run import run_app
 
-    with debug_log.held():
+    with debug_log.defer_output():
         return run_app(
             lambda: _open(options, session, ahead=ahead),
             theme=settings.theme,
@@ -118,7 +118,7 @@ def open_rehearsal(plain: bool = False) -> int:
     from tui_agent import debug_log
     from tui_agent.rehearsal.demo import run_demo
 
-    with debug_log.held():
+    with debug_log.defer_output():
         return run_demo(plain or is_dumb())
 
 
@@ -175,7 +175,7 @@ def _status_of(words: list[str], debug: bool) -> int:
     except (BrokenPipeError, OutputLost):
         raise
     except click.ClickException as error:
-        _say(*in_words(error), debug)
+        _say(*click_error_text(error), debug)
         return 2
     except TuiAgentError as error:
         _say(error.what, error.remedy, debug)

@@ -111,7 +111,7 @@ def show(write: Callable[[str], object]) -> Callable[[], None]:
 
 
 @contextmanager
-def held() -> Generator[None]:
+def defer_output() -> Generator[None]:
     """Defers the output of `show` while a full-screen interface is active."""
     shown = [one for one in logging.getLogger().handlers if isinstance(one, _TerminalHandler)]
     for handler in shown:

@@ -6,7 +6,7 @@ import pytest
 from support.shapes import FUNCTIONS, RESPONSE
 
 from tui_agent.answers import examples
-from tui_agent.answers.examples import is_shown
+from tui_agent.answers.examples import is_example
 from tui_agent.answers.structured_reader import StructuredReader
 from tui_agent.answers.values import Reply
 
@@ -303,15 +303,17 @@ SHOW = [
 
 
 def test_what_is_to_be_done_is_told_from_what_is_shown() -> None:
-    assert [line for line in DO if is_shown(line)] == []
-    assert [line for line in SHOW if not is_shown(line)] == []
+    assert [line for line in DO if is_example(line)] == []
+    assert [line for line in SHOW if not is_example(line)] == []
 
 
 def test_a_line_below_may_say_so_too() -> None:
     assert all(
-        is_shown("", line) for line in ("This was not applied.", "as documented.", "It is only an example.")
+        is_example("", line) for line in ("This was not applied.", "as documented.", "It is only an example.")
     )
-    assert not any(is_shown("", line) for line in ("It works now.", "The tests pass.", "Run it with `make`."))
+    assert not any(
+        is_example("", line) for line in ("It works now.", "The tests pass.", "Run it with `make`.")
+    )
 
 
 BLOCK = "<<<<<<< SEARCH\nget(url)\n=======\nget(url, 5)\n>>>>>>> REPLACE\n"
@@ -370,6 +372,6 @@ def test_a_commit_above_a_diff_in_a_fence_is_only_shown() -> None:
 
 
 def test_a_file_like_the_one_below_is_an_example() -> None:
-    assert is_shown("To keep it small, add a `.dockerignore` file like the one below:\n")
-    assert is_shown("Add a file similar to this one:\n")
-    assert not is_shown("I changed the function so that it looks like the following:\n")
+    assert is_example("To keep it small, add a `.dockerignore` file like the one below:\n")
+    assert is_example("Add a file similar to this one:\n")
+    assert not is_example("I changed the function so that it looks like the following:\n")

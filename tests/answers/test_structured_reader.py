@@ -12,7 +12,7 @@ from support.edit_requests import hunks
 from support.shapes import FUNCTIONS, RESPONSE
 
 from tui_agent.answers.structured_reader import StructuredReader
-from tui_agent.answers.summary import gist_of, holds
+from tui_agent.answers.summary import holds, summary_line
 from tui_agent.answers.values import (
     ChangeRequest,
     EditHunk,
@@ -240,7 +240,7 @@ def test_prose_is_the_message_and_has_no_summary(text: str, gist: str) -> None:
     reply, _ = read(text)
     assert (reply.message, reply.summary) == (text.strip(), "")
     assert reply.changes == ()
-    assert gist_of(reply.message) == gist, "for lists and hand-overs"
+    assert summary_line(reply.message) == gist, "for lists and hand-overs"
     assert holds(reply.message, gist), "as a log of an older version has it"
 
 

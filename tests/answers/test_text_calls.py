@@ -102,7 +102,7 @@ def test_several_calls_are_several(dialect: str) -> None:
 )
 def test_signs_are_looked_for_in_a_moment(text: str) -> None:
     begun = time.process_time()
-    thinking_tags.take(Ledger(text))
+    thinking_tags.extract_thoughts(Ledger(text))
     looks_like_a_change("{" + text, ("propose_changes",))
     looks_like_a_change("{" + '"\\' * 50_000, ("propose_changes",))
     assert time.process_time() - begun < 5

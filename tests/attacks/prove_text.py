@@ -32,7 +32,7 @@ from tui_agent.settings.folders import config_folder  # noqa: E402
 from tui_agent.ui import safe_text  # noqa: E402
 from tui_agent.ui.markdown.rendering import MOST_TOGETHER  # noqa: E402
 from tui_agent.ui.markdown.streaming import draw  # noqa: E402
-from tui_agent.ui.widgets.prompt_lines import in_words  # noqa: E402
+from tui_agent.ui.widgets.prompt_lines import step_text  # noqa: E402
 from tui_agent.workspace.patterns import Pattern, compile_pattern  # noqa: E402
 
 #: Seconds of the processor: a stall of the keyboard, and all else that a person waits for.
@@ -80,8 +80,8 @@ OUTPUTS: dict[str, Callable[[str], str]] = {
     "tree": _rich,
     "Markdown": _markdown,
     "entities": lambda text: _markdown(f"x {_entities(text)}"),
-    "next step": lambda text: safe_text.label(in_words(_entities(text))).plain,
-    "words": lambda text: _written(output.say, text),
+    "next step": lambda text: safe_text.label(step_text(_entities(text))).plain,
+    "words": lambda text: _written(output.write_text, text),
     "lists": lambda text: _written(output.row, text),
     "errors": lambda text: _written(output.error, text),
     "export to a terminal": lambda text: _written(output.document, text, terminal=True),
@@ -89,7 +89,7 @@ OUTPUTS: dict[str, Callable[[str], str]] = {
     "JSON export": lambda text: _written(
         lambda value: output.document(json.dumps(value, ensure_ascii=False), is_json=True), text
     ),
-    "path in an error": names.shown,
+    "path in an error": names.display_path,
 }
 
 

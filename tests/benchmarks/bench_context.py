@@ -24,7 +24,7 @@ from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.turn.bundles import companions
-from tui_agent.turn.compaction import EarlierMessages, fit
+from tui_agent.turn.compaction import EarlierMessages, fit_to_window
 from tui_agent.turn.conversation_cache import shared_beginning
 from tui_agent.turn.load import load
 from tui_agent.turn.request import Draft, compose
@@ -246,7 +246,9 @@ async def building() -> list[Figure]:
         async with open_session(root, [reply()] * 3) as session:
             paths = [path for path in session.files.paths() if path.endswith(".py")][::200][:500]
             for path in paths:
-                session.journal.tell(e.FileLoaded(KnownFile(path, "d41d8cd98f00b204e9800998ecf8427e", 1, 0)))
+                session.journal.publish(
+                    e.FileLoaded(KnownFile(path, "d41d8cd98f00b204e9800998ecf8427e", 1, 0))
+                )
             await session.chat.submit("Hello")
             await session.chat.finished()
             await until(lambda: not session.workspace.busy, "git")
@@ -255,7 +257,7 @@ async def building() -> list[Figure]:
                 context, emit = session._turn_context(), session.journal.record
                 begin = time.perf_counter()
                 draft = await load(context, Draft(f"And now? {number}"), emit)
-                composed = await fit(context, draft, EarlierMessages(), 100_000, emit)
+                composed = await fit_to_window(context, draft, EarlierMessages(), 100_000, emit)
                 await compose(context, composed.draft)
                 times.append((time.perf_counter() - begin) * 1000)
     note = f"of {len(times)}, slowest {max(times):.0f} ms"

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.checks.comparison import Difference, Finding, alone, difference, finding, has_run, still_there
+from tui_agent.checks.comparison import (
+    Difference,
+    Finding,
+    difference,
+    finding,
+    has_run,
+    limited_to,
+    still_there,
+)
 from tui_agent.checks.output import Outcome
 
 OK = Finding(True, 0, 3, 0)
@@ -104,7 +112,7 @@ def test_names_are_those_that_the_runner_can_run_alone() -> None:
     ],
 )
 def test_a_known_runner_runs_them_alone(command: str, failures: tuple[str, ...], expected: str) -> None:
-    assert alone(command, failures) == expected
+    assert limited_to(command, failures) == expected
 
 
 def test_a_junit_report_that_is_the_output_is_read() -> None:

@@ -7,7 +7,7 @@ import pytest
 from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import partial_view
 from tui_agent.edits.hunks import hunks
-from tui_agent.edits.partial_view import after, propose, was_shown
+from tui_agent.edits.partial_view import is_within_view, propose, view_after
 from tui_agent.errors import Ambiguous, EditFailed
 
 BLOCK = """def read_{0}(path, encoding):
@@ -69,5 +69,5 @@ def test_a_large_text_is_never_searched_line_by_line(monkeypatch: pytest.MonkeyP
 def test_the_lines_that_were_shown_move_with_the_text_and_what_was_written_is_among_them() -> None:
     new = "".join(["new\n", "new\n", *LINES[:24], "changed\n", *LINES[25:40], *LINES[42:]])
     changed = hunks(BASE, new)
-    assert set(after(SHOWN, changed)) == {(1, 9), (24, 30), (1, 2), (27, 27)}
-    assert [was_shown([one], SHOWN) for one in changed] == [True, True, False]
+    assert set(view_after(SHOWN, changed)) == {(1, 9), (24, 30), (1, 2), (27, 27)}
+    assert [is_within_view([one], SHOWN) for one in changed] == [True, True, False]

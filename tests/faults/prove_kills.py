@@ -37,7 +37,7 @@ from tui_agent.log import directory
 from tui_agent.log.fork import fork
 from tui_agent.log.log import events_of
 from tui_agent.log.snapshot import read_state
-from tui_agent.log.transcript import said
+from tui_agent.log.transcript import messages_of
 from tui_agent.model.client import Chunk, EndChunk, ModelRequest, TextChunk
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
@@ -398,7 +398,9 @@ def _check_batch(session: Session, work: Path, facts: list[Fact]) -> None:
 
 def _check_streaming(session: Session, work: Path, facts: list[Fact]) -> None:
     assert session.storage.log is not None
-    kept = {m.turn: len(m.text) for m in said(events_of(session.storage.log.path)) if m.kind == "agent"}
+    kept = {
+        m.turn: len(m.text) for m in messages_of(events_of(session.storage.log.path)) if m.kind == "agent"
+    }
     for fact in facts:
         if "streamed" in fact:
             there = kept.get(fact["turn"], 0)

@@ -15,7 +15,7 @@ import pytest
 
 from tui_agent.files import operating_system
 from tui_agent.files.gate import Gate
-from tui_agent.files.write_file import replace
+from tui_agent.files.write_file import write_file
 
 
 def test_without_listxattr_the_system_s_own_copy_takes_tags_and_lists_along(
@@ -31,7 +31,7 @@ def test_without_listxattr_the_system_s_own_copy_takes_tags_and_lists_along(
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: SimpleNamespace(fcopyfile=fcopyfile))
     (tmp_path / "a.txt").write_text("old")
     before = (tmp_path / "a.txt").stat().st_ino
-    replace(Gate(tmp_path), "a.txt", b"new", None)
+    write_file(Gate(tmp_path), "a.txt", b"new", None)
     after = (tmp_path / "a.txt").stat().st_ino
     assert asked == [(before, after, None, 0b101)], "attributes and lists, from the old file to the new"
     assert (tmp_path / "a.txt").read_text() == "new"
@@ -70,7 +70,7 @@ def test_where_there_is_a_full_sync_it_is_used(
     monkeypatch.setattr(operating_system, "_FULL_SYNC", 51)
     monkeypatch.setattr(fcntl, "fcntl", control)
     monkeypatch.setattr(os, "fsync", plain.append)
-    replace(Gate(tmp_path), "a.txt", b"new", None)
+    write_file(Gate(tmp_path), "a.txt", b"new", None)
     assert set(full) == {51} and len(full) >= 2, "the file and its folder"
     assert bool(plain) is not works
 

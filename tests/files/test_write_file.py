@@ -18,7 +18,7 @@ from tui_agent.errors import FileError, Outdated, PathRefused, TuiAgentError
 from tui_agent.files import operating_system, staging
 from tui_agent.files.gate import Gate
 from tui_agent.files.text import md5
-from tui_agent.files.write_file import mode_on_disk, move, on_disk, replace
+from tui_agent.files.write_file import hash_on_disk, mode_on_disk, move_file, write_file
 
 
 @pytest.fixture
@@ -35,13 +35,13 @@ def gate(root: Path) -> Gate:
 
 
 def test_replacing_what_was_seen(gate: Gate, root: Path) -> None:
-    assert replace(gate, "a.txt", b"new", md5(b"old")) == md5(b"new")
+    assert write_file(gate, "a.txt", b"new", md5(b"old")) == md5(b"new")
     assert tree(root) == {"a.txt": b"new"}
-    assert on_disk(gate, "a.txt") == md5(b"new")
+    assert hash_on_disk(gate, "a.txt") == md5(b"new")
 
 
 def test_creating_with_folders(gate: Gate, root: Path) -> None:
-    replace(gate, "b/c/d.txt", b"new", "")
+    write_file(gate, "b/c/d.txt", b"new", "")
     assert tree(root)["b/c/d.txt"] == b"new"
     umask = os.umask(0)
     os.umask(umask)
@@ -49,15 +49,15 @@ def test_creating_with_folders(gate: Gate, root: Path) -> None:
 
 
 def test_deleting(gate: Gate, root: Path) -> None:
-    assert replace(gate, "a.txt", None, md5(b"old")) == ""
+    assert write_file(gate, "a.txt", None, md5(b"old")) == ""
     assert tree(root) == {}
-    assert replace(gate, "a.txt", None, "") == ""
-    assert replace(gate, "no/folder/a.txt", None, None) == ""
-    assert on_disk(gate, "no/folder/a.txt") == ""
+    assert write_file(gate, "a.txt", None, "") == ""
+    assert write_file(gate, "no/folder/a.txt", None, None) == ""
+    assert hash_on_disk(gate, "no/folder/a.txt") == ""
 
 
 def test_whatever_is_there(gate: Gate) -> None:
-    assert replace(gate, "a.txt", b"1", None) == replace(gate, "b.txt", b"1", None) == md5(b"1")
+    assert write_file(gate, "a.txt", b"1", None) == write_file(gate, "b.txt", b"1", None) == md5(b"1")
 
 
 @pytest.mark.parametrize("data", [b"new", None])
@@ -75,7 +75,7 @@ def test_what_is_not_as_expected_stays(
 ) -> None:
     before = tree(root)
     with pytest.raises(Outdated, match=words):
-        replace(gate, path, data, expected)
+        write_file(gate, path, data, expected)
     assert tree(root) == before
 
 
@@ -86,45 +86,45 @@ def test_mode_attributes_and_owner_stay(gate: Gate, root: Path) -> None:
     if os.geteuid() == 0:
         os.chown(path, 1234, 4321)
     owner = (path.stat().st_uid, path.stat().st_gid)
-    replace(gate, "a.txt", b"new", None)
+    write_file(gate, "a.txt", b"new", None)
     status = path.stat()
     assert (stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid) == (0o751, *owner)
     assert os.getxattr(path, "user.note") == b"kept"
 
 
 def test_a_mode_that_was_asked_for(gate: Gate) -> None:
-    replace(gate, "run.sh", b"#!/bin/sh\n", "", mode=0o755)
+    write_file(gate, "run.sh", b"#!/bin/sh\n", "", mode=0o755)
     assert mode_on_disk(gate, "run.sh") == 0o755
 
 
 def test_a_link_is_written_through(gate: Gate, root: Path) -> None:
     (root / "link").symlink_to("a.txt")
-    replace(gate, "link", b"new", md5(b"old"))
+    write_file(gate, "link", b"new", md5(b"old"))
     assert tree(root) == {"a.txt": b"new", "link": "a.txt"}
 
 
 def test_a_link_is_neither_removed_nor_renamed(gate: Gate, root: Path) -> None:
     (root / "link").symlink_to("a.txt")
     with pytest.raises(PathRefused, match="is a link"):
-        replace(gate, "link", None, None)
+        write_file(gate, "link", None, None)
     with pytest.raises(PathRefused, match="is a link"):
-        move(gate, "link", "b.txt", None)
+        move_file(gate, "link", "b.txt", None)
     assert tree(root) == {"a.txt": b"old", "link": "a.txt"}
 
 
 def test_the_other_name_of_a_hard_link_keeps_its_content(gate: Gate, root: Path) -> None:
     other = root.parent / "outside.txt"
     os.link(root / "a.txt", other)
-    replace(gate, "a.txt", b"new", None)
+    write_file(gate, "a.txt", b"new", None)
     assert other.read_bytes() == b"old"
 
 
 def test_write_protection_is_respected(gate: Gate, root: Path) -> None:
     (root / "a.txt").chmod(0o444)
     for work in (
-        lambda: replace(gate, "a.txt", b"new", None),
-        lambda: replace(gate, "a.txt", None, None),
-        lambda: move(gate, "a.txt", "b.txt", None),
+        lambda: write_file(gate, "a.txt", b"new", None),
+        lambda: write_file(gate, "a.txt", None, None),
+        lambda: move_file(gate, "a.txt", "b.txt", None),
     ):
         with pytest.raises(FileError, match="write-protected"):
             work()
@@ -136,10 +136,10 @@ def test_write_protection_is_respected(gate: Gate, root: Path) -> None:
 )
 def test_every_way_of_writing_goes_through_the_gate(gate: Gate, root: Path, path: str) -> None:
     for work in (
-        lambda: replace(gate, path, b"x", None),
-        lambda: replace(gate, path, None, None),
-        lambda: move(gate, path, "b.txt", None),
-        lambda: move(gate, "a.txt", path, None),
+        lambda: write_file(gate, path, b"x", None),
+        lambda: write_file(gate, path, None, None),
+        lambda: move_file(gate, path, "b.txt", None),
+        lambda: move_file(gate, "a.txt", path, None),
     ):
         with pytest.raises(PathRefused):
             work()
@@ -148,21 +148,21 @@ def test_every_way_of_writing_goes_through_the_gate(gate: Gate, root: Path, path
 
 def test_moving(gate: Gate, root: Path) -> None:
     (root / "a.txt").chmod(0o755)
-    move(gate, "a.txt", "deep/er/b.txt", md5(b"old"))
+    move_file(gate, "a.txt", "deep/er/b.txt", md5(b"old"))
     assert tree(root) == {"deep": None, "deep/er": None, "deep/er/b.txt": b"old"}
     assert mode_on_disk(gate, "deep/er/b.txt") == 0o755
-    move(gate, "deep/er/b.txt", "deep/er/c.txt", None)
-    assert on_disk(gate, "deep/er/c.txt") == md5(b"old")
+    move_file(gate, "deep/er/b.txt", "deep/er/c.txt", None)
+    assert hash_on_disk(gate, "deep/er/c.txt") == md5(b"old")
 
 
 def test_moving_over_somebody_or_from_nothing(gate: Gate, root: Path) -> None:
     (root / "b.txt").write_bytes(b"other")
     with pytest.raises(Outdated, match="exists already"):
-        move(gate, "a.txt", "b.txt", None)
+        move_file(gate, "a.txt", "b.txt", None)
     with pytest.raises(Outdated, match="differs"):
-        move(gate, "a.txt", "new/c.txt", md5(b"seen"))
+        move_file(gate, "a.txt", "new/c.txt", md5(b"seen"))
     with pytest.raises(FileError, match="does not exist"):
-        move(gate, "gone.txt", "c.txt", None)
+        move_file(gate, "gone.txt", "c.txt", None)
     assert tree(root) == {"a.txt": b"old", "b.txt": b"other"}
 
 
@@ -171,9 +171,9 @@ def test_no_permission(tmp_path: Path) -> None:
         (public / "a.txt").write_bytes(b"old")
         public.chmod(0o500)
         with pytest.raises(FileError, match="permission"):
-            replace(Gate(public), "a.txt", b"new", None)
+            write_file(Gate(public), "a.txt", b"new", None)
         with pytest.raises(FileError, match="permission"):
-            replace(Gate(public), "new/b.txt", b"new", None)
+            write_file(Gate(public), "new/b.txt", b"new", None)
         assert tree(public) == {"a.txt": b"old"}
 
 
@@ -192,7 +192,7 @@ def test_whatever_call_fails_nothing_is_left_of_it(
         number += 1
         with before_each_call(failing_at(number, code)) as calls:
             try:
-                replace(gate, path, b"new", None)
+                write_file(gate, path, b"new", None)
             except TuiAgentError as error:
                 assert words in str(error)
                 failed += 1
@@ -219,11 +219,11 @@ def _restore(root: Path, path: str, before: dict) -> None:
 
 def test_killed_at_any_call_the_file_is_old_or_new(gate: Gate, root: Path) -> None:
     number = 1
-    while killed_at(number, lambda: replace(gate, "a.txt", b"new", None)):
+    while killed_at(number, lambda: write_file(gate, "a.txt", b"new", None)):
         assert (root / "a.txt").read_bytes() in (b"old", b"new")
         number += 1
     assert number > 5
-    replace(gate, "b.txt", b"next", "")
+    write_file(gate, "b.txt", b"next", "")
     assert sorted(tree(root)) == ["a.txt", "b.txt"], "the next writer sweeps what a dead one left"
 
 
@@ -231,14 +231,14 @@ def test_the_temporary_of_a_living_writer_is_not_swept(gate: Gate, root: Path) -
     mine = staging.temporary_name()
     (root / mine).write_bytes(b"on its way")
     assert staging.is_temporary(mine)
-    replace(gate, "b.txt", b"next", "")
+    write_file(gate, "b.txt", b"next", "")
     assert (root / mine).exists()
 
 
 def test_a_change_between_check_and_rename_is_seen(gate: Gate, root: Path) -> None:
     """Somebody else writes before any of our calls up to the rename: we see it, and theirs stays."""
     with before_each_call(lambda at, name: None) as calls:
-        replace(gate, "a.txt", b"old", None)
+        write_file(gate, "a.txt", b"old", None)
     rename = calls.index("rename") + 1
     for number in range(1, rename):
         (root / "a.txt").write_bytes(b"old")
@@ -248,17 +248,17 @@ def test_a_change_between_check_and_rename_is_seen(gate: Gate, root: Path) -> No
                 (root / "a.txt").write_bytes(b"theirs")
 
         with before_each_call(write), pytest.raises(Outdated):
-            replace(gate, "a.txt", b"ours", md5(b"old"))
+            write_file(gate, "a.txt", b"ours", md5(b"old"))
         assert tree(root) == {"a.txt": b"theirs"}
 
 
 def test_content_is_durable_before_it_has_the_name_and_the_name_after(gate: Gate) -> None:
     with before_each_call(lambda at, name: None, ("write", "fsync", "rename", "unlink", "link")) as calls:
-        replace(gate, "a.txt", b"new", None)
+        write_file(gate, "a.txt", b"new", None)
     assert calls == ["write", "fsync", "rename", "fsync"]
     with before_each_call(lambda at, name: None, ("write", "fsync", "rename", "unlink", "link")) as calls:
-        replace(gate, "b.txt", b"new", None)
-        replace(gate, "b.txt", None, None)
+        write_file(gate, "b.txt", b"new", None)
+        write_file(gate, "b.txt", None, None)
     assert calls == ["write", "fsync", "link", "unlink", "fsync", "unlink", "fsync"]
 
 
@@ -268,7 +268,7 @@ def test_a_file_made_by_somebody_else_meanwhile_stays(gate: Gate, root: Path) ->
             (root / "b.txt").write_bytes(b"theirs")
 
     with before_each_call(make), pytest.raises(Outdated):
-        replace(gate, "b.txt", b"ours", "")
+        write_file(gate, "b.txt", b"ours", "")
     assert tree(root) == {"a.txt": b"old", "b.txt": b"theirs"}
 
 
@@ -278,26 +278,26 @@ def test_without_hard_links_it_works_too(gate: Gate, root: Path) -> None:
             raise PermissionError(errno.EPERM, "no links here")
 
     with before_each_call(no_links):
-        replace(gate, "b.txt", b"ours", "")
+        write_file(gate, "b.txt", b"ours", "")
     assert tree(root) == {"a.txt": b"old", "b.txt": b"ours"}
 
 
 def test_only_one_of_many_writers_wins(gate: Gate, root: Path) -> None:
     def write(number: int) -> str:
         try:
-            return replace(gate, "a.txt", b"%d" % number, md5(b"old"))
+            return write_file(gate, "a.txt", b"%d" % number, md5(b"old"))
         except Outdated:
             return ""
 
     with ThreadPoolExecutor(8) as pool:
         written = [result for result in pool.map(write, range(24)) if result]
-    assert written == [on_disk(gate, "a.txt")]
+    assert written == [hash_on_disk(gate, "a.txt")]
     assert list(tree(root)) == ["a.txt"]
 
 
 def test_new_files_in_one_new_folder_from_many_threads(gate: Gate, root: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: replace(gate, f"new/f/{n}", b"x", ""), range(24)))
+        list(pool.map(lambda n: write_file(gate, f"new/f/{n}", b"x", ""), range(24)))
     assert len(list((root / "new" / "f").iterdir())) == 24
 
 
@@ -307,10 +307,10 @@ def test_a_folder_that_another_program_holds(gate: Gate, root: Path, monkeypatch
     try:
         fcntl.flock(other, fcntl.LOCK_EX)
         with pytest.raises(FileError, match="another program"):
-            replace(gate, "a.txt", b"new", None)
+            write_file(gate, "a.txt", b"new", None)
     finally:
         os.close(other)
-    replace(gate, "a.txt", b"new", None)
+    write_file(gate, "a.txt", b"new", None)
 
 
 def test_moves_in_opposite_directions_do_not_wait_for_each_other(gate: Gate, root: Path) -> None:
@@ -322,7 +322,7 @@ def test_moves_in_opposite_directions_do_not_wait_for_each_other(gate: Gate, roo
 
     def over(start: str, end: str) -> None:
         for number in range(20):
-            move(gate, f"{start}/{start[0]}{number}", f"{end}/{start[0]}{number}", None)
+            move_file(gate, f"{start}/{start[0]}{number}", f"{end}/{start[0]}{number}", None)
 
     threads = [threading.Thread(target=over, args=pair) for pair in (("left", "right"), ("right", "left"))]
     for thread in threads:

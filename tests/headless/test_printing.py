@@ -54,14 +54,16 @@ def safe(text: str) -> bool:
     return not set(text) & set("\x1b\x07\u202e\u200b\x9b\r")
 
 
-@pytest.mark.parametrize("write", [output.say, output.row, output.note, output.error, output.json_line])
+@pytest.mark.parametrize(
+    "write", [output.write_text, output.row, output.note, output.error, output.json_line]
+)
 def test_what_is_read_is_clean(write, monkeypatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr("sys.stdout", out)
     monkeypatch.setattr("sys.stderr", out)
     write(f"{HOSTILE}\x9b\r")
     assert safe(out.getvalue())
-    assert out.getvalue().count("\n") == 1 + (write is output.say)
+    assert out.getvalue().count("\n") == 1 + (write is output.write_text)
 
 
 def test_a_document_is_exact_in_a_file_and_clean_on_a_terminal(monkeypatch) -> None:

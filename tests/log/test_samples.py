@@ -9,7 +9,7 @@ from pathlib import Path
 from tui_agent.log import directory
 from tui_agent.log.log import Log
 from tui_agent.log.snapshot import read_state
-from tui_agent.log.transcript import said
+from tui_agent.log.transcript import messages_of
 from tui_agent.store import events as e
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -42,6 +42,6 @@ def test_the_first_version(tmp_path: Path) -> None:
     done = threading.Event()
     log.append([e.NoticeGiven("info", "on")], lambda _: done.set())
     assert done.wait(30)
-    assert len(said(log.load().events)) == 4
+    assert len(messages_of(log.load().events)) == 4
     log.close()
     assert read_state(path).state.notices.items[-1].text == "on"

@@ -16,7 +16,7 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.log import catalog, directory, log
 from tui_agent.log.exchanges import exchanges
 from tui_agent.log.task_folder import CURRENT, LEGACY, METADATA
-from tui_agent.log.transcript import said
+from tui_agent.log.transcript import messages_of
 from tui_agent.log.transfer import import_session
 from tui_agent.model.parts import text_of
 from tui_agent.settings.folders import user_folders
@@ -68,7 +68,7 @@ def test_what_both_sides_said_and_all_that_was_sent(tmp_path: Path, folder: Path
     file = keep(folder, name)
     session = import_session(tmp_path, folder, tmp_path / "work")
     events = log.load(directory.folder_of(tmp_path, session) / directory.LOG).events
-    told = [(m.kind, m.turn, m.text if m.kind == "person" else m.summary) for m in said(events)]
+    told = [(m.kind, m.turn, m.text if m.kind == "person" else m.summary) for m in messages_of(events)]
     assert told == [
         ("person", 1, "Add a timeout"),
         ("agent", 1, "I read the file."),

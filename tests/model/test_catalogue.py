@@ -151,10 +151,10 @@ async def test_a_list_is_kept_for_a_day_for_this_user_alone(
         assert [one.name for one in (await listed("xai", again=True)).listing.models] == ["grok-10"]
         route = model_table.route("xai/-", {"XAI_API_KEY": "sk-0123456789", "XAI_API_BASE": server.url})
         assert route is not None
-        kept = model_listing.kept(route)
+        kept = model_listing.cached_listing(route)
         assert [one.name for one in kept.models] == ["grok-10"] and kept.fresh
         assert not Listing(time.time() - KEPT_SECONDS - 1).fresh and not Listing(time.time() + 9_999).fresh
-        assert model_listing.kept(replace(route, key="another")) == Listing()
+        assert model_listing.cached_listing(replace(route, key="another")) == Listing()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tui_agent.model.effort import accepts_temperature, in_words, level_of, parameters
+from tui_agent.model.effort import accepts_temperature, effort_note, level_of, parameters
 from tui_agent.model.rules import Effort, EffortForm, Rules, rules_of
 
 FULL = Rules(effort="reasoning_effort", levels=("none", "low", "medium", "high", "max"), auto="medium")
@@ -66,7 +66,7 @@ def test_levels(rules: Rules, effort: Effort, level: str) -> None:
 def test_a_level_that_the_model_takes_in_another_way_is_in_words(
     rules: Rules, effort: Effort, words: str
 ) -> None:
-    assert in_words("m", rules, effort) == words
+    assert effort_note("m", rules, effort) == words
 
 
 def of(form: EffortForm, **options: Any) -> Rules:

@@ -26,7 +26,7 @@ from tui_agent.model.client import (
     UsageChunk,
 )
 from tui_agent.model.parts import ThinkingPart
-from tui_agent.model.recording import RecordedModel, Recorder, asked
+from tui_agent.model.recording import RecordedModel, Recorder, prompt_of
 
 
 class Scripted:
@@ -217,10 +217,10 @@ def test_the_words_of_a_request() -> None:
     older = {"role": "user", "content": [{"type": "text", "text": "<user_query>old</user_query>"}]}
     result = {"role": "tool", "content": "file text"}
     files = {"role": "user", "content": '{"type": "read_files"}'}
-    assert asked([older, newest]) == "new"
-    assert asked([older, result, files]) == "old", "a step within a turn still has the turn's words"
-    assert asked([{"role": "user", "content": "plain"}]) == "plain"
-    assert asked([]) == ""
+    assert prompt_of([older, newest]) == "new"
+    assert prompt_of([older, result, files]) == "old", "a step within a turn still has the turn's words"
+    assert prompt_of([{"role": "user", "content": "plain"}]) == "plain"
+    assert prompt_of([]) == ""
 
 
 # ── the rehearsal ────────────────────────────────────────────────────────────────────────────────────────

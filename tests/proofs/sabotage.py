@@ -21,7 +21,7 @@ BREAKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     ),
     "files not synced": ("tui_agent.files.operating_system.sync", lambda real: lambda descriptor: None),
     "half batches of other sessions left": (
-        "tui_agent.session.session.settle_others",
+        "tui_agent.session.session.repair_others",
         lambda real: lambda *given: [],
     ),
     "own half batches left": ("tui_agent.files.batch.heal", lambda real: lambda *given, **named: []),

@@ -30,7 +30,7 @@ CHANGE = reply("One.", fileChanges=[{"path": "a.txt", "edits": [{"search": "last
 async def raced(session: Session, path: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Apply; the editor opens and truncates the file when it is looked at for the last time, and writes it when it was
     replaced."""
-    land, saves = staging.land, list[threading.Thread]()
+    land, saves = staging.rename_into_place, list[threading.Thread]()
 
     def land_and_save(spot: PathHandle, *args: Any, **named: Any) -> None:
         if saves or spot.name != path.name:
@@ -46,7 +46,7 @@ async def raced(session: Session, path: Path, text: str, monkeypatch: pytest.Mon
         saves.append(threading.Timer(0.05, save))
         saves[0].start()
 
-    monkeypatch.setattr(staging, "land", land_and_save)
+    monkeypatch.setattr(staging, "rename_into_place", land_and_save)
     try:
         await session.review.apply()
     finally:
@@ -90,7 +90,7 @@ def killed_in_place(folder: Path, number: int) -> tuple[bool, tuple[Gate, Path, 
     )
 
     def write() -> None:
-        editor, land, done = path.open("r+b"), staging.land, list[bool]()
+        editor, land, done = path.open("r+b"), staging.rename_into_place, list[bool]()
 
         def land_and_save(*given: Any, **named: Any) -> None:
             land(*given, **named)
@@ -99,7 +99,7 @@ def killed_in_place(folder: Path, number: int) -> tuple[bool, tuple[Gate, Path, 
                 editor.write(EDITED.encode())
                 editor.close()
 
-        with patch.object(staging, "land", land_and_save):
+        with patch.object(staging, "rename_into_place", land_and_save):
             write_batch(*where, [step])
 
     return killed_at(number, write), where

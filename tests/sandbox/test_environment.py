@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.views import in_view, text
 
-from tui_agent.sandbox.environment import NO_KEYBOARD, left_out, variables
+from tui_agent.sandbox.environment import NO_KEYBOARD, omitted_variables, variables
 from tui_agent.sandbox.real_folder import FolderRunner
 from tui_agent.sandbox.run import Run
 from tui_agent.sandbox.view_plan import MEGABYTE, Limits
@@ -54,7 +54,7 @@ def test_what_tests_need_enters_without_passwords(name: str, value: str, enters:
 def test_what_did_not_enter_is_known_by_name_without_what_belongs_to_the_desktop() -> None:
     environ = {"NPM_TOKEN": "x", "MY_OWN": "1", "CI": "1", "DISPLAY": ":0", "XDG_SEAT": "0", "OLDPWD": "/"}
     chosen, _ = variables("/work", {}, environ)
-    assert left_out(environ, chosen) == ["MY_OWN", "NPM_TOKEN"]
+    assert omitted_variables(environ, chosen) == ["MY_OWN", "NPM_TOKEN"]
 
 
 def test_package_managers_are_told_to_be_offline_unless_there_is_a_network() -> None:

@@ -440,7 +440,7 @@ def test_addresses_in_settings_of_git_hold_no_password(tmp_path: Path) -> None:
     paths = git_settings.files_of(str(tmp_path))
     assert len(paths) == 3
     for path in paths:
-        told = git_settings.shown(path)
+        told = git_settings.visible_settings(path)
         assert CANARY.encode() not in told
         assert b"https://example.org/x.git" in told
 

@@ -261,7 +261,7 @@ async def test_a_child_that_starts_late_is_progress_of_its_own(workspace: Path) 
 
         def look(event: e.Event, state: State) -> None:
             if isinstance(event, e.RequestSent):
-                session.journal.tell(e.ModelStatusChanged("starting"))
+                session.journal.publish(e.ModelStatusChanged("starting"))
             if not phases or phases[-1] != state.turn.phase:
                 phases.append(state.turn.phase)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from support.sessions import open_session
 
-from tui_agent.headless.event_lines import words
+from tui_agent.headless.event_lines import text_line
 from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_markdown
 from tui_agent.store.events import Event, ReplyRead
@@ -24,7 +24,7 @@ async def test_plain_words_have_no_summary_and_are_shown_once(tmp_path: Path) ->
         said: list[str] = []
 
         def tell(event: Event, state: State) -> None:
-            said.extend(text for stream, text in words(event, state) if stream == "out")
+            said.extend(text for stream, text in text_line(event, state) if stream == "out")
 
         session.subscribe(tell)
         await session.chat.submit("Hello")
@@ -39,4 +39,4 @@ async def test_plain_words_have_no_summary_and_are_shown_once(tmp_path: Path) ->
     for kept in (events, older):
         assert as_markdown("s", kept).count(LAST) == 1, "as an older version has kept it"
     (read,) = [it for it in older if isinstance(it, ReplyRead)]
-    assert "\n".join(text for _, text in words(read, State())).count(LAST) == 1
+    assert "\n".join(text for _, text in text_line(read, State())).count(LAST) == 1

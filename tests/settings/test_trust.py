@@ -28,7 +28,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 def test_a_workspace_is_not_trusted_before_somebody_says_so(workspace, folders):
-    assert trust.standing(workspace, folders) == "not trusted"
+    assert trust.trust_status(workspace, folders) == "not trusted"
     entry = trust.trust(workspace, folders)
     assert sorted(entry.files) == [".tui-agent/settings.toml", ".tui-agent/themes/theirs.toml"]
     assert trust.is_trusted(workspace, folders)
@@ -39,14 +39,14 @@ def test_a_workspace_is_not_trusted_before_somebody_says_so(workspace, folders):
 def test_a_file_that_changes_or_comes_along_takes_the_trust_away(workspace, folders, name):
     trust.trust(workspace, folders)
     (workspace / ".tui-agent" / name).write_text("# changed\n")
-    assert trust.standing(workspace, folders) == "changed"
+    assert trust.trust_status(workspace, folders) == "changed"
     assert not trust.is_trusted(workspace, folders)
 
 
 def test_a_file_that_goes_takes_the_trust_away(workspace, folders):
     trust.trust(workspace, folders)
     (workspace / ".tui-agent" / "settings.toml").unlink()
-    assert trust.standing(workspace, folders) == "changed"
+    assert trust.trust_status(workspace, folders) == "changed"
 
 
 def test_changing_back_is_trusted_again(workspace, folders):
@@ -68,12 +68,12 @@ def test_trust_belongs_to_the_resolved_path(workspace, folders, tmp_path):
 
 
 def test_trust_in_an_empty_workspace_ends_when_it_brings_something(tmp_path, folders):
-    assert trust.standing(tmp_path, folders) == "nothing to trust"
+    assert trust.trust_status(tmp_path, folders) == "nothing to trust"
     trust.trust(tmp_path, folders)
     assert trust.is_trusted(tmp_path, folders)
     (tmp_path / ".tui-agent").mkdir()
     (tmp_path / ".tui-agent" / "keys.toml").write_text("")
-    assert trust.standing(tmp_path, folders) == "changed"
+    assert trust.trust_status(tmp_path, folders) == "changed"
 
 
 @pytest.mark.parametrize("place", [".tui-agent", ".tui-agent/settings.toml"])
@@ -84,7 +84,7 @@ def test_links_are_never_trusted(tmp_path, folders, place):
     link = tmp_path / "w" / place
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(outside)
-    assert trust.standing(tmp_path / "w", folders) == "not trusted"
+    assert trust.trust_status(tmp_path / "w", folders) == "not trusted"
     with pytest.raises(SettingsError, match="plain files only"):
         trust.trust(tmp_path / "w", folders)
 
@@ -119,7 +119,7 @@ def test_a_store_that_cannot_be_written_is_one_sentence(workspace, tmp_path):
 def test_the_filters_of_the_repository_are_trusted_as_they_were_looked_at(tmp_path, folders):
     root = make_repository(tmp_path / "root", ["a.txt"])
     run_git(root, "config", "filter.upper.clean", "tr a-z A-Z")
-    assert trust.standing(root, folders) == "not trusted"
+    assert trust.trust_status(root, folders) == "not trusted"
     assert trust.trusted_filters(root, folders) == ""
     trust.trust(root, folders)
     assert trust.trusted_filters(root, folders) == trust.fingerprint(root) != ""

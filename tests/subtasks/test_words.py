@@ -55,11 +55,11 @@ def test_the_report_has_a_row_for_each_state() -> None:
 
 def test_only_news_is_told_and_what_was_taken_out_once() -> None:
     rows = task_report.rows((DONE,))
-    assert task_report.news(rows, {}) == rows
-    assert task_report.news(rows, rows) == {}
-    gone = task_report.news({}, rows)
+    assert task_report.changed_rows(rows, {}) == rows
+    assert task_report.changed_rows(rows, rows) == {}
+    gone = task_report.changed_rows({}, rows)
     assert gone == {"api": "api: taken out by the person"}
-    assert task_report.news({}, {**rows, **gone}) == {}
+    assert task_report.changed_rows({}, {**rows, **gone}) == {}
     assert (
         task_report.section({}) == "" and task_report.section(gone) == f"{task_report.TITLE}\n- {gone['api']}"
     )

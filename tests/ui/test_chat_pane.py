@@ -88,7 +88,7 @@ async def test_a_message_before_the_model_is_ready_says_that_it_waits(workspace:
 
     def cold(session: Session) -> None:
         session.models.model = Cold([reply("Says hello.")])
-        session.journal.tell(e.ModelStatusChanged("starting"))
+        session.journal.publish(e.ModelStatusChanged("starting"))
 
     async with on_screen(workspace, prepare=cold) as it:
         await it.press("h", "i", "enter")
@@ -361,11 +361,11 @@ async def test_a_reply_that_streams_becomes_its_message_where_it_is(workspace: P
     async with on_screen(workspace) as it:
         journal = it.session.journal
         await journal.record(e.TurnStarted(1, "go"))
-        journal.tell(e.ReplyStreamed("message", "# Title\n\nSome *te"))
+        journal.publish(e.ReplyStreamed("message", "# Title\n\nSome *te"))
         await it.shows("Some *te")
         live = next(block for block in it.screen.query(MessageBlock) if block.message is None)
         body = live.query_one(MessageText)
-        journal.tell(e.ReplyStreamed("message", "xt*"))
+        journal.publish(e.ReplyStreamed("message", "xt*"))
         text = "# Title\n\nSome *text*, and the end."
         await journal.record(e.NoticeGiven("info", "a note between"), e.ReplyRead(1, "", text))
         await it.shows("Some text, and the end.")
@@ -383,7 +383,7 @@ async def test_while_a_reply_streams_it_can_be_clicked_selected_scrolled_and_loo
         await journal.record(e.TurnStarted(1, "go"))
 
         async def grow(words: str) -> None:
-            journal.tell(e.ReplyStreamed("message", words))
+            journal.publish(e.ReplyStreamed("message", words))
             last = words.split()[-1]
             await it.until(lambda: any(last in text.plain for text in it.screen.query(MessageText)), words)
 
@@ -497,14 +497,14 @@ async def test_a_reply_that_only_grows_lays_the_screen_out_once_a_drawing(
     async with on_screen(workspace) as it:
         journal = it.session.journal
         await journal.record(e.TurnStarted(1, "go"))
-        journal.tell(e.ReplyStreamed("message", "begun\n\n"))
+        journal.publish(e.ReplyStreamed("message", "begun\n\n"))
         await it.shows("begun")
         await it.pilot.pause(0.3)
         monkeypatch.setattr(MessageText, "show", drawn)
         it.screen.screen_layout_refresh_signal.subscribe(it.screen, laid_out)
         begun = monotonic()
         for number in range(40):
-            journal.tell(e.ReplyStreamed("message", f"line {number}\n\n"))
+            journal.publish(e.ReplyStreamed("message", f"line {number}\n\n"))
             await asyncio.sleep(0.03)
         await it.shows("line 39")
         assert 4 < drawings < (monotonic() - begun) / STREAM_INTERVAL + 3, "ten times a second"

@@ -9,7 +9,7 @@ from support.screens import on_screen
 
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.cleanup import CleanupResult
-from tui_agent.ui.dialogs.questions import in_words, storage_rows
+from tui_agent.ui.dialogs.questions import cleanup_summary_text, storage_rows
 
 
 async def test_the_figure_is_shown_and_nothing_goes_without_a_choice(tmp_path: Path, home: Path) -> None:
@@ -33,5 +33,5 @@ def test_over_the_limit_only_what_is_too_much_goes() -> None:
 
 
 def test_what_could_not_go_is_said_with_its_reason() -> None:
-    said = in_words(CleanupResult(3000, 3000, why_not="a log cannot be read"), 2048)
+    said = cleanup_summary_text(CleanupResult(3000, 3000, why_not="a log cannot be read"), 2048)
     assert said == "Nothing was removed; a log cannot be read; 2.9 KiB of 2.0 KiB kept for undo and resume"

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.ui.graph.node_layout import LayerItem, crossings, put_in_order
+from tui_agent.ui.graph.node_layout import LayerItem, crossings, order_layers
 
 
 def tied(*lines: tuple[str, str], layers: list[list[str]]) -> list[list[LayerItem]]:
@@ -28,7 +28,7 @@ def test_lines_that_need_not_cross_do_not():
         ("a", "x"), ("b", "y"), ("c", "z"), ("x", "end"), layers=[["a", "b", "c"], ["z", "y", "x"], ["end"]]
     )
     assert crossings(layers) == 3
-    put_in_order(layers)
+    order_layers(layers)
     assert crossings(layers) == 0
 
 
@@ -37,13 +37,13 @@ def test_neighbours_change_places_where_the_middle_of_their_lines_is_the_same():
         ("a", "y"), ("e", "y"), ("c", "x"), ("d", "x"), ("b", "x"), layers=[list("abcde"), ["y", "x"]]
     )
     before = crossings(layers)
-    put_in_order(layers)
+    order_layers(layers)
     assert crossings(layers) < before
 
 
 @given(layered())
 def test_no_order_is_worse_than_the_one_that_was_given(layers):
     before, names = crossings(layers), [sorted(item.name for item in layer) for layer in layers]
-    put_in_order(layers)
+    order_layers(layers)
     assert crossings(layers) <= before
     assert [sorted(item.name for item in layer) for layer in layers] == names

@@ -18,7 +18,7 @@ from tui_agent.ui.markdown.message_text import MOST_STRIPS, MessageText
 from tui_agent.ui.markdown.rendering import MOST_TOGETHER, coloured
 from tui_agent.ui.markdown.streaming import MOST_LINES, TOO_DEEP, TOO_LONG, DrawnLines, Reading, draw
 from tui_agent.ui.safe_text import parts
-from tui_agent.ui.widgets.prompt_lines import in_words
+from tui_agent.ui.widgets.prompt_lines import step_text
 
 
 def text_of(markdown: str) -> str:
@@ -399,4 +399,4 @@ def rows(text: str, width: int) -> int:
     ],
 )
 def test_the_words_of_a_next_step_are_decoded_and_then_cleaned(label: str, shown: str) -> None:
-    assert parts(in_words(label)).plain == shown
+    assert parts(step_text(label)).plain == shown

@@ -21,7 +21,14 @@ from textual.widgets import OptionList
 from tui_agent.model.child_model import ChildModel
 from tui_agent.model.discovery import Suggestion
 from tui_agent.model.local import LocalModels
-from tui_agent.model.model_listing import KEPT_SECONDS, MOST_MODELS, ListAnswer, ListedModel, Listing, keep
+from tui_agent.model.model_listing import (
+    KEPT_SECONDS,
+    MOST_MODELS,
+    ListAnswer,
+    ListedModel,
+    Listing,
+    cache_listing,
+)
 from tui_agent.model.model_table import KnownModel, Price, route
 from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.suggestions import suggestion
@@ -89,7 +96,7 @@ def use(model: ScriptedModel) -> dict[str, Any]:
 async def test_it_opens_with_what_is_kept_and_fills_in(tmp_path: Path, size: tuple[int, int]) -> None:
     way = route("xai/-", os.environ)
     assert way is not None
-    keep(way, listing("grok-kept", at=time.time() - KEPT_SECONDS - 5))
+    cache_listing(way, listing("grok-kept", at=time.time() - KEPT_SECONDS - 5))
     model = ListingModel(ListAnswer(listing("grok-9.5", "grok-kept")), ListAnswer(listing("grok-10")))
     model.gate.clear()
     async with on_screen(tmp_path, size=size, **use(model)) as it:
@@ -114,7 +121,7 @@ async def test_it_opens_with_what_is_kept_and_fills_in(tmp_path: Path, size: tup
 async def test_a_list_of_today_is_not_asked_for(tmp_path: Path) -> None:
     way = route("xai/-", os.environ)
     assert way is not None
-    keep(way, listing("grok-kept"))
+    cache_listing(way, listing("grok-kept"))
     model = ListingModel(ListAnswer())
     async with on_screen(tmp_path, **use(model)) as it:
         await opened(it)
@@ -318,7 +325,9 @@ async def test_the_newest_is_first_across_providers() -> None:
         way = route(f"{provider}/-", keys)
         assert way is not None
         known = KnownModel(1, 1, "t")
-        keep(way, Listing(time.time(), tuple(ListedModel(name, known, 86_400 * day) for name, day in models)))
+        cache_listing(
+            way, Listing(time.time(), tuple(ListedModel(name, known, 86_400 * day) for name, day in models))
+        )
     offers = Offers(lambda: ScriptedModel([]), lambda: keys)
     await offers.read()
     names = [offer.model for offer in offers.all() if not offer.ended]

@@ -25,7 +25,7 @@ from tui_agent.ui.announcements import Announcements, announced
 from tui_agent.ui.commands import DIALOGS
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.screen_reader import around_file_text, around_model_text, spoken
+from tui_agent.ui.screen_reader import around_file_text, around_model_text, to_speech
 
 #: Arrows, boxes, blocks, shapes, dots of braille, dingbats.
 DRAWN = re.compile("[\u2190-\u21ff\u2500-\u27bf\u2800-\u28ff\u2b00-\u2bff]")
@@ -186,7 +186,7 @@ def test_each_event_has_its_sentence() -> None:
     ],
 )
 def test_signs_are_words(text: str, pane: str, said: str) -> None:
-    assert re.sub(r"^ +", " ", spoken(text, pane)).strip() == said.strip()
+    assert re.sub(r"^ +", " ", to_speech(text, pane)).strip() == said.strip()
 
 
 def test_the_text_of_files_and_of_the_model_is_kept() -> None:

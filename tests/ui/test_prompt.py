@@ -142,7 +142,9 @@ async def test_files_that_are_worked_on_come_first_with_their_marks(workspace: P
     async with on_screen(workspace) as it:
         await it.session.files.ready()
         await it.session.files.open("util.py")
-        it.session.journal.tell(e.GitStatusRead(is_repository=True, branch="main", marks={"models.py": " M"}))
+        it.session.journal.publish(
+            e.GitStatusRead(is_repository=True, branch="main", marks={"models.py": " M"})
+        )
         assert it.session.files.suggest("", 3) == ["util.py", "models.py", "api.py"]
         assert it.session.files.suggest("p", 2)[0] == "util.py"
         state = it.session.state
@@ -203,7 +205,7 @@ async def test_what_waits_can_be_edited_or_dropped_and_a_message_after_a_stop_is
 async def test_a_change_that_is_being_written_takes_a_second_press(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await held(it)
-        it.session.journal.tell(e.ReplyStreamed("message", "Here it is.", 900))
+        it.session.journal.publish(e.ReplyStreamed("message", "Here it is.", 900))
         await it.press("escape")
         await it.shows("Esc again to stop")
         assert it.session.state.turn.running
@@ -223,7 +225,7 @@ async def test_escape_stops_a_command(workspace: Path) -> None:
         it.session.commands.stop = stop
         await it.press("escape")
         assert not stopped, "nothing is running"
-        it.session.journal.tell(e.CommandStarted("1", "sleep 9", "person", "trial", "none", 0.0))
+        it.session.journal.publish(e.CommandStarted("1", "sleep 9", "person", "trial", "none", 0.0))
         await it.press("escape")
         await it.asked()
         assert stopped

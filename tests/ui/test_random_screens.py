@@ -99,7 +99,7 @@ async def test_what_is_drawn_in_pieces_is_the_whole_picture(
 
         async def grow() -> str:
             words = "".join(chance.choice(WORDS) for _ in range(chance.randrange(1, 9)))
-            journal.tell(e.ReplyStreamed("message", words))
+            journal.publish(e.ReplyStreamed("message", words))
             return f"{words!r} streamed"
 
         async def resize() -> str:

@@ -7,8 +7,8 @@ from tui_agent.ui.panes.review_place import (
     hunk_states,
     next_waiting,
     pick,
+    restored_position,
     shown_changes,
-    stand,
     step_file,
     step_hunk,
     waiting,
@@ -22,11 +22,11 @@ BATCH = (API, NEW, MOVE)
 
 
 def test_the_first_hunk_that_waits_is_where_a_review_begins():
-    assert stand(BATCH, None) == ReviewPosition("c1", 1)
-    assert stand(BATCH, {"change": "c2", "hunk": 0}) == ReviewPosition("c2", 0)
-    assert stand(BATCH, {"change": "gone", "hunk": 7}) == ReviewPosition("c1", 1)
-    assert stand(BATCH, ["no place"]) == ReviewPosition("c1", 1)
-    assert stand((), None) is None
+    assert restored_position(BATCH, None) == ReviewPosition("c1", 1)
+    assert restored_position(BATCH, {"change": "c2", "hunk": 0}) == ReviewPosition("c2", 0)
+    assert restored_position(BATCH, {"change": "gone", "hunk": 7}) == ReviewPosition("c1", 1)
+    assert restored_position(BATCH, ["no place"]) == ReviewPosition("c1", 1)
+    assert restored_position((), None) is None
 
 
 def test_what_waits_comes_next_and_goes_round():
@@ -77,7 +77,7 @@ def test_hunks_of_a_change_that_was_decided_as_a_whole_are_decided():
 
 def test_a_broken_change_waits_after_those_that_can_be_applied_and_is_decided_as_a_whole():
     broken = Change("c0", 2, "lost.py", "edit", "conflict", hunks=("pending", "pending"))
-    assert stand((broken, NEW), None) == ReviewPosition("c2", 0)
+    assert restored_position((broken, NEW), None) == ReviewPosition("c2", 0)
     assert next_waiting((broken, NEW), ReviewPosition("c2", 0)) == ReviewPosition("c0", 0)
     assert pick(broken, ReviewPosition("c0", 0)) == Pick("c0", None, broken.version)
     assert hunk_states(broken, 2) == ("pending", "pending")

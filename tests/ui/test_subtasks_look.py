@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tui_agent.store.graph import SubTask, faults
-from tui_agent.ui.panes.subtasks_view_options import ViewOptions, moved_to, read_look, seen
+from tui_agent.ui.panes.subtasks_view_options import ViewOptions, moved_to, read_look, visible_tasks
 
 CHAIN = (
     SubTask("a", "first", state="completed"),
@@ -20,23 +20,23 @@ def waits(tasks: tuple[SubTask, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def test_done_ones_are_folded_away_with_what_led_to_them():
-    assert waits(seen(CHAIN, ViewOptions(folded=True))) == {"b": (), "c": ("b",), "d": ("c",)}
+    assert waits(visible_tasks(CHAIN, ViewOptions(folded=True))) == {"b": (), "c": ("b",), "d": ("c",)}
 
 
 def test_what_waits_for_a_hidden_one_stands_behind_what_that_one_waits_for():
-    assert waits(seen(CHAIN, ViewOptions(words="st"))) == {"a": (), "d": ("a",)}
+    assert waits(visible_tasks(CHAIN, ViewOptions(words="st"))) == {"a": (), "d": ("a",)}
 
 
 def test_words_are_looked_for_in_id_goal_and_state_and_all_must_be_there():
     found = {
-        words: list(waits(seen(CHAIN, ViewOptions(words=words))))
+        words: list(waits(visible_tasks(CHAIN, ViewOptions(words=words))))
         for words in ("C", "RUNNING b", "second a", "x")
     }
     assert found == {"C": ["a", "b", "c"], "RUNNING b": ["b"], "second a": [], "x": []}
 
 
 def test_nothing_hidden_is_the_graph_itself():
-    assert seen(CHAIN, ViewOptions()) == CHAIN
+    assert visible_tasks(CHAIN, ViewOptions()) == CHAIN
 
 
 @given(st.lists(st.tuples(st.sets(st.integers(0, 7)), st.booleans()), min_size=1, max_size=8))
@@ -50,7 +50,7 @@ def test_what_is_seen_is_a_graph(rows):
         )
         for n, (needs, done) in enumerate(rows)
     )
-    assert faults(seen(tasks, ViewOptions(folded=True))) == []
+    assert faults(visible_tasks(tasks, ViewOptions(folded=True))) == []
 
 
 def test_the_cursor_goes_to_what_runs_where_it_follows_and_where_its_task_is_gone():

@@ -45,7 +45,7 @@ async def test_it_is_said_at_the_start_shown_by_key_and_trusted_by_a_choice(
 def test_filters_are_shown_with_their_commands(tmp_path: Path) -> None:
     work = repository(tmp_path / "work", {"a.txt": "a\n"})
     git(work, "config", "filter.evil.clean", "sh -c 'touch canary'")
-    filters = trust.brought(work)[1]
+    filters = trust.trust_scope(work)[1]
     words = [row.words.plain for row in trust_rows("not trusted", filters, [f"f{n}" for n in range(500)])]
     assert words[:3] == [
         "Leave it untrusted",
@@ -53,7 +53,7 @@ def test_filters_are_shown_with_their_commands(tmp_path: Path) -> None:
         "  filter  filter.evil.clean = sh -c 'touch canary'",
     ]
     git(work, "config", f"filter.{'a' * 3000}.clean", "sh -c 'touch canary'")
-    long = [row.words.plain for row in trust_rows("not trusted", trust.brought(work)[1], [])][-1]
+    long = [row.words.plain for row in trust_rows("not trusted", trust.trust_scope(work)[1], [])][-1]
     assert long.endswith("aaa.clean = sh -c 'touch canary'") and len(long) < 90
     assert len(words) == MOST and words[-1] == "  and 304 more files"
     assert "Trust exactly this" not in [
@@ -72,7 +72,7 @@ async def test_what_changed_after_it_was_shown_is_not_trusted(tmp_path: Path, ho
         file.write_text('theme = "high-contrast"\n')
         await it.press("down", "enter")
         await it.shows("In force from the next start")
-    assert trust.standing(work, user_folders()) == "changed"
+    assert trust.trust_status(work, user_folders()) == "changed"
 
 
 async def test_a_filter_that_comes_later_can_be_trusted_too(tmp_path: Path, home: Path) -> None:

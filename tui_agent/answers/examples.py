@@ -193,12 +193,12 @@ _FENCE = late(r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})[ \t]*([^\n
 _LINE = late(r"[^\n]*\S[^\n]*")
 
 
-def is_shown(above: str, below: str = "") -> bool:
+def is_example(above: str, below: str = "") -> bool:
     """Whether the surrounding words mark a change as an example, not done, or history."""
-    return judged(above) is True or (bool(below) and _takes_back(below))
+    return classify_intro(above) is True or (bool(below) and _takes_back(below))
 
 
-def judged(above: str) -> bool | None:
+def classify_intro(above: str) -> bool | None:
     """Whether the words above a change mark it as only shown (True) or as intended (False); None if
     undecided.
 
@@ -283,7 +283,7 @@ def is_commit(above: str, fenced: str = "") -> bool:
     return bool(_COMMIT.search(above) or (edit and _COMMIT.search(fenced, 0, edit.start())))
 
 
-def beside(text: str, begin: int, end: int, floor: int = 0) -> tuple[str, str]:
+def surrounding_text(text: str, begin: int, end: int, floor: int = 0) -> tuple[str, str]:
     """The text above a place (from `floor`, limited) and the first line below, without fences."""
     above = text[max(floor, begin - _READ) : begin]
     for found in _LINE.finditer(text, end, end + _READ):

@@ -97,7 +97,7 @@ def _rest(name: str) -> str:
     return name[2:] if name[1:2] == "/" else name
 
 
-def sides(old: str, new: str, bare: bool = False) -> tuple[str, str]:
+def without_git_prefixes(old: str, new: str, bare: bool = False) -> tuple[str, str]:
     """The two names of a file without git's prefixes; `bare` means that they have none. Two names with the
     same first folder have no prefix, because git uses different prefixes."""
     if bare or old == new:

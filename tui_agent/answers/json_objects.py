@@ -152,7 +152,7 @@ class _Decoder:
                 at = _blank(text, at + 1)
             value, at = self.read(at, depth + 1)
             if end == "}":
-                lenient_json.put(result, key, value)
+                lenient_json.add_merging(result, key, value)
             else:
                 result.append(value)
             at = _blank(text, at)

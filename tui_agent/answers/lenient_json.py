@@ -121,7 +121,7 @@ class PartialJson(Struct, frozen=True):
     deep: bool = False
 
 
-def put(values: dict[str, Any], key: str, value: Any) -> None:
+def add_merging(values: dict[str, Any], key: str, value: Any) -> None:
     """Add an entry to an object without losing duplicates: two lists are joined, another value gets a
     distinct key that no schema has."""
     if key not in values:
@@ -140,7 +140,7 @@ def from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(values) < len(pairs):
         values = {}
         for key, value in pairs:
-            put(values, key, value)
+            add_merging(values, key, value)
     return values
 
 
@@ -159,7 +159,7 @@ class _Frame:
         if isinstance(self.value, list):
             self.value.append(value)
         else:
-            put(self.value, self.key or "", value)
+            add_merging(self.value, self.key or "", value)
             self.key = None
         self.comma = True
 

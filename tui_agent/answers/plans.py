@@ -88,7 +88,7 @@ def _checked(items: list[Any], planning: dict[str, Any]) -> Plan:
     good, faults = [], []
     for number, item in enumerate(items):
         typed = coerced(part, _typed(item))
-        found = schema.check(part, judged(typed), f"actions[{number}]")
+        found = schema.check(part, normalized_action(typed), f"actions[{number}]")
         faults.extend(found)
         if not found:
             good.append(typed)
@@ -112,7 +112,7 @@ def from_items(items: Iterable[Any]) -> Plan:
     return Plan("model", tuple(files), tuple(directories), tuple(faults))
 
 
-def judged(item: Any) -> Any:
+def normalized_action(item: Any) -> Any:
     """An action prepared for validation: an unknown fallback is replaced by the default."""
     if not isinstance(item, dict):
         return item

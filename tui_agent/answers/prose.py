@@ -397,8 +397,8 @@ class _Scan:
         """Whether these lines are only shown. Without separating words, they share the status of the item
         `before`."""
         above = "\n".join(line[:_WIDEST] for line in self.lines.all[max(floor, begin - _HEAD) : begin])
-        said = examples.judged(above)
-        if said or (said is None and before) or examples.is_shown("", self._below(end)):
+        said = examples.classify_intro(above)
+        if said or (said is None and before) or examples.is_example("", self._below(end)):
             return True
         head = "\n".join(line[:_WIDEST] for line in self.lines.all[begin : begin + _HEAD])
         return examples.is_commit(above, head)

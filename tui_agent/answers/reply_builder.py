@@ -297,7 +297,7 @@ class ReplyBuilder:
     def _good(self, values: list[Any], part: dict[str, Any], label: str) -> Iterator[tuple[str, Item]]:
         for number, value in enumerate(values):
             at = f"{label}[{number}]"
-            found = schema.check(part, plans.judged(value), at) if part else []
+            found = schema.check(part, plans.normalized_action(value), at) if part else []
             if not isinstance(value, dict):
                 found = found or [f"{at}: an object is expected here."]
             elif unknown := _unknown(value, part):

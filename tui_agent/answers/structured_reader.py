@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tui_agent.answers import json_objects, properties, text_calls, thinking_tags
 from tui_agent.answers.change_signs import looks_like_a_change
-from tui_agent.answers.examples import Fences, beside, is_shown
+from tui_agent.answers.examples import Fences, is_example, surrounding_text
 from tui_agent.answers.ledger import JoinedPieces, Ledger
 from tui_agent.answers.lenient_json import has_half, joined, unescaped
 from tui_agent.answers.reply_builder import KEYS, ReplyBuilder
@@ -264,7 +264,7 @@ class StructuredReader:
     def finish(self, cut: bool) -> Reply:
         """The complete reply; `cut` means that the stream ended early. Never raises."""
         ledger = Ledger(joined("".join(self._raw)))
-        aside = thinking_tags.take(ledger)
+        aside = thinking_tags.extract_thoughts(ledger)
         self.thought = aside.text
         left = ledger.left()
         text = without_end(left.text)
@@ -393,7 +393,7 @@ def _is_shown(text: str, start: int, read: json_objects.ReadObject) -> bool:
     """Whether surrounding words or a fence mark the object as an example."""
     if not (read.before or read.after):
         return False
-    return Fences(text).quotes(start) or is_shown(*beside(text, read.begin, read.end))
+    return Fences(text).quotes(start) or is_example(*surrounding_text(text, read.begin, read.end))
 
 
 def _is_reply(read: json_objects.ReadObject, known: Sequence[str]) -> bool:

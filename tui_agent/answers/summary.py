@@ -16,7 +16,7 @@ LONG = 300
 _LOOKED_AT = 50_000
 
 
-def gist_of(text: str) -> str:
+def summary_line(text: str) -> str:
     """The last paragraph that is not code, a heading or a table, on one line; if it is the only one, its
     first sentence."""
     if len(text) > 2 * _LOOKED_AT:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from tui_agent.answers import json_objects, lenient_json
 from tui_agent.answers.change_signs import looks_like_a_change
-from tui_agent.answers.examples import Fences, beside, is_shown
+from tui_agent.answers.examples import Fences, is_example, surrounding_text
 from tui_agent.answers.schema import by_path, camel, near_names
 from tui_agent.answers.thinking_tags import without_end
 from tui_agent.files.lazy_regex import late
@@ -129,8 +129,8 @@ def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: 
             fault = "a call in it is written as text, in a form that cannot be read"
             at = max(opening.end(), opening.start() + 1)
             continue
-        shown = len(calls) < _MOST_CALLS and is_shown(
-            *beside(text, opening.start(), found[1], taken[-1][1] if taken else 0)
+        shown = len(calls) < _MOST_CALLS and is_example(
+            *surrounding_text(text, opening.start(), found[1], taken[-1][1] if taken else 0)
         )
         calls += [replace(call, shown=shown) for call in found[0]]
         taken.append((opening.start(), found[1]))
@@ -258,7 +258,9 @@ def _implicit(
         if not found and reply is None:
             continue
         floor = taken[-1][1] if replies or calls else 0
-        shown = not alone and len(taken) < _MOST_CALLS and is_shown(*beside(text, begin, end, floor))
+        shown = (
+            not alone and len(taken) < _MOST_CALLS and is_example(*surrounding_text(text, begin, end, floor))
+        )
         if len(calls) < _MOST_CALLS:
             calls += [replace(call, shown=shown) for call in found]
         if reply is not None:
@@ -365,10 +367,10 @@ def own_keys(value: dict[str, Any]) -> dict[str, Any]:
     """A reply with canonical keys; two lists of changes are joined."""
     named: dict[str, Any] = {}
     for key, entry in value.items():
-        lenient_json.put(named, camel(key), by_path(entry) if camel(key) in _CHANGES else entry)
+        lenient_json.add_merging(named, camel(key), by_path(entry) if camel(key) in _CHANGES else entry)
     changes = named.get("changes")
     if isinstance(changes, list) and all(map(_is_change, changes)):
-        lenient_json.put(named, "fileChanges", named.pop("changes"))
+        lenient_json.add_merging(named, "fileChanges", named.pop("changes"))
     return named
 
 

@@ -245,7 +245,7 @@ class HiddenSpan(Struct, frozen=True):
     tag: str = ""
 
 
-def asides(text: str) -> Iterator[HiddenSpan]:
+def hidden_spans(text: str) -> Iterator[HiddenSpan]:
     """Yields thoughts and comments that start a line, outside constructs with their own content."""
     at = tries = 0
     missing: set[str] = set()
@@ -395,7 +395,7 @@ def _json_end(text: str, at: int, missing: set[str]) -> int:
     return at + 1
 
 
-def unopened(text: str) -> int:
+def unopened_thought_end(text: str) -> int:
     """Returns the end of a thought without an opening tag, or 0."""
     signs = any(sign in text for sign in ("</", "[/", "◁/"))
     end = _next(_UNOPENED_END, text, 0) if signs else None
@@ -415,7 +415,7 @@ class Thoughts(Struct, frozen=True):
     wrapped: tuple[HiddenSpan, ...]
 
 
-def take(ledger: Ledger) -> Thoughts:
+def extract_thoughts(ledger: Ledger) -> Thoughts:
     """Claims the thoughts of a reply; claims comments, examples and unknown tags as shown text."""
     leading = ThoughtFilter()
     rest = (leading.feed(ledger.text) + leading.rest()).lstrip()
@@ -424,12 +424,12 @@ def take(ledger: Ledger) -> Thoughts:
     if ledger.text[:begin].strip():
         ledger.claim(0, begin, "thought")
     left = ledger.left()
-    begin = unopened(left.text)
+    begin = unopened_thought_end(left.text)
     thoughts = [leading.thought, left.text[:begin]]
     left.claim(0, begin, "thought")
     left = ledger.left() if begin else left
     wrapped: list[HiddenSpan] = []
-    for aside in asides(left.text):
+    for aside in hidden_spans(left.text):
         left.claim(aside.begin, aside.end, "thought" if aside.thought else "shown")
         if aside.thought:
             thoughts.append(aside.text)

@@ -106,7 +106,7 @@ class ToolsReader:
     def finish(self, cut: bool) -> Reply:
         """The complete reply; `cut` means that the stream ended early. Never raises."""
         ledger = Ledger(joined("".join(self._text)))
-        aside = thinking_tags.take(ledger)
+        aside = thinking_tags.extract_thoughts(ledger)
         self.thought = aside.text
         builder = ReplyBuilder(self._response)
         left = ledger.left()

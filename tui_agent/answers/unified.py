@@ -85,7 +85,7 @@ class _File:
     def section(self) -> Section:
         bare = bool(self.git and self.git[0] and self.git[0] == self.git[1])
         both = (self.old, self.new or self.old) if self.old or self.new else self.git or ("", "")
-        old, new = file_names.sides(*both, bare)
+        old, new = file_names.without_git_prefixes(*both, bare)
         path, move = new if old == file_names.NOTHING else old, None
         kind: SectionKind = "update"
         fault, note = self.fault, ""

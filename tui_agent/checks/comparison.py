@@ -124,7 +124,7 @@ def has_run(found: Finding, names: tuple[str, ...]) -> bool:
     return found.passed is None or found.passed + (found.failed or 0) >= len(set(names))
 
 
-def alone(command: str, failures: tuple[str, ...]) -> str:
+def limited_to(command: str, failures: tuple[str, ...]) -> str:
     """The command limited to these failures, or the unchanged command if its runner is unknown or does not
     support it."""
     if not failures or len(failures) > MOST_ALONE or any(sign in command for sign in "|&;<>$`\n(){}*?"):

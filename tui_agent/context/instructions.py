@@ -50,7 +50,9 @@ def folders(start: str, paths: Iterable[str]) -> list[Folder]:
     return [Folder(folder, found[folder]) for folder in ordered]
 
 
-def news(files: Sequence[ContextFile], told: Mapping[str, str]) -> tuple[list[ContextFile], list[str]]:
+def changed_files(
+    files: Sequence[ContextFile], told: Mapping[str, str]
+) -> tuple[list[ContextFile], list[str]]:
     """New or changed files, and paths of removed ones.
 
     `told` maps paths to the last hash sent, empty for a file reported as removed.

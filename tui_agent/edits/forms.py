@@ -23,7 +23,7 @@ _MARKER = re.compile(
 )
 
 
-def leftover(base: str, new: str) -> str:
+def leftover_marker(base: str, new: str) -> str:
     """Returns the first new line with a marker of an edit form or of a complete merge conflict, or ""."""
     if not any(sign in new for sign in ("<<<<<", ">>>>>", "----- SEARCH", "+++++ REPLACE", "*** ")):
         return ""

@@ -115,7 +115,7 @@ def _places_of(
     all occurrences.
     """
     try:
-        matches = locate.found(source, hunk, threshold)
+        matches = locate.matches_of_best_rung(source, hunk, threshold)
     except EditFailed:
         if not made:
             raise
@@ -262,7 +262,7 @@ def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Candidates:
     if not hunk.old:
         return _Candidates(source, hunk, (_insertion(source, hunk),))
     try:
-        matches = locate.found(source, hunk, threshold)
+        matches = locate.matches_of_best_rung(source, hunk, threshold)
     except EditFailed:
         matches = _unmarked(source, hunk)
         if not matches:
@@ -273,7 +273,7 @@ def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Candidates:
         vague = hunk.line is None and sum(map(str.isalnum, hunk.old)) < fuzzy_match.FEWEST
         if unmarked and not vague and (not told or any(one.first == hunk.line for one in unmarked)):
             matches = unmarked
-    preconditions.check_told(source, hunk, matches)
+    preconditions.check_announced(source, hunk, matches)
     if hunk.ends_file:
         preconditions.check_undone_at_end(source, hunk, matches)
         matches = [match for match in matches if match.end == len(source.lines)] or matches
@@ -315,7 +315,7 @@ def _insertion(source: SourceText, hunk: EditHunk) -> Replacement:
         )
     start = source.starts[scope[0]]
     if source.text.startswith(hunk.new, start):
-        raise preconditions.done(hunk, scope[0])
+        raise preconditions.already_done_reason(hunk, scope[0])
     return Replacement(start, start, scope[0], hunk.new, "exact")
 
 

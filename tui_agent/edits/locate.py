@@ -12,7 +12,7 @@ from tui_agent.answers.values import EditHunk
 from tui_agent.edits import fuzzy_match, preconditions
 from tui_agent.edits.adapt import carried, one_by_one
 from tui_agent.edits.lines import plain
-from tui_agent.edits.source_text import Match, SourceText, Span, bare_end, cuts, look_alike
+from tui_agent.edits.source_text import Match, SourceText, Span, bare_end, cuts, normalized_letters
 from tui_agent.errors import Ambiguous, EditFailed
 from tui_agent.files.numbers import whole_number
 
@@ -48,10 +48,10 @@ def lower(first: str, second: str) -> str:
 
 def locate(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> Replacement:
     """Returns the only match. Raises `Ambiguous` for several, `EditFailed` for none."""
-    return placed(source, only(wanted, found(source, wanted, threshold)))
+    return placed(source, only(wanted, matches_of_best_rung(source, wanted, threshold)))
 
 
-def found(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[Match]:
+def matches_of_best_rung(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[Match]:
     """Returns all matches of the first rung with any match. Raises `EditFailed` without one.
 
     `threshold` is the minimum score of a fuzzy match, from 0 to 1; values above 1 disable it.
@@ -71,7 +71,7 @@ def found(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[
             elif (source.has_returns or "\r" in wanted.old) and wanted.old not in source.raw:
                 return [with_(match, rung="line-endings") for match in matches]
             return matches
-    raise preconditions.nowhere(source, bare)
+    raise preconditions.not_found_reason(source, bare)
 
 
 def only(wanted: EditHunk, matches: Sequence[Match]) -> Match:
@@ -210,7 +210,7 @@ def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterato
         if matches:
             line = searched[1][0] - 1
             told = [match for match in matches if match.first == line]
-            preconditions.check_told(source, with_(bare, line=line), matches)
+            preconditions.check_announced(source, with_(bare, line=line), matches)
             yield from (with_(match, rung="line-numbers") for match in (told or matches))
             return
 
@@ -235,7 +235,7 @@ def _windows(source: SourceText, lines: list[str]) -> Iterator[int]:
 
 
 def _look_alikes(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
-    search = _formed(wanted.old, look_alike)
+    search = _formed(wanted.old, normalized_letters)
     if search.strip() and not (wanted.old.isascii() and source.text.isascii()):
         open_end = not search.endswith("\n") and len(search) != len(wanted.old)
         for span in source.looking_alike.spans(search, open_end, open_end):

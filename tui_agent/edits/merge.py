@@ -124,7 +124,9 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
     return tuple(_ended(found, base, yours, theirs))
 
 
-def settled(parts: Sequence[Region], sides: Sequence[Side], by_hand: Mapping[int, str] | None = None) -> str:
+def merged_with_choices(
+    parts: Sequence[Region], sides: Sequence[Side], by_hand: Mapping[int, str] | None = None
+) -> str:
     """Returns the text with one side per conflict, in order; `by_hand` maps conflicts (from 0) to manual
     texts.
 

@@ -43,12 +43,12 @@ def propose(request: ChangeRequest, base: str, shown: Sequence[Range], threshold
         found = forms.propose(request, base, threshold)
     except EditFailed:
         raise failure from None
-    if not was_shown(hunks(base, found.new_text or ""), shown):
+    if not is_within_view(hunks(base, found.new_text or ""), shown):
         raise failure
     return found
 
 
-def was_shown(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
+def is_within_view(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
     """Whether all changed lines and insertion points are within the shown ranges."""
     return all(
         any(first - 1 <= hunk.start and hunk.start + len(hunk.removed) <= last for first, last in shown)
@@ -56,7 +56,7 @@ def was_shown(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
     )
 
 
-def after(shown: Sequence[Range], changed: Sequence[Hunk]) -> tuple[Range, ...]:
+def view_after(shown: Sequence[Range], changed: Sequence[Hunk]) -> tuple[Range, ...]:
     """Returns the shown ranges after applying the hunks, and the ranges of added lines."""
     found: list[Range] = []
     for first, last in shown:

@@ -79,7 +79,7 @@ def _check_made(source: SourceText, match: Match) -> None:
         begins = not match.hunk.whole or at == 0 or source.text[at - 1] == "\n"
         ends = "\n" not in new or source.text[until : until + 1] in ("", "\n")
         if begins and ends and not cuts(source.text, at) and not cuts(source.text, until):
-            raise done(match.hunk, source.line_of(at))
+            raise already_done_reason(match.hunk, source.line_of(at))
         at = source.text.find(new, at + 1, high)
 
 
@@ -89,7 +89,7 @@ def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match])
     if lines and lines != _worded(wanted.old.split("\n")):
         for match in matches:
             if lines == _worded(source.lines[match.first : match.end]):
-                raise done(wanted, match.first)
+                raise already_done_reason(wanted, match.first)
     new = wanted.new.strip("\n")
     if sum(map(str.isalnum, new)) < (fuzzy_match.FEWEST if len(lines) == 1 else fuzzy_match.ANCHOR):
         return
@@ -97,7 +97,7 @@ def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match])
         line = source.line_of(at)
         whole = at == source.starts[line] and source.text[at + len(new) : at + len(new) + 1] in ("", "\n")
         if whole and not any(match.first <= line < match.end for match in matches):
-            raise done(wanted, line)
+            raise already_done_reason(wanted, line)
 
 
 def _worded(lines: Sequence[str]) -> list[str]:
@@ -105,7 +105,7 @@ def _worded(lines: Sequence[str]) -> list[str]:
     return [bare for line in lines if (bare := line.rstrip())]
 
 
-def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
+def check_announced(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
     """Refuses a hunk if the line in its header does not match, but is similar or already has the result."""
     line = hunk.line
     if line is None or any(match.first == line for match in matches):
@@ -114,7 +114,7 @@ def check_told(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> 
     for at in source.every(hunk.new, whole=True) if any(map(str.isalnum, hunk.new)) else ():
         made = source.line_of(at)
         if abs(made - line) <= apart and not any(match.first <= made < match.end for match in matches):
-            raise done(hunk, made)
+            raise already_done_reason(hunk, made)
     count = hunk.old.count("\n")
     there = source.keys(line, min(line + count, len(source.lines)))
     wanted = [key(text) for text in hunk.old.split("\n")[:-1]]
@@ -133,7 +133,7 @@ def check_undone_within(source: SourceText, hunk: EditHunk, scope: tuple[int, in
     """Refuses a hunk whose result is already in the block of its anchor."""
     for line in range(*scope):
         if _stands_at(source, hunk.new, line):
-            raise done(hunk, line)
+            raise already_done_reason(hunk, line)
 
 
 def check_undone_at_end(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
@@ -141,7 +141,7 @@ def check_undone_at_end(source: SourceText, hunk: EditHunk, matches: Sequence[Ma
     end."""
     first = len(source.lines) - hunk.new.count("\n")
     if not any(match.end == len(source.lines) for match in matches) and _stands_at(source, hunk.new, first):
-        raise done(hunk, first)
+        raise already_done_reason(hunk, first)
 
 
 def _stands_at(source: SourceText, new: str, line: int) -> bool:
@@ -151,7 +151,7 @@ def _stands_at(source: SourceText, new: str, line: int) -> bool:
     return source.text.startswith(new, source.starts[line])
 
 
-def nowhere(source: SourceText, wanted: EditHunk) -> EditFailed:
+def not_found_reason(source: SourceText, wanted: EditHunk) -> EditFailed:
     """Returns the reason for a missing match, with a remedy."""
     if any(text.strip() and text in source.text for text in unescaped(wanted.old)):
         return EditFailed(
@@ -170,11 +170,11 @@ def nowhere(source: SourceText, wanted: EditHunk) -> EditFailed:
     at = source.text.find(new)
     said = sum(char.isalnum() for char in new) >= fuzzy_match.FEWEST and new not in wanted.old
     if said and at >= 0 and not cuts(source.text, at) and not cuts(source.text, at + len(new)):
-        return done(wanted, source.line_of(at))
+        return already_done_reason(wanted, source.line_of(at))
     return EditFailed(f"{wanted.name} is not in the file", fuzzy_match.hint(source, wanted.old))
 
 
-def done(wanted: EditHunk, line: int) -> EditFailed:
+def already_done_reason(wanted: EditHunk, line: int) -> EditFailed:
     return EditFailed(
         f"what {wanted.name} should become is already there, in line {line + 1}",
         "leave out what has been done, or quote more of the lines around it",

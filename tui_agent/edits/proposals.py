@@ -15,7 +15,7 @@ from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits import forms, partial_view
 from tui_agent.edits.change import Change, ChangeKind, Hunk
 from tui_agent.edits.escapes import escaped
-from tui_agent.edits.forms import leftover
+from tui_agent.edits.forms import leftover_marker
 from tui_agent.edits.hunks import counts, hunks
 from tui_agent.edits.lines import plain
 from tui_agent.errors import EditFailed
@@ -160,7 +160,7 @@ def _ready(
 
 def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen) -> str:
     """Returns the reason to require an explicit choice of the user, or ""."""
-    if not markers.may_hold_patches(request.path) and (marker := leftover(base_text or "", new)):
+    if not markers.may_hold_patches(request.path) and (marker := leftover_marker(base_text or "", new)):
         return f"its new text holds what looks like the marker of an edit or a conflict, `{marker}`"
     if request.offered:
         return request.offered

@@ -134,7 +134,7 @@ def _edit(
     merged = merge_by(before, disk.text, wanted)
     if merged.conflicts:
         return Conflict(here, "the same lines were changed on disk", before, disk.text, wanted, merged.text)
-    states = after(change.hunks, chosen, "applied")
+    states = states_with(change.hunks, chosen, "applied")
     return Write(
         here,
         disk.hash,
@@ -142,17 +142,17 @@ def _edit(
         rename_to=moves,
         merged=disk.text != before,
         needed=bool(moves) or merged.text != disk.text or change.executable is not None,
-        state=settled(states, change.state),
+        state=overall_state(states, change.state),
         hunks=states,
     )
 
 
-def after(states: Sequence[HunkState], chosen: Collection[int], to: HunkState) -> tuple[HunkState, ...]:
+def states_with(states: Sequence[HunkState], chosen: Collection[int], to: HunkState) -> tuple[HunkState, ...]:
     """Returns all hunk states with the chosen ones set to `to`."""
     return tuple(to if number in chosen else state for number, state in enumerate(states))
 
 
-def settled(states: Sequence[HunkState], before: ChangeState = "pending") -> ChangeState:
+def overall_state(states: Sequence[HunkState], before: ChangeState = "pending") -> ChangeState:
     """Returns the state of a change with these hunk states."""
     if "pending" in states:
         return before if before in ("pending", "merged") else "pending"
@@ -163,8 +163,8 @@ def skip(change: Change, picks: Sequence[Pick] = ()) -> tuple[ChangeState, tuple
     """Returns the states of a change and its hunks after skipping the picked ones."""
     if not change.hunks:
         return "skipped", ()
-    states = after(change.hunks, picked(change, picks), "skipped")
-    return settled(states, change.state), states
+    states = states_with(change.hunks, picked(change, picks), "skipped")
+    return overall_state(states, change.state), states
 
 
 def is_skipped(change: Change, picks: Sequence[Pick]) -> bool:
@@ -180,7 +180,7 @@ def is_skipped(change: Change, picks: Sequence[Pick]) -> bool:
 def unskipped(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
     """Returns the states with the picked hunks pending again."""
     skipped = {number for number in _meant(change, picks) if change.hunks[number] == "skipped"}
-    return "pending", after(change.hunks, skipped, "pending")
+    return "pending", states_with(change.hunks, skipped, "pending")
 
 
 def _meant(change: Change, picks: Sequence[Pick]) -> set[int]:
@@ -193,11 +193,11 @@ def _meant(change: Change, picks: Sequence[Pick]) -> set[int]:
 def reopened(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
     """Returns the states after undoing an apply of `picks`; `undone` if no other hunk is applied."""
     chosen = {number for number in _meant(change, picks) if change.hunks[number] == "applied"}
-    states = after(change.hunks, chosen, "pending")
+    states = states_with(change.hunks, chosen, "pending")
     return ("pending" if "applied" in states else "undone"), states
 
 
-def take_back(
+def revert(
     change: Change,
     base: str | None,
     new: str | None,

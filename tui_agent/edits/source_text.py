@@ -99,7 +99,7 @@ def bare_end(line: str) -> str:
     return line.rstrip(" \t\f\v")
 
 
-def look_alike(line: str) -> str:
+def normalized_letters(line: str) -> str:
     return bare_end(plain_marks(line))
 
 
@@ -193,7 +193,7 @@ class SourceText:
 
     @cached_property
     def looking_alike(self) -> NormalizedText:
-        return NormalizedText(self, look_alike)
+        return NormalizedText(self, normalized_letters)
 
     @cached_property
     def stripped(self) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.settings.files import reason_of
 from tui_agent.settings.folders import Folders
 
@@ -47,7 +47,7 @@ class Problem(Struct, frozen=True):
 
     def __str__(self) -> str:
         line = f", line {self.line}" if self.line else ""
-        return f"{shown(str(self.path))}{line}: {self.why}"
+        return f"{display_path(str(self.path))}{line}: {self.why}"
 
 
 class Unusable(Exception):
@@ -130,7 +130,7 @@ def read_bytes(path: Path, root: Path, most: int) -> bytes:
     """The bytes of a regular file of at most `most` bytes below `root`. Raises Unusable."""
     real = os.path.realpath(path)
     if not is_inside(real, root):
-        raise Unusable(f"a link leads out of {shown(str(root))}")
+        raise Unusable(f"a link leads out of {display_path(str(root))}")
     try:
         descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:

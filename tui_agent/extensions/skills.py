@@ -25,7 +25,7 @@ from tui_agent.extensions.places import (
 )
 from tui_agent.extensions.trusted import TrustedFiles
 from tui_agent.files.gate import Gate, read
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 
 FILE = "SKILL.md"
 #: Maximum characters of a description, by the standard, and characters per token.
@@ -81,7 +81,7 @@ def _skill(file: Path, folder: Path, place: ExtensionFolder) -> Skill:
     document = parse(read_text(file, root))
     name = document.text("name") or folder.name
     if not NAME.fullmatch(name) or ":" in name:
-        raise Unusable(f"{shown(name[:80])} is not a name of letters, digits, - and _")
+        raise Unusable(f"{display_path(name[:80])} is not a name of letters, digits, - and _")
     description = document.text("description")
     if not description:
         raise Unusable("its front matter has no description")
@@ -99,7 +99,7 @@ def body(skill: Skill, trusted: TrustedFiles) -> str:
     except Unusable as error:
         raise PathRefused(f"The skill {skill.key} cannot be used ({error.why})", "correct its file") from None
     names = [path.relative_to(skill.folder).as_posix() for path in entries(skill.folder)]
-    others = [shown(name) for name in names if name != FILE]
+    others = [display_path(name) for name in names if name != FILE]
     if not others:
         return text
     more = f" and {len(others) - MAX_FILES} more" if len(others) > MAX_FILES else ""
@@ -115,13 +115,15 @@ def file_of(skill: Skill, path: str, trusted: TrustedFiles) -> str:
     digest = hashlib.sha256(data).hexdigest()
     if skill.origin == "project" and not trusted.holds_bytes(skill.folder / path, digest):
         raise PathRefused(
-            f"{shown(path)} of the skill {skill.key} has changed since this workspace was trusted",
+            f"{display_path(path)} of the skill {skill.key} has changed since this workspace was trusted",
             "ask the person to look at it with “Trust this workspace”",
         )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise PathRefused(f"{shown(path)} of the skill {skill.key} is not text", "use another file") from None
+        raise PathRefused(
+            f"{display_path(path)} of the skill {skill.key} is not text", "use another file"
+        ) from None
 
 
 class SkillLines(Struct, frozen=True):
@@ -151,4 +153,4 @@ def listed(skills: Iterable[tuple[str, str]], tokens: int) -> SkillLines:
 
 def unknown(name: str, skills: Iterable[Skill]) -> TuiAgentError:
     names = ", ".join(skill.key for skill in skills) or "none"
-    return PathRefused(f"There is no skill {shown(name[:80])}", f"the skills are: {names}")
+    return PathRefused(f"There is no skill {display_path(name[:80])}", f"the skills are: {names}")

@@ -73,13 +73,13 @@ class TrustedFiles:
 
 def brought(workspace: Path, folders: Folders) -> trust.TrustedWorkspace:
     """All that trust in a workspace would cover now. Blocking."""
-    entry, _ = trust.brought(workspace)
+    entry, _ = trust.trust_scope(workspace)
     return replace(entry, extensions=files_of(workspace, folders))
 
 
 def standing(workspace: Path, folders: Folders) -> trust.Standing:
     """The trust of the workspace, its extensions included. Blocking."""
-    own, files = trust.standing(workspace, folders), files_of(workspace, folders)
+    own, files = trust.trust_status(workspace, folders), files_of(workspace, folders)
     entry = next((one for one in trust.trusted(folders) if one.path == os.path.realpath(workspace)), None)
     if entry is None:
         return "not trusted" if files else own

@@ -24,14 +24,14 @@ from tui_agent.files.journal import (
     innermost_first,
     keep,
     remove_folders,
-    take_back,
+    roll_back,
 )
-from tui_agent.files.names import shown, without_case
+from tui_agent.files.names import display_path, without_case
 from tui_agent.files.operating_system import file_error, several_at_once, stamp_of, wait_for_writers, writing
 from tui_agent.files.resolve_path import PathHandle
 from tui_agent.files.staging import FileState
 from tui_agent.files.text import md5
-from tui_agent.files.write_file import refuse_link, seen_as_expected
+from tui_agent.files.write_file import check_expected, refuse_link
 
 #: Number of merge retries for a file that another program keeps writing, and the maximum wait for its next
 #: save, in seconds.
@@ -41,7 +41,7 @@ LONGEST_SAVE = 2.0
 
 
 class Step(Struct, frozen=True):
-    """One file of a batch: its new content (None: removal) and the required current hash (see `replace`).
+    """One file of a batch: its new content (None: removal) and the required current hash (see `write_file`).
 
     `merged` merges the new content with another program's write, and returns None on conflict; without it
     such a file is `Outdated`. A new file copies owner, attributes and permissions from `like`, if given.
@@ -83,7 +83,7 @@ def write_batch(
     durably store that `name` is complete, for `heal`. If either raises, everything is rolled back.
 
     `leaves` are folders removed if they end up empty. `waits` receives descriptions of disk waits. Raises
-    as `replace` does; also FileError if the rollback fails, in which case the journal stays for `heal`.
+    as `write_file` does; also FileError if the rollback fails, in which case the journal stays for `heal`.
     """
     if journal.exists():
         raise FileError(
@@ -152,7 +152,9 @@ class _Batch:
         names = [without_case(entry.path) if gate.ignore_case else entry.path for entry in entries]
         for name, step in zip(names, steps, strict=True):
             if names.count(name) > 1:
-                raise FileError(f"{shown(step.path)} is twice in one batch", "give each file one change")
+                raise FileError(
+                    f"{display_path(step.path)} is twice in one batch", "give each file one change"
+                )
 
     def begin(self) -> None:
         """Make the journal and the old contents durable."""
@@ -206,7 +208,9 @@ class _Batch:
                     there is not None
                     and (md5(there) if in_journal else self.blobs.put_soon(there)) != seen.md5
                 ):
-                    raise Outdated(f"{shown(step.path)} is being changed by somebody else", "try again")
+                    raise Outdated(
+                        f"{display_path(step.path)} is being changed by somebody else", "try again"
+                    )
             except OSError as error:
                 raise file_error(error, step.path, "read") from error
             after = "" if step.data is None else md5(step.data)
@@ -216,7 +220,7 @@ class _Batch:
         """The current state of a spot. If it is unexpected, the step is merged. Raises Outdated."""
         step = self.steps[at]
         try:
-            return seen_as_expected(spot, expected)
+            return check_expected(spot, expected)
         except Outdated:
             if step.merged is None or spot.status is None:
                 raise
@@ -225,7 +229,7 @@ class _Batch:
                 wait_for_writers(descriptor, LONGEST_SAVE)  # Do not merge an incomplete save.
             finally:
                 os.close(descriptor)
-            if not (found := staging.look(spot)).md5:
+            if not (found := staging.read_state(spot)).md5:
                 raise
             there = staging.content(spot)
             data = step.merged(there)
@@ -244,7 +248,7 @@ class _Batch:
                 if swept is not None and folder not in swept:
                     swept.add(folder)
                     staging.sweep(spot.folder)
-                like = staging.look(spot).status
+                like = staging.read_state(spot).status
                 with self.gate.find(step.like, "write") if step.like else nullcontext() as source:
                     staging.stage(
                         spot,
@@ -294,7 +298,7 @@ class _Batch:
                     raise
                 if attempt == TRIED_AGAIN:
                     raise StillWritten(
-                        f"{shown(path)} was written by another program at each of {attempt + 1} tries",
+                        f"{display_path(path)} was written by another program at each of {attempt + 1} tries",
                         "wait until that is done, then try again",
                     ) from error
                 _wait_for_change(self.gate.root / path)
@@ -307,12 +311,12 @@ class _Batch:
         try:
             with self.gate.find(entry.path, "write") as spot, writing(spot.folder):
                 if entry.before:
-                    staging.keep_aside(spot, entry.aside)
-                seen = seen_as_expected(spot, entry.before)
+                    staging.set_aside(spot, entry.aside)
+                seen = check_expected(spot, entry.before)
                 old = open_checked(spot) if seen.md5 else None
                 try:
                     if entry.after:
-                        staging.land(spot, entry.temporary, seen, sync=False)
+                        staging.rename_into_place(spot, entry.temporary, seen, sync=False)
                     elif seen.md5:
                         staging.remove(spot, seen, sync=False)
                     if old is not None:
@@ -339,11 +343,12 @@ class _Batch:
         self.keep(sync=False)
         if data is None:
             raise WrittenInPlace(
-                f"{shown(entry.path)} was written by another program while it was replaced", "try again"
+                f"{display_path(entry.path)} was written by another program while it was replaced",
+                "try again",
             )
-        ours = staging.look(spot)
+        ours = staging.read_state(spot)
         staging.stage(spot, entry.temporary, data, ours.status, step.mode)
-        staging.land(spot, entry.temporary, ours, sync=False)
+        staging.rename_into_place(spot, entry.temporary, ours, sync=False)
         self.blobs.put_soon(there)
         self.steps[at] = replace(step, data=data, expected=md5(there))
 
@@ -383,7 +388,7 @@ def _wait_for_change(path: Path) -> None:
 
 def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: BatchJournal, cause: BaseException) -> None:
     try:
-        take_back(gate, blobs, plan)
+        roll_back(gate, blobs, plan)
         forget(journal)
     except (TuiAgentError, OSError) as error:
         raise FileError(
@@ -406,7 +411,7 @@ def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] =
             remove_folders(gate, plan.leaves)
             said = []
         else:
-            said = take_back(gate, blobs, plan) or [_untouched(plan)]
+            said = roll_back(gate, blobs, plan) or [_untouched(plan)]
         forget(journal)
     except OSError as error:
         raise file_error(error, journal, "settled") from error
@@ -414,7 +419,7 @@ def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] =
 
 
 def _untouched(plan: BatchJournal) -> str:
-    names = ", ".join(shown(entry.path) for entry in plan.entries)
+    names = ", ".join(display_path(entry.path) for entry in plan.entries)
     return f"A batch was cut off before it changed a file: {names}."
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from tui_agent.errors import LooksSecret
 from tui_agent.files.gate import Gate, read_judged
 from tui_agent.files.key_formats import Hit, hits, hits_masked, values
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.text import TextFile, decode, encode
 
 SecretChoice = Literal["mask", "send", "leave"]
@@ -24,7 +24,7 @@ class UndecidedSecret(LooksSecret):
     means that its names make it a secret."""
 
     def __init__(self, path: str, digest: str, what: str, *, named: bool) -> None:
-        super().__init__(f"{shown(path)} {what}", "it is not sent without asking")
+        super().__init__(f"{display_path(path)} {what}", "it is not sent without asking")
         self.path = path
         self.digest = digest
         self.named = named
@@ -54,11 +54,11 @@ class SecretFinding(Struct, frozen=True):
             case "mask":
                 return hits_masked(self.text.text, self.hits), self.hits
             case "leave":
-                raise LooksSecret(f"{shown(self.path)} {self.what}", "it was left out, as you said")
+                raise LooksSecret(f"{display_path(self.path)} {self.what}", "it was left out, as you said")
         raise UndecidedSecret(self.path, self.digest, self.what, named=self.named)
 
 
-def judge(path: str, data: bytes, text: TextFile, named: bool) -> SecretFinding:
+def find_secrets(path: str, data: bytes, text: TextFile, named: bool) -> SecretFinding:
     """Find secrets in a file's content; `named` means that its names make it a secret. Blocking.
 
     A file that is secret by name is masked except for the names of its values.
@@ -74,12 +74,12 @@ def judge(path: str, data: bytes, text: TextFile, named: bool) -> SecretFinding:
     return SecretFinding(path, data, text, hashlib.sha256(data).hexdigest(), found, what, named)
 
 
-def judge_file(gate: Gate, path: str, limit: int, newer: str | None = None) -> SecretFinding:
-    """As `judge`, for a workspace file or the `newer` text of its buffer. Blocking. Raises PathRefused,
+def find_secrets_in_file(gate: Gate, path: str, limit: int, newer: str | None = None) -> SecretFinding:
+    """As `find_secrets`, for a workspace file or the `newer` text of its buffer. Blocking. Raises PathRefused,
     TooLarge, Undecodable or FileError."""
     data, named = read_judged(gate, path, limit)
     text = decode(data, path)
     if newer is not None:
         data = encode(text, newer)
         text = decode(data)
-    return judge(path, data, text, named)
+    return find_secrets(path, data, text, named)

@@ -148,7 +148,7 @@ class FolderScan:
             self._has(entry.name, status, now)
 
 
-def look(
+def scan_folder(
     place: str, folder: str, kind: Kind, status: os.stat_result, before: FolderScan | None
 ) -> FolderScan:
     """Scan a folder. Unchanged files searched in `before` are not searched again. Raises OSError."""

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
-from tui_agent.files.names import MAX_NAME, fault_of_new, is_git, is_own, is_too_long, shown
+from tui_agent.files.names import MAX_NAME, display_path, fault_of_new, is_git, is_own, is_too_long
 from tui_agent.files.operating_system import file_error, sentence
 from tui_agent.files.resolve_path import PathHandle, takes_case_for_nothing, walk
 from tui_agent.files.secret_files import SecretFiles
@@ -156,7 +156,7 @@ def read(gate: Gate, path: str, limit: int) -> bytes:
     """
     data, secret = read_judged(gate, path, limit)
     if secret:
-        raise LooksSecret(f"{shown(path)} looks like a secret", "it is not sent without asking")
+        raise LooksSecret(f"{display_path(path)} looks like a secret", "it is not sent without asking")
     return data
 
 
@@ -199,7 +199,7 @@ def open_checked(spot: PathHandle) -> int:
     longer a regular file, and OSError."""
     if spot.status is None:
         raise FileError(
-            f"{shown(spot.path)} does not exist", "check the name, or search for it with a pattern"
+            f"{display_path(spot.path)} does not exist", "check the name, or search for it with a pattern"
         )
     try:
         descriptor = os.open(spot.name, _READ, dir_fd=spot.folder)
@@ -229,10 +229,12 @@ def _resolved(root: Path) -> Path:
     try:
         os.close(os.open(resolved, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     except NotADirectoryError as error:
-        raise PathRefused(f"{shown(str(root))} is not a folder", "name the folder to work in") from error
+        raise PathRefused(
+            f"{display_path(str(root))} is not a folder", "name the folder to work in"
+        ) from error
     except OSError as error:
         why, remedy = sentence(error)
-        raise PathRefused(f"the folder {shown(str(root))} cannot be opened, {why}", remedy) from error
+        raise PathRefused(f"the folder {display_path(str(root))} cannot be opened, {why}", remedy) from error
     return resolved
 
 
@@ -288,10 +290,10 @@ def _encodable(path: str) -> bool:
 
 def _too_large(path: str, size: int, limit: int) -> TooLarge:
     return TooLarge(
-        f"{shown(path)} has {size:,} bytes or more, the limit is {limit:,}",
+        f"{display_path(path)} has {size:,} bytes or more, the limit is {limit:,}",
         "look at a part of it with a command, such as `sed -n 1,200p`",
     )
 
 
 def _refused(path: str, why: str, remedy: str) -> PathRefused:
-    return PathRefused(f"{shown(path) or 'an empty path'} was refused, {why}", remedy)
+    return PathRefused(f"{display_path(path) or 'an empty path'} was refused, {why}", remedy)

@@ -14,7 +14,7 @@ from tui_agent.errors import PathRefused
 from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import file_error, several_at_once, writing
 from tui_agent.files.private import sync_folder, sync_new, write_private
 from tui_agent.files.resolve_path import PathHandle
@@ -137,13 +137,15 @@ def clear(gate: Gate, path: Path, among: Iterable[str] = ()) -> list[str]:
     for entry in note.entries:
         with suppress(PathRefused), gate.find(entry.path, "write") as spot:
             if len(spot.missing) <= 1 and staging.discard(spot.folder, entry.temporary):
-                said.append(f"A save of {shown(entry.path)} was cut off: its temporary file was removed.")
+                said.append(
+                    f"A save of {display_path(entry.path)} was cut off: its temporary file was removed."
+                )
     remove_folders(gate, note.made)
     forget(path)
     return said
 
 
-def take_back(gate: Gate, blobs: Blobs, journal: BatchJournal) -> list[str]:
+def roll_back(gate: Gate, blobs: Blobs, journal: BatchJournal) -> list[str]:
     """Roll back every file still in the batch's state, last first, and report the actions. Can be interrupted
     and repeated at any point. Raises FileError."""
     for entry in journal.entries:  # Remove temporaries first: they may fill the disk.
@@ -160,7 +162,7 @@ def take_back(gate: Gate, blobs: Blobs, journal: BatchJournal) -> list[str]:
 
 
 def _take_back(gate: Gate, blobs: Blobs, entry: BatchEntry) -> str:
-    name = shown(entry.path)
+    name = display_path(entry.path)
     try:
         with gate.find(entry.path, "write") as spot:
             if len(spot.missing) > 1:  # Its folder was never created.
@@ -174,9 +176,9 @@ def _take_back(gate: Gate, blobs: Blobs, entry: BatchEntry) -> str:
 
 
 def _restore(spot: PathHandle, blobs: Blobs, entry: BatchEntry) -> str:
-    name = shown(entry.path)
+    name = display_path(entry.path)
     staging.discard(spot.folder, entry.temporary)
-    seen = staging.look(spot)
+    seen = staging.read_state(spot)
     ours = seen.md5 in (entry.after, entry.landed or entry.after)
     if seen.md5 == entry.before or not ours:
         staging.discard(spot.folder, entry.aside)
@@ -185,10 +187,10 @@ def _restore(spot: PathHandle, blobs: Blobs, entry: BatchEntry) -> str:
     if not entry.before:
         staging.remove(spot, seen)
         return f"{name} was taken away again: the batch that made it was not finished."
-    if not staging.put_back(spot, entry.aside, seen):
+    if not staging.restore_aside(spot, entry.aside, seen):
         data = blobs.get(entry.before) if entry.content is None else entry.content
         staging.stage(spot, entry.temporary, data, seen.status, entry.mode)
-        staging.land(spot, entry.temporary, seen)
+        staging.rename_into_place(spot, entry.temporary, seen)
     return f"{name} has its earlier content again: the batch that changed it was not finished."
 
 

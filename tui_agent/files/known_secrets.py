@@ -18,7 +18,7 @@ from tui_agent.files.git_folder import read_start, repository_around
 from tui_agent.files.key_formats import may_hold_key
 from tui_agent.files.key_search import encoding_of
 from tui_agent.files.lazy_regex import late
-from tui_agent.files.names import is_git, shown
+from tui_agent.files.names import display_path, is_git
 from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.secret_values import SecretValues, Value, values_of_bytes
 from tui_agent.files.sensitive_paths import is_secret
@@ -137,7 +137,7 @@ class KnownSecrets:
         self._told = True
         names = sorted(self._met)
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        which = ", ".join(map(shown, names[:3])) + more
+        which = ", ".join(map(display_path, names[:3])) + more
         return f"Values from {which} are masked in what the model gets, in commands' output too"
 
     # ── the files ────────────────────────────────────────────────────────────────────────────────────────────

@@ -20,7 +20,7 @@ _MARKS_OF_DIRECTION = frozenset("\u061c\u200e\u200f")
 _SHOWN_LENGTH = 160
 
 
-def shown(path: str) -> str:
+def display_path(path: str) -> str:
     """A path with escaped control and invisible characters, shortened in the middle if long."""
     text = escaped(path)
     if len(text) <= _SHOWN_LENGTH:

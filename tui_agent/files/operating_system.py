@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tui_agent.errors import FileError
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 
 Item = TypeVar("Item")
 #: Maximum number of concurrent syncs.
@@ -49,7 +49,7 @@ def sentence(error: OSError) -> tuple[str, str]:
 def file_error(error: OSError, path: str | os.PathLike[str], doing: str) -> FileError:
     """The error for a path on which `doing` (written, read, removed, …) failed."""
     why, remedy = sentence(error)
-    return FileError(f"{shown(os.fspath(path))} could not be {doing}, {why}", remedy)
+    return FileError(f"{display_path(os.fspath(path))} could not be {doing}, {why}", remedy)
 
 
 #: Minimum age of a change, in seconds, for a stamp to be trusted.

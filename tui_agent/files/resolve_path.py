@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.errors import PathRefused
-from tui_agent.files.names import same_letters, shown, without_case
+from tui_agent.files.names import display_path, same_letters, without_case
 from tui_agent.files.operating_system import sentence
 
 #: Linux's own limit of followed links.
@@ -175,7 +175,7 @@ class _Resolver:
         except OSError as error:
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
-            why = f"{shown('/'.join((*self.names, name)))} is not a folder"
+            why = f"{display_path('/'.join((*self.names, name)))} is not a folder"
             raise _refused(self.path, why, "check the path") from error
         self.names.append(name)
 
@@ -237,4 +237,4 @@ class _Resolver:
 
 
 def _refused(path: str, why: str, remedy: str) -> PathRefused:
-    return PathRefused(f"{shown(path)} was refused, {why}", remedy)
+    return PathRefused(f"{display_path(path)} was refused, {why}", remedy)

@@ -16,7 +16,15 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from tui_agent.files.folder_scan import FolderScan, Identity, Kind, is_closed, kind_below, look, version_of
+from tui_agent.files.folder_scan import (
+    FolderScan,
+    Identity,
+    Kind,
+    is_closed,
+    kind_below,
+    scan_folder,
+    version_of,
+)
 from tui_agent.files.key_search import Keys, KeySearch, keys_in, read_text
 from tui_agent.files.modified_folders import ModifiedFolders
 from tui_agent.files.names import is_git
@@ -220,7 +228,7 @@ class SecretFiles:
                     if entry is None or entry.changed != changed:
                         if self._watch:
                             self._watch.add(place, folder)
-                        entry = look(place, folder, kind, status, entry)
+                        entry = scan_folder(place, folder, kind, status, entry)
                         fresh.append(folder)
                     elif touched is None or folder in touched:
                         entry.look_again(place)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from tui_agent.errors import FileError, Outdated
 from tui_agent.files import operating_system
 from tui_agent.files.gate import open_checked
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.resolve_path import PathHandle
 from tui_agent.files.temporary import runs
 
@@ -47,7 +47,7 @@ def is_temporary(name: str) -> bool:
     return _TEMPORARY.fullmatch(name) is not None
 
 
-def look(spot: PathHandle) -> FileState:
+def read_state(spot: PathHandle) -> FileState:
     """The current state of a spot, with its hash. Raises PathRefused, FileError, OSError."""
     spot.status = _status(spot)
     if spot.status is None:
@@ -63,7 +63,7 @@ def look(spot: PathHandle) -> FileState:
 
 
 def content(spot: PathHandle) -> bytes:
-    """The bytes of the file at a spot. Raises as `look` does."""
+    """The bytes of the file at a spot. Raises as `read_state` does."""
     with os.fdopen(open_checked(spot), "rb") as file:
         return file.read()
 
@@ -113,7 +113,7 @@ def with_execution(mode: int, executable: bool) -> int:
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
 
 
-def keep_aside(spot: PathHandle, aside: str) -> None:
+def set_aside(spot: PathHandle, aside: str) -> None:
     """Add a hard link that preserves the old file during its replacement; skipped without hard link
     support."""
     discard(spot.folder, aside)
@@ -121,7 +121,7 @@ def keep_aside(spot: PathHandle, aside: str) -> None:
         os.link(spot.name, aside, src_dir_fd=spot.folder, dst_dir_fd=spot.folder, follow_symlinks=False)
 
 
-def put_back(spot: PathHandle, aside: str, seen: FileState) -> bool:
+def restore_aside(spot: PathHandle, aside: str, seen: FileState) -> bool:
     """Restore the preserved file with any later writes; False if it is missing. Raises Outdated, OSError."""
     try:
         status = os.stat(aside, dir_fd=spot.folder, follow_symlinks=False)
@@ -135,7 +135,7 @@ def put_back(spot: PathHandle, aside: str, seen: FileState) -> bool:
     return True
 
 
-def land(spot: PathHandle, temporary: str, seen: FileState, *, sync: bool = True) -> None:
+def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync: bool = True) -> None:
     """Rename staged content into place if the spot is unchanged since `seen`; durable with `sync`. Raises
     Outdated otherwise, and keeps the temporary file."""
     check_unmoved(spot, seen)
@@ -178,9 +178,10 @@ def check_unmoved(spot: PathHandle, seen: FileState) -> None:
     status = _status(spot)
     if _identity(status) == _identity(seen.status):
         return
-    if look(spot).md5 != seen.md5:
+    if read_state(spot).md5 != seen.md5:
         raise Outdated(
-            f"{shown(spot.path)} was changed while it was about to be written", "look at it and try again"
+            f"{display_path(spot.path)} was changed while it was about to be written",
+            "look at it and try again",
         )
 
 
@@ -188,7 +189,8 @@ def check_writable(spot: PathHandle) -> None:
     """Raise FileError for a read-only file, which a rename would replace."""
     if spot.status is not None and not spot.status.st_mode & 0o222:
         raise FileError(
-            f"{shown(spot.path)} is write-protected", f"allow it with `chmod u+w {shown(spot.path)}`"
+            f"{display_path(spot.path)} is write-protected",
+            f"allow it with `chmod u+w {display_path(spot.path)}`",
         )
 
 
@@ -265,7 +267,7 @@ def _land_new(spot: PathHandle, temporary: str) -> None:
         os.link(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
     except FileExistsError as error:
         raise Outdated(
-            f"{shown(spot.path)} was made by somebody else meanwhile", "look at it first"
+            f"{display_path(spot.path)} was made by somebody else meanwhile", "look at it first"
         ) from error
     except OSError:
         os.rename(

@@ -1,7 +1,7 @@
 """Atomic, durable replacement of one file, only if its content is as expected.
 
-`batch.write_batch` uses the same steps for several files: `seen_as_expected`, `staging.stage`,
-`staging.land`.
+`batch.write_batch` uses the same steps for several files: `check_expected`, `staging.stage`,
+`staging.rename_into_place`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tui_agent.errors import FileError, Outdated, PathRefused
 from tui_agent.files import staging
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import entry_of, noted
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import file_error, writing
 from tui_agent.files.resolve_path import PathHandle
 from tui_agent.files.staging import FileState
 from tui_agent.files.text import md5
 
 
-def replace(
+def write_file(
     gate: Gate,
     path: str,
     data: bytes | None,
@@ -47,23 +47,23 @@ def replace(
         entry = entry_of(spot, "", md5(data))
         with noted(note, gate, entry), staging.made_parents(spot), writing(spot.folder):
             staging.sweep(spot.folder)
-            return put(spot, data, expected, entry.temporary, mode)
+            return write_at(spot, data, expected, entry.temporary, mode)
 
 
-def move(gate: Gate, old: str, new: str, expected: str | None) -> None:
-    """Rename a file. The new name must not exist. Raises as `replace` does."""
+def move_file(gate: Gate, old: str, new: str, expected: str | None) -> None:
+    """Rename a file. The new name must not exist. Raises as `write_file` does."""
     with gate.find(old, "write") as source, gate.find(new, "write") as target, _told(old, "renamed"):
         refuse_link(source, "renamed")
         if target.status is not None:
-            raise Outdated(f"{shown(new)} exists already", "choose another name")
+            raise Outdated(f"{display_path(new)} exists already", "choose another name")
         with staging.made_parents(target), _writing_both(source, target):
             _move(source, target, expected)
 
 
-def on_disk(gate: Gate, path: str) -> str:
+def hash_on_disk(gate: Gate, path: str) -> str:
     """The current hash of a file, or "" if missing. Raises PathRefused or FileError."""
     with gate.find(path, "read") as spot, _told(path, "read"):
-        return "" if spot.missing else staging.look(spot).md5
+        return "" if spot.missing else staging.read_state(spot).md5
 
 
 def mode_on_disk(gate: Gate, path: str) -> int | None:
@@ -72,43 +72,46 @@ def mode_on_disk(gate: Gate, path: str) -> int | None:
         return None if spot.status is None else stat.S_IMODE(spot.status.st_mode)
 
 
-def put(spot: PathHandle, data: bytes, expected: str | None, temporary: str, mode: int | None = None) -> str:
-    """The locked part of `replace`, for a spot with an existing folder."""
-    seen = seen_as_expected(spot, expected)
+def write_at(
+    spot: PathHandle, data: bytes, expected: str | None, temporary: str, mode: int | None = None
+) -> str:
+    """The locked part of `write_file`, for a spot with an existing folder."""
+    seen = check_expected(spot, expected)
     staging.check_writable(spot)
     staging.stage(spot, temporary, data, seen.status, mode)
     try:
-        staging.land(spot, temporary, seen)
+        staging.rename_into_place(spot, temporary, seen)
     except BaseException:
         staging.discard(spot.folder, temporary)
         raise
     return md5(data)
 
 
-def seen_as_expected(spot: PathHandle, expected: str | None) -> FileState:
+def check_expected(spot: PathHandle, expected: str | None) -> FileState:
     """The current state of a spot. Raises Outdated if its hash is unexpected."""
-    found = FileState("") if len(spot.missing) > 1 else staging.look(spot)
+    found = FileState("") if len(spot.missing) > 1 else staging.read_state(spot)
     if expected is None or found.md5 == expected:
         return found
     if not found.md5:
-        raise Outdated(f"{shown(spot.path)} is not there any more", "look for it under another name")
+        raise Outdated(f"{display_path(spot.path)} is not there any more", "look for it under another name")
     if not expected:
-        raise Outdated(f"{shown(spot.path)} exists already", "read it first, then change it")
-    raise Outdated(f"{shown(spot.path)} differs from what was read", "read it again, then change it")
+        raise Outdated(f"{display_path(spot.path)} exists already", "read it first, then change it")
+    raise Outdated(f"{display_path(spot.path)} differs from what was read", "read it again, then change it")
 
 
 def refuse_link(spot: PathHandle, doing: str) -> None:
     """Raise PathRefused for a link: removing it or its target would be a guess."""
     if spot.is_link:
         raise PathRefused(
-            f"{shown(spot.path)} is a link and was not {doing}", f"name the file itself, {shown(spot.real)}"
+            f"{display_path(spot.path)} is a link and was not {doing}",
+            f"name the file itself, {display_path(spot.real)}",
         )
 
 
 def _remove(spot: PathHandle, expected: str | None) -> str:
     refuse_link(spot, "removed")
     with writing(spot.folder):
-        seen = seen_as_expected(spot, expected)
+        seen = check_expected(spot, expected)
         if seen.md5:
             staging.check_writable(spot)
             staging.remove(spot, seen)
@@ -116,9 +119,9 @@ def _remove(spot: PathHandle, expected: str | None) -> str:
 
 
 def _move(source: PathHandle, target: PathHandle, expected: str | None) -> None:
-    seen = seen_as_expected(source, expected)
+    seen = check_expected(source, expected)
     if not seen.md5:
-        raise FileError(f"{shown(source.path)} does not exist", "check the name")
+        raise FileError(f"{display_path(source.path)} does not exist", "check the name")
     staging.check_writable(source)
     staging.check_unmoved(source, seen)
     staging.check_unmoved(target, FileState(""))

@@ -159,7 +159,7 @@ def among_secrets(folder: GitFolder, ids: Iterable[str], lines: set[bytes]) -> s
     return {
         each
         for each, data in contents(folder, chosen)
-        if may_hold_key(data) or not lines.isdisjoint(telling_lines(data))
+        if may_hold_key(data) or not lines.isdisjoint(identifying_lines(data))
     }
 
 
@@ -176,7 +176,7 @@ def _with_keys(folder: GitFolder, ids: Sequence[str]) -> set[str]:
     return {each for part in parts for each, data in contents(folder, part) if keys_in(data)}
 
 
-def telling_lines(data: bytes) -> set[bytes]:
+def identifying_lines(data: bytes) -> set[bytes]:
     """Lines, and values after `=`, long enough to identify their source."""
     found = {line.strip() for line in data.split(b"\n")}
     found |= {line.partition(b"=")[2].strip(b" \t\r\"'") for line in found}

@@ -48,7 +48,7 @@ class _VerifiedSeed(Struct, frozen=True):
 _looked: Final[dict[str, _VerifiedSeed]] = {}
 
 
-def grow(repository: Repository, commit: str, parent: str) -> Result:
+def update_seed(repository: Repository, commit: str, parent: str) -> Result:
     """Updates the seed of a session's folder to a commit, writing only differences. Raises OSError."""
     seed, index = os.path.join(parent, _NAME), os.path.join(parent, _INDEX)
     tree = git(repository.root, "rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
@@ -87,7 +87,7 @@ def fill(parent: str, commit: str, folder: str) -> Result:
     return Result(0, b"", b"")
 
 
-def drop(parent: str) -> None:
+def remove_seed(parent: str) -> None:
     """Removes the seed and the session's folder, unless it contains a copy. Raises OSError."""
     if set(names_in(parent)) - NAMES:
         return

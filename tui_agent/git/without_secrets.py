@@ -93,7 +93,7 @@ def _replaced(
     ids |= {index[path][0] for path in tracked if path in index}
     ids |= {blobs.blob_id(folder, data) for data in there}
     ids -= harmless
-    lines = {line for data in there for line in blobs.telling_lines(data)}
+    lines = {line for data in there for line in blobs.identifying_lines(data)}
     stored = []
     of = {
         each: path
@@ -106,7 +106,7 @@ def _replaced(
             sent.add(each)
             continue
         _tell(told, of.get(each, b"git"), data)
-        lines |= blobs.telling_lines(data)
+        lines |= blobs.identifying_lines(data)
         stored += _STORED_ELSEWHERE.findall(data) if data.startswith(b"version https://git-lfs") else []
     ids -= sent
     tracked -= {path for path in tracked if path in index and index[path][0] in sent}

@@ -45,7 +45,7 @@ def prepare(root: str, parent: str) -> None:
         return
     try:
         make_private(parent)
-        _check(parent, seeds.grow(repository, commit, parent))
+        _check(parent, seeds.update_seed(repository, commit, parent))
     except OSError as error:
         raise _failed(parent, *sentence(error)) from error
 
@@ -103,7 +103,7 @@ def detach_worktree(root: str, folder: str) -> str:
 def tidy(root: str, parent: str) -> None:
     """Removes the shared files of a session's folder, and the folder, unless a copy remains."""
     try:
-        seeds.drop(parent)
+        seeds.remove_seed(parent)
     except OSError as error:
         raise _stays(parent, error) from error
     common = _common_dir(root)
@@ -129,7 +129,7 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
     parent = os.path.dirname(folder)
     make_private(parent)
     replace_private(Path(_mark(folder)), os.fsencode(repository.common_dir))
-    _check(folder, seeds.grow(repository, commit, parent))
+    _check(folder, seeds.update_seed(repository, commit, parent))
     os.makedirs(os.path.join(repository.common_dir, "worktrees"), exist_ok=True)
     adding = ("-c", "core.logAllRefUpdates=false", "worktree", "add", "--detach", "--no-checkout", "--force")
     _check(folder, git(repository.root, *adding, "--quiet", "--", folder, commit))

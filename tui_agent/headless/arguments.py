@@ -296,7 +296,7 @@ def no_command(word: str, commands: Iterable[str]) -> tuple[str, str]:
     return what, "write one of them, or the name of a folder that exists"
 
 
-def in_words(error: click.ClickException) -> tuple[str, str]:
+def click_error_text(error: click.ClickException) -> tuple[str, str]:
     """Error and remedy for a `click` argument error."""
     context: click.Context | None = getattr(error, "ctx", None)
     group = context.command if context else None

@@ -160,5 +160,5 @@ def _remark(path: Path, workspace: Path) -> str:
     if path.parent != workspace / WORKSPACE_FOLDER:
         return ""
     return {"trusted": "", "changed": "  (changed since it was trusted: not in force)"}.get(
-        trust.standing(workspace, user_folders()), "  (not trusted: not in force)"
+        trust.trust_status(workspace, user_folders()), "  (not trusted: not in force)"
     )

@@ -28,7 +28,7 @@ from tui_agent.files.sanitize import escaped
 from tui_agent.git.process import run_git
 from tui_agent.headless import arguments, completion, config_command
 from tui_agent.headless.output import json_line, note, row
-from tui_agent.headless.sessions import in_words
+from tui_agent.headless.sessions import cleanup_summary
 from tui_agent.log.cleanup import CleanupResult, used
 from tui_agent.model import servers
 from tui_agent.model.child_model import ChildModel
@@ -163,7 +163,7 @@ async def examine(workspace: Path, folders: Folders) -> Report:
         folders={name: str(getattr(folders, name)) for name in ("config", "data", "cache", "state")},
         writable=not why,
         workspace=str(workspace),
-        trust=trust.standing(workspace, folders),
+        trust=trust.trust_status(workspace, folders),
         model=model,
         problems=tuple(problems),
         trial=await probe(),
@@ -239,7 +239,7 @@ def _lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], s
     yield "ok", "folders: " + ", ".join(f"{name} {path}" for name, path in report.folders.items())
     yield "ok", f"workspace {report.workspace}: {report.trust}"
     over = report.store > report.store_limit
-    kept = in_words(CleanupResult(report.store, report.store), report.store_limit)
+    kept = cleanup_summary(CleanupResult(report.store, report.store), report.store_limit)
     yield "note" if over else "ok", kept.replace("--yes", "`tui-agent sessions clean --yes`")
     yield "note" if report.trial.why else "ok", report.trial.in_words()
     if model.process.starts:

@@ -17,7 +17,7 @@ from tui_agent.store.commands import CommandResult
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.store.usage import Usage
-from tui_agent.turn.task_report import sides
+from tui_agent.turn.task_report import proposing_tasks
 
 Line = dict[str, Any]
 
@@ -221,13 +221,15 @@ def _response(event: e.ReplyRead) -> Line:
 def _change_and_whose(change: Change, state: State) -> Iterator[Line]:
     yield change_line(change)
     if change.state == "conflict":
-        both = {name for side in sides(change, state.review.changes) for name in side}
+        both = {name for side in proposing_tasks(change, state.review.changes) for name in side}
         yield from (_subtask(task, state) for task in state.subtasks.tasks if task.id in both)
 
 
 def _subtask(task: SubTask, state: State) -> Line:
     changes = state.review.changes
-    disputed = any(task.id in side for c in changes if c.state == "conflict" for side in sides(c, changes))
+    disputed = any(
+        task.id in side for c in changes if c.state == "conflict" for side in proposing_tasks(c, changes)
+    )
     return {
         "type": "subtask",
         "id": task.id,
@@ -261,7 +263,7 @@ def place(attempt: Attempt) -> str:
     return rank if attempt.by == "model" else f"built in {rank}"
 
 
-def words(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"], str]]:
+def text_line(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"], str]]:
     """An event as (stream, text); only a reply has several lines."""
     match event:
         case e.AttemptEnded(attempt):

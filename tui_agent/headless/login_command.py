@@ -13,7 +13,7 @@ from msgspec import Struct
 from tui_agent.errors import UsageError
 from tui_agent.files.sanitize import escaped
 from tui_agent.headless.arguments import json_option
-from tui_agent.headless.output import json_line, note, row, say
+from tui_agent.headless.output import json_line, note, row, write_text
 from tui_agent.model.login.services import SERVICES, LoginService
 from tui_agent.model.login.services import service as service_named
 from tui_agent.model.login.store import FILE, Login, LoginStore
@@ -92,12 +92,12 @@ async def _log_in(service: LoginService, store: LoginStore) -> None:
         async for step in steps:
             match step:
                 case ShowCode(code, url, seconds):
-                    say(f"Open {url}\nand enter the code {code}")
+                    write_text(f"Open {url}\nand enter the code {code}")
                     note(
                         f"The code is valid for {seconds / 60:.0f} minutes. Enter only a code that you asked for."
                     )
                 case OpenPage(url):
-                    say(f"Open {url}")
+                    write_text(f"Open {url}")
                     note(
                         "If the browser is on another machine, paste the address that it ends at "
                         "(or the code in it) here and press Enter."

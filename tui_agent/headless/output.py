@@ -89,7 +89,7 @@ class SupportsWrite(Protocol):
     def write(self, text: str, /) -> object: ...
 
 
-def say(text: str, out: SupportsWrite | None = None) -> None:
+def write_text(text: str, out: SupportsWrite | None = None) -> None:
     """Writes text of several lines."""
     (out or sys.stdout).write(clean(text) + "\n")
 

@@ -11,7 +11,7 @@ from tui_agent import errors
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.headless import output
 from tui_agent.headless.arguments import RunOptions
-from tui_agent.headless.event_lines import Line, finished_line, lines, session_line, words
+from tui_agent.headless.event_lines import Line, finished_line, lines, session_line, text_line
 from tui_agent.headless.output import OutputLost, ProgressStream
 from tui_agent.processes.child import ChildProcess
 from tui_agent.session.opening import Opening, open_session
@@ -244,14 +244,14 @@ class TextReporter(RunReporter):
         self._err = ProgressStream(err)
 
     def on_event(self, event: e.Event, state: State) -> None:
-        for stream, text in words(event, state):
-            output.say(text, self._out if stream == "out" else self._err)
+        for stream, text in text_line(event, state):
+            output.write_text(text, self._out if stream == "out" else self._err)
 
     def finish(self, state: State, ok: bool, error: str, used: Usage) -> None:
         if error:
             output.error(error, self._err)
         kept = "not kept" if state.session.not_kept else f"session {state.session.id}"
-        output.say(f"{_cost(used)} · {kept}", self._err)
+        output.write_text(f"{_cost(used)} · {kept}", self._err)
 
 
 def _cost(usage: Usage) -> str:

@@ -17,7 +17,7 @@ from tui_agent.files.private import replace_private
 from tui_agent.git.object_stores import KEPT
 from tui_agent.headless import arguments, completion
 from tui_agent.headless.arguments import CommandGroup
-from tui_agent.headless.output import document, json_line, note, row, say
+from tui_agent.headless.output import document, json_line, note, row, write_text
 from tui_agent.log import catalog, cleanup, directory, transfer
 from tui_agent.log import fork as log_fork
 from tui_agent.log.catalog import Sort
@@ -94,7 +94,7 @@ def show(session: str, sent: bool, as_json: bool) -> int:
         if as_json:
             json_line(secrets.masked_json(msgspec.to_builtins(value)))
         else:
-            say(secrets.masked(text)[0])
+            write_text(secrets.masked(text)[0])
     return 0
 
 
@@ -212,7 +212,7 @@ def clean(young: bool, yes: bool, as_json: bool) -> int:
     if as_json:
         json_line({**msgspec.to_builtins(done), "limit": limit})
     else:
-        row(in_words(done, limit))
+        row(cleanup_summary(done, limit))
     return 1 if yes and done.after > limit else 0
 
 
@@ -231,11 +231,11 @@ def log_of(session: str) -> Path:
 def _events(session: str) -> list[Any]:
     lost: list[str] = []
     events = list(events_of(log_of(session), lost))
-    say_lost(lost)
+    write_lost(lost)
     return events
 
 
-def say_lost(lost: list[str]) -> None:
+def write_lost(lost: list[str]) -> None:
     """Writes the unreadable parts of a log to standard error."""
     for sentence in lost:
         note(sentence)
@@ -259,7 +259,7 @@ def _exchange_text(exchange: Exchange) -> str:
     return "\n".join([head, *exchange.messages, *answer])
 
 
-def in_words(done: CleanupResult, limit: int) -> str:
+def cleanup_summary(done: CleanupResult, limit: int) -> str:
     """Sizes before and after cleaning, and possible further savings."""
     said = [f"{readable(done.after)} of {readable(limit)} kept for undo and resume"]
     if done.removed:

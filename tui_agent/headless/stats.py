@@ -9,7 +9,7 @@ import click
 from tui_agent.errors import UsageError
 from tui_agent.headless import arguments, completion
 from tui_agent.headless.output import json_line, row
-from tui_agent.headless.sessions import count, entries_of, log_of, say_lost
+from tui_agent.headless.sessions import count, entries_of, log_of, write_lost
 from tui_agent.log.log import timed_events_of
 from tui_agent.log.stats import Figures, figures_over_time
 
@@ -40,7 +40,7 @@ def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
     for name in names:
         lost: list[str] = []
         total = total.plus(figures_over_time(timed_events_of(log_of(name), lost), name))
-        say_lost(lost)
+        write_lost(lost)
     if as_json:
         json_line(total.values())
     elif plot:

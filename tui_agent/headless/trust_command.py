@@ -33,7 +33,7 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
         row(f"{'No longer trusted' if gone else 'It was not trusted'}: {escaped(str(workspace))}")
         return 0
     workspace = arguments.workspace_folder(path)
-    entry, filters = trusts.brought(workspace)
+    entry, filters = trusts.trust_scope(workspace)
     asked = yes or (sys.stdin.isatty() and sys.stdout.isatty())
     if asked:
         trusts.trust(workspace, user_folders(), entry)
@@ -54,7 +54,7 @@ def _list() -> int:
     entries = trusts.trusted(folders)
     for entry in entries:
         remark = ""
-        if trusts.standing(Path(entry.path), folders) != "trusted":
+        if trusts.trust_status(Path(entry.path), folders) != "trusted":
             changed = os.path.isdir(entry.path)
             remark = "  (changed since: no longer in force)" if changed else "  (gone)"
         row(escaped(entry.path) + remark)

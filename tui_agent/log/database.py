@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from tui_agent.errors import Damaged, NotKept, SessionError, TooNew
 from tui_agent.files import operating_system
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import sentence
 from tui_agent.files.private import make_private, open_private, sync_new
 from tui_agent.log.records import VERSION, EventBody, Record, as_json, checksum, from_json
@@ -262,16 +262,18 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
                 f"{name} cannot be kept, the disk is full", "free some space; what was said stays open here"
             )
         case "attempt to write a readonly database":
-            return NotKept(f"{name} cannot be kept, {shown(str(path))} is read-only", "give write permission")
+            return NotKept(
+                f"{name} cannot be kept, {display_path(str(path))} is read-only", "give write permission"
+            )
         case "unable to open database file":
             return SessionError(
-                f"{name} cannot be opened at {shown(str(path))}", "check that it exists and is yours"
+                f"{name} cannot be opened at {display_path(str(path))}", "check that it exists and is yours"
             )
         case "database is locked":
             return SessionError(f"{name} is being written by another program", "close it there")
         case _ if any(sign in words for sign in _SIGNS_OF_DAMAGE):
             return Damaged(f"{name} is damaged", RECOVER)
-    return SessionError(f"{name} cannot be used ({words})", f"look at {shown(str(path))}")
+    return SessionError(f"{name} cannot be used ({words})", f"look at {display_path(str(path))}")
 
 
 def not_kept(path: Path, error: OSError) -> SessionError:
@@ -328,7 +330,7 @@ def _address(path: Path, mode: str) -> str:
 
 def _not_made(path: Path, why: str) -> SessionError:
     return NotKept(
-        f"no session can be kept in {shown(str(path.parent))} ({why})",
+        f"no session can be kept in {display_path(str(path.parent))} ({why})",
         "give write permission and free some space, or point TUI_AGENT_HOME to another folder",
     )
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.errors import SessionError, TooNew
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.sanitize import size_in_words
 from tui_agent.log import database
 from tui_agent.store.state import State
@@ -65,7 +65,9 @@ def new_id() -> str:
 def folder_of(data: Path, session: str) -> Path:
     """A session's folder, whether it exists or not. Raises SessionError for an invalid id."""
     if not _ID.fullmatch(session):
-        raise SessionError(f"{shown(session)} is not a session id", "`tui-agent sessions list` shows them")
+        raise SessionError(
+            f"{display_path(session)} is not a session id", "`tui-agent sessions list` shows them"
+        )
     return data / "sessions" / session
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tui_agent.edits.change import Checkpoint
 from tui_agent.errors import SessionError
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.text import md5
 from tui_agent.log import directory, log
 from tui_agent.store import events as e
@@ -34,7 +34,7 @@ class ForkResult(Struct, frozen=True):
     def _files(self) -> str:
         if not self.differing:
             return ""
-        names = ", ".join(shown(path) for path in self.differing[:10])
+        names = ", ".join(display_path(path) for path in self.differing[:10])
         more = f" and {len(self.differing) - 10} more" if len(self.differing) > 10 else ""
         return f"These files were changed after that turn, and stay as they are: {names}{more}. Undo reverts them"
 
@@ -48,7 +48,7 @@ def fork(data: Path, session: str, turn: int | None = None) -> ForkResult:
     lost: list[str] = []
     events = list(log.events_of(source, lost))
     kept = _up_to(events, session, turn)
-    later = standing(events, len(kept))
+    later = applies_in_force(events, len(kept))
     entry = directory.read_entry(source.parent)
     workspace = Path(entry.workspace) if entry else Path()
     forked = ForkResult(directory.new_id(), differing(workspace, later), tuple(lost))
@@ -81,7 +81,7 @@ def write(data: Path, session: str, events: Sequence[Lasting], **meta: object) -
         raise failures[0]
 
 
-def standing(events: Sequence[Lasting], start: int) -> list[Checkpoint]:
+def applies_in_force(events: Sequence[Lasting], start: int) -> list[Checkpoint]:
     """Applies in `events[start:]` that were not undone, oldest first."""
     points: dict[str, Checkpoint] = {}
     for event in events[start:]:

@@ -124,7 +124,7 @@ class Journal:
         for event in events:
             self.store.emit(event)
 
-    def tell(self, event: Event) -> None:
+    def publish(self, event: Event) -> None:
         """Fold a passing event immediately."""
         self.store.emit(event)
 
@@ -184,7 +184,7 @@ class Journal:
     async def _leave_behind(self, folder: Path, *, sync: bool) -> None:
         events = (*chain.from_iterable(self._on_its_way.values()), *self._unwritten)
         waiting = refused_events.RefusedEvents(self.number, events, tuple(self._growing.values()))
-        await asyncio.to_thread(refused_events.leave, folder, waiting, sync=sync)
+        await asyncio.to_thread(refused_events.store_refused, folder, waiting, sync=sync)
 
     async def _append(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
         if not events:

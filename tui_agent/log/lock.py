@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from tui_agent.errors import NotKept, OpenElsewhere, SessionError
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.private import make_private, open_private
 
@@ -86,6 +86,6 @@ def _open_elsewhere(folder: Path, owner: int) -> SessionError:
 def _not_kept(folder: Path, error: OSError) -> SessionError:
     why = error.strerror or str(error)
     return NotKept(
-        f"no session can be kept in {shown(str(folder))} ({why})",
+        f"no session can be kept in {display_path(str(folder))} ({why})",
         "give write permission and free some space, or point TUI_AGENT_HOME to another folder",
     )

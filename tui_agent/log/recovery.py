@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tui_agent.errors import Damaged, SessionError
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.private import replace_private
 from tui_agent.log import database, directory, records, snapshot
 from tui_agent.log.log import set_aside
@@ -49,13 +49,13 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
     try:
         if _was_closed(path) and not suspect:
             return []
-        broken, lost = look_through(path)
+        broken, lost = check_log(path)
     except Damaged as error:
         if can_be_recovered(path.parent):
             raise
         aside = set_aside(path)
         database.make(path)
-        return [f"{error.what}: it was put aside as {shown(str(aside))}, and a new one was begun"]
+        return [f"{error.what}: it was put aside as {display_path(str(aside))}, and a new one was begun"]
     if not broken:
         return lost
     kept = _write_anew(path, new)
@@ -63,7 +63,7 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
     os.replace(new, path)
     name = f"the session {path.parent.name}"
     return [
-        f"{name} is damaged: its {kept} readable records are kept, and the old log is {shown(str(aside))}",
+        f"{name} is damaged: its {kept} readable records are kept, and the old log is {display_path(str(aside))}",
         *lost,
     ]
 
@@ -118,7 +118,7 @@ def recover(data: Path, session: str) -> tuple[str, str]:
     what = f"{len(found.records)} records" + (" and a snapshot" if kept is not None else "")
     return name, (
         f"the session {session} is damaged: {what} could be read and continue as {name}, "
-        f"{shown(str(old / directory.LOG))} stays as it is"
+        f"{display_path(str(old / directory.LOG))} stays as it is"
     )
 
 
@@ -132,7 +132,7 @@ def _renamed(record: Record, name: str) -> Record:
     return replace(record, body=data, checksum=crc)
 
 
-def look_through(path: Path) -> tuple[bool, list[str]]:
+def check_log(path: Path) -> tuple[bool, list[str]]:
     """Whether the file itself is damaged, and a sentence for each lost record. Raises SessionError."""
     numbers: list[int] = []
     lost: list[str] = []
@@ -141,7 +141,9 @@ def look_through(path: Path) -> tuple[bool, list[str]]:
         for record in database.read_records(connection):
             numbers.append(record.number)
             if not record.is_whole:
-                lost.append(f"record {record.number} ({shown(str(record.type))}) is damaged and was left out")
+                lost.append(
+                    f"record {record.number} ({display_path(str(record.type))}) is damaged and was left out"
+                )
     return broken, records.gaps(numbers) + lost
 
 

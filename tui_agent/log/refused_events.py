@@ -36,7 +36,7 @@ class _StoredEvents(Struct, frozen=True):
     growing: tuple[tuple[str, str, bytes], ...]
 
 
-def leave(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
+def store_refused(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
     """Write the file if possible; errors cannot be reported at this stage. Without `sync` it survives this
     process but not a power failure."""
     events = [(body.type, body.data) for body in map(_body, late.events) if body is not None]
@@ -52,7 +52,7 @@ def forget(folder: Path) -> None:
         os.unlink(folder / NAME)
 
 
-def catch_up(log: Log) -> list[str]:
+def append_stored(log: Log) -> list[str]:
     """Append the left-over events to the log. Returns sentences about unreadable events. Blocking.
 
     Skips events that the log already has. Raises SessionError if the log refuses them again; the file is

@@ -47,7 +47,7 @@ def begin(data: Path) -> tuple[Storage, State]:
     return Storage(log, lock, _blobs(data, log), folder), State()
 
 
-def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
+def open_session_log(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     """Open and lock a session: an id, or `last` for the workspace's newest session.
 
     Raises `OpenElsewhere`, `TooNew`, or `SessionError` if it does not exist. A damaged log is set aside
@@ -66,7 +66,7 @@ def take_up(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
         with lock:
             done = recovery.recovered_as(folder)
             name, sentence = (done, "") if done else recovery.recover(data, folder.name)
-        kept, state = take_up(data, name, workspace)
+        kept, state = open_session_log(data, name, workspace)
         return _with_lost(kept, (*filter(None, [sentence]), *kept.lost)), state
     except TooNew as error:
         lock.release()
@@ -87,7 +87,7 @@ def _blobs(data: Path, log: Log) -> Blobs:
     return blobs
 
 
-def look_at(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
+def open_read_only(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     """Open a session for reading only, even if another process writes it. Raises SessionError."""
     folder = find(data, session, workspace)
     read = read_state(folder / directory.LOG)
@@ -139,7 +139,7 @@ def _caught_up(log: Log, read: ReadState) -> tuple[Log, ReadState]:
     if not (log.path.parent / refused_events.NAME).exists():
         return log, read
     try:
-        lost = refused_events.catch_up(log)
+        lost = refused_events.append_stored(log)
         return log, _with_more(read_state(log.path), [*read.lost, *lost])
     except SessionError as error:
         return log, _with_more(read, [*read.lost, f"what the log had refused is still refused ({error})"])

@@ -18,7 +18,7 @@ from tui_agent.context.prompt import SUMMARY, as_sent
 from tui_agent.errors import FileError, SessionError, TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read_for_person
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.text import md5
 from tui_agent.log import log
@@ -205,7 +205,7 @@ def read_folder(folder: Path) -> tuple[Path, list[Message]]:
     there = [folder / name for name in NAMES if (folder / name).is_file()]
     if not there:
         raise SessionError(
-            f"{shown(str(folder))} is not a task folder",
+            f"{display_path(str(folder))} is not a task folder",
             f"name one that holds {CURRENT} or {LEGACY}, or an export",
         )
     try:
@@ -213,7 +213,7 @@ def read_folder(folder: Path) -> tuple[Path, list[Message]]:
     except SessionError as error:
         if not all(_can_be_read(file) for file in there[1:]) or len(there) == 1:
             raise
-        older = shown(str(there[1]))
+        older = display_path(str(there[1]))
         raise SessionError(
             error.what, f"it stays as it is; {older} can be read: name that instead"
         ) from error
@@ -242,7 +242,9 @@ def _json(file: Path) -> Any:
         value = json.loads(read_given(file).decode())
         json.dumps(value, ensure_ascii=False).encode()
     except OSError as error:
-        raise SessionError(f"{shown(str(file))} cannot be read ({error.strerror})", "name another") from error
+        raise SessionError(
+            f"{display_path(str(file))} cannot be read ({error.strerror})", "name another"
+        ) from error
     except UnicodeEncodeError as error:
         raise _refused(file, HALF_A_LETTER) from error
     except ValueError as error:
@@ -261,13 +263,15 @@ def remove_legacy(file: Path, path: Path, blobs: Blobs) -> None:
     try:
         texts = [blobs.get_text(message.blob) for message in kept]
     except FileError as error:
-        raise SessionError(f"{shown(str(file))} stays ({error.what})", "import it again") from error
+        raise SessionError(f"{display_path(str(file))} stays ({error.what})", "import it again") from error
     if texts != [as_text(message) for message in read_messages(file)]:
-        raise SessionError(f"{shown(str(file))} stays, not all of it is in the log", "import it again")
+        raise SessionError(f"{display_path(str(file))} stays, not all of it is in the log", "import it again")
     try:
         file.unlink()
     except OSError as error:
-        raise SessionError(f"{shown(str(file))} stays ({error.strerror})", "remove it by hand") from error
+        raise SessionError(
+            f"{display_path(str(file))} stays ({error.strerror})", "remove it by hand"
+        ) from error
 
 
 def as_text(message: Message) -> str:
@@ -309,4 +313,6 @@ def _sent_of(event: Lasting) -> tuple[SentMessage, ...]:
 
 
 def _refused(file: Path, why: str) -> SessionError:
-    return SessionError(f"{shown(str(file))} was not imported, {why}", "it stays as it is; name another")
+    return SessionError(
+        f"{display_path(str(file))} was not imported, {why}", "it stays as it is; name another"
+    )

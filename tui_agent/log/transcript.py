@@ -49,7 +49,7 @@ def messages_before(
     return tuple(wanted)
 
 
-def said(events: Iterable[Event]) -> list[ChatMessage]:
+def messages_of(events: Iterable[Event]) -> list[ChatMessage]:
     """Every message of a session, with its changes."""
     return list(in_order(events))
 

@@ -20,14 +20,14 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET, is_secret
 from tui_agent.files.key_formats import masked, masked_values
 from tui_agent.files.known_secrets import KnownSecrets
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.sanitize import one_line
 from tui_agent.files.secret_values import SecretValues
 from tui_agent.log import directory, task_folder
 from tui_agent.log.fork import as_copied, write
 from tui_agent.log.records import body_of
-from tui_agent.log.transcript import said
+from tui_agent.log.transcript import messages_of
 from tui_agent.store import events as e
 from tui_agent.store.events import LASTING, Event, Lasting
 from tui_agent.store.state import ChatMessage
@@ -55,7 +55,7 @@ def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretV
 
 def as_markdown(session: str, events: Sequence[Event], secrets: SecretValues | None = None) -> str:
     """The chat with one heading per message. Masks keys and the values of `secrets`."""
-    parts = [f"# Session {session}", *(_section(message) for message in said(events))]
+    parts = [f"# Session {session}", *(_section(message) for message in messages_of(events))]
     text = "\n\n".join(parts)
     return masked(secrets.masked(text)[0] if secrets else text) + "\n"
 
@@ -172,7 +172,7 @@ def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list
     try:
         text = read_given(source).decode()
     except OSError as error:
-        what = f"{shown(str(source))} cannot be read ({error.strerror})"
+        what = f"{display_path(str(source))} cannot be read ({error.strerror})"
         raise SessionError(what, "name another file") from error
     except ValueError as error:
         raise _refused(source, "it is not UTF-8 text") from error
@@ -238,6 +238,6 @@ def _meta(events: list[Lasting], workspace: Path) -> dict[str, object]:
 
 def _refused(source: Path, why: str) -> SessionError:
     return SessionError(
-        f"{shown(str(source))} was not imported, {why}",
+        f"{display_path(str(source))} was not imported, {why}",
         "name a file of `sessions export --format json`, or a task folder",
     )

@@ -94,14 +94,14 @@ async def answer(
             return ListAnswer(kept, _why(error))
         _failed.pop(place, None)
         listed = _lists[place] = Listing(time.time(), models)
-        await asyncio.to_thread(model_listing.keep, kept_as, listed)
+        await asyncio.to_thread(model_listing.cache_listing, kept_as, listed)
         return ListAnswer(listed)
 
 
 async def _kept(route: Route) -> Listing:
     place = (route.address, route.key)
     if place not in _lists:
-        _lists[place] = await asyncio.to_thread(model_listing.kept, route)
+        _lists[place] = await asyncio.to_thread(model_listing.cached_listing, route)
     return _lists[place]
 
 

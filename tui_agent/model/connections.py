@@ -82,7 +82,7 @@ def _set_up(stream: Any) -> None:
 Send = Callable[[httpx.Request], Awaitable[httpx.Response]]
 
 
-async def sent(send: Send, request: httpx.Request) -> httpx.Response:
+async def send_with_retry(send: Send, request: httpx.Request) -> httpx.Response:
     """Sends a request. Repeats it once if a reused connection turned out to be closed: it failed immediately
     and before the first byte of a response."""
     origin = origin_of(request.url)
@@ -115,7 +115,7 @@ def _is_unconfirmed(error: BaseException | None) -> bool:
     return False
 
 
-async def open_ahead(client: httpx.AsyncClient, address: str) -> None:
+async def preconnect(client: httpx.AsyncClient, address: str) -> None:
     """Opens a connection before the first request, unless one was used within the last minute.
 
     Sends HEAD for the server's root without a key; any response leaves the connection open. Skips plain

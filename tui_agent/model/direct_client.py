@@ -111,7 +111,7 @@ class DirectTransport:
         route = model_table.route(model, {**os.environ, **variables})
         if route is not None and route.key:
             await _certificates_for(route.address)
-            await connections.open_ahead(client(), route.address)
+            await connections.preconnect(client(), route.address)
 
     async def _send(
         self, request: ModelRequest, route: Route, name: WireName, wire: Wire, shape: dict[str, Any] | None

@@ -127,7 +127,7 @@ async def _models(
         return []
     server = await servers.examine(address, names[0], key)
     kind = server.kind if server else ""
-    because = f"{kind or 'a server'} answers {servers.shown(root)}"
+    because = f"{kind or 'a server'} answers {servers.display_address(root)}"
     if prefix:
         dummy = {"OPENAI_API_KEY": "none"} if prefix == "openai" and not key else {}
         return [Suggestion(f"{prefix}/{name}", because, dummy) for name in names]

@@ -32,7 +32,7 @@ def _rank(level: str) -> int:
     return LEVELS.index(level) if level in LEVELS else LEVELS.index("medium")
 
 
-def in_words(model: str, rules: Rules, effort: Effort) -> str:
+def effort_note(model: str, rules: Rules, effort: Effort) -> str:
     """A note about the level actually used; "" if it equals the configured one."""
     level = level_of(rules, effort)
     if not rules.levels or not rules.effort:

@@ -85,11 +85,11 @@ class ValidatingTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         wire = _wire.get()
         if wire is None:
-            return await connections.sent(self._transport.handle_async_request, request)
+            return await connections.send_with_retry(self._transport.handle_async_request, request)
         wire.sent = True
         wire.on_sent()
         try:
-            response = await connections.sent(self._transport.handle_async_request, request)
+            response = await connections.send_with_retry(self._transport.handle_async_request, request)
         except (httpx.TimeoutException, httpx.ConnectError, asyncio.CancelledError):
             raise
         except Exception:

@@ -195,7 +195,7 @@ class LocalModels:
                 f"Nothing answers at {place.address}", "start the server, or choose another model"
             )
         server = await self._try_out(place, server)
-        return in_words(server, self._window_of(server))
+        return server_summary(server, self._window_of(server))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         place = await self._reached(request.model)
@@ -414,7 +414,7 @@ def _is_free(model: str, server: ServerModel) -> bool:
     return bool(server.kind) or model.partition("/")[0] in LOCAL_ADDRESSES
 
 
-def in_words(server: ServerModel, window: int) -> str:
+def server_summary(server: ServerModel, window: int) -> str:
     """`llama.cpp, 4,096 tokens, one request at a time`."""
     parts = [server.kind or "a local server", f"{window:,} tokens" if window else "window unknown"]
     if server.slots:

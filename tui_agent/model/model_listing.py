@@ -188,7 +188,7 @@ def _path(route: Route) -> Path:
     return user_folders().cache / f"models-{digest}.json"
 
 
-def kept(route: Route) -> Listing:
+def cached_listing(route: Route) -> Listing:
     """The cached listing of any age; empty if there is none. Blocks."""
     try:
         path = _path(route)
@@ -199,7 +199,7 @@ def kept(route: Route) -> Listing:
         return Listing()  # missing or from another version
 
 
-def keep(route: Route, listing: Listing) -> None:
+def cache_listing(route: Route, listing: Listing) -> None:
     """Caches a listing with mode 0600. Blocks."""
     try:
         write_private(_path(route), msgspec.json.encode(listing), sync=False)

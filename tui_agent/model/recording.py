@@ -117,7 +117,7 @@ def _line(path: Path, number: int, line: bytes, type: type[T]) -> T:
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 
 
-def asked(messages: Sequence[Message]) -> str:
+def prompt_of(messages: Sequence[Message]) -> str:
     for message in reversed(messages):
         if message.get("role") == "user" and (found := _QUERY.findall(text_of(message))):
             return found[-1]
@@ -186,7 +186,7 @@ class Recorder:
     def _append(
         self, request: ModelRequest, window: int, chunks: list[Timed], error: RecordedError | None
     ) -> None:
-        ask = masked(asked(request.messages))
+        ask = masked(prompt_of(request.messages))
         exchange = RecordedExchange(ask, tuple(without_secrets(chunks)), purpose=request.purpose, error=error)
         protocol = "tools" if request.tools else "structured"
         header = Header(model=request.model, protocol=protocol, window=window)
@@ -279,7 +279,7 @@ class RecordedModel:
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        words = folded(asked(request.messages))
+        words = folded(prompt_of(request.messages))
         exchange = self._take(request.purpose, words)
         for seconds, chunk in exchange.chunks if exchange else self._without_recording(request.purpose):
             await asyncio.sleep(seconds / self._speed if self._speed else 0)

@@ -250,7 +250,7 @@ def entries(listing: Any) -> list[dict[str, Any]]:
     return [model for model in models or () if isinstance(model, dict)]
 
 
-def shown(root: str) -> str:
+def display_address(root: str) -> str:
     """A server's display address: its port on this machine, otherwise host and port."""
     parts = urlsplit(root)
     here = parts.hostname in ("127.0.0.1", "localhost", "::1")

@@ -38,7 +38,7 @@ _SET_PARENT_DEATH_SIGNAL = 1
 
 def run(build: Build) -> None:
     """Serve until standard input closes, then exit even if threads are running."""
-    output = take_output()
+    output = redirect_output()
     end_with_parent()
     debug_log.to_stream(sys.stderr)
     status = 0
@@ -55,7 +55,7 @@ def run(build: Build) -> None:
     os._exit(status)
 
 
-def take_output() -> int:
+def redirect_output() -> int:
     """Duplicates descriptor 1 and redirects it to standard error, so that `print` cannot corrupt the
     protocol."""
     sys.stdout.flush()

@@ -229,7 +229,7 @@ class Applier:
         return [*told, e.ModelOwesNews(_fact(item))]
 
     def _known(self, target: WriteTarget, written: str, item: ResolvedDecision) -> list[e.Lasting]:
-        from tui_agent.edits.partial_view import after, was_shown  # Not needed at startup.
+        from tui_agent.edits.partial_view import is_within_view, view_after  # Not needed at startup.
 
         state, change = self._journal.store.state, item.change
         path, turn = target.now.path, state.turn.number
@@ -239,12 +239,12 @@ class Applier:
         whole = self._seen_whole(path, item)
         entry = replace(self._entry(path, written, item), whole=whole, modified_turn=turn)
         entry = as_written(entry, target, self._workspace.root)
-        knows = item.as_proposed and self._base_seen(item) and was_shown(item.in_part, entry.shown)
+        knows = item.as_proposed and self._base_seen(item) and is_within_view(item.in_part, entry.shown)
         if entry.shown:
             entry = replace(
                 entry,
-                ranges=within(after(entry.ranges, item.in_part), entry.lines),
-                shown=within(after(entry.shown, item.in_part), entry.lines),
+                ranges=within(view_after(entry.ranges, item.in_part), entry.lines),
+                shown=within(view_after(entry.shown, item.in_part), entry.lines),
             )
         return [*told, e.KnownFileEdited(entry, knows, time.time())]
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, Comment, HunkState, Pick, text_under
 from tui_agent.edits.hunks import compose, counts, hunks
-from tui_agent.edits.merge import ConflictView, Side, regions, settled
+from tui_agent.edits.merge import ConflictView, Side, merged_with_choices, regions
 from tui_agent.edits.rebase import in_conflict, named, rebased, remaining, reworked, with_texts
 from tui_agent.edits.resolve import place
 from tui_agent.errors import EditFailed, SessionError
@@ -48,7 +48,7 @@ class ConflictResolver:
         rival = self._rival(change)
         if rival is not None:
             asked = (change, rival, sides, by_hand, seen, now, self._blobs)
-            told = await asyncio.to_thread(settled_of_two, *asked)
+            told = await asyncio.to_thread(merge_two_changes, *asked)
             await self._journal.record(*self._against(change, rival, told), *told)
             return
         view = await asyncio.to_thread(self._view, change, now)
@@ -63,7 +63,7 @@ class ConflictResolver:
             fact = f"{change.called} conflicted, and the person kept the file as it is."
             await self._journal.record(moved, e.ModelOwesNews(fact))
             return
-        text = await asyncio.to_thread(settled, view.regions, sides, by_hand)
+        text = await asyncio.to_thread(merged_with_choices, view.regions, sides, by_hand)
         gone = view.theirs_gone and sides and not by_hand and all(side == "theirs" for side in sides)
         await self._journal.record(
             e.ChangeReworked(await asyncio.to_thread(self._settled, change, now, None if gone else text))
@@ -199,7 +199,7 @@ def view_of_two(change: Change, rival: Change, blobs: Blobs) -> ConflictView:
     )
 
 
-def settled_of_two(
+def merge_two_changes(
     change: Change,
     rival: Change,
     sides: Sequence[Side],
@@ -220,7 +220,7 @@ def settled_of_two(
     if sides and not by_hand and all(side == "theirs" for side in sides) and shown.theirs_gone:
         alone = replace(change, state="pending", rival="", reason=SETTLED)
         return [given_up(rival, f"that of {named(change)} was kept"), e.ChangeReworked(alone)]
-    text = settled(shown.regions, sides, by_hand)
+    text = merged_with_choices(shown.regions, sides, by_hand)
     joined = _one_of_both(change, rival, text, now, blobs)
     return [given_up(rival, f"joined into {change.id}"), e.ChangeReworked(joined)]
 

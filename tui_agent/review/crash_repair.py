@@ -36,7 +36,7 @@ def batch_name(point: Checkpoint, undone: bool) -> str:
     return f"{point.id}-{'undone' if undone else 'redone'}"
 
 
-def settle_others(data: Path, root: Path, own: Path) -> list[str]:
+def repair_others(data: Path, root: Path, own: Path) -> list[str]:
     """Repairs the batches of other sessions in the workspace `root`. Returns one sentence each. Blocking.
 
     Open sessions are skipped; their writes are in progress.

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from tui_agent.edits.alignment import matches
 from tui_agent.edits.lines import split
-from tui_agent.edits.merge import ConflictView, Region, Side, regions, settled
+from tui_agent.edits.merge import ConflictView, Region, Side, merged_with_choices, regions
 from tui_agent.errors import FileError, Outdated, SessionError, TooLarge, TuiAgentError, Undecodable
 from tui_agent.files.gate import read_for_person
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.text import TextFile, decode, encode, md5
-from tui_agent.files.write_file import replace as replace_file
+from tui_agent.files.write_file import write_file as replace_file
 from tui_agent.log.core import Core
 from tui_agent.review.crash_repair import SAVE
 from tui_agent.store import events as e
@@ -94,11 +94,11 @@ class OpenFiles:
         else:
             buffer = self.state.buffers.get(path)
             if buffer is not None and buffer.unsaved and not over_unsaved:
-                self._journal.tell(e.BufferClashed(path, True))
+                self._journal.publish(e.BufferClashed(path, True))
                 return False
             self._stored[path] = stored
             how = {"encoding": stored.encoding, "mark": stored.mark}
-            self._journal.tell(e.BufferLoaded(path, stored.text, disk, "", mtime, **how))
+            self._journal.publish(e.BufferLoaded(path, stored.text, disk, "", mtime, **how))
             return True
         return False
 
@@ -109,7 +109,7 @@ class OpenFiles:
             await self._take_from_disk(buffer.path)
             if buffer.unsaved:
                 await self._lay_over(buffer)
-            self._journal.tell(e.CursorMoved(buffer.path, buffer.cursor, buffer.anchor))
+            self._journal.publish(e.CursorMoved(buffer.path, buffer.cursor, buffer.anchor))
         if active and self.state.buffers.active != active:
             await self._journal.record(e.BufferActivated(active))
 
@@ -154,12 +154,12 @@ class OpenFiles:
         expected = None if overwrite else buffer.disk
         try:
             async with self._one_save:
-                with self._journal.waits.on(f"waiting for the disk to save {shown(path)}"):
+                with self._journal.waits.on(f"waiting for the disk to save {display_path(path)}"):
                     written = await asyncio.to_thread(
                         replace_file, self._workspace.gate, path, data, expected, note=self._note_of_save
                     )
         except Outdated as error:
-            self._journal.tell(e.BufferClashed(path, True))
+            self._journal.publish(e.BufferClashed(path, True))
             raise Outdated(error.what, "merge it, reload it, or save over it") from error
         self._stored[path] = decode(data)
         self._merges.pop(path, None)
@@ -192,7 +192,11 @@ class OpenFiles:
         """
         buffer = self._buffer(path)
         view, disk = await self._clash(path)
-        merged = await asyncio.to_thread(settled, view.regions, sides, by_hand) if view.now == seen else ""
+        merged = (
+            await asyncio.to_thread(merged_with_choices, view.regions, sides, by_hand)
+            if view.now == seen
+            else ""
+        )
         now = self._buffer(path)
         if view.now != seen or now.text != buffer.text:
             raise SessionError(f"{path} has changed meanwhile", "look at the differences again")
@@ -233,7 +237,7 @@ class OpenFiles:
         unsaved = version.stored is None or version.stored.text != version.text
         edited = e.BufferEdited(path, version.text, version.disk, cursor, anchor, unsaved, from_outside)
         self._journal.grow(edited)
-        self._journal.tell(e.BufferClashed(path, version is before))
+        self._journal.publish(e.BufferClashed(path, version is before))
         if not unsaved:
             self._journal.forget([f"buffer:{path}"])
         self._journal.flush()
@@ -249,9 +253,9 @@ class OpenFiles:
             return
         if disk == buffer.disk:
             if buffer.clash:
-                self._journal.tell(e.BufferClashed(path, False))
+                self._journal.publish(e.BufferClashed(path, False))
         elif buffer.unsaved or disk == NEW_FILE:
-            self._journal.tell(e.BufferClashed(path, True))
+            self._journal.publish(e.BufferClashed(path, True))
         elif await self._take_from_disk(path, over_unsaved=False):
             self._journal.forget([f"buffer:{path}"])
 
@@ -262,13 +266,15 @@ class OpenFiles:
             self._journal.forget([f"buffer:{kept.path}"])  # Written, but not recorded before the crash.
             return
         if stored is None:
-            self._journal.tell(e.BufferLoaded(kept.path, "", kept.disk))  # A deleted file can be saved again.
+            self._journal.publish(
+                e.BufferLoaded(kept.path, "", kept.disk)
+            )  # A deleted file can be saved again.
         moved = (self.state.buffers.get(kept.path) or kept).disk != kept.disk or stored is None
-        self._journal.tell(
+        self._journal.publish(
             e.BufferEdited(kept.path, kept.text, kept.disk, kept.cursor, kept.anchor, True, from_outside=True)
         )
         if moved:
-            self._journal.tell(e.BufferClashed(kept.path, True))
+            self._journal.publish(e.BufferClashed(kept.path, True))
 
     def _buffer(self, path: str) -> Buffer:
         buffer = self.state.buffers.get(path)
@@ -277,7 +283,7 @@ class OpenFiles:
         return buffer
 
     def _note(self, path: str, note: str) -> None:
-        self._journal.tell(e.BufferLoaded(path, "", "", note))
+        self._journal.publish(e.BufferLoaded(path, "", "", note))
 
     def _read(self, path: str) -> tuple[TextFile, str, int]:
         """The text, hash and time of a file on disk. Raises `Undecodable` or `FileError`."""

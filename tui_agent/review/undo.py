@@ -15,12 +15,12 @@ from tui_agent.edits.resolve import (
     Conflict,
     OnDisk,
     Write,
-    after,
+    overall_state,
     picked,
     place,
     reopened,
-    settled,
-    take_back,
+    revert,
+    states_with,
     undo,
 )
 from tui_agent.errors import EditFailed, SessionError
@@ -106,7 +106,7 @@ class UndoHistory:
         base, new = await asyncio.to_thread(
             lambda: (text_under(self._blobs, change.base), text_under(self._blobs, change.new))
         )
-        decided = await asyncio.to_thread(take_back, change, base, new, OnDisk(now.text, now.md5), picks)
+        decided = await asyncio.to_thread(revert, change, base, new, OnDisk(now.text, now.md5), picks)
         if isinstance(decided, Conflict):
             raise EditFailed(
                 f"Nothing was written, {decided.path}: {decided.reason}",
@@ -245,8 +245,10 @@ class UndoHistory:
         found = [change for name in names if (change := self._review.change(name)) is not None]
         if undone:
             return [e.ChangeMoved(change.id, *reopened(change, point.picks)) for change in found]
-        applied = ((change, after(change.hunks, picked(change, point.picks), "applied")) for change in found)
-        return [e.ChangeMoved(change.id, settled(hunks), hunks) for change, hunks in applied]
+        applied = (
+            (change, states_with(change.hunks, picked(change, point.picks), "applied")) for change in found
+        )
+        return [e.ChangeMoved(change.id, overall_state(hunks), hunks) for change, hunks in applied]
 
 
 def _steps(point: Checkpoint, undone: bool) -> tuple[FileStep, ...]:

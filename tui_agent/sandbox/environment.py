@@ -135,7 +135,7 @@ def variables(
     return chosen, ""
 
 
-def left_out(environ: Mapping[str, str], chosen: Mapping[str, str]) -> list[str]:
+def omitted_variables(environ: Mapping[str, str], chosen: Mapping[str, str]) -> list[str]:
     """Names of omitted variables that a program might need."""
     return sorted(
         name

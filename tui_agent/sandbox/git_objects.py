@@ -224,7 +224,7 @@ def _leave_out(
     sparse = False
     for path in dict.fromkeys((f"{common}/config", f"{own}/config.worktree")):
         if os.path.isfile(path):
-            text = seeds[path].content if path in seeds else git_settings.shown(path)
+            text = seeds[path].content if path in seeds else git_settings.visible_settings(path)
             with suppress(ValueError):
                 settings = dict(parse_config(text.decode(errors="surrogateescape")))
                 sparse = is_true(settings.get("core.sparsecheckout", "")) or sparse

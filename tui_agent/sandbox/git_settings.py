@@ -63,7 +63,7 @@ _QUERY = re.compile(r"(://[^\s?#]*)[?#]\S*")
 _SIGNS = ("commit.gpgsign", "tag.gpgsign", "push.gpgsign", "tag.forcesignannotated")
 
 
-def shown(path: str) -> bytes:
+def visible_settings(path: str) -> bytes:
     """The visible content of a settings file; empty if it cannot be parsed."""
     try:
         entries = parse_config(read_regular(path, MOST_CONFIG).decode(errors="surrogateescape"))

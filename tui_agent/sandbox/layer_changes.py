@@ -21,7 +21,7 @@ from typing import IO, Any, Literal, NamedTuple, Self
 
 import msgspec
 
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.sandbox.layer_comparison import LEFT_OUT, Budget
 from tui_agent.sandbox.view_plan import MEGABYTE, OURS, PYTHON, ViewPlan
 
@@ -274,5 +274,5 @@ def _unread(left: Mapping[str, tuple[int, list[str]]]) -> str:
 
 
 def _short(path: str) -> str:
-    path = shown(path)
+    path = display_path(path)
     return path if len(path) <= 80 else f"{path[:40]}…{path[-39:]}"

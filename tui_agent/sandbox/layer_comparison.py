@@ -378,7 +378,7 @@ class Comparison:
                 return _Content(False, why=TOO_LARGE)
             if not why:
                 try:
-                    put(self._contents, piece, self._end + size - len(piece))
+                    write_all(self._contents, piece, self._end + size - len(piece))
                 except OSError:  # The disk is full.
                     why = NO_ROOM
         if same:
@@ -391,7 +391,7 @@ class Comparison:
         return _Content(False, at, digest.hexdigest())
 
 
-def put(descriptor: int, data: bytes, at: int) -> None:
+def write_all(descriptor: int, data: bytes, at: int) -> None:
     """Write all of `data`. Raises OSError."""
     rest = memoryview(data)
     while rest:

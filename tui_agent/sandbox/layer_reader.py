@@ -17,7 +17,7 @@ import sys
 
 from tui_agent.sandbox.folder_access import FolderAccess
 from tui_agent.sandbox.inside.kernel import received
-from tui_agent.sandbox.layer_comparison import Budget, Comparison, EarlierState, put
+from tui_agent.sandbox.layer_comparison import Budget, Comparison, EarlierState, write_all
 
 #: Limits of memory in bytes, and of processor time in seconds.
 MEMORY, SECONDS = 1 << 30, 60
@@ -47,5 +47,5 @@ def main(descriptor: int) -> None:
         files = asked["files"]
         found = compared.of_layer() if files is None else compared.of_copy(files)
     told = marshal.dumps({"found": [tuple(one) for one in found], "left": compared.left})
-    put(contents, told, compared.end)
+    write_all(contents, told, compared.end)
     line.send(ascii([compared.end, len(told)]).encode())

@@ -188,7 +188,7 @@ def plan(
     if own_home:
         folders.append((home, 0o700, limits.layer))
         there = [f"{home}/{name}" for name in git_settings.OF_PERSON if os.path.isfile(f"{home}/{name}")]
-        texts = {path: git_settings.shown(path) for path in there}
+        texts = {path: git_settings.visible_settings(path) for path in there}
     apart = [path for path in git_folders if not is_below(path, [root])]
     overlays = (*caches, *apart, root)
     inside = _STORES.hidden(caches)
@@ -222,7 +222,11 @@ def _scrubbed(root: str, git_folders: Sequence[str]) -> Iterator[Seed]:
             if os.path.isdir(folder) and os.path.isfile(f"{folder}/HEAD"):
                 for path in git_settings.files_of(folder):
                     yield Seed(
-                        os.path.relpath(path, overlay), "hidden", git_settings.shown(path), None, overlay
+                        os.path.relpath(path, overlay),
+                        "hidden",
+                        git_settings.visible_settings(path),
+                        None,
+                        overlay,
                     )
 
 
@@ -285,7 +289,7 @@ def _emptied(caches: Sequence[str], paths: Iterable[str]) -> Iterator[Seed]:
     """Seeds that empty key stores in caches, and remove credentials from git settings."""
     for path in paths:
         cache = next(cache for cache in caches if is_below(path, [cache]))
-        content = git_settings.shown(path) if os.path.basename(path) == "config" else b""
+        content = git_settings.visible_settings(path) if os.path.basename(path) == "config" else b""
         yield Seed(os.path.relpath(path, cache), "hidden", content, None, cache)
 
 

@@ -81,14 +81,14 @@ class Chat:
     async def save_paste(self, line: str) -> str:
         """Writes a pasted text to a new workspace file and returns its path. Raises `FileError` or
         `PathRefused`."""
-        from tui_agent.files.write_file import replace
+        from tui_agent.files.write_file import write_file
 
         gate = self._context().workspace.gate
         text = await asyncio.to_thread(self._storage.blobs.get_text, self.state.input.pastes[line])
         for number in count(1):
             path = "pasted.txt" if number == 1 else f"pasted-{number}.txt"
             with suppress(Outdated):  # The name exists.
-                await asyncio.to_thread(replace, gate, path, text.encode("utf-8", "replace"), "")
+                await asyncio.to_thread(write_file, gate, path, text.encode("utf-8", "replace"), "")
                 return path
         raise AssertionError("some number is free")
 

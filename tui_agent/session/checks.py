@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tui_agent.checks.comparison import Finding, alone, difference, finding, has_run, still_there
+from tui_agent.checks.comparison import Finding, difference, finding, has_run, limited_to, still_there
 from tui_agent.checks.places import places
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
@@ -118,7 +118,7 @@ class Checks:
         if await asyncio.to_thread(self._accepted) is None:
             found = await asyncio.to_thread(_found_in, self._workspace.root)
             if found:
-                self._journal.tell(e.ChecksOffered(tuple(found)))
+                self._journal.publish(e.ChecksOffered(tuple(found)))
 
     @call(changes=False)
     def listed(self) -> list[ListedCheck]:
@@ -159,7 +159,7 @@ class Checks:
                 f"The checks of this folder could not be kept ({error.strerror})",
                 "name them in settings.toml, as [[checks.commands]]",
             ) from error
-        self._journal.tell(e.ChecksOffered(()))
+        self._journal.publish(e.ChecksOffered(()))
         await self._first_runs.stop()
         if accepted and self.state.review.open:
             self._begin()
@@ -377,7 +377,7 @@ class Checks:
             hidden = "it ended at a failure from before the change, and the tests after it did not run"
             await self._journal.record(e.NoticeGiven("warning", f"{check.name}: {hidden}"))
         if brought.is_worse:
-            command = alone(check.command, brought.new_names)
+            command = limited_to(check.command, brought.new_names)
             again, second = await self._ran(msgspec.structs.replace(check, command=command), "trial")
             if command != check.command and not has_run(
                 second, brought.new_names
@@ -469,7 +469,7 @@ class Checks:
             ]
         )
         if moved:
-            self._journal.tell(e.ChecksOutdated(f"{moved[0]} has changed on disk"))
+            self._journal.publish(e.ChecksOutdated(f"{moved[0]} has changed on disk"))
 
     def _on_event(self, event: e.Event, state: State) -> None:
         """Schedules checks for proposals of commands and sub-tasks; after a complete apply, adopts the

@@ -15,11 +15,11 @@ from tui_agent.checks.output import REPORT
 from tui_agent.context.excerpts import fenced
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.known_secrets import KnownSecrets
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
 from tui_agent.review.review import Review
-from tui_agent.session.running_commands import SHOWN, CommandStart, RunningCommands, same
+from tui_agent.session.running_commands import SHOWN, CommandStart, RunningCommands, shared_fields
 from tui_agent.session.servers import Server, Servers
 from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.session.trial_views import PreparedView, TrialViews
@@ -93,7 +93,7 @@ class Commands:
         """
         _check(command)
         number, stopping = self._running.new_id(), self._stopping
-        self._journal.tell(e.CommandPreparing(number, command, by, time.time(), background))
+        self._journal.publish(e.CommandPreparing(number, command, by, time.time(), background))
         try:
             making = self._view(command, by, network=network, allowed=allowed, seeded=seeded, pending=pending)
             made = await self._before_a_stop(making, stopping)
@@ -126,7 +126,7 @@ class Commands:
                 self._servers.add(number, Server(command, by), self._running.runs[number][1])
             return number
         finally:
-            self._journal.tell(e.CommandWithdrawn(number))
+            self._journal.publish(e.CommandWithdrawn(number))
 
     async def _view(
         self,
@@ -253,7 +253,9 @@ class Commands:
             return ended
         ran = next(one for one in self.state.commands.running if one.id == number)
         text, cut, _ = printed(run.output, SHOWN)
-        return CommandResult(**same(ran), status=0, how="background", seconds=0.0, output=text, cut=cut)
+        return CommandResult(
+            **shared_fields(ran), status=0, how="background", seconds=0.0, output=text, cut=cut
+        )
 
     @call(changes=True)
     async def run_here(self, command: str) -> str:
@@ -312,7 +314,7 @@ class Commands:
         Raises `SessionError` if there are none, and `OSError`.
         """
         paths = await self.views.show_test_files()
-        told = f"Commands in this folder may read {', '.join(map(shown, paths))} from now on"
+        told = f"Commands in this folder may read {', '.join(map(display_path, paths))} from now on"
         await self._journal.record(e.NoticeGiven("info", told))
 
     @call(changes=True)
@@ -322,7 +324,7 @@ class Commands:
         paths = await self.views.hide_test_files()
         told = "Files of tests that look secret stay hidden from commands in this folder, and are not offered"
         if paths:
-            told = f"Commands in this folder find nothing in {', '.join(map(shown, paths))} any more"
+            told = f"Commands in this folder find nothing in {', '.join(map(display_path, paths))} any more"
         await self._journal.record(e.NoticeGiven("info", told))
 
     @call(changes=True)

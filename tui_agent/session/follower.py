@@ -28,7 +28,7 @@ class Follower:
         self._tail = Tail(core.storage.folder / LOG, core.storage.number)
         self._task: asyncio.Task[None] | None = None
 
-    async def take_up(self) -> None:
+    async def resume(self) -> None:
         """Reads the open files; leaves a turn of the other process running."""
         await self._rest_without_writer()
         await self._open_files.restore()
@@ -66,17 +66,17 @@ class Follower:
     async def _fold(self, event: e.Lasting | e.Growing) -> None:
         match event:
             case e.BufferEdited():
-                self._journal.tell(replace(event, from_outside=True))
+                self._journal.publish(replace(event, from_outside=True))
             case e.FreshnessChanged() if self._is_known(event):
                 pass  # Already reported here.
             case e.BufferOpened(path) | e.BufferSaved(path):
-                self._journal.tell(event)
+                self._journal.publish(event)
                 await self._open_files.load(path)
             case e.ReplyGrew():
-                self._journal.tell(event)
-                self._journal.tell(e.PhaseChanged("streaming"))
+                self._journal.publish(event)
+                self._journal.publish(e.PhaseChanged("streaming"))
             case _:
-                self._journal.tell(event)
+                self._journal.publish(event)
 
     def _is_known(self, event: e.FreshnessChanged) -> bool:
         entry = self._journal.store.state.known.files.get(event.path)
@@ -84,7 +84,7 @@ class Follower:
 
     async def _rest_without_writer(self) -> None:
         if self._journal.store.state.turn.running and not await asyncio.to_thread(self._tail.is_written):
-            self._journal.tell(e.PhaseChanged("idle"))
+            self._journal.publish(e.PhaseChanged("idle"))
 
     async def _warn(self, sentence: str) -> None:
         await self._journal.record(e.NoticeGiven("warning", sentence))

@@ -50,17 +50,17 @@ class FreshnessWatch:
         )
 
     def on_index(self, files: int, complete: bool) -> None:
-        self._journal.tell(e.IndexChanged(files, complete))
+        self._journal.publish(e.IndexChanged(files, complete))
 
     def on_watch(self, state: WatchState, why: str) -> None:
-        self._journal.tell(e.WatchChanged(state))
+        self._journal.publish(e.WatchChanged(state))
         if state != "starting":
             self.on_batch(())
         if state in ("polling", "failed") and why:
             self.on_notice("warning", why)
 
     def on_status(self, status: GitStatus) -> None:
-        self._journal.tell(
+        self._journal.publish(
             e.GitStatusRead(status.is_repository, status.branch, status.ahead, status.behind, status.marks)
         )
 

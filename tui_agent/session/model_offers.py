@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tui_agent.model.client import Model
 from tui_agent.model.login.services import needed
 from tui_agent.model.login.store import LoginStore
-from tui_agent.model.model_listing import LOGIN, ListedModel, Listing, ListsModels, is_chat, kept
+from tui_agent.model.model_listing import LOGIN, ListedModel, Listing, ListsModels, cached_listing, is_chat
 from tui_agent.model.model_table import KnownModel, Route, route, table
 from tui_agent.model.rules import providers, rules_of
 from tui_agent.model.servers import is_local
@@ -61,7 +61,9 @@ class Offers:
     async def read(self) -> None:
         """Finds providers with a key or login and their cached lists. Makes no request."""
         ways = await asyncio.to_thread(self._ways)
-        lists = await asyncio.to_thread(lambda: {provider: kept(way) for provider, way in ways.items()})
+        lists = await asyncio.to_thread(
+            lambda: {provider: cached_listing(way) for provider, way in ways.items()}
+        )
         self._lists = lists
         self._offers = {provider: await _made(provider, listing) for provider, listing in lists.items()}
 

@@ -15,7 +15,7 @@ from tui_agent.errors import NoModel, SessionError
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
 from tui_agent.model.client import CanReach, CanWarm, Model, ModelRequest, UsageChunk
-from tui_agent.model.effort import in_words, level_of
+from tui_agent.model.effort import effort_note, level_of
 from tui_agent.model.local import LocalModels
 from tui_agent.model.model_table import route, rules_for
 from tui_agent.model.provider_files import ProviderFiles, StoresFiles
@@ -32,7 +32,7 @@ from tui_agent.store import events as e
 from tui_agent.store.events import ModelStatusChanged
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.store.store import Store
-from tui_agent.turn.model_choice import asking, chosen, is_chosen
+from tui_agent.turn.model_choice import chosen_model, is_chosen, request_options
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
@@ -199,14 +199,14 @@ class ModelAccess:
         if not self.name:
             raise NoModel("No model is chosen", "choose one, then its effort")
         await self._journal.record(e.EffortChosen(self.name, effort))
-        another = in_words(self.name, rules_for(self.name), effort)
+        another = effort_note(self.name, rules_for(self.name), effort)
         return f"Effort {effort} from the next request on" + (f" ({another})" if another else "")
 
     @call(changes=False)
     def effort(self, name: str = "") -> Effort:
         """The current effort of the model, or of model `name`; that of the running turn, if any."""
         state = self.state if self.state.turn.running else replace(self.state, turn=TurnSlice())
-        return asking(self._settings, state, name or self.name).effort
+        return request_options(self._settings, state, name or self.name).effort
 
     @call(changes=False)
     def level(self, effort: Effort, name: str = "") -> str:
@@ -217,7 +217,7 @@ class ModelAccess:
     async def tell_level(self) -> None:
         """Gives one notice if the model maps the turn's effort to another level."""
         name = self.state.model.name
-        words = in_words(name, rules_for(name), asking(self._settings, self.state, name).effort)
+        words = effort_note(name, rules_for(name), request_options(self._settings, self.state, name).effort)
         if words and all(words not in notice.text for notice in self.state.notices.items):
             await self._journal.record_soon(e.NoticeGiven("info", words))
 
@@ -258,7 +258,7 @@ class ModelAccess:
             )
         abilities = await self.model.abilities(name)
         self._prices = abilities.prices
-        event = chosen(self._settings, name, abilities)
+        event = chosen_model(self._settings, name, abilities)
         if not is_chosen(self.state.model, event):
             await self._journal.record_soon(event)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from tui_agent import __version__
 from tui_agent.errors import NotKept
 from tui_agent.files.git_folder import git_folder_elsewhere
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.log import directory, storage
 from tui_agent.log.core import Core
 from tui_agent.log.journal import Journal
@@ -126,7 +126,7 @@ def _find(opening: Opening, folders: Folders) -> _Found:
     """Reads everything in one thread call; each separate call would wait for the screen."""
     kept, state, not_kept = _take(opening, folders)
     workspace = Path(state.session.workspace) if state.session.id else opening.workspace
-    standing = trust.standing(workspace, folders)
+    standing = trust.trust_status(workspace, folders)
     trusted = opening.trust or standing == "trusted"
     filters = trust.fingerprint(workspace) if opening.trust else trust.trusted_filters(workspace, folders)
     loaded = loading.load(folders, workspace, trusted, opening.overrides)
@@ -135,7 +135,7 @@ def _find(opening: Opening, folders: Folders) -> _Found:
     named = git_folder_elsewhere(str(workspace))
     elsewhere = named and (
         f"The repository that .git points to does not name this folder as its work tree, and is not used: if it is "
-        f"yours, set core.worktree in {shown(os.path.join(named, 'config'))}"
+        f"yours, set core.worktree in {display_path(os.path.join(named, 'config'))}"
     )
     return _Found(kept, state, not_kept, workspace, trusted, filters, loaded, not_in_force, elsewhere)
 
@@ -145,13 +145,13 @@ def _take(opening: Opening, folders: Folders) -> tuple[Storage, State, str]:
     data = folders.data
     asked = (data, opening.session, opening.workspace)
     if opening.read_only:
-        return *storage.look_at(*asked), ""
+        return *storage.open_read_only(*asked), ""
     close_to_others(folders)
     unwritable = why_not_writable(data)
     if unwritable:
         return *storage.in_memory(*asked), unwritable
     try:
-        return *(storage.take_up(*asked) if opening.session else storage.begin(data)), ""
+        return *(storage.open_session_log(*asked) if opening.session else storage.begin(data)), ""
     except NotKept as error:
         return *storage.in_memory(*asked), str(error)
 
@@ -167,11 +167,11 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
         await journal.record_soon(started)
         await session.settle_others()
     else:
-        await session.take_up()
+        await session.resume()
     if opening.draft:
         journal.grow(e.DraftChanged(opening.draft))
     session.say_what_is_held()
-    journal.tell(e.SessionOpened(found.trusted, opening.read_only, found.not_kept))
+    journal.publish(e.SessionOpened(found.trusted, opening.read_only, found.not_kept))
     _describe(session, opening.started_from)
     said = (
         *found.storage.lost,

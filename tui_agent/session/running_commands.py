@@ -78,7 +78,7 @@ class RunningCommands:
         begun: asyncio.Future[None] = loop.create_future()
 
         def told(output: Output) -> None:
-            self._journal.tell(e.CommandPrinted(number, output.last_line(), output.size))
+            self._journal.publish(e.CommandPrinted(number, output.last_line(), output.size))
 
         run = Run(timeout, told, lambda: begun.done() or begun.set_result(None))
         known, unwanted = asyncio.Event(), False
@@ -170,7 +170,7 @@ class RunningCommands:
         content = output.content()
         text, cut, coloured = printed(output, SHOWN)
         ended = CommandResult(
-            **same(ran),
+            **shared_fields(ran),
             status=result.status,
             how=result.how,
             seconds=result.seconds,
@@ -199,7 +199,7 @@ class RunningCommands:
         return masked
 
 
-def same(ran: RunningCommand) -> dict[str, Any]:
+def shared_fields(ran: RunningCommand) -> dict[str, Any]:
     """Result fields copied from the running command."""
     return {name: getattr(ran, name) for name in ("id", "command", "by", "where", "isolated", "background")}
 
@@ -208,7 +208,7 @@ def interrupted(running: Sequence[RunningCommand], how: str = "interrupted") -> 
     """Ends commands that ran when a session exited abnormally."""
     return [
         e.CommandEnded(
-            CommandResult(**same(one), status=-9, how=how, seconds=max(0.0, time.time() - one.since))
+            CommandResult(**shared_fields(one), status=-9, how=how, seconds=max(0.0, time.time() - one.since))
         )
         for one in running
     ]

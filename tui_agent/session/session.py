@@ -23,7 +23,7 @@ from tui_agent.log.journal import SLOW
 from tui_agent.log.snapshot import SnapshotWriter
 from tui_agent.model.client import Model
 from tui_agent.model.rate_limit import Allowance
-from tui_agent.review.crash_repair import settle_others
+from tui_agent.review.crash_repair import repair_others
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.review import Review
 from tui_agent.session.chat import Chat
@@ -36,7 +36,7 @@ from tui_agent.session.models import ModelAccess
 from tui_agent.session.preparation import Preparation
 from tui_agent.session.running_commands import interrupted
 from tui_agent.session.todos import Todos
-from tui_agent.session.turns import Turns, left_off
+from tui_agent.session.turns import Turns, interruption_events
 from tui_agent.settings.prompts import (
     PLANNING,
     PLANNING_SCHEMA,
@@ -48,7 +48,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
 from tui_agent.subtasks import copies
-from tui_agent.subtasks.subtasks import SubTasks, left_running
+from tui_agent.subtasks.subtasks import SubTasks, lost_run_events
 from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.text_cache import Texts
 
@@ -245,17 +245,17 @@ class Session:
     # ── for whoever opens it ─────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
-    async def take_up(self) -> None:
+    async def resume(self) -> None:
         """After a resume: ends a crashed turn, reads the open files, checks for changes."""
         if self._follower is not None:
-            await self._follower.take_up()
+            await self._follower.resume()
             return
         turn = self.state.turn
         if turn.running:
             sentence = "Interrupted: what had come so far is here; send “continue” to go on."
             ended = e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True)
-            await self.journal.record(*left_off(self.state), ended)
-        await self.journal.record(*left_running(self.state), *interrupted(self.state.commands.running))
+            await self.journal.record(*interruption_events(self.state), ended)
+        await self.journal.record(*lost_run_events(self.state), *interrupted(self.state.commands.running))
         await self.models.forget_uploads()
         self.say_at_start(await self.review.heal())
         await self.settle_others()
@@ -280,7 +280,7 @@ class Session:
         """Repairs writes left incomplete by killed sessions of this folder."""
         if self.storage.lock is not None:
             own, root = self.storage.folder, self.workspace.root
-            self.say_at_start(await asyncio.to_thread(settle_others, self.folders.data, root, own))
+            self.say_at_start(await asyncio.to_thread(repair_others, self.folders.data, root, own))
 
     @call(changes=False)
     def say_at_start(self, sentences: Sequence[str]) -> None:
@@ -308,7 +308,7 @@ class Session:
 
     def _parent(self) -> Parent:
         from tui_agent.subtasks.parent import Capacity, Parent
-        from tui_agent.tools.current_file import on_newest
+        from tui_agent.tools.current_file import rebased_on_current
 
         settings = self.core.settings
         capacity = self._part.capacity if self._part else Capacity(settings.subtasks.max_parallel)
@@ -321,7 +321,7 @@ class Session:
             requests=self.models.requests,
             capacity=capacity,
             open_child=partial(self._open_child, self, capacity=capacity),
-            on_newest=lambda change: on_newest(self._turn_context(), change),
+            on_newest=lambda change: rebased_on_current(self._turn_context(), change),
             after_run=self._apply_unattended,
         )
 

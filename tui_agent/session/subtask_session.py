@@ -95,7 +95,7 @@ async def open_child(
         await journal.record(e.SecretDecided("", digest, choice))
     for name, effort in parent.state.model.efforts.items():
         await journal.record(e.EffortChosen(name, effort))
-    journal.tell(e.SessionOpened(parent.state.session.trusted))
+    journal.publish(e.SessionOpened(parent.state.session.trusted))
     return ChildSession(child)
 
 

@@ -18,7 +18,7 @@ from tui_agent.checks.output import REPORTING
 from tui_agent.errors import AnswerNeeded, SessionError
 from tui_agent.files.git_folder import find_git_folder, repository_around
 from tui_agent.files.known_secrets import KnownSecrets
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.core import Core
@@ -289,7 +289,8 @@ class TrialViews:
         new = await asyncio.to_thread(self._revealed.unoffered, [one.path for one in found])
         if new and (new := await self._workspace.tracked(new)):
             await asyncio.to_thread(self._revealed.offer, new)
-            said = f"{_listed(list(map(shown, new)))} may hold a secret and had nothing in it for the check that failed"
+            said = f"{_listed(list(map(display_path, new)))} may hold a secret"
+            said += " and had nothing in it for the check that failed"
             await self.say_once(
                 f"{said}; /show-test-files shows such files of tests to commands here, /hide-test-files says no",
                 "warning",
@@ -443,19 +444,19 @@ class TrialViews:
 
         found = self._judge.last
         for glob in self._settings.reveal:
-            paths = [shown(one.path) for one in found if is_revealed(one, (glob,))]
+            paths = [display_path(one.path) for one in found if is_revealed(one, (glob,))]
             if paths:
                 await self.say_once(
-                    f"Commands may read {_listed(paths)}, since trial.reveal has {shown(glob)}"
+                    f"Commands may read {_listed(paths)}, since trial.reveal has {display_path(glob)}"
                 )
-        paths = [shown(path) for path in self._of(self._root).masked]
+        paths = [display_path(path) for path in self._of(self._root).masked]
         if paths:
             await self.say_once(
                 f"Commands see the keys in {_listed(paths)} masked; trial.reveal shows them", "warning"
             )
         sent = sent_by_person(self._root, self._journal.store.state.secrets)
         hidden = await asyncio.to_thread(self._of(self._root).last, self._reveal, sent)
-        paths = [shown(one.path) for one in hidden if one.why == "name" and OF_TESTS.search(one.path)]
+        paths = [display_path(one.path) for one in hidden if one.why == "name" and OF_TESTS.search(one.path)]
         if paths:
             await self.say_once(
                 f"Commands find nothing in {_listed(paths)}, which may hold a secret; where tests need "

@@ -88,7 +88,7 @@ class Turns:
         else:
             await asyncio.shield(self._begin(text, attachments, effort))
         if draft and self.state.input.draft == draft:
-            self._journal.tell(e.DraftChanged(""))
+            self._journal.publish(e.DraftChanged(""))
             self._journal.forget(["draft"])
 
     def ask_again(self, conflicts: Sequence[Change]) -> None:
@@ -96,7 +96,7 @@ class Turns:
         self._conflicts += conflicts
         if not self.running:
             self._stopped = False
-            self._journal.tell(e.PhaseChanged("planning"))
+            self._journal.publish(e.PhaseChanged("planning"))
             self._begin_next()
 
     def send_queue(self) -> None:
@@ -112,7 +112,7 @@ class Turns:
         from tui_agent.turn.compaction import compact as steps
 
         self._stopped = False
-        self._journal.tell(e.PhaseChanged("planning"))
+        self._journal.publish(e.PhaseChanged("planning"))
         self._task = asyncio.create_task(
             self._to_its_end(self.state.turn.number, steps, again=True), name="compacting"
         )
@@ -277,10 +277,12 @@ class Turns:
         await self._to_its_end(started.turn, steps)
 
     async def _run_again(self, conflicts: Sequence[Change]) -> None:
-        from tui_agent.turn.turn import run_again
+        from tui_agent.turn.turn import retry_conflicts
 
         turn = self.state.turn.number
-        await self._to_its_end(turn, lambda context, emit: run_again(context, conflicts, emit), again=True)
+        await self._to_its_end(
+            turn, lambda context, emit: retry_conflicts(context, conflicts, emit), again=True
+        )
 
     async def _to_its_end(self, turn: int, steps: Steps, *, again: bool = False) -> None:
         """Runs a turn and records its end. If the model is unavailable for conflicts, the turn stays
@@ -292,7 +294,9 @@ class Turns:
             await self._journal.record(e.NoticeGiven("warning", sentence))
             ended = {"ok": True, "limit": ended.get("limit", "")}
         seconds = round(time.monotonic() - started, 3)
-        await self._journal.record(*left_off(self.state), e.TurnEnded(turn, seconds=seconds, **ended))
+        await self._journal.record(
+            *interruption_events(self.state), e.TurnEnded(turn, seconds=seconds, **ended)
+        )
         if ended["ok"]:
             await self._after()
         if not self._stopped:
@@ -328,9 +332,9 @@ class Turns:
     async def _drive(self, steps: Steps) -> str:
         # The phase informs the user if a message precedes the model's start.
         if self.state.model.status == "starting":
-            self._journal.tell(e.PhaseChanged("starting"))
+            self._journal.publish(e.PhaseChanged("starting"))
         await self.get_ready()
-        self._journal.tell(e.PhaseChanged("planning"))
+        self._journal.publish(e.PhaseChanged("planning"))
         await self._tell_level()
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
@@ -342,7 +346,7 @@ class Turns:
                 return
             pieces.tell()
             if isinstance(event, e.Passing):
-                self._journal.tell(event)
+                self._journal.publish(event)
             elif isinstance(event, e.Lasting):
                 await self._journal.record_soon(event)
                 await self._let_go(event)
@@ -366,7 +370,7 @@ class Turns:
             await self._journal.record_soon(e.DecisionsKept(left))
 
     def _tell(self, event: e.ReplyStreamed) -> None:
-        self._journal.tell(event)
+        self._journal.publish(event)
         reply = self.state.reply
         self._journal.grow(
             e.ReplyGrew(reply.turn, reply.summary, reply.message, reply.reasoning, reply.letters)
@@ -420,7 +424,7 @@ def _is_proposing(state: State) -> bool:
     return state.turn.proposes or any(change.turn == turn for change in state.review.open)
 
 
-def left_off(state: State) -> list[e.Event]:
+def interruption_events(state: State) -> list[e.Event]:
     """Events that keep an interrupted response and its estimated usage; empty without a response."""
     reply, paid = state.reply, state.usage.open
     events: list[e.Event] = []

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tui_agent.checks.causes import cause_of, missing_programs
 from tui_agent.files.lazy_regex import late
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.store.commands import CommandResult
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class ViewFacts(NamedTuple):
 
 
 def facts(prepared: PreparedView, environ: Mapping[str, str]) -> ViewFacts:
-    from tui_agent.sandbox.environment import left_out
+    from tui_agent.sandbox.environment import omitted_variables
 
     plan = prepared.plan
     emptied = [
@@ -60,7 +60,7 @@ def facts(prepared: PreparedView, environ: Mapping[str, str]) -> ViewFacts:
     visible = (*plan.binds, *plan.overlays, *plan.links, *plan.texts, "/dev", "/proc")
     return ViewFacts(
         tuple(emptied),
-        tuple(left_out(environ, prepared.variables)),
+        tuple(omitted_variables(environ, prepared.variables)),
         not plan.network,
         visible,
         environ.get("PATH", os.defpath),
@@ -134,4 +134,4 @@ def _mentioned_first(names: Sequence[str], output: str) -> list[str]:
 def _listed(names: Sequence[str]) -> str:
     names = list(dict.fromkeys(names))
     more = len(names) - MOST_NAMED
-    return ", ".join(map(shown, names[:MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(map(display_path, names[:MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "")

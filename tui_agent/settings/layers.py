@@ -97,7 +97,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
             continue
         key = name.removeprefix(_PREFIX).lower().replace("__", ".")
         try:
-            values[key] = worded(key, environ[name], variable)
+            values[key] = checked_typed_value(key, environ[name], variable)
         except ValueError as error:
             what, remedy = error.args
             faults.append(ConfigFault(where, what, remedy, key=key))
@@ -113,7 +113,7 @@ def override_layer(overrides: Sequence[str]) -> Layer:
         if not separator:
             raise UsageError(f"--set {escaped(override)} has no value", "write --set KEY=VALUE")
         try:
-            values[key] = worded(key, words)
+            values[key] = checked_typed_value(key, words)
         except ValueError as error:
             what, remedy = error.args
             raise UsageError(f"--set {escaped(override)}: {what}", remedy) from None
@@ -134,7 +134,7 @@ def checked_key(key: str, value: object) -> Value:
         raise ValueError(f"`{key}` cannot be {_shown(value)}", f"write {wanted(key)}") from None
 
 
-def worded(key: str, words: str, spell: Any = str) -> Value:
+def checked_typed_value(key: str, words: str, spell: Any = str) -> Value:
     """Like `checked_key` for a typed value; `spell` formats keys in error messages."""
     _refuse_unknown(key, spell)
     try:

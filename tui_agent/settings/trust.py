@@ -48,7 +48,7 @@ class _Store(Struct, frozen=True):
     workspaces: tuple[TrustedWorkspace, ...] = ()
 
 
-def standing(workspace: Path, folders: Folders) -> Standing:
+def trust_status(workspace: Path, folders: Folders) -> Standing:
     """The current trust of the workspace: trusted, trusted before a change, or never trusted."""
     files = files_of(workspace)
     entry = _entry(workspace, folders)
@@ -58,10 +58,10 @@ def standing(workspace: Path, folders: Folders) -> Standing:
 
 
 def is_trusted(workspace: Path, folders: Folders) -> bool:
-    return standing(workspace, folders) == "trusted"
+    return trust_status(workspace, folders) == "trusted"
 
 
-def brought(workspace: Path) -> tuple[TrustedWorkspace, Entries]:
+def trust_scope(workspace: Path) -> tuple[TrustedWorkspace, Entries]:
     """The files and filters that trust in the workspace would cover now, and the filters as git settings."""
     found = find_git_folder(str(workspace))
     files, fingerprint = files_of(workspace), found.fingerprint if found else ""
@@ -74,7 +74,7 @@ def trust(workspace: Path, folders: Folders, seen: TrustedWorkspace | None = Non
 
     Raises SettingsError if the decision cannot be stored.
     """
-    entry = seen or brought(workspace)[0]
+    entry = seen or trust_scope(workspace)[0]
     files = entry.files
     if any(not digest for digest in files.values()) or len(files) > MAX_FILES:
         raise SettingsError(

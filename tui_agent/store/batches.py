@@ -13,7 +13,7 @@ from tui_agent.context.memory import GO_ON, asks_to_go_on
 from tui_agent.store.state import ActionSlice, Batch, State, Todo
 
 
-def left_out(state: State, paths: tuple[str, ...], *, for_room: bool) -> State:
+def postpone_files(state: State, paths: tuple[str, ...], *, for_room: bool) -> State:
     """Files without room wait in their batch; unreadable files leave it."""
     gone = set(paths)
     if not for_room:
@@ -115,7 +115,7 @@ def _with(state: State, batch: Batch) -> State:
     return replace(state, batches=tuple(one for one in batches if one.left or one.now), todos=todos)
 
 
-def let_go(state: State, name: str) -> State:
+def cancel_batch(state: State, name: str) -> State:
     """Cancels a batch whose todo is removed or ticked."""
     if all(batch.id != name for batch in state.batches):
         return state

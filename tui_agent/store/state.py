@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
-from tui_agent.answers.summary import gist_of, holds
+from tui_agent.answers.summary import holds, summary_line
 from tui_agent.answers.values import NextStep
 from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.files.disclosure import SecretChoice
@@ -207,7 +207,7 @@ class ChatMessage(Struct, frozen=True):
     @property
     def gist(self) -> str:
         """One-line summary, or the last or first line of the text; "" if empty."""
-        return self.summary or gist_of(self.text)
+        return self.summary or summary_line(self.text)
 
 
 class ChatSlice(Struct, frozen=True):

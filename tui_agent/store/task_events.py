@@ -48,7 +48,7 @@ class TodoChanged(Lasting, frozen=True):
             for todo in state.todos
         )
         state = replace(state, todos=todos)
-        return batches.let_go(state, self.id) if self.done else state
+        return batches.cancel_batch(state, self.id) if self.done else state
 
 
 class TodoRemoved(Lasting, frozen=True):
@@ -58,7 +58,7 @@ class TodoRemoved(Lasting, frozen=True):
 
     def apply(self, state: State) -> State:
         state = replace(state, todos=tuple(todo for todo in state.todos if todo.id != self.id))
-        return batches.let_go(state, self.id)
+        return batches.cancel_batch(state, self.id)
 
 
 class TodoMoved(Lasting, frozen=True):

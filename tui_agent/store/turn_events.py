@@ -302,7 +302,7 @@ class FilesLeftOut(Lasting, frozen=True):
     before: tuple[KnownFile, ...] = ()
 
     def apply(self, state: State) -> State:
-        return batches.left_out(self._leave_out(state), self.paths, for_room=self.reason == "room")
+        return batches.postpone_files(self._leave_out(state), self.paths, for_room=self.reason == "room")
 
     def _leave_out(self, state: State) -> State:
         if not self.loaded:

@@ -110,9 +110,9 @@ class SubTaskRun:
     def _lay_over(self, copy: WorkCopy) -> list[str]:
         parent = self._parent
         gate = Gate(Path(copy.root))
-        seed.take_bytes(gate, parent.workspace.gate, self._task.files)
+        seed.copy_exact_bytes(gate, parent.workspace.gate, self._task.files)
         texts = seed.overlay(parent.journal.store.state, self._task, parent.storage.blobs)
-        seed.lay_over(gate, texts)
+        seed.write_texts(gate, texts)
         gone = {path for path, text in texts.items() if text is None}
         return sorted({*parent.workspace.index.paths, *self._brought, *texts} - gone)
 
@@ -164,7 +164,7 @@ class SubTaskRun:
                 return reason, "limit" if turn.kind == "LimitReached" else "error"
             told_all = not child.state.conversation.untold
             await self._take_in(child)
-            if told_all and not goes_on(child.state):
+            if told_all and not may_continue(child.state):
                 return "", ""
             if number < most:
                 await child.take_turn(GO_ON)
@@ -218,7 +218,7 @@ def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
     return {path: why for path, why in found.items() if why}
 
 
-def goes_on(state: State) -> bool:
+def may_continue(state: State) -> bool:
     """Whether the sub-task has open todos and its last turn made changes."""
     turn = state.turn.number
     did_something = any(change.turn == turn for change in state.review.changes)
@@ -294,7 +294,7 @@ class ProgressReporter:
     def _on_event(self, event: e.Event, state: State) -> None:
         match event:
             case e.RequestSent():
-                self._journal.tell(replace(event, purpose="subtask", messages=()))
+                self._journal.publish(replace(event, purpose="subtask", messages=()))
             case e.UsageCounted(usage):
                 paid = e.UsageCounted(usage, "subtask")
                 self._paying.add(asyncio.ensure_future(self._journal.record(paid)))
@@ -310,7 +310,7 @@ class ProgressReporter:
 
     def _tell(self) -> None:
         self._timer = None
-        self._journal.tell(e.SubTaskProgressed(self._task, self._progress))
+        self._journal.publish(e.SubTaskProgressed(self._task, self._progress))
 
 
 def _after(progress: SubTaskProgress, event: e.Event, state: State) -> SubTaskProgress:

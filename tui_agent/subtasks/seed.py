@@ -12,7 +12,7 @@ from tui_agent.errors import FileError, PathRefused
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read, read_for_person
 from tui_agent.files.text import decode, encode
-from tui_agent.files.write_file import replace
+from tui_agent.files.write_file import write_file
 from tui_agent.store.graph import SubTask, needed_by
 from tui_agent.store.state import State
 
@@ -43,27 +43,27 @@ def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
     return texts
 
 
-def lay_over(gate: Gate, texts: Mapping[str, str | None]) -> None:
+def write_texts(gate: Gate, texts: Mapping[str, str | None]) -> None:
     """Writes the texts to a copy, with each file's own encoding. Blocking. Raises `FileError` and
     `PathRefused`."""
     for path, text in texts.items():
         if text is None:
-            replace(gate, path, None, None)
+            write_file(gate, path, None, None)
             continue
         try:
             data = encode(decode(read_for_person(gate, path, MAX_BYTES), path), text)
         except FileError:
             data = text.encode("utf-8", "surrogatepass")
-        replace(gate, path, data, None)
+        write_file(gate, path, data, None)
 
 
-def take_bytes(theirs: Gate, ours: Gate, paths: Sequence[str]) -> None:
+def copy_exact_bytes(theirs: Gate, ours: Gate, paths: Sequence[str]) -> None:
     """Copies the exact bytes of files that git's line-ending conversion changed. Blocking."""
     for path in paths:
         try:
             data = read(ours, path, MAX_BYTES)
             if read_for_person(theirs, path, MAX_BYTES) != data:
-                replace(theirs, path, data, None)
+                write_file(theirs, path, data, None)
         except (FileError, PathRefused):
             continue  # Missing, outside the workspace, or unreadable.
 

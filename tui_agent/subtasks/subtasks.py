@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 INTERRUPTED = "Interrupted, tui-agent ended while it ran: run it again"
 
 
-def left_running(state: State) -> list[e.Event]:
+def lost_run_events(state: State) -> list[e.Event]:
     """Events that fail the sub-tasks a crash interrupted and clear all requested runs."""
     running = [task.id for task in state.subtasks.tasks if task.state == "running"]
     wanted = tuple(task.id for task in state.subtasks.tasks if task.wanted)

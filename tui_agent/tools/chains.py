@@ -22,11 +22,11 @@ from tui_agent.store.state import Decision
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.load_files import (
     LoadedFiles,
+    add_fitting_files,
     in_part,
     load_files,
     named_fit,
     read_files,
-    take,
     that_fit,
 )
 from tui_agent.workspace.patterns import escape
@@ -254,7 +254,7 @@ class _Search:
         if hit.why == OTHER_CASE:
             paths = ", ".join(hit.paths[:PATHS_KEPT])
             await self._emit(e.NoticeGiven("info", f"{hit.pattern} was {OTHER_CASE}: {paths}"))
-        found = await take(self._context, read, fitting, rest, self._emit, action.name)
+        found = await add_fitting_files(self._context, read, fitting, rest, self._emit, action.name)
         self.loaded = self.loaded.plus(found)
         if action.all and hit.matches > len(hit.paths):
             more = (

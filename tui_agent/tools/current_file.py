@@ -8,18 +8,18 @@ from tui_agent.context.known_files import MAX_BYTES
 from tui_agent.edits.change import Change
 from tui_agent.edits.rebase import rebased
 from tui_agent.errors import EditFailed, FileError, PathRefused, TuiAgentError
-from tui_agent.files.disclosure import SecretFinding, judge_file
+from tui_agent.files.disclosure import SecretFinding, find_secrets_in_file
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.text import decode, encode
 from tui_agent.tools.context import ToolContext
 
 
-def judge_now(context: ToolContext, path: str) -> SecretFinding | None:
+def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:
     """Secrets in the newest text of a file; None without text. Blocking."""
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     try:
-        return judge_file(context.workspace.gate, path, MAX_BYTES, newer)
+        return find_secrets_in_file(context.workspace.gate, path, MAX_BYTES, newer)
     except TuiAgentError:
         return None
 
@@ -47,7 +47,7 @@ def _held(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, st
     return newer, context.blobs.hold(encode(text, newer))
 
 
-async def on_newest(context: ToolContext, change: Change) -> Change:
+async def rebased_on_current(context: ToolContext, change: Change) -> Change:
     """Rebases the change onto the newest version of its file."""
     if not change.is_open:
         return change

@@ -20,7 +20,7 @@ from tui_agent.context import portions
 from tui_agent.context.file_contents import FilesInPrompt, LoadedFile, cost, read_files_result
 from tui_agent.context.known_files import MAX_BYTES, KnownFile, LoadedBy, table_row
 from tui_agent.errors import LooksSecret, TuiAgentError
-from tui_agent.files.disclosure import SecretChoice, UndecidedSecret, judge_file
+from tui_agent.files.disclosure import SecretChoice, UndecidedSecret, find_secrets_in_file
 from tui_agent.files.operating_system import inode_of
 from tui_agent.model.tokens import reply_room
 from tui_agent.store import events as e
@@ -94,7 +94,7 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
     """
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
-    judged = await asyncio.to_thread(judge_file, context.workspace.gate, path, MAX_BYTES, newer)
+    judged = await asyncio.to_thread(find_secrets_in_file, context.workspace.gate, path, MAX_BYTES, newer)
     decisions = context.state().secrets
     text, hidden = judged.shown(decisions)
 
@@ -248,7 +248,7 @@ def _left_alone(action: str, path: str, error: TuiAgentError, reason: OutReason)
     return [e.NoticeGiven("warning", str(error)), e.FilesLeftOut(action, (path,), str(error), reason)]
 
 
-async def take(
+async def add_fitting_files(
     context: ToolContext,
     read: FilesRead,
     fitting: Sequence[LoadedFile],
@@ -285,7 +285,7 @@ async def load_files(
     read = in_part(await read_files(context, paths, loaded_by, held, emit, action=action), ranges)
     fitting, rest = await that_fit(context, held, read.files)
     fitting, rest = await named_fit(context, held, fitting, rest, emit)
-    return await take(context, read, fitting, rest, emit, action)
+    return await add_fitting_files(context, read, fitting, rest, emit, action)
 
 
 async def that_fit(

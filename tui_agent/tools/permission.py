@@ -36,7 +36,7 @@ _RULE = re.compile(r"(?P<tool>[\w-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult | None:
     """None if the call is permitted; otherwise its result with the reason."""
     found = await tool.circumstances(context) if tool.circumstances is not None else CallContext()
-    verdict, rule = judged(context, tool, call, found)
+    verdict, rule = verdict_of(context, tool, call, found)
     if verdict == "allow":
         return None
     preview, digest = tool.preview(call), digest_of(context, tool, call, found)
@@ -60,7 +60,7 @@ async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Em
         return _refusal(f"the person did not allow it{f': {reason}' if reason else ''}")
     if chosen == "always" and context.approvals is not None and found.remembered == "exactly":
         try:
-            keep_approval(context.approvals, digest)
+            store_approval(context.approvals, digest)
         except OSError as error:
             why = f"The approval counts for this session only: it cannot be kept ({error.strerror})"
             await emit(e.NoticeGiven("warning", why))
@@ -80,7 +80,7 @@ def _refusal(why: str) -> ToolResult:
     return ToolResult(f"Error: not done: {why}.", ok=False, amount="denied", denied=True)
 
 
-def judged(
+def verdict_of(
     context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE
 ) -> tuple[Verdict, str]:
     """The verdict, and the rule that decided it; "" for the tool's default."""
@@ -163,10 +163,10 @@ def approved(context: ToolContext, found: CallContext = _ANYWHERE) -> set[str]:
         return set()
     enough = ("once", "session", "always") if found.remembered == "session" else ("session", "always")
     lasting = {one.digest for one in context.state().permissions if one.answer in enough}
-    return lasting | (kept_approvals(context.approvals) if context.approvals is not None else set())
+    return lasting | (stored_approvals(context.approvals) if context.approvals is not None else set())
 
 
-def kept_approvals(folder: Path) -> set[str]:
+def stored_approvals(folder: Path) -> set[str]:
     """Digests approved permanently; empty if unreadable."""
     try:
         return set(msgspec.json.decode((folder / STORE).read_bytes(), type=list[str]))
@@ -174,14 +174,14 @@ def kept_approvals(folder: Path) -> set[str]:
         return set()
 
 
-def keep_approval(folder: Path, digest: str) -> None:
+def store_approval(folder: Path, digest: str) -> None:
     """Raises `OSError`."""
-    _keep(folder, {*kept_approvals(folder), digest})
+    _keep(folder, {*stored_approvals(folder), digest})
 
 
 def forget_approval(folder: Path, digest: str) -> None:
     """Raises `OSError`."""
-    kept = kept_approvals(folder)
+    kept = stored_approvals(folder)
     if digest in kept:
         _keep(folder, kept - {digest})
 

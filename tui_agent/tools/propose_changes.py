@@ -26,7 +26,7 @@ from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.current_file import judge_now, on_newest, text_on_disk
+from tui_agent.tools.current_file import current_secrets, rebased_on_current, text_on_disk
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
@@ -114,7 +114,7 @@ async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
         return change
     read = partial(text_under, context.blobs)
     both = await asyncio.to_thread(joined, beside, change, read, context.blobs.hold_text)
-    return both if both.state == "conflict" else await on_newest(context, both)
+    return both if both.state == "conflict" else await rebased_on_current(context, both)
 
 
 async def _change(
@@ -136,7 +136,7 @@ async def _change(
                 context, turn, number, request, todo, base, change
             )
         else:
-            change = await on_newest(context, change)
+            change = await rebased_on_current(context, change)
         return await asyncio.to_thread(_as_shown, context, change), may_come_back
     except TuiAgentError as error:
         failed = Change(
@@ -216,7 +216,7 @@ def _without_secrets(context: ToolContext, change: Change) -> Change:
     secret = context.workspace.gate.place(change.path, "write").secret
     if change.state == "failed" and entry is not None and entry.masked:
         secret = True
-    judged = None if secret or change.state != "failed" else judge_now(context, change.path)
+    judged = None if secret or change.state != "failed" else current_secrets(context, change.path)
     if judged is not None and judged.choice(context.state().secrets) != "send":
         secret = True
     if not secret:

@@ -14,7 +14,7 @@ from tui_agent.answers.values import SearchRequest
 from tui_agent.context.blocks import inert, item, name
 from tui_agent.context.known_files import MAX_BYTES
 from tui_agent.errors import TooLarge, TuiAgentError
-from tui_agent.files.disclosure import Decisions, judge
+from tui_agent.files.disclosure import Decisions, find_secrets
 from tui_agent.files.gate import Gate, is_secret, read
 from tui_agent.files.key_formats import hits_masked
 from tui_agent.files.text import TextFile, decode
@@ -155,7 +155,7 @@ def _around(line: str, at: int) -> str:
 
 def _searchable(path: str, data: bytes, file: TextFile, decisions: Decisions) -> str:
     """The text with secrets masked; match positions would reveal them."""
-    judged = judge(path, data, file, named=False)
+    judged = find_secrets(path, data, file, named=False)
     match judged.choice(decisions):
         case "send":
             return file.text

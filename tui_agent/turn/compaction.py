@@ -34,12 +34,12 @@ from tui_agent.tools.load_files import (
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import (
     Why,
+    accepts_previous_items,
+    as_plain_text,
     begin,
     condense,
-    goes_on_as_it_is,
-    in_words,
+    drop_conversation,
     keep,
-    let_go,
     needs_begin,
     shorten_summaries,
 )
@@ -73,7 +73,7 @@ class EarlierMessages:
         self.blobs.update(message.blob for message in sent.messages)
 
 
-async def fit(
+async def fit_to_window(
     context: TurnContext, draft: Draft, earlier: EarlierMessages, ceiling: int, emit: Emit
 ) -> ComposedRequest:
     """The next request with at most `ceiling` estimated tokens.
@@ -256,7 +256,7 @@ class _RequestReducer:
             request = await self.composed()
         if request.size > ceiling and self._state.conversation.messages[1:]:
             await self._say_removed("everything that was said before")
-            await let_go(self._context, self._emit)
+            await drop_conversation(self._context, self._emit)
 
     async def _summarise(
         self, *, room: int = 0, all_of_them: bool = False, most_kept: int = sys.maxsize
@@ -293,8 +293,8 @@ class _RequestReducer:
             emptied(one.message, pending, answered=sent.blob not in own)
             for one, sent in zip(kept[1:], before, strict=True)
         ]
-        if why == "model" and not goes_on_as_it_is(state):
-            messages = in_words(messages)
+        if why == "model" and not accepts_previous_items(state):
+            messages = as_plain_text(messages)
         carried = tuple(map(_as_before, (await keep(context, messages))[0], before))
         own |= {new.blob for new, old in zip(carried, before, strict=True) if old.blob in own}
 

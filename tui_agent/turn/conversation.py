@@ -40,7 +40,7 @@ from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.memory import remembered
-from tui_agent.turn.secret_masking import masked
+from tui_agent.turn.secret_masking import mask_in_thread
 
 Dialect = Literal["tools", "structured"]
 #: Prefix of the head's digest for a model with a small window.
@@ -87,7 +87,7 @@ def needs_begin(state: State) -> bool:
     return model.protocol == "structured" and not model.takes_schema and head not in ("", Head().digest)
 
 
-def goes_on_as_it_is(state: State) -> bool:
+def accepts_previous_items(state: State) -> bool:
     """Whether the model accepts its predecessor's calls and reply items: both belong to one family."""
     sent, model = state.conversation, state.model
     return sent.protocol == model.protocol and model_table.family(sent.model) == model_table.family(
@@ -112,7 +112,7 @@ async def begin(
     """Returns the event of a new conversation: the current system prompt, `carried` messages and `working`
     files."""
     state, head = context.state(), head_of(context)
-    words = await masked(context, [await _system(context, contexts, working)])
+    words = await mask_in_thread(context, [await _system(context, contexts, working)])
     system, _ = await keep(context, words, [_sizes(contexts, working)])
     counted = await context.model.count(state.model.name, [head.text])
     return e.ConversationBegun(
@@ -224,7 +224,7 @@ def _sizes(contexts: Sequence[ContextFile], working: Sequence[LoadedFile]) -> Si
     )
 
 
-def in_words(messages: Sequence[Message]) -> list[Message]:
+def as_plain_text(messages: Sequence[Message]) -> list[Message]:
     """Converts the messages for another model or dialect: function calls become text."""
     carried: list[Message] = []
     for message in messages:
@@ -355,7 +355,7 @@ async def _summary_message(context: TurnContext, text: str) -> SentMessage:
     text = await within(context, text, int(window * SUMMARY_SHARE))
     pending = await within(context, pending, int(window * PENDING_SHARE))
     content = "\n\n".join(part for part in (text, certain, pending) if part)
-    (sent,), _ = await keep(context, await masked(context, [{"role": "user", "content": content}]))
+    (sent,), _ = await keep(context, await mask_in_thread(context, [{"role": "user", "content": content}]))
     return sent
 
 
@@ -388,7 +388,7 @@ async def shorten_summaries(context: TurnContext, most: int, emit: Emit) -> None
         await emit(await begin(context, contexts, "condensed", carried))
 
 
-async def let_go(context: TurnContext, emit: Emit) -> None:
+async def drop_conversation(context: TurnContext, emit: Emit) -> None:
     """Restarts the conversation without any messages, including unanswered calls."""
     contexts = await instruct(context, (), unheard)
     begun = await begin(context, contexts, "condensed")

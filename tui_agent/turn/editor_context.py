@@ -12,7 +12,7 @@ from tui_agent.context import editor
 from tui_agent.context.editor import OpenFile
 from tui_agent.context.known_files import KnownFile
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.disclosure import Decisions, SecretFinding, UndecidedSecret, judge
+from tui_agent.files.disclosure import Decisions, SecretFinding, UndecidedSecret, find_secrets
 from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.key_formats import Hit, hits_masked
 from tui_agent.files.text import TextFile, md5
@@ -23,7 +23,7 @@ from tui_agent.tools.load_files import ask_about_secret, known_file, load
 from tui_agent.turn.context import TurnContext
 
 
-async def see_open_files(context: TurnContext, taken: Collection[str], emit: Emit) -> tuple[OpenFile, ...]:
+async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emit) -> tuple[OpenFile, ...]:
     """Returns the open files that may be sent and records unknown contents as known files.
 
     `taken` are the paths the request already contains.
@@ -104,7 +104,7 @@ def _is_secret(gate: Gate, path: str) -> bool:
 
 def _judged(buffer: Buffer) -> SecretFinding:
     data = buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass")
-    return judge(buffer.path, data, TextFile(buffer.text, buffer.encoding, buffer.mark), named=False)
+    return find_secrets(buffer.path, data, TextFile(buffer.text, buffer.encoding, buffer.mark), named=False)
 
 
 def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> OpenFile:

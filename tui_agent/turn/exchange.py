@@ -31,8 +31,8 @@ from tui_agent.store.usage import OpenRequest, Purpose, Usage
 from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import window_of
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.model_choice import chosen, is_chosen
-from tui_agent.turn.secret_masking import masked_apart, tell
+from tui_agent.turn.model_choice import chosen_model, is_chosen
+from tui_agent.turn.secret_masking import mask_request, notify_masked
 
 #: Maximum characters of a response; the rest is not read.
 MOST_LETTERS = 4_000_000
@@ -122,8 +122,8 @@ async def exchange(
     A retry in the middle of a response discards the partial answer, unless it is worth keeping; then the
     answer ends there.
     """
-    request = await masked_apart(context, request)
-    await tell(context, emit)
+    request = await mask_request(context, request)
+    await notify_masked(context, emit)
     usage: Usage | None = None
     repetition = Repetition(context.settings.limits.repeat)
     reading = _ReadingProgress(emit) if context.state().model.server else None
@@ -278,7 +278,7 @@ async def known_again(context: TurnContext, emit: Emit) -> int:
     model = context.state().model
     if not model.server:
         return 0
-    event = chosen(context.settings, model.name, await context.model.abilities(model.name))
+    event = chosen_model(context.settings, model.name, await context.model.abilities(model.name))
     if is_chosen(model, event):
         return 0
     await emit(event)
@@ -293,7 +293,7 @@ async def next_model(context: TurnContext, tried: Collection[str]) -> e.ModelCho
         if name in tried:
             continue
         try:
-            return chosen(context.settings, name, await context.model.abilities(name))
+            return chosen_model(context.settings, name, await context.model.abilities(name))
         except ModelError:
             continue  # Skip unknown names.
     return None

@@ -17,7 +17,7 @@ from tui_agent.tools.load_files import load as load_file
 from tui_agent.turn.bundles import bundle
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import needs_begin
-from tui_agent.turn.editor_context import see_open_files
+from tui_agent.turn.editor_context import add_open_files
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.memory import remembered
 from tui_agent.turn.request import Draft
@@ -44,7 +44,7 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
             memory.titled(written) if written else remembered(context.state(), context.turn, loaded.again)
         )
         await emit(e.MemoryBuilt(context.turn, section))
-    opened = await see_open_files(context, {file.path for file in loaded.files}, emit)
+    opened = await add_open_files(context, {file.path for file in loaded.files}, emit)
     contexts = await instruct(context, loaded.asked_for, emit)
     most = context.settings.known.max_files
     dropped = known_files.overflow(context.state().known.files, most, _kept(context, loaded))

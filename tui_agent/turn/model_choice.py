@@ -18,7 +18,7 @@ T = TypeVar("T")
 UNKNOWN_WINDOW = 32_000
 
 
-def chosen(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
+def chosen_model(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
     """The model with its dialect: `auto` selects `tools` if the model supports function calls."""
     protocol: Literal["tools", "structured"]
     if settings.protocol == "auto":
@@ -50,7 +50,7 @@ class RequestOptions(Struct, frozen=True):
     temperature: float | None = None
 
 
-def asking(settings: Settings, state: State, name: str) -> RequestOptions:
+def request_options(settings: Settings, state: State, name: str) -> RequestOptions:
     """The effective options. Precedence: this turn, the session, the model's options, the general
     settings."""
     fitting = [options for options in settings.models.options if fnmatchcase(name, options.name)]

@@ -29,7 +29,7 @@ from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import window_of
 from tui_agent.tools.propose_changes import changes_of
-from tui_agent.turn.compaction import EarlierMessages, fit
+from tui_agent.turn.compaction import EarlierMessages, fit_to_window
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import keep
 from tui_agent.turn.exchange import (
@@ -65,7 +65,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
     size = _Size(context)
     while True:
         try:
-            composed = await fit(context, draft, earlier, size.ceiling, emit)
+            composed = await fit_to_window(context, draft, earlier, size.ceiling, emit)
             draft = composed.draft
         except ContextTooLong:
             if size.refusal is None:

@@ -28,9 +28,9 @@ from tui_agent.turn import task_report
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Sizes, head_of, keep
 from tui_agent.turn.conversation_cache import shared_beginning
-from tui_agent.turn.model_choice import asking
+from tui_agent.turn.model_choice import request_options
 from tui_agent.turn.pastes import with_pastes
-from tui_agent.turn.secret_masking import mask
+from tui_agent.turn.secret_masking import mask_messages
 
 GO_ON = "Here is what you asked for. Go on with the request."
 NOTHING = "Nothing was found."
@@ -127,7 +127,7 @@ def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> 
     kept = context.sent.read(context.blobs, (*before.messages, *before.last))
     earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
     made = newest.messages([one.message for one in earlier])
-    new = mask(context, [message for message, _ in made])
+    new = mask_messages(context, [message for message, _ in made])
     texts = [*map(as_sent, new)]
     return _Written(
         [one.message for one in earlier] + new,
@@ -144,7 +144,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
     """The next request, for the current or a given state. Deterministic: the same input yields the same
     bytes.
 
-    The conversation must have begun (see `compaction.fit`). If there is nothing to add, it is sent unchanged.
+    The conversation must have begun (see `compaction.fit_to_window`). If there is nothing to add, it is sent unchanged.
     """
     state = state or context.state()
     before, head = state.conversation, head_of(context)
@@ -173,7 +173,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
         model=state.model.name,
         protocol=state.model.protocol,
     )
-    asked = asking(context.settings, state, state.model.name)
+    asked = request_options(context.settings, state, state.model.name)
     request = ModelRequest(
         model=state.model.name,
         messages=tuple(made.messages),
@@ -240,7 +240,7 @@ class _Newest:
         self._in_view = file_contents.FilesInPrompt(
             self._before.files, _as_proposed(self._all), self._attached
         )
-        self.tasks = task_report.news(
+        self.tasks = task_report.changed_rows(
             task_report.rows(state.subtasks.tasks, state.review.changes), self._before.tasks
         )
         all_of_them = draft.goes_on and bool(draft.query)
@@ -250,7 +250,7 @@ class _Newest:
             rows[LEFT_OUT] = left_out
         told: Mapping[str, str] = {} if all_of_them else state.conversation.rows
         self.rows = {path: row for path, row in rows.items() if told.get(path) != row}
-        self._new_contexts, self._gone = instructions.news(draft.contexts, self._before.contexts)
+        self._new_contexts, self._gone = instructions.changed_files(draft.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
         #: A file in view as a whole stays whole if a part is requested again.
         self.files = {

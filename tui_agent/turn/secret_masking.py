@@ -17,28 +17,28 @@ from tui_agent.tools.context import Emit
 from tui_agent.turn.context import TurnContext
 
 
-async def masked(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
+async def mask_in_thread(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
     """Masks known secret values in new messages: tool results, command output, and the user's text and
     pastes. Model replies are unchanged."""
-    return await asyncio.to_thread(mask, context, messages)
+    return await asyncio.to_thread(mask_messages, context, messages)
 
 
-def mask(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
-    """`masked` for a worker thread."""
+def mask_messages(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
+    """`mask_in_thread` for a worker thread."""
     context.secrets.look(context.state().secrets)
     return [_masked(context, message) for message in messages]
 
 
-async def masked_apart(context: TurnContext, request: ModelRequest) -> ModelRequest:
+async def mask_request(context: TurnContext, request: ModelRequest) -> ModelRequest:
     """Masks a request outside the conversation; if it extends the conversation, only the added messages."""
     if request.purpose in ("main", "subtask"):
         return request
     begun = await asyncio.to_thread(_begun, context, request) if request.purpose == "plan" else 0
-    added = await masked(context, request.messages[begun:])
+    added = await mask_in_thread(context, request.messages[begun:])
     return replace(request, messages=(*request.messages[:begun], *added))
 
 
-async def tell(context: TurnContext, emit: Emit) -> None:
+async def notify_masked(context: TurnContext, emit: Emit) -> None:
     """Notifies the user about masking, once per session."""
     if said := context.secrets.untold():
         await emit(e.NoticeGiven("warning", said))

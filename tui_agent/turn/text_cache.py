@@ -9,7 +9,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from tui_agent.errors import FileError, LooksSecret, TooLarge, TuiAgentError
-from tui_agent.files.disclosure import Decisions, SecretFinding, UndecidedSecret, judge, judge_file
+from tui_agent.files.disclosure import (
+    Decisions,
+    SecretFinding,
+    UndecidedSecret,
+    find_secrets,
+    find_secrets_in_file,
+)
 from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.git_folder import read_start
 from tui_agent.files.operating_system import Stamp, is_settled, stamp_of
@@ -52,7 +58,7 @@ class Texts:
         """The text of a workspace file of at most `limit` bytes, or a fault."""
 
         def read() -> SecretFinding:
-            return judge_file(gate, path, limit)
+            return find_secrets_in_file(gate, path, limit)
 
         return self._text(gate.root / path, limit, read, decisions)
 
@@ -62,7 +68,7 @@ class Texts:
         def read() -> SecretFinding:
             data = _read_own(path, limit)
             named = is_secret(path.name) or is_secret(os.path.realpath(path))
-            return judge(str(path), data, decode(data, str(path)), named)
+            return find_secrets(str(path), data, decode(data, str(path)), named)
 
         return self._text(path, limit, read, decisions)
 

@@ -41,7 +41,7 @@ async def run(context: TurnContext, request: str, attachments: Sequence[str], em
     return await _steps(context, draft, Retries(), emit)
 
 
-async def run_again(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> str:
+async def retry_conflicts(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> str:
     """Continues a turn for changes that conflicted when applied: reloads their files and asks the model
     again.
 

@@ -12,7 +12,7 @@ from tui_agent.store.state import State
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.safe_text import counted, one_line, plain
-from tui_agent.ui.screen_reader import spoken
+from tui_agent.ui.screen_reader import to_speech
 from tui_agent.ui.widgets.waiting import waiting_for_person
 
 #: Visible rows, and the number of retained sentences.
@@ -128,7 +128,7 @@ class Announcements(Static):
         self.say(announced(before, state, self._keys))
 
     def say(self, sentences: Iterable[str]) -> None:
-        new = [spoken(one_line(sentence)) for sentence in sentences if sentence]
+        new = [to_speech(one_line(sentence)) for sentence in sentences if sentence]
         if new:
             self.said = [*self.said, *new][-KEPT:]
             self.update(plain("\n".join(self.said[-ROWS:])))

@@ -35,13 +35,13 @@ from tui_agent.ui.terminal import TerminalDriver, TerminalGone
 from tui_agent.ui.terminal_input import BackgroundReported, PasteWaits
 from tui_agent.ui.textual_patches.driver import driver_of
 from tui_agent.ui.textual_patches.fatal_errors import FatalErrorsApp
-from tui_agent.ui.textual_patches.notices import take_away
+from tui_agent.ui.textual_patches.notices import dismiss_notices
 from tui_agent.ui.textual_patches.plain_display import PlainDisplayApp
 from tui_agent.ui.textual_patches.typed_keys import TypedKeysApp
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import LIGHT, NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
 from tui_agent.ui.widgets.scroll_bar import ScrollBarCells
-from tui_agent.ui.widgets.session_calls import GROUP, ask
+from tui_agent.ui.widgets.session_calls import GROUP, call_session
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -195,7 +195,7 @@ class WorkspaceApp(
             same = [it for it in shown if it.message == event.notification.message]
             return same or shown[: 1 - MOST_NOTICES]
 
-        take_away(self, gone)
+        dismiss_notices(self, gone)
 
     def words_for(self, screen: Screen[Any]) -> str:
         assert self.plain_screen is not None
@@ -231,7 +231,7 @@ class WorkspaceApp(
     async def _handle(self, event: Typed) -> None:
         if isinstance(event, events.Key):  # dismisses older notices
             now = time.time()
-            take_away(self, lambda shown: [it for it in shown if now - it.raised_at > NOTICE_SECONDS])
+            dismiss_notices(self, lambda shown: [it for it in shown if now - it.raised_at > NOTICE_SECONDS])
         if isinstance(screen := self.screen, WorkspaceScreen):
             if screen.make_room(event):
                 await self.keyboard.drawn()
@@ -392,7 +392,7 @@ class WorkspaceApp(
 
     def action_stop_everything(self) -> None:
         if self.session is not None:
-            ask(self, self.session, self.session.stop_everything())
+            call_session(self, self.session, self.session.stop_everything())
 
     # ── suspending, and the end by a signal ──────────────────────────────────────────────────────────────
 
@@ -435,7 +435,7 @@ class WorkspaceApp(
         if event.open:
             self.notify(PASTE_WAITS, severity="warning", timeout=A_DAY, markup=False)
         else:
-            take_away(self, lambda shown: [it for it in shown if it.message == PASTE_WAITS])
+            dismiss_notices(self, lambda shown: [it for it in shown if it.message == PASTE_WAITS])
 
     @on(TerminalGone)
     def _terminal_is_gone(self) -> None:

@@ -23,7 +23,7 @@ from textual.widgets import Input, OptionList, TextArea, Tree
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.layout.container import TabLine
 from tui_agent.ui.markdown.message_text import MessageText
-from tui_agent.ui.screen_reader import around_file_text, around_model_text, spoken
+from tui_agent.ui.screen_reader import around_file_text, around_model_text, to_speech
 from tui_agent.ui.textual_patches.screen_rows import line_of, rows_of
 from tui_agent.ui.widgets.line_view import LineView
 from tui_agent.ui.widgets.pane import Pane
@@ -131,7 +131,7 @@ def _words_at(screen: Screen[object], y: int) -> Callable[[str], str]:
     try:
         widget: Widget = screen.get_widget_at(1, y)[0]
     except NoWidget:
-        return spoken
+        return to_speech
     match widget:
         case TextArea() | Input():
             return str
@@ -140,9 +140,9 @@ def _words_at(screen: Screen[object], y: int) -> Callable[[str], str]:
         case MessageText():
             return around_model_text
         case TabLine():
-            return partial(spoken, pane="title")
+            return partial(to_speech, pane="title")
     panes = [node.ID for node in widget.ancestors_with_self if isinstance(node, Pane)]
-    return partial(spoken, pane=panes[0] if panes else "dialog")
+    return partial(to_speech, pane=panes[0] if panes else "dialog")
 
 
 def _row(strip: Strip, words: Callable[[str], str], width: int) -> list[Character]:

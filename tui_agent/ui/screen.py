@@ -29,8 +29,8 @@ from tui_agent.ui.signals import Signals
 from tui_agent.ui.textual_patches.focus_styles import FocusStylesScreen
 from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
 from tui_agent.ui.textual_patches.lost_focus import LostFocusScreen
-from tui_agent.ui.widgets.pane import Pane, called
-from tui_agent.ui.widgets.session_calls import ask, refuse
+from tui_agent.ui.widgets.pane import Pane, call_and_await
+from tui_agent.ui.widgets.session_calls import call_session, refuse
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -141,11 +141,11 @@ class WorkspaceScreen(
 
     def _title_of(self, name: str) -> str:
         """The pane's title including its counts, in words."""
-        from tui_agent.ui.screen_reader import spoken
+        from tui_agent.ui.screen_reader import to_speech
 
         pane = self.workspace.pane(name)
         title = pane.title_text if pane else ""
-        return spoken(title if isinstance(title, str) else title.plain, "title")
+        return to_speech(title if isinstance(title, str) else title.plain, "title")
 
     async def leave(self) -> None:
         """Flush typed text and stop updating."""
@@ -294,10 +294,10 @@ class WorkspaceScreen(
 
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
         if self.session:
-            ask(self, self.session, call)
+            call_session(self, self.session, call)
 
     def act(self, call: Coroutine[Any, Any, object]) -> None:
-        """Like `ask`, for calls that affect the meaning of the next chat keys."""
+        """Like `call_session`, for calls that affect the meaning of the next chat keys."""
         chat = self.workspace.pane("chat")
         if chat is not None:
             chat.act(call, text_waits=False)
@@ -308,9 +308,9 @@ class WorkspaceScreen(
         """Run a global action."""
         session = self.session
         if session and session.state.session.read_only and ACTIONS[action_id].writes:
-            ask(self, session, refuse(self.app, session))
+            call_session(self, session, refuse(self.app, session))
         else:
-            await called(self._commands.table[action_id])
+            await call_and_await(self._commands.table[action_id])
             self.acted(action_id)
 
     def acted(self, action_id: str) -> None:

@@ -67,7 +67,7 @@ _LINES = re.compile(r"\+(\d+) −(\d+)")
 _COLUMN = re.compile(r"\S+(?: \S+)*")
 
 
-def spoken(text: str, pane: str = "") -> str:
+def to_speech(text: str, pane: str = "") -> str:
     """Converts a row to words. `pane` is a pane id, "title", "status" or "dialog"."""
     words = {**_ANYWHERE, **_WORDS.get(pane, {})}
     drawn = text = _DRAWN.sub(" ", _BETWEEN_WORDS.sub(" | ", text))
@@ -98,9 +98,9 @@ def around_file_text(text: str) -> str:
     """Converts a diff row; only the part before the file's text is changed."""
     if found := _DIFF_LINE.match(text):
         state, number, sign = found[1].strip("▌ "), found[2], found[3]
-        said = [spoken(state, "review"), number, {"+": "added:", "-": "removed:"}.get(sign, "")]
+        said = [to_speech(state, "review"), number, {"+": "added:", "-": "removed:"}.get(sign, "")]
         return f" {' '.join(word for word in said if word)} {text[found.end() :]}"
-    return _LEADING.sub(lambda found: spoken(found[0], "review"), text)
+    return _LEADING.sub(lambda found: to_speech(found[0], "review"), text)
 
 
 def around_model_text(text: str) -> str:

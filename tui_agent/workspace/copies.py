@@ -21,7 +21,7 @@ from tui_agent.errors import ChildFailed, FileError, Interrupted, TuiAgentError
 from tui_agent.files.gate import Gate, read
 from tui_agent.files.operating_system import file_error, remove_folder, sentence
 from tui_agent.files.private import make_private
-from tui_agent.files.write_file import mode_on_disk, replace
+from tui_agent.files.write_file import mode_on_disk, write_file
 from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace.index import Index
 
@@ -259,7 +259,7 @@ def _bring(gate: Gate, root: Path, paths: Sequence[str]) -> tuple[str, ...]:
 def _brought(gate: Gate, target: Gate, path: str) -> bool:
     try:
         if not target.place(path, "write").exists:
-            replace(target, path, read(gate, path, LARGEST_BROUGHT), "", mode=mode_on_disk(gate, path))
+            write_file(target, path, read(gate, path, LARGEST_BROUGHT), "", mode=mode_on_disk(gate, path))
     except TuiAgentError:
         return False
     return True

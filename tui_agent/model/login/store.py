@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from tui_agent.errors import FileError
-from tui_agent.files.names import shown
+from tui_agent.files.names import display_path
 from tui_agent.files.private import make_private, open_private, write_private
 from tui_agent.model import keyring
 from tui_agent.settings.folders import user_folders
@@ -133,7 +133,7 @@ class LoginStore:
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise FileError(
-                f"no login can be kept in {shown(str(self.folder))} ({why})",
+                f"no login can be kept in {display_path(str(self.folder))} ({why})",
                 "give write permission and free some space, or set TUI_AGENT_HOME to another folder",
             ) from None
 

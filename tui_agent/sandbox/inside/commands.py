@@ -10,7 +10,7 @@ import select
 import sys
 import time
 
-from tui_agent.sandbox.inside.kernel import give_up_power, received
+from tui_agent.sandbox.inside.kernel import drop_capabilities, received
 
 #: Seconds between an interrupt and the kill, for leftover processes, and between two checks of the limits.
 INTERRUPTED, LEFT, LOOK = 0.3, 0.5, 0.25
@@ -169,7 +169,7 @@ class FirstProcess:
 
     def confine(self):
         """Restricts the child process before `exec`."""
-        give_up_power(self.plan)
+        drop_capabilities(self.plan)
 
     def _reap(self):
         while True:

@@ -137,7 +137,7 @@ def received(line, size, most):
     return text, descriptors
 
 
-def give_up_power(plan):
+def drop_capabilities(plan):
     """Drops all capabilities except root's rights on files, for good, and installs the system call filter."""
     kept = FOR_ROOT if os.geteuid() == 0 and plan["isolated"] == "overlay" else 0
     for capability in range(64):

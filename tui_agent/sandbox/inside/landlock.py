@@ -18,7 +18,7 @@ from tui_agent.sandbox.inside.kernel import (
     DEATH_SIGNAL,
     Failed,
     call,
-    give_up_power,
+    drop_capabilities,
     libc,
     prctl,
     syscall,
@@ -138,7 +138,7 @@ class Supervisor(FirstProcess):
         most = _tasks() + self.plan["processes"]  # of this user; not enforced for root
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
         restrict(self.plan)
-        give_up_power(self.plan)
+        drop_capabilities(self.plan)
 
     def _others(self):
         there = processes()

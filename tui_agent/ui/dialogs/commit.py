@@ -22,7 +22,7 @@ from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.safe_text import counted, label, plain
 from tui_agent.ui.widgets.line_view import Line, LineView, Piece
 from tui_agent.ui.widgets.rows import Row, Rows
-from tui_agent.ui.widgets.session_calls import ask
+from tui_agent.ui.widgets.session_calls import call_session
 
 #: Minimum width for files and diff side by side, in columns.
 BESIDE = 110
@@ -213,7 +213,7 @@ class CommitDialog(Form[None]):
             plan = self._plan.of(self.ticked, hooks=self._runs_hooks)
             self._committing, ended = True, asyncio.Event()
             self.say(label("Committing…"))
-            ask(self.app, self._session, self._commit(self.query_one(WritingArea).text, plan, ended))
+            call_session(self.app, self._session, self._commit(self.query_one(WritingArea).text, plan, ended))
             self.fill(ended.wait())
 
     async def _commit(self, message: str, plan: CommitPlan, ended: asyncio.Event) -> None:

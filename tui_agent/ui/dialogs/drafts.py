@@ -36,7 +36,7 @@ async def edit_summary(app: App[object], session: Session) -> None:
             await session.notice(str(error), "error")
 
 
-async def go_on(app: App[object], session: Session, text: str) -> bool:
+async def edit_memory(app: App[object], session: Session, text: str) -> bool:
     """Edit the memory and send it with `text`, or with “continue” if `text` asks for something different.
     Returns whether it was sent."""
     words = text if asks_to_go_on(text, 2) else GO_ON[0]

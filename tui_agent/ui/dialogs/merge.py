@@ -11,7 +11,7 @@ from textual import events, on
 from textual.widget import Widget
 
 from tui_agent.edits.hunks import diff_of
-from tui_agent.edits.merge import ConflictView, Side, settled
+from tui_agent.edits.merge import ConflictView, Side, merged_with_choices
 from tui_agent.ui.dialogs.preview import DiffPreview
 from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.diff.conflict_view import ConflictLines
@@ -61,7 +61,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
 
     async def _show(self) -> None:
         view = self._choices.view
-        merged = settled(view.regions, ["theirs"] * self._choices.count)
+        merged = merged_with_choices(view.regions, ["theirs"] * self._choices.count)
         await self.show_diff(await asyncio.to_thread(diff_of, view.path, self._yours, merged))
         last = next(reversed(self._session.state.input.typed), "")
         for place in range(self._choices.count):

@@ -41,7 +41,7 @@ async def choose_model(app: Host, session: Session) -> None:
         await _use(app, session, name, chooser.found, chooser.effort)
 
 
-async def take_way(app: Host, session: Session, value: str) -> None:
+async def use_model_option(app: Host, session: Session, value: str) -> None:
     """Use a selection of the welcome screen: a model, an account or the rehearsal; "" opens the list."""
     if value == LOGIN:
         await choose_login(app, session)

@@ -99,8 +99,8 @@ async def ask_for_trust(app: Host, session: Session) -> None:
     seen: list[trust.TrustedWorkspace] = []
 
     async def get() -> None:
-        standing = await asyncio.to_thread(trust.standing, root, folders)
-        entry, filters = await asyncio.to_thread(trust.brought, root)
+        standing = await asyncio.to_thread(trust.trust_status, root, folders)
+        entry, filters = await asyncio.to_thread(trust.trust_scope, root)
         if standing == "trusted" and entry.filters != await asyncio.to_thread(
             trust.trusted_filters, root, folders
         ):
@@ -186,7 +186,7 @@ async def clean_up(app: App[object], session: Session) -> None:
         return
     target = limit if size > limit else 0
     done = await asyncio.to_thread(clean, data, target, young=choice == "young")
-    await session.notice(in_words(done, limit), "warning" if done.why_not else "info")
+    await session.notice(cleanup_summary_text(done, limit), "warning" if done.why_not else "info")
 
 
 def storage_rows(size: int, limit: int) -> Sequence[ChooserRow]:
@@ -199,7 +199,7 @@ def storage_rows(size: int, limit: int) -> Sequence[ChooserRow]:
     ]
 
 
-def in_words(done: CleanupResult, limit: int) -> str:
+def cleanup_summary_text(done: CleanupResult, limit: int) -> str:
     """Summary of deleted and remaining data, with the reason for any remainder."""
     freed = f"{done.removed} texts removed ({readable(done.before - done.after)})"
     said = [freed if done.removed else "Nothing was removed"]
@@ -209,7 +209,7 @@ def in_words(done: CleanupResult, limit: int) -> str:
     return "; ".join(said)
 
 
-async def give_back(app: App[object], session: Session, change: Change) -> None:
+async def return_conflict(app: App[object], session: Session, change: Change) -> None:
     """Ask which of the two sub-tasks reworks the conflict, the later one first. No effect if cancelled."""
     rival = session.state.review.change(change.rival)
     if change.state != "conflict" or rival is None:

@@ -21,7 +21,7 @@ from tui_agent.edits.search import MOST, Occurrence, Occurrences, Place, Search
 from tui_agent.errors import EditFailed
 from tui_agent.files.numbers import whole_number
 from tui_agent.ui.editor.code_editor import Editor
-from tui_agent.ui.editor.line_edits import put, replaced_in
+from tui_agent.ui.editor.line_edits import replace_lines, replaced_in
 from tui_agent.ui.editor.stored_input import KeptInput
 from tui_agent.ui.safe_text import counted, parts
 from tui_agent.ui.widgets.hints import Hint, HintLine
@@ -326,7 +326,7 @@ class FindBar(Vertical):
         template, line = self.query_one("#find-with", Input).value, editor.lines[here.row]
         text = await asyncio.to_thread(search.replaced, line, here, template)
         before = len(editor.lines), len(line)
-        after = put(editor, [text], (here.row, here.start), (here.row, here.end))
+        after = replace_lines(editor, [text], (here.row, here.start), (here.row, here.end))
         self._move_scope(here.row, len(editor.lines) - before[0], len(editor.lines[after[0]]) - before[1])
         editor.select(after, after)
         self._stale = self._goes = True
@@ -367,7 +367,7 @@ class FindBar(Vertical):
             self._say("The text has changed meanwhile: search again", "$warning")
             return
         new = [changed.get(row, lines[row]) for row in range(first, last + 1)]
-        put(editor, new, (first, 0), (last, len(lines[last])))
+        replace_lines(editor, new, (first, 0), (last, len(lines[last])))
         self._move_scope(last, len(editor.lines) - len(lines), len(new[-1]) - len(lines[last]))
         self.search_again()
         self._say(f"Replaced {words} · Ctrl+Z undoes")

@@ -84,7 +84,7 @@ def move_lines(area: TextArea, step: int) -> None:
     _change_lines(area, around, lines, down=step)
 
 
-def put(area: TextArea, lines: Iterable[str], start: Place, end: Place) -> Place:
+def replace_lines(area: TextArea, lines: Iterable[str], start: Place, end: Place) -> Place:
     """Replaces a range with `lines` in one undo step. Returns the end of the inserted text."""
     area.history.checkpoint()
     ending = area.document.newline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tui_agent.ui.graph.node_layout import LayerItem, lay_out
+from tui_agent.ui.graph.node_layout import LayerItem, assign_positions
 
 _LEFT, _RIGHT, _UP, _DOWN = 1, 2, 4, 8
 _GLYPHS = dict(zip(range(1, 16), "───│┘└┴│┐┌┬│┤├┼", strict=True))
@@ -41,7 +41,7 @@ class Canvas:
         waits_for: Mapping[str, Sequence[str]],
         widths: Mapping[str, int],
     ) -> None:
-        self.layout = lay_out(layers, waits_for)
+        self.layout = assign_positions(layers, waits_for)
         self.nodes: dict[str, Node] = {}
         self.rows: list[list[Node]] = [[] for _ in range(self.layout.rows)]
         self.marks: list[dict[int, LineGlyph]] = [{} for _ in range(self.layout.rows)]

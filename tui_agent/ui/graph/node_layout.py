@@ -38,7 +38,7 @@ class LayerItem:
         return min(rows), max(rows)
 
 
-def put_in_order(layers: list[list[LayerItem]]) -> None:
+def order_layers(layers: list[list[LayerItem]]) -> None:
     """Sort each layer in place."""
     best, fewest = [list(layer) for layer in layers], crossings(layers)
     for sweep in range(_SWEEPS):
@@ -120,10 +120,10 @@ class Layout:
     rows: int
 
 
-def lay_out(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[str]]) -> Layout:
+def assign_positions(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[str]]) -> Layout:
     """Place `layers` of names; each name may wait for names of earlier layers."""
     items = _with_passes(layers, waits_for)
-    put_in_order(items)
+    order_layers(items)
     _place(items)
     _part_lines(items)
     lanes = [_assign_lanes(layer) for layer in items]

@@ -23,9 +23,9 @@ from tui_agent.ui.panes.chat_actions import (
     copy_answer,
     find_message,
     find_sent,
+    insert_output,
     open_block,
     retry,
-    tell_output,
     write_outside,
 )
 from tui_agent.ui.safe_text import one_line, parts
@@ -97,7 +97,7 @@ class ChatPane(Pane):
             "search": lambda: self.run_worker(find_message(self)),
             "history": lambda: self.run_worker(find_sent(self)),
             "retry": lambda: retry(self),
-            "tell_output": lambda: tell_output(self),
+            "tell_output": lambda: insert_output(self),
             "unqueue": self._unqueue,
             "drop_queue": lambda: self.act(self.session.chat.set_queue(()), text_waits=False),
             "outside": lambda: self._write_outside(),
@@ -178,9 +178,9 @@ class ChatPane(Pane):
     @on(Welcome.WayPressed)
     @work(exclusive=True)
     async def _take_way(self, message: Welcome.WayPressed) -> None:
-        from tui_agent.ui.dialogs.models import take_way
+        from tui_agent.ui.dialogs.models import use_model_option
 
-        await take_way(cast("Host", self.app), self.session, message.value)
+        await use_model_option(cast("Host", self.app), self.session, message.value)
 
     def _show_queue(self, state: State) -> None:
         """Show queued messages, with the available actions after a stopped turn."""
@@ -326,10 +326,10 @@ class ChatPane(Pane):
 
     @work(exclusive=True)
     async def _go_on(self) -> None:
-        from tui_agent.ui.dialogs.drafts import go_on
+        from tui_agent.ui.dialogs.drafts import edit_memory
 
         text = self.prompt.value
-        sent = await go_on(self.app, self.session, text)
+        sent = await edit_memory(self.app, self.session, text)
         if sent and asks_to_go_on(text, 2) and self.prompt.value == text:
             self.prompt.set_value("")
 

@@ -99,7 +99,7 @@ async def open_block(pane: ChatHost, block: TextBlock) -> None:
     pane.go_to("buffers", focus=pane.has_focus_within)
 
 
-def tell_output(pane: ChatHost) -> None:
+def insert_output(pane: ChatHost) -> None:
     """Insert the last command and its output into the prompt."""
     try:
         text = pane.session.commands.last_output()

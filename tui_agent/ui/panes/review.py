@@ -29,19 +29,19 @@ from tui_agent.ui.panes.review_place import (
     change_at,
     entry,
     pick,
+    restored_position,
     shown_changes,
-    stand,
     step_file,
     step_hunk,
 )
 from tui_agent.ui.panes.review_rows import (
     change_rows,
     conflict_hints,
+    decision_counts,
     hints,
     place_of,
     place_rows,
     progress,
-    standing,
     title,
 )
 from tui_agent.ui.safe_text import check_pieces, parts
@@ -114,7 +114,7 @@ class ReviewPane(ListPane):
             return
         self._drawn = drawn
         self.changes = shown_changes(state.review)
-        self.position = stand(self.changes, saved)
+        self.position = restored_position(self.changes, saved)
         newest = max((change.turn for change in self.changes), default=0)
         if 0 < self._turn < newest and not self.has_focus_within:
             self.position = entry(next(change for change in self.changes if change.turn == newest))
@@ -130,7 +130,10 @@ class ReviewPane(ListPane):
         place = title("", self.changes, position)
         again = self._decisions.asked_again
         self.title_text = parts(
-            self.TITLE + standing(self.changes), (f" · {again}" if again else "", "$warning"), *marks, place
+            self.TITLE + decision_counts(self.changes),
+            (f" · {again}" if again else "", "$warning"),
+            *marks,
+            place,
         )
         rows = self.query_one(Rows)
         found = place_rows(state)

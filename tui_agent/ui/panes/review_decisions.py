@@ -25,8 +25,8 @@ from tui_agent.ui.panes.review_place import (
     next_waiting,
     of_todo,
     pick,
+    restored_position,
     shown_changes,
-    stand,
     waiting,
     whole,
 )
@@ -186,7 +186,7 @@ class ReviewDecisions:
             if points and points[-1].picks:
                 first = points[-1].picks[0]
                 there = ReviewPosition(first.change, first.hunk or 0)
-                self._pane.go(stand(self._pane.changes, there.saved()))
+                self._pane.go(restored_position(self._pane.changes, there.saved()))
 
     def _take_back(self, picks: Sequence[Pick]) -> None:
         if picks:
@@ -275,8 +275,8 @@ class ReviewDecisions:
 
     def _give_back(self) -> None:
         """Return a conflict to one of its sub-tasks for rework."""
-        from tui_agent.ui.dialogs.questions import give_back
+        from tui_agent.ui.dialogs.questions import return_conflict
 
         if change := self._change:
-            call = give_back(self._pane.app, self._session, change)
+            call = return_conflict(self._pane.app, self._session, change)
             self._pane.run_worker(call, group="give-back", exclusive=True)

@@ -56,7 +56,7 @@ def waiting(changes: Sequence[Change]) -> list[ReviewPosition]:
     return [*hunks, *(ReviewPosition(change.id) for change in changes if change.state in BROKEN)]
 
 
-def stand(changes: Sequence[Change], saved: object) -> ReviewPosition | None:
+def restored_position(changes: Sequence[Change], saved: object) -> ReviewPosition | None:
     """The saved position if still valid, or else the first pending one, or else the first. `None` without
     changes."""
     wanted = _read(saved)

@@ -61,7 +61,7 @@ def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) ->
     return f"{name} · {file}{count}{hunk}"
 
 
-def standing(changes: Sequence[Change]) -> str:
+def decision_counts(changes: Sequence[Change]) -> str:
     """Symbols with the counts of undecided and of inapplicable files."""
     states = [change.state for change in changes]
     counts = {

@@ -29,7 +29,7 @@ from tui_agent.ui.panes.subtasks_rows import (
     unapproved,
     words_for,
 )
-from tui_agent.ui.panes.subtasks_view_options import ViewOptions, moved_to, read_look, seen
+from tui_agent.ui.panes.subtasks_view_options import ViewOptions, moved_to, read_look, visible_tasks
 from tui_agent.ui.safe_text import label
 from tui_agent.ui.widgets.hints import HintLine
 from tui_agent.ui.widgets.line_view import LineView
@@ -148,7 +148,7 @@ class SubTasksPane(ListPane):
     def _draw(self) -> None:
         tasks = self._slice.tasks
         silent_after = self.session.loaded.settings.subtasks.silent_after
-        self.shown = seen(tasks, self.look)
+        self.shown = visible_tasks(tasks, self.look)
         self._look = moved_to(self.look, self.shown)
         blocked = {
             task.id: self._why_blocked(task) for task in tasks if task.wanted and task.state == "ready"

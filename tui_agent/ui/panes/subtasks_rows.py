@@ -9,7 +9,7 @@ from tui_agent.settings.schema import Settings
 from tui_agent.store.graph import DONE_STATES, OPEN_STATES, SubTask, layers
 from tui_agent.store.state import SubTaskProgress
 from tui_agent.store.usage import Usage
-from tui_agent.turn.task_report import sides
+from tui_agent.turn.task_report import proposing_tasks
 from tui_agent.ui.graph.facts import Fact, clock, dollars, short_count
 from tui_agent.ui.panes.subtasks_view_options import ViewOptions
 from tui_agent.ui.widgets.hints import Hint
@@ -57,7 +57,11 @@ def title(
 def _disputed(tasks: Sequence[SubTask], changes: Sequence[Change]) -> set[str]:
     """Ids of the tasks involved in a conflict."""
     names = {
-        name for one in changes if one.state == "conflict" for side in sides(one, changes) for name in side
+        name
+        for one in changes
+        if one.state == "conflict"
+        for side in proposing_tasks(one, changes)
+        for name in side
     }
     return names & {task.id for task in tasks}
 

@@ -31,7 +31,7 @@ def read_look(saved: object) -> ViewOptions:
         return ViewOptions()
 
 
-def seen(tasks: Sequence[SubTask], look: ViewOptions) -> tuple[SubTask, ...]:
+def visible_tasks(tasks: Sequence[SubTask], look: ViewOptions) -> tuple[SubTask, ...]:
     """Visible tasks. Dependencies on hidden tasks are replaced by those tasks' own visible dependencies."""
     wanted = look.words.lower().split()
     left = [task for task in tasks if _is_seen(task, look, wanted)]

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from tui_agent.ui.actions import ACTIONS, actions_of, bindings_of
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.widgets.session_calls import ask, refuse
+from tui_agent.ui.widgets.session_calls import call_session, refuse
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -32,7 +32,7 @@ _WAITING: tuple[Waiting, ...] = ("actions", "text", "all")
 AT_MOST = 1.0
 
 
-async def called(command: Callable[[], object]) -> None:
+async def call_and_await(command: Callable[[], object]) -> None:
     """Call a command and await its result, if awaitable."""
     begun = command()
     if inspect.isawaitable(begun):
@@ -150,7 +150,7 @@ class Pane(Container):
         if action.writes and self.session.state.session.read_only:
             self.ask(refuse(self.app, self.session))
         else:
-            await called(self.commands[action.name])
+            await call_and_await(self.commands[action.name])
             if acted := getattr(self.screen, "acted", None):
                 acted(action_id)
 
@@ -160,7 +160,7 @@ class Pane(Container):
 
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
         """Run a session call in the background; user-facing errors become notices."""
-        ask(self, self.session, call)
+        call_session(self, self.session, call)
 
     def act(
         self,
@@ -170,7 +170,7 @@ class Pane(Container):
         text_waits: bool = True,
         opens: bool = False,
     ) -> None:
-        """Like `ask`, for calls that affect the meaning of later keys: keys to this pane wait until the
+        """Like `call_session`, for calls that affect the meaning of later keys: keys to this pane wait until the
         result is shown.
 
         Keys to the panes in `changes` wait too. If `text_waits` is false, only action keys wait; if

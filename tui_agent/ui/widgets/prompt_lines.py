@@ -157,7 +157,7 @@ class NextSteps(Static):
         self.steps = steps[:9]
         self.display = bool(steps)
         rows = [
-            parts((f"{n} ", "bold $accent"), in_words(step.label)) for n, step in enumerate(self.steps, 1)
+            parts((f"{n} ", "bold $accent"), step_text(step.label)) for n, step in enumerate(self.steps, 1)
         ]
         self.update(_joined(rows))
 
@@ -360,7 +360,7 @@ class QueuedMessages(Static):
         self.post_message(self.Removed(event.get_content_offset_capture(self).y))
 
 
-def in_words(label: str) -> str:
+def step_text(label: str) -> str:
     """Plain text of a next step that can contain HTML: strips tags, decodes entities."""
     from html import unescape  # loads a table of two thousand entities
 

@@ -25,7 +25,7 @@ def read_position(saved: object, total: int) -> ScrollPosition | None:
     return ScrollPosition(message, max(line, 0))
 
 
-def around(stand: ScrollPosition, total: int, count: int) -> tuple[int, int]:
+def messages_around(stand: ScrollPosition, total: int, count: int) -> tuple[int, int]:
     """Returns the first and last of about `count` messages to draw, two thirds of them below the position."""
     last = min(stand.message + count - count // 3, total)
     return max(1, min(stand.message - count // 3, last - count + 1)), last

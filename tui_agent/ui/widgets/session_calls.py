@@ -29,7 +29,7 @@ class HoldsTyping(Protocol):
     async def flush(self) -> None: ...
 
 
-def ask(node: DOMNode, session: Session, call: Coroutine[Any, Any, object]) -> None:
+def call_session(node: DOMNode, session: Session, call: Coroutine[Any, Any, object]) -> None:
     """Run a session call in the background; user-facing errors become notices.
 
     Typed text of all panes is flushed first. The task belongs to the application, so closing a pane does

@@ -17,7 +17,7 @@ from tui_agent.ui.textual_patches.grown_widgets import LaidOutOnce
 from tui_agent.ui.widgets.blocks import TextBlock, blocks_of
 from tui_agent.ui.widgets.command_output import FoldLine
 from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, facts_of
-from tui_agent.ui.widgets.scroll_position import ScrollPosition, around
+from tui_agent.ui.widgets.scroll_position import ScrollPosition, messages_around
 
 #: Newest messages drawn immediately at startup: about a screenful.
 AT_ONCE = 6
@@ -400,7 +400,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
 
     async def _draw_around(self, stand: ScrollPosition) -> None:
         """Mount the messages around a position instead of the newest."""
-        await self._draw(*around(stand, self._source.state.chat.total, FIRST))
+        await self._draw(*messages_around(stand, self._source.state.chat.total, FIRST))
         if stand.message not in self._blocks:
             self.follow()  # unreadable
 
