@@ -45,10 +45,10 @@ def read_prompts(own: Path, workspace: Path | None = None) -> Prompts:
         folders = [own, *([workspace / WORKSPACE_FOLDER] if workspace and _PARTS[name] == "sections" else [])]
         for folder in folders:
             value, why = _read(folder, name)
-            why = why or (_fault(value, found, name) if value is not None else "")
+            why = why or _fault(value, found, name)
             if why:
                 faults.append(ConfigFault(str(folder / name), why, "correct it or remove it"))
-            elif value is not None:
+            else:
                 found = _changed(found, value, _PARTS[name], only_adds=folder is not own)
         words[name] = found
     return Prompts(words, tuple(faults))
@@ -58,11 +58,13 @@ def _read(folder: Path, name: str) -> tuple[Any, str]:
     try:
         return msgspec.json.decode(read_own(folder, name)), ""
     except (FileNotFoundError, NotADirectoryError):
-        return None, ""
+        return {}, ""
     except OSError as error:
         return None, f"the file cannot be read ({reason_of(error)})"
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return None, f"it is not valid JSON ({error})"
+    except RecursionError:
+        return None, "its brackets are nested too deeply"
 
 
 def _fault(value: Any, shipped: Words, name: str) -> str:
