@@ -27,6 +27,7 @@ from msgspec.structs import replace  # noqa: E402
 from support.endings import ENDINGS, OVERLOADS, TIMEOUT, WIRES, Ending, whole_body  # noqa: E402
 from support.openai_wire import Answer, RawAnswer, ToolCall  # noqa: E402
 from support.provider import Provider, sse  # noqa: E402
+from support.trees import until  # noqa: E402
 
 from tests.proofs.tally import WHOLE, Part, Tally  # noqa: E402
 from tui_agent.model import local  # noqa: E402
@@ -142,6 +143,7 @@ class _Trial:
 
     async def next(self, number: int, killed: bool) -> tuple[str, bool, str]:
         """One turn: the kind of its ending, whether the promise held, and what was seen."""
+        self._provider.reset()  # an answer that an earlier turn did not wait for would be that of this one
         case = _case(number, self._wire, self._dialect)
         at = self._chosen.randrange(1, len(case.events) - 3)
         if killed:
@@ -233,20 +235,14 @@ class _Trial:
         assert isinstance(model, ChildModel)
         turn = asyncio.create_task(self._turn())
         letters = sum(map(len, map(_words, case.events[:at])))
-        came = asyncio.Event()
-        end = self._session.subscribe(
-            lambda event, state: came.set() if state.reply.letters >= letters else None
-        )
-        await asyncio.wait(
-            [turn, asyncio.ensure_future(came.wait())], timeout=PATIENCE, return_when="FIRST_COMPLETED"
-        )
-        end()
+        # One that is killed before it asks asks again, and its answer ends only by the time-out, after minutes.
+        await asyncio.to_thread(self._provider.wait_for, 1)
+        await until(lambda: turn.done() or self._session.state.reply.letters >= letters, "its words")
         if model.pid is not None:
             os.kill(model.pid, signal.SIGKILL)
         await turn
         complete = case.complete(at)
-        # One that is killed before it has asked is started again, and asks; nothing ends that answer but the time-out.
-        why = "signal 9" if letters else "signal 9|nothing more within"
+        why = "signal 9" if letters else ""  # before its first word it may have been asked again
         return ("killed model process", *self._judged(case, complete, complete, why))
 
     async def _turn(self) -> None:
