@@ -34,11 +34,12 @@ async def answer_permission(app: App[object], session: Session) -> None:
         await session.notice("No tool is asking for permission.", "info")
         return
     typed = ""
+    choose = cast("Host", app).keys.shown("chooser.choose")
 
     def rows(words: str) -> list[ChooserRow]:
         nonlocal typed
         typed = words
-        return question_rows(question, words)
+        return question_rows(question, words, choose)
 
     while True:
         title = f"{question.tool} {question.shown}".strip() + ": allow it?"
@@ -61,7 +62,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
         await session.notice(str(error), "warning")
 
 
-def question_rows(question: PermissionQuestion, typed: str) -> list[ChooserRow]:
+def question_rows(question: PermissionQuestion, typed: str, choose: str) -> list[ChooserRow]:
     """The answers, followed by the exact effect. Typed text other than `y` or `yes` is a refusal with a
     reason."""
     reason = typed.strip()
@@ -75,7 +76,8 @@ def question_rows(question: PermissionQuestion, typed: str) -> list[ChooserRow]:
     shown = lines[: MOST - len(rows) - 1]
     rows += [ChooserRow(_ALL, parts(("  ", ""), (line, "$muted"))) for line in shown]
     if len(shown) < len(lines):
-        rows.append(ChooserRow(_ALL, label(f"  … {len(lines) - len(shown):,} more lines: Enter shows all")))
+        more = f"  … {len(lines) - len(shown):,} more lines: {choose} shows all"
+        rows.append(ChooserRow(_ALL, label(more)))
     return rows
 
 

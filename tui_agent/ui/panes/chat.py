@@ -432,8 +432,12 @@ class ChatPane(Pane):
     def _tell_walk(self, message: Transcript.BlockSelected) -> None:
         """Show the selected item and its keys."""
         line, block = self.query_one("#walking", PromptLine), message.block
-        enter = " · Enter opens, closes" if block is not None and block.line >= 0 else ""
-        keys = f"{enter} · y copies · o opens · ↑ ↓ walk · Esc"
+        unfold, copy, open_, previous, following, leave = (
+            self.keys.shown(f"blocks.{name}")
+            for name in ("unfold", "copy", "open", "previous", "next", "leave")
+        )
+        enter = f" · {unfold} opens, closes" if block is not None and block.line >= 0 else ""
+        keys = f"{enter} · {copy} copies · {open_} opens · {previous} {following} walk · {leave}"
         name = one_line(block.words) if block is not None else ""
         line.say(f"{name[:_NAMED]}{'…' * (len(name) > _NAMED)}{keys}" if name else "")
 
