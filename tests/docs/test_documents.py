@@ -34,3 +34,10 @@ def test_generated_tables_have_their_place_in_the_notes() -> None:
         for proof, table in re.findall(r"<!-- made by make (\w+): (\w+) -->", path.read_text("utf-8")):
             assert DOCUMENTS[proof] == path
             assert (ROOT / "tests" / proof / f"prove_{table}.py").is_file()
+
+
+def test_the_page_for_agents_is_short_and_its_places_exist() -> None:
+    text = (ROOT / "AGENTS.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 60
+    for named in re.findall(r"`((?:tui_agent|config|docs|tests|themes)/[^`]*)`", text):
+        assert list(ROOT.glob(named.rstrip("/"))), named
