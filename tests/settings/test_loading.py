@@ -178,6 +178,7 @@ def test_an_unknown_variable_of_ours_is_a_fault_in_its_own_spelling():
         ("max_steps=many", "a whole number"),
         ("files=3", "is a group of settings"),
         ("=3", "there is no setting"),
+        (f"base_files={'[' * 5_000}", "a list"),
     ],
 )
 def test_a_wrong_override_is_a_wrong_argument(override, words):

@@ -142,5 +142,5 @@ def _list(key: str, words: str) -> object:
         return [part.strip() for part in text.split(",") if part.strip()]
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         raise ValueError(wanted(key)) from None

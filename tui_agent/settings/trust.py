@@ -120,7 +120,7 @@ def trusted(folders: Folders) -> tuple[TrustedWorkspace, ...]:
     """All trusted workspaces, oldest first; empty if the store is unreadable."""
     try:
         return msgspec.json.decode(read_small(folders.data / STORE), type=_Store).workspaces
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return ()
 
 
