@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -379,6 +380,29 @@ async def test_a_place_of_a_conflict_is_written_by_hand_or_taken_with_the_mouse(
         await pilot.click(offset=(6, max(y for y, row in enumerate(rows) if "theirs: what" in row)))
         await pilot.pause()
         assert session.named("review.settle") == [("c1", ["theirs", "theirs"], {0: "by mine\nnew\n"}, "abc")]
+
+
+async def test_keys_about_a_text_wait_until_it_is_fetched(monkeypatch):
+    session = reviewed(replace(CHANGES[0], state="conflict", reason="The same lines."))
+    session.conflicts["c1"] = CONFLICT
+    fetched = asyncio.Event()
+
+    async def slow(session: NotedSession, change_id: str) -> ConflictView:
+        await fetched.wait()
+        return session.conflicts[change_id]
+
+    monkeypatch.setattr(NotedSession, "review_conflict", slow)
+    app = PaneApp(ReviewPane, session)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.press("1", "e")
+        assert "old" not in app.text
+        fetched.set()
+        await pilot.pause()
+        await pilot.pause()
+        assert "conflict 2 of 2" in app.text
+        await pilot.press("f2")
+        await pilot.pause()
+        assert session.named("review.settle") == [("c1", ["yours", "theirs"], {1: "mine 2\nnew 2\n"}, "abc")]
 
 
 async def test_any_apply_is_undone_from_the_list_after_a_look_at_what_it_would_do():

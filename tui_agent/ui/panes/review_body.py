@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Coroutine
 from typing import Any, Protocol, cast
 
@@ -101,6 +102,8 @@ class ReviewBody(Vertical):
         self._ask = ask
         self._diffs: dict[_Key, Diff | str] = {}
         self._conflicts: dict[_Key, ConflictChoices | None] = {}
+        #: Locks of the running fetches.
+        self._fetching: dict[_Key, asyncio.Lock] = {}
         self._shown: tuple[Change, ReviewPosition] | None = None
         self._in_two = False
 
@@ -145,11 +148,14 @@ class ReviewBody(Vertical):
         kept = {_key(other) for other in others}
         self._diffs = {key: diff for key, diff in self._diffs.items() if key in kept}
         self._conflicts = {key: found for key, found in self._conflicts.items() if key in kept}
-        wanted = self._conflicts if change.state == "conflict" else self._diffs
-        if _key(change) in wanted:
+        if self.has(change):
             self.draw()
         else:
             self._ask(self.fetch(change))
+
+    def has(self, change: Change) -> bool:
+        """Whether the diff or conflict of a change is fetched."""
+        return _key(change) in (self._conflicts if change.state == "conflict" else self._diffs)
 
     def forget_conflict(self, change: Change) -> None:
         """Invalidate a conflict after a file change or its resolution."""
@@ -199,17 +205,23 @@ class ReviewBody(Vertical):
             view.show_diff(diff, hunk_states(change, len(diff.hunks)), place.hunk)
 
     async def fetch(self, change: Change) -> None:
-        """Fetch a diff or conflict; draws it if its change is still the current one."""
-        if change.state == "conflict":
-            self._conflicts[_key(change)] = await self._choices(change)
-        if self._conflicts.get(_key(change)) is None and _key(change) not in self._diffs:
+        """Fetch a diff or conflict unless it is cached; draws it if its change is still the current one."""
+        key = _key(change)
+        async with self._fetching.setdefault(key, asyncio.Lock()):
+            if self.has(change):
+                return
             try:
-                self._diffs[_key(change)] = diff = await self._session.review.diff(change.id)
-                await self._columns.get_ready(diff)
+                if change.state == "conflict":
+                    self._conflicts[key] = await self._choices(change)
+                if self._conflicts.get(key) is None and key not in self._diffs:
+                    self._diffs[key] = diff = await self._session.review.diff(change.id)
+                    await self._columns.get_ready(diff)
             except TuiAgentError as error:
-                self._diffs[_key(change)] = str(error)
+                self._diffs[key] = str(error)
+            finally:
+                self._fetching.pop(key, None)
         self._forget_oldest()
-        if self._shown is not None and _key(self._shown[0]) == _key(change):
+        if self._shown is not None and _key(self._shown[0]) == key:
             self.draw()
 
     def _forget_oldest(self) -> None:

@@ -50,7 +50,9 @@ class ReviewHost(Protocol):
     def show(self, state: State) -> None: ...
     def draw(self) -> None: ...
     def go(self, position: ReviewPosition | None) -> None: ...
-    def act(self, call: Coroutine[Any, Any, object], *, changes: tuple[str, ...] = ()) -> None: ...
+    def act(
+        self, call: Coroutine[Any, Any, object], *, changes: tuple[str, ...] = (), opens: bool = False
+    ) -> None: ...
     def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object: ...
 
 
@@ -83,10 +85,10 @@ class ReviewDecisions:
             "take_back_file": self._take_back_file,
             "take_back_todo": self._take_back_todo,
             "history": self._show_history,
-            "edit": self._edit,
-            "yours": partial(self.take, "yours"),
-            "theirs": partial(self.take, "theirs"),
-            "both": partial(self.take, "both"),
+            "edit": partial(self._when_fetched, self._edit),
+            "yours": partial(self._when_fetched, partial(self.take, "yours")),
+            "theirs": partial(self._when_fetched, partial(self.take, "theirs")),
+            "both": partial(self._when_fetched, partial(self.take, "both")),
             "give_back": self._give_back,
         }
 
@@ -106,6 +108,20 @@ class ReviewDecisions:
 
     def _show(self) -> None:
         self._pane.show(self._session.state)
+
+    def _when_fetched(self, call: Callable[[], object]) -> None:
+        """Call once the current diff or conflict is fetched, unless another change is current by then."""
+        change, position = self._change, self._pane.position
+        if change is None or self._pane.body.has(change):
+            call()
+            return
+
+        async def fetched() -> None:
+            await self._pane.body.fetch(change)
+            if (self._change, self._pane.position) == (change, position):
+                call()
+
+        self._pane.act(fetched(), opens=True)
 
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
 
