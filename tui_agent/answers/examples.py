@@ -238,10 +238,6 @@ def _is_label(sentence: str) -> bool:
     return len(words) < _FEWEST and sum(map(len, words)) < _SHORT
 
 
-def _leads(sentence: str) -> bool:
-    return not sentence.rstrip(" \t*_)\"'”").endswith((".", "!", "。", "！"))
-
-
 def _verdict(sentence: str) -> bool | None:
     if sentence.rstrip(" \t*_)").endswith(("?", "？")):
         return True
@@ -261,7 +257,8 @@ def _verdict(sentence: str) -> bool | None:
         _DONE.search(main) and not (_NOTHING_DONE.search(main) or _NEGATED.search(main)) for main in mains
     ):
         return False
-    speaks = _leads(sentence) or _POINTS.search(sentence) or sentence.count(" ") < 2
+    leads = not sentence.rstrip(" \t*_)\"'”").endswith((".", "!", "。", "！"))
+    speaks = leads or _POINTS.search(sentence) or sentence.count(" ") < 2
     return True if speaks and _is_aside(sentence) else None
 
 

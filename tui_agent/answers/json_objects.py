@@ -66,7 +66,10 @@ def find(text: str, keys: Sequence[str]) -> ReadObject:
     tried = 0
     for match in re.finditer(r"\{", text):
         start = match.start()
-        if _opens(text, start, keys) or (start < 64 and not text[:start].strip(" \t\r\n`~[jsonJSON")):
+        head = text[start + 1 : start + 80].lstrip()[:40]
+        if head.lstrip("\"'").startswith(tuple(keys)) or (
+            start < 64 and not text[:start].strip(" \t\r\n`~[jsonJSON")
+        ):
             read = read_at(text, start)
             tried += 1
             if read.found and any(key in read.value for key in keys):
@@ -74,11 +77,6 @@ def find(text: str, keys: Sequence[str]) -> ReadObject:
         if tried == MAX_TRIES:
             break
     return ReadObject({}, faults=("The answer holds no JSON object.",))
-
-
-def _opens(text: str, start: int, keys: Sequence[str]) -> bool:
-    head = text[start + 1 : start + 80].lstrip()[:40]
-    return head.lstrip("\"'").startswith(tuple(keys))
 
 
 def read_at(text: str, start: int) -> ReadObject:

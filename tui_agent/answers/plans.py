@@ -106,7 +106,15 @@ def from_items(items: Iterable[Any]) -> Plan:
         if not isinstance(typed, dict):
             faults.append(f"Action {number + 1} is not an object.")
         elif typed.get("type") == "directory":
-            _add_directory(typed, number, directories, faults)
+            path = typed.get("path")
+            if not isinstance(path, str):
+                faults.append(f"Action {number + 1} lists a directory without a path.")
+                continue
+            wanted = typed.get("filter")
+            name_filter = joined(wanted) if isinstance(wanted, str) else ""
+            directories.append(
+                DirectoryAction(joined(path.strip()) or ".", typed.get("recursive") is True, name_filter)
+            )
         else:
             _add_file(typed, number, files, faults)
     return Plan("model", tuple(files), tuple(directories), tuple(faults))
@@ -195,17 +203,3 @@ def _fallback(value: Any, name: str, required: bool, faults: list[str]) -> Fallb
     if value is not None:
         faults.append(f"{name} has an unknown fallbackAction {str(value)[:40]!r}; {usual} is used.")
     return usual
-
-
-def _add_directory(
-    item: dict[str, Any], number: int, directories: list[DirectoryAction], faults: list[str]
-) -> None:
-    path = item.get("path")
-    if not isinstance(path, str):
-        faults.append(f"Action {number + 1} lists a directory without a path.")
-        return
-    wanted = item.get("filter")
-    name_filter = joined(wanted) if isinstance(wanted, str) else ""
-    directories.append(
-        DirectoryAction(joined(path.strip()) or ".", item.get("recursive") is True, name_filter)
-    )

@@ -72,7 +72,16 @@ class _Fence:
             if words:
                 nested.append(number)
             elif form := self._form(number):
-                return self._with_form(form, number)
+                if form == "patch" and not self.named:
+                    return self._patches(number)
+                if form == "block":
+                    return self._blocks()
+                mail = self.lines[self.begin].startswith(("From ", "Index: "))
+                if self.begin < number and self.language not in _DIFFS and not mail:
+                    why = "a fence holds a change among other text, so what is meant is not certain"
+                    self.findings.refuse(self.named or file_names.in_sure_label(self.label), why)
+                    return self._end(number) + 1
+                return self._patches(number) if form == "patch" else self._diff()
         self._never_closed()
         return len(self.text)
 
@@ -101,18 +110,6 @@ class _Fence:
             return "block"
         shown = self.language in _OUTPUT or (self.language in _PLAIN and self.begin < at)
         return "diff" if not shown and unified.begins(self.lines, at) else ""
-
-    def _with_form(self, form: str, at: int) -> int:
-        if form == "patch" and not self.named:
-            return self._patches(at)
-        if form == "block":
-            return self._blocks()
-        mail = self.lines[self.begin].startswith(("From ", "Index: "))
-        if self.begin < at and self.language not in _DIFFS and not mail:
-            why = "a fence holds a change among other text, so what is meant is not certain"
-            self.findings.refuse(self.named or file_names.in_sure_label(self.label), why)
-            return self._end(at) + 1
-        return self._patches(at) if form == "patch" else self._diff()
 
     def _end(self, at: int) -> int:
         """The line that closes the fence."""

@@ -394,7 +394,13 @@ def _changes(item: Item) -> list[patches.Item]:
 
 
 def _change(item: Item) -> ChangeRequest:
-    edits = _edits(item)
+    value = item.get("edits", [])
+    if not isinstance(value, list) or not all(isinstance(edit, dict) for edit in value):
+        raise _Bad("`edits` is not a list of objects")
+    if any("search" not in edit or "replace" not in edit for edit in value):
+        raise _Bad("each edit needs `search` and `replace`")
+    edits = [EditHunk(_text(edit, "search"), _text(edit, "replace")) for edit in value]
+    edits = tuple(edit for edit in edits if edit.old or edit.new)
     delete = item.get("delete") is True
     content = _text(item, "content") if "content" in item else None
     diff = _text(item, "diff")
@@ -424,13 +430,3 @@ def _change(item: Item) -> ChangeRequest:
 
 #: The other forms. If one is present, empty content is only a filled-in property.
 _FORMS = ("edits", "diff", "delete", "renameTo")
-
-
-def _edits(item: Item) -> tuple[EditHunk, ...]:
-    value = item.get("edits", [])
-    if not isinstance(value, list) or not all(isinstance(edit, dict) for edit in value):
-        raise _Bad("`edits` is not a list of objects")
-    if any("search" not in edit or "replace" not in edit for edit in value):
-        raise _Bad("each edit needs `search` and `replace`")
-    edits = [EditHunk(_text(edit, "search"), _text(edit, "replace")) for edit in value]
-    return tuple(edit for edit in edits if edit.old or edit.new)

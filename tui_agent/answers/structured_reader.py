@@ -302,7 +302,9 @@ class StructuredReader:
         builder = ReplyBuilder(self._response)
         self._take_calls(builder)
         builder.faults.extend(_faults(read, cut, self._keys))
-        builder.faults.extend(self._off(read))
+        keys = [key for key in KEYS if key not in self._keys and (key in read.value or key in read.repaired)]
+        off = [f"There is no `{key}` here; there are {', '.join(self._keys)}." for key in keys]
+        builder.faults.extend(off)
         value = text_calls.own_keys(read.value)
         builder.faults.extend(
             f"There is no `{key[:60]}` here: it is not read."
@@ -359,11 +361,6 @@ class StructuredReader:
                 said.append(builder.take_reply(one.value))
         self._summary = next((summary for summary, _ in said if summary), "")
         return [message for _, message in said if message]
-
-    def _off(self, read: json_objects.ReadObject) -> list[str]:
-        """Requests under known keys that are disabled here."""
-        keys = [key for key in KEYS if key not in self._keys and (key in read.value or key in read.repaired)]
-        return [f"There is no `{key}` here; there are {', '.join(self._keys)}." for key in keys]
 
     def _prose(
         self,

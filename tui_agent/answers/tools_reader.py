@@ -115,7 +115,14 @@ class ToolsReader:
             left.claim(begin, end, "call")
         done = [call for call in found.calls if not self._only_offered(call)]
         made = [*self._native.calls, *(_Call(call.name, call.arguments) for call in done)]
-        self._name(made)
+        # Assign unique ids, under which calls are answered
+        seen: set[str] = set()
+        for number, call in enumerate(made, 1):
+            call.repeated = bool(call.id) and call.id in seen
+            seen.add(call.id)
+            if not call.id or call.repeated or call.id in self._taken:
+                call.id = f"{self._prefix}_{number}"
+                seen.add(call.id)
         last = self._native.calls[-1] if self._native.calls else None
         calls = tuple(self._read(call, builder, cut and call is last) for call in made)
         said = [builder.take_reply(reply.value) for reply in found.replies if not self._only_offered(reply)]
@@ -136,16 +143,6 @@ class ToolsReader:
         """Whether the user decides about a call in text: the server supports native calls, or the call is an
         example."""
         return found.shown or not self._calls_as_text
-
-    def _name(self, calls: list[_Call]) -> None:
-        """Assign unique ids, under which calls are answered."""
-        seen: set[str] = set()
-        for number, call in enumerate(calls, 1):
-            call.repeated = bool(call.id) and call.id in seen
-            seen.add(call.id)
-            if not call.id or call.repeated or call.id in self._taken:
-                call.id = f"{self._prefix}_{number}"
-                seen.add(call.id)
 
     def _read(self, call: _Call, builder: ReplyBuilder, cut: bool) -> ToolCall:
         """The call; its valid entries are also added to `builder`."""
