@@ -76,11 +76,19 @@ def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
     active = next((file for file in files if file.active), None)
     found: dict[str, str] = {}
     if active is not None:
-        found["current_file"] = _current(active)
+        lines = active.text.splitlines()
+        words = _cut(lines[active.line - 1]) if 0 < active.line <= len(lines) else ""
+        place = f"Path: {name(active.path)}\nLine: {active.line}\nLine content: {inert(words)}"
+        found["current_file"] = f"<current_file>\n{place}\n</current_file>"
         if active.selection:
-            found["manually_added_selection"] = _selection(active)
+            where = f"path={quoted(active.path)} lines={quoted(f'{active.first}-{active.last}')}"
+            found["manually_added_selection"] = (
+                f"<manually_added_selection {where}>\n{inert(active.selection)}\n</manually_added_selection>"
+            )
     for file in attached(files):
-        found[f"file:{file.path}"] = _contents(file)
+        shown = excerpt(file)
+        text = "\n".join(f"{number}: {line}" for number, line in enumerate(shown.lines, shown.first))
+        found[f"file:{file.path}"] = f"{_header(file, shown, '>')}\n{inert(text)}\n</file_contents>"
     return found
 
 
@@ -125,24 +133,6 @@ def additional_data(new: Mapping[str, str]) -> str:
 
 def digest(block: str) -> str:
     return md5(block.encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()[:16]
-
-
-def _current(file: OpenFile) -> str:
-    lines = file.text.splitlines()
-    words = _cut(lines[file.line - 1]) if 0 < file.line <= len(lines) else ""
-    place = f"Path: {name(file.path)}\nLine: {file.line}\nLine content: {inert(words)}"
-    return f"<current_file>\n{place}\n</current_file>"
-
-
-def _selection(file: OpenFile) -> str:
-    where = f"path={quoted(file.path)} lines={quoted(f'{file.first}-{file.last}')}"
-    return f"<manually_added_selection {where}>\n{inert(file.selection)}\n</manually_added_selection>"
-
-
-def _contents(file: OpenFile) -> str:
-    shown = excerpt(file)
-    text = "\n".join(f"{number}: {line}" for number, line in enumerate(shown.lines, shown.first))
-    return f"{_header(file, shown, '>')}\n{inert(text)}\n</file_contents>"
 
 
 def _header(file: OpenFile, shown: Excerpt, end: str) -> str:
