@@ -121,7 +121,17 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
     if not merged.conflicts:
         return (Region(tuple(split(merged.text))),) if merged.text else ()
     found = list(_parsed(split(merged.text), marker))
-    return tuple(_ended(found, base, yours, theirs))
+    # Removes the final newline that git adds before a marker
+    if not found or not found[-1].conflict:
+        ended = found
+    else:
+        last = found[-1]
+        sides = [
+            _without_newline(lines, text)
+            for lines, text in ((last.base, base), (last.yours, yours), (last.theirs, theirs))
+        ]
+        ended = [*found[:-1], Region((), *sides, conflict=True)]
+    return tuple(ended)
 
 
 def merged_with_choices(
@@ -175,18 +185,6 @@ def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:
         part = found or "agreed"
     if taken.get("agreed"):
         yield Region(tuple(taken["agreed"]))
-
-
-def _ended(found: list[Region], base: str, yours: str, theirs: str) -> list[Region]:
-    """Removes the final newline that git adds before a marker."""
-    if not found or not found[-1].conflict:
-        return found
-    last = found[-1]
-    sides = [
-        _without_newline(lines, text)
-        for lines, text in ((last.base, base), (last.yours, yours), (last.theirs, theirs))
-    ]
-    return [*found[:-1], Region((), *sides, conflict=True)]
 
 
 def _without_newline(lines: tuple[str, ...], text: str) -> tuple[str, ...]:

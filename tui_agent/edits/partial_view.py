@@ -38,7 +38,21 @@ def propose(request: ChangeRequest, base: str, shown: Sequence[Range], threshold
         except EditFailed as error:
             failure = error
     if large:
-        return _in_one_part(request, base, shown, threshold, failure)
+        # Applies the request to the only shown part that fits all of its edits
+        if request.diff:  # line numbers refer to the whole file
+            raise failure
+        lines = split(base)
+        found: list[Proposal] = []
+        for first, last in shown:
+            before, part = "".join(lines[: first - 1]), "".join(lines[first - 1 : last])
+            try:
+                one = forms.propose(request, part, threshold)
+            except EditFailed:
+                continue
+            found.append(replace(one, new_text=f"{before}{one.new_text}{''.join(lines[last:])}"))
+        if len(found) != 1:
+            raise failure
+        return found[0]
     try:
         found = forms.propose(request, base, threshold)
     except EditFailed:
@@ -78,23 +92,3 @@ def _is_there(request: ChangeRequest, base: str) -> bool:
     """Whether all searched texts occur verbatim."""
     text = plain(base)
     return all(plain(hunk.old) in text for hunk in (*request.edits, *request.diff))
-
-
-def _in_one_part(
-    request: ChangeRequest, base: str, shown: Sequence[Range], threshold: float, failure: EditFailed
-) -> Proposal:
-    """Applies the request to the only shown part that fits all of its edits."""
-    if request.diff:  # line numbers refer to the whole file
-        raise failure
-    lines = split(base)
-    found: list[Proposal] = []
-    for first, last in shown:
-        before, part = "".join(lines[: first - 1]), "".join(lines[first - 1 : last])
-        try:
-            one = forms.propose(request, part, threshold)
-        except EditFailed:
-            continue
-        found.append(replace(one, new_text=f"{before}{one.new_text}{''.join(lines[last:])}"))
-    if len(found) != 1:
-        raise failure
-    return found[0]

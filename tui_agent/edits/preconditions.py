@@ -15,13 +15,8 @@ def check(source: SourceText, match: Match) -> None:
     """Raises `EditFailed` if the edit was already made, or if its effect on the end of a line is
     uncertain."""
     _check_made(source, match)
-    _check_open_end(source, match)
-    _check_doubled(source, match)
-
-
-def _check_open_end(source: SourceText, match: Match) -> None:
-    """Refuses a line break only at the end of the search text if a blank line follows, which it may refer
-    to."""
+    # Refuses a line break only at the end of the search text if a blank line follows, which it may refer
+    # to
     search, new = match.hunk.old, match.hunk.new
     if search.endswith("\n") and new and not new.endswith("\n"):
         after = match.end if match.span is None else source.line_of(match.span.end)
@@ -31,11 +26,8 @@ def _check_open_end(source: SourceText, match: Match) -> None:
                 f" the blank line {after + 1} should go",
                 "end both with a line break, or neither",
             )
-
-
-def _check_doubled(source: SourceText, match: Match) -> None:
-    """Refuses a replacement that would double the comma or semicolon after the match, or leave it alone on a
-    line."""
+    # Refuses a replacement that would double the comma or semicolon after the match, or leave it alone on
+    # a line
     if match.span is None:
         return
     follows = source.text[match.span.end : match.span.end + 1]

@@ -70,7 +70,14 @@ def propose(
             proposal = partial_view.propose(request, base_text, shown, near_threshold)
         else:
             proposal = forms.propose(request, base_text, floor)
-        _check_text(request.path, base_text, proposal.new_text)
+        new_text = proposal.new_text
+        if new_text is not None and "\0" in new_text and "\0" not in (base_text or ""):
+            raise EditFailed(f"the new text of {request.path} holds a NUL character", "send it as text")
+        if new_text and (sign := escaped(request.path, base_text or "", new_text)):
+            raise EditFailed(
+                f"the new text of {request.path} is escaped once too often: it holds `{sign}` outside of a string",
+                "send it with the characters themselves",
+            )
     except EditFailed as error:
         return _moved(change, "failed", str(error))
     if request.executable is None and proposal.kind == "edit" and proposal.new_text == base_text:
@@ -110,16 +117,6 @@ def _kind(request: ChangeRequest, base_text: str | None) -> ChangeKind:
     if request.rename_to:
         return "rename"
     return "create" if base_text is None else "edit"
-
-
-def _check_text(path: str, base_text: str | None, new_text: str | None) -> None:
-    if new_text is not None and "\0" in new_text and "\0" not in (base_text or ""):
-        raise EditFailed(f"the new text of {path} holds a NUL character", "send it as text")
-    if new_text and (sign := escaped(path, base_text or "", new_text)):
-        raise EditFailed(
-            f"the new text of {path} is escaped once too often: it holds `{sign}` outside of a string",
-            "send it with the characters themselves",
-        )
 
 
 def _ready(
