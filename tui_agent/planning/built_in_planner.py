@@ -123,7 +123,12 @@ def _named(masked: MaskedText, request: str, index: Index) -> Iterator[FoundActi
             one = _action_for(reference, request, index, namesakes.get(reference.text, []))
         if one is None and _is_identifier(reference) and identifiers < MAX_IDENTIFIERS:
             identifiers += 1
-            one = _action_for_identifier(reference, index)
+            text = _called(reference)
+            patterns = candidates.chain_for_identifier(text)
+            if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
+                one = None
+            else:
+                one = _file(reference, text, patterns, "a file may be called after it", True, "skip")
         if one is not None:
             yield one
 
@@ -155,7 +160,12 @@ def _action_for(reference: Reference, request: str, index: Index, namesakes: lis
             return _glob(reference)
         case "alias":
             parts = [part for part in text.split("/") if part]
-            return _file(reference, text, _alias(parts, index), "the import names it", False)
+            source = "src" if index.has_folder("src") else ""
+            if "." in parts[-1]:
+                alias = candidates.chain_for_path("/".join([source, *parts] if source else parts), index)
+            else:
+                alias = candidates.chain_for_module(parts, source)
+            return _file(reference, text, alias, "the import names it", False)
         case "mention":
             return _mention(reference, request, index, namesakes)
         case "path":
@@ -190,14 +200,6 @@ def _glob(reference: Reference) -> FoundAction:
     return FoundAction(reference.at, FileAction(text, patterns, "the pattern is written so", all=True), True)
 
 
-def _alias(parts: list[str], index: Index) -> tuple[str, ...]:
-    """`@/x/y` is relative to a source folder, usually `src`."""
-    source = "src" if index.has_folder("src") else ""
-    if "." in parts[-1]:
-        return candidates.chain_for_path("/".join([source, *parts] if source else parts), index)
-    return candidates.chain_for_module(parts, source)
-
-
 def _mention(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
     """`@path` is always wanted, unless it is a decorator or a user name."""
     text = reference.text.rstrip("/")
@@ -205,7 +207,7 @@ def _mention(reference: Reference, request: str, index: Index, namesakes: list[s
         return FoundAction(reference.at, DirectoryAction(text), True)
     if index.contains(text):
         return _file(reference, text, (text,), "mentioned", True)
-    if "." in text.rpartition("/")[2] or ("/" in text and not _is_package(text)):
+    if "." in text.rpartition("/")[2] or ("/" in text and not re.fullmatch(r"[a-z0-9-]+/[a-z0-9._-]+", text)):
         return _file(
             reference,
             text,
@@ -217,10 +219,6 @@ def _mention(reference: Reference, request: str, index: Index, namesakes: list[s
     if 0 < len(namesakes) <= MOST_NAMESAKES:
         return _file(reference, text, tuple(namesakes), "mentioned", len(namesakes) == 1)
     return None
-
-
-def _is_package(text: str) -> bool:
-    return bool(re.fullmatch(r"[a-z0-9-]+/[a-z0-9._-]+", text))
 
 
 def _path(reference: Reference, request: str, index: Index) -> FoundAction | None:
@@ -331,14 +329,6 @@ def _is_identifier(reference: Reference) -> bool:
         return False
     text = _called(reference)
     return bool(re.fullmatch(r"[\w-]+", text)) and looks_like_identifier(text)
-
-
-def _action_for_identifier(reference: Reference, index: Index) -> FoundAction | None:
-    text = _called(reference)
-    patterns = candidates.chain_for_identifier(text)
-    if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
-        return None
-    return _file(reference, text, patterns, "a file may be called after it", True, "skip")
 
 
 def _called(reference: Reference) -> str:

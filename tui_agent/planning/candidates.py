@@ -30,10 +30,21 @@ def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
     if len(stem) < _SHORTEST_PART:
         return _first(patterns)
     ending = f".{escape(extension)}" if dot and stem != name else ""
-    near = _nearest_folder(folder, index)
+    while folder and not index.has_folder(folder):
+        folder = folder.rpartition("/")[0]
+    near = folder
     patterns += [f"{escape(near)}/**/*{escape(stem)}*{ending}"] if near else []
     patterns += [f"**/{one_of([escape(spelling) for spelling in spellings(stem)])}.*"]
-    return _first([*patterns, _part_of_name(stem, ending, index)])
+    # A pattern for the last resort: the stem in a file name, otherwise its parts in the path
+    whole = f"**/*{escape(stem)}*"
+    parts = [part for part in parts_of(stem) if len(part) >= _SHORTEST_PART]
+    if len(parts) < 2 or fits_something([whole], index, MOST_IN_CHAIN):
+        part_of_name = whole
+    else:
+        tries = [f"**/*{a}*/**/*{b}*{ending}" for a, b in (parts[-2:], parts[-2:][::-1])]
+        tries += [f"**/*{part}*{ending}" for part in sorted(parts, key=len, reverse=True)]
+        part_of_name = next((pattern for pattern in tries if fits_something([pattern], index, 1)), whole)
+    return _first([*patterns, part_of_name])
 
 
 def chain_for_module(parts: list[str], source: str = "") -> tuple[str, ...]:
@@ -115,23 +126,6 @@ def fits_something(patterns: Iterable[str], index: Index, most: int) -> bool:
 def _matches(pattern: str, index: Index) -> Matches | None:
     compiled = compile_pattern(pattern, ignore_case=index.ignore_case)
     return None if isinstance(compiled, InvalidPattern) else index.match(compiled, limit=1)
-
-
-def _part_of_name(stem: str, ending: str, index: Index) -> str:
-    """A pattern for the last resort: the stem in a file name, otherwise its parts in the path."""
-    whole = f"**/*{escape(stem)}*"
-    parts = [part for part in parts_of(stem) if len(part) >= _SHORTEST_PART]
-    if len(parts) < 2 or fits_something([whole], index, MOST_IN_CHAIN):
-        return whole
-    tries = [f"**/*{a}*/**/*{b}*{ending}" for a, b in (parts[-2:], parts[-2:][::-1])]
-    tries += [f"**/*{part}*{ending}" for part in sorted(parts, key=len, reverse=True)]
-    return next((pattern for pattern in tries if fits_something([pattern], index, 1)), whole)
-
-
-def _nearest_folder(folder: str, index: Index) -> str:
-    while folder and not index.has_folder(folder):
-        folder = folder.rpartition("/")[0]
-    return folder
 
 
 def _first(patterns: Iterable[str]) -> tuple[str, ...]:

@@ -45,7 +45,15 @@ def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, 
     thread.
     """
     readings = [_readings(action, index) for action in actions]
-    named = _called({one.key for wanted in readings for one in wanted if one.key}, index)
+    keys = {one.key for wanted in readings for one in wanted if one.key}
+    named: dict[str, list[str]] = {key: [] for key in keys}
+    beginnings, paths = {key[:2] for key in keys}, index.paths
+    for at in range(0, len(paths) if named else 0, SLICE):
+        for path in paths[at : at + SLICE]:
+            folder, _, name = path.rpartition("/")
+            if name.startswith(_ENTRY_FILES):
+                _put(path, folder.rpartition("/")[2], named, beginnings)
+            _put(path, name, named, beginnings, cut=True)
     return tuple(
         _with_extra(action, _test(action, index), _pattern(_best(wanted, named)))
         for action, wanted in zip(actions, readings, strict=True)
@@ -93,14 +101,6 @@ def _wanted(patterns: Sequence[str]) -> Iterator[_WantedFile]:
             )
 
 
-def _called(keys: Collection[str], index: Index) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {key: [] for key in keys}
-    beginnings, paths = {key[:2] for key in keys}, index.paths
-    for at in range(0, len(paths) if found else 0, SLICE):
-        _collect(paths[at : at + SLICE], found, beginnings)
-    return found
-
-
 def _best(wanted: Sequence[_WantedFile], found: Mapping[str, Sequence[str]]) -> list[str]:
     for one in wanted:
         candidates = found.get(one.key, [])
@@ -109,14 +109,6 @@ def _best(wanted: Sequence[_WantedFile], found: Mapping[str, Sequence[str]]) -> 
             top = max(ranks.values())
             return [path for path in candidates if ranks[path] == top]
     return []
-
-
-def _collect(paths: Sequence[str], found: dict[str, list[str]], beginnings: Collection[str]) -> None:
-    for path in paths:
-        folder, _, name = path.rpartition("/")
-        if name.startswith(_ENTRY_FILES):
-            _put(path, folder.rpartition("/")[2], found, beginnings)
-        _put(path, name, found, beginnings, cut=True)
 
 
 def _put(
