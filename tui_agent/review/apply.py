@@ -124,7 +124,10 @@ class Applier:
         """Excludes guarded changes, which must be applied by name: suspected secrets, rule files, files
         ignored by git, unseen files."""
         free, left = [], []
-        ignored = await self._ignored(changes)
+        # Paths ignored by git; indexed paths are never ignored
+        paths = [path for change in changes for path in _paths(change)]
+        unknown = [path for path in paths if not self._workspace.index.contains(path)]
+        ignored = await self._workspace.ignored(unknown) if unknown else set()
         guarded = await asyncio.to_thread(lambda: [self._why_guarded(change) for change in changes])
         for change, rule in zip(changes, guarded, strict=True):
             why = change.ask or rule
@@ -150,12 +153,6 @@ class Applier:
             if has_other_names(self._workspace.root / place.path):
                 return OTHER_NAMES
         return ""
-
-    async def _ignored(self, changes: Sequence[Change]) -> set[str]:
-        """Paths ignored by git; indexed paths are never ignored."""
-        paths = [path for change in changes for path in _paths(change)]
-        unknown = [path for path in paths if not self._workspace.index.contains(path)]
-        return await self._workspace.ignored(unknown) if unknown else set()
 
     async def _resolve(self, change: Change, picks: Sequence[Pick]) -> ResolvedDecision:
         if change.state == "failed":
@@ -226,7 +223,15 @@ class Applier:
         ]
         for target in item.targets:
             told += self._known(target, after[target.now.path], item)
-        return [*told, e.ModelOwesNews(_fact(item))]
+        change = item.change
+        merged = ", merged with what had changed since" if item.write.merged else ""
+        merged += ", edited by hand by the person first" if change.by_hand else ""
+        if len(item.hunks) == len(change.hunks):
+            fact = f"{change.called} was applied{merged}."
+        else:
+            numbers = ", ".join(str(number + 1) for number in sorted(item.hunks))
+            fact = f"{change.called}: hunk {numbers} of {len(change.hunks)} was applied{merged}."
+        return [*told, e.ModelOwesNews(fact)]
 
     def _known(self, target: WriteTarget, written: str, item: ResolvedDecision) -> list[e.Lasting]:
         from tui_agent.edits.partial_view import is_within_view, view_after  # Not needed at startup.
@@ -236,7 +241,13 @@ class Applier:
         if not written:
             return [] if path not in state.known.files else [_gone(path, change)]
         told = outside(state.known, target, turn, change.base)
-        whole = self._seen_whole(path, item)
+        change = item.change
+        if change.kind == "create":
+            whole = item.as_proposed
+        else:
+            known = self._journal.store.state.known.files
+            before = known.get(change.path if path == change.rename_to else path)
+            whole = before is not None and before.whole
         entry = replace(self._entry(path, written, item), whole=whole, modified_turn=turn)
         entry = as_written(entry, target, self._workspace.root)
         knows = item.as_proposed and self._base_seen(item) and is_within_view(item.in_part, entry.shown)
@@ -266,15 +277,6 @@ class Applier:
             return replace(known[change.path], path=path)
         return entry
 
-    def _seen_whole(self, path: str, item: ResolvedDecision) -> bool:
-        """Whether the model knows the whole written file; of an unseen file only its own part."""
-        change = item.change
-        if change.kind == "create":
-            return item.as_proposed
-        known = self._journal.store.state.known.files
-        before = known.get(change.path if path == change.rename_to else path)
-        return before is not None and before.whole
-
 
 def _paths(change: Change) -> list[str]:
     return [path for path in (change.path, change.rename_to) if path]
@@ -288,13 +290,3 @@ def _gone(path: str, change: Change) -> e.FreshnessChanged:
     if change.rename_to and path == change.path:
         return e.FreshnessChanged(path, "renamed", change.rename_to, time.time(), by_agent=True)
     return e.FreshnessChanged(path, "deleted", at=time.time(), by_agent=True)
-
-
-def _fact(item: ResolvedDecision) -> str:
-    change = item.change
-    merged = ", merged with what had changed since" if item.write.merged else ""
-    merged += ", edited by hand by the person first" if change.by_hand else ""
-    if len(item.hunks) == len(change.hunks):
-        return f"{change.called} was applied{merged}."
-    numbers = ", ".join(str(number + 1) for number in sorted(item.hunks))
-    return f"{change.called}: hunk {numbers} of {len(change.hunks)} was applied{merged}."

@@ -95,25 +95,22 @@ class Review:
             await self._look()
             before = self.state.review.changes
             try:
-                await self._apply(picks)
+                async with self._alone():
+                    picks = await self._as_seen(picks)
+                    changes = self._open_changes(picks)
+                    if not picks:
+                        # A batch contains all changes of a turn; a failed or conflicting one blocks it.
+                        turns = {change.turn for change in changes}
+                        broken = [
+                            change
+                            for change in self.state.review.changes
+                            if change.turn in turns and change.state in ("failed", "conflict")
+                        ]
+                        self._refuse_broken(broken)
+                    await self._looked_at_again(lambda: self._applier.apply(changes, picks))
             except EditFailed:
                 self._ask_again([change for change in self.state.review.changes if change not in before])
                 raise
-
-    async def _apply(self, picks: Sequence[Pick]) -> None:
-        async with self._alone():
-            picks = await self._as_seen(picks)
-            changes = self._open_changes(picks)
-            if not picks:
-                # A batch contains all changes of a turn; a failed or conflicting one blocks it.
-                turns = {change.turn for change in changes}
-                broken = [
-                    change
-                    for change in self.state.review.changes
-                    if change.turn in turns and change.state in ("failed", "conflict")
-                ]
-                self._refuse_broken(broken)
-            await self._looked_at_again(lambda: self._applier.apply(changes, picks))
 
     @call(changes=False)
     async def would_write(self) -> tuple[list[WriteTarget], list[str]]:

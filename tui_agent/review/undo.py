@@ -140,7 +140,22 @@ class UndoHistory:
         results = [(step, *(await self._target(step))) for step in steps]
         conflicts = [(step, decided) for step, decided, _ in results if isinstance(decided, Conflict)]
         if conflicts:
-            await self._refuse(point, conflicts)
+            # Adds a resolvable change for each conflict; nothing is written
+            waiting = {change.id: change for change in self._review.changes}
+            for step, conflict in conflicts:
+                name = f"{point.id}.{step.path}"
+                if name in waiting and waiting[name].state == "conflict":
+                    continue
+                parts = await asyncio.to_thread(self._hunks, step)
+                change = _conflicting(
+                    name, self._journal.store.state.turn.number, step, conflict.reason, parts
+                )
+                await self._journal.record(e.ChangeProposed(change))
+            first = conflicts[0][1]
+            raise EditFailed(
+                f"Nothing was written, {first.path}: {first.reason}",
+                "settle it in the review, or skip it to leave the file as it is",
+            )
         targets = [target for _, _, target in results if target is not None]
 
         def events(done: WriteOutcome) -> list[e.Lasting]:
@@ -188,22 +203,6 @@ class UndoHistory:
         made = {folder for point in self._review.checkpoints for folder in point.folders}
         gone = [target.now.path for target in targets if target.text is None]
         return {folder for folder in made if any(path.startswith(f"{folder}/") for path in gone)}
-
-    async def _refuse(self, point: Checkpoint, conflicts: Sequence[tuple[FileStep, Conflict]]) -> None:
-        """Adds a resolvable change for each conflict; nothing is written."""
-        waiting = {change.id: change for change in self._review.changes}
-        for step, conflict in conflicts:
-            name = f"{point.id}.{step.path}"
-            if name in waiting and waiting[name].state == "conflict":
-                continue
-            parts = await asyncio.to_thread(self._hunks, step)
-            change = _conflicting(name, self._journal.store.state.turn.number, step, conflict.reason, parts)
-            await self._journal.record(e.ChangeProposed(change))
-        first = conflicts[0][1]
-        raise EditFailed(
-            f"Nothing was written, {first.path}: {first.reason}",
-            "settle it in the review, or skip it to leave the file as it is",
-        )
 
     async def _target(self, step: FileStep) -> tuple[Write | Conflict, WriteTarget | None]:
         """The target that restores `step.before`; None if it already matches."""

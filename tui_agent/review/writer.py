@@ -240,7 +240,14 @@ class Writer:
         """Updates unchanged buffers and records the events in one transaction, for atomicity after a kill."""
         targets = done.targets
         for target in targets:
-            self._check_buffer(target)
+            # Raises `Outdated` if the buffer was edited since the file was read
+            buffer = self._journal.store.state.buffers.get(target.now.path)
+            if buffer is None:
+                continue
+            if buffer.unsaved if not target.now.unsaved else buffer.text != target.now.text:
+                raise Outdated(
+                    f"{target.now.path} was typed in while it was about to be written", "try again"
+                )
         in_buffers = [target for target in targets if target.in_buffer]
         texts = [self._open_files.with_text(target.now.path, target.text or "") for target in in_buffers]
         try:
@@ -249,14 +256,6 @@ class Writer:
             for target in in_buffers:
                 self._journal.grow(self._open_files.with_text(target.now.path, target.now.text or ""))
             raise
-
-    def _check_buffer(self, target: WriteTarget) -> None:
-        """Raises `Outdated` if the buffer was edited since the file was read."""
-        buffer = self._journal.store.state.buffers.get(target.now.path)
-        if buffer is None:
-            return
-        if buffer.unsaved if not target.now.unsaved else buffer.text != target.now.text:
-            raise Outdated(f"{target.now.path} was typed in while it was about to be written", "try again")
 
     @property
     def root(self) -> Path:
