@@ -51,7 +51,16 @@ def read_changes(
     new_folders = [path for path, told in kinds.items() if _one(root, path, told, seen)]
     for folder in new_folders:
         seen.replan = seen.replan or os.path.dirname(os.path.join(root, folder)) in plan.single
-        _add_folder(root, repository, folder, seen)
+        # Lists the files of a new folder, because the watcher does not report them
+        asked = ("ls-files", "-z", "--others", "--exclude-standard")
+        below = ("--", f":(literal){folder}/")
+        if repository is None:
+            told, is_there = git_without_repository(root, *asked, *WITHOUT_CONTROL, *below), os.path.isfile
+        else:
+            told, is_there = git(root, *asked, "--cached", *below), os.path.lexists
+        found = as_texts(told.out).paths
+        seen.relist = seen.relist or not told.ok or any(path.endswith("/") for path in found)
+        seen.changes.update({path: "added" for path in found if is_there(os.path.join(root, path))})
     _drop_ignored(root, repository, seen)
     return seen
 
@@ -89,19 +98,6 @@ def _one(root: str, path: str, told: set[int], seen: RelevantChanges) -> bool:
     if stat.S_ISREG(mode) or (stat.S_ISLNK(mode) and not os.path.isdir(os.path.join(root, path))):
         seen.changes[path] = "added" if ADDED in told else "changed"
     return False
-
-
-def _add_folder(root: str, repository: Repository | None, folder: str, seen: RelevantChanges) -> None:
-    """Lists the files of a new folder, because the watcher does not report them."""
-    asked = ("ls-files", "-z", "--others", "--exclude-standard")
-    below = ("--", f":(literal){folder}/")
-    if repository is None:
-        told, is_there = git_without_repository(root, *asked, *WITHOUT_CONTROL, *below), os.path.isfile
-    else:
-        told, is_there = git(root, *asked, "--cached", *below), os.path.lexists
-    found = as_texts(told.out).paths
-    seen.relist = seen.relist or not told.ok or any(path.endswith("/") for path in found)
-    seen.changes.update({path: "added" for path in found if is_there(os.path.join(root, path))})
 
 
 def _drop_ignored(root: str, repository: Repository | None, seen: RelevantChanges) -> None:

@@ -126,21 +126,18 @@ def _script(path: str, module: str, places: ImportRoots) -> Iterator[str]:
         target = posixpath.normpath(target)
         if target.startswith("../") or target == "..":
             continue
-        found = _script_file("" if target == "." else target, places.index)
+        place = "" if target == "." else target
+        stem, dot, ending = place.rpartition(".")
+        names = [place] if place else []
+        if dot and ending in _COMPILED:
+            names += [f"{stem}.{other}" for other in _COMPILED[ending]]
+        if place:
+            names += [f"{place}.{other}" for other in _SCRIPT_ENDINGS]
+        names += [_join(place, f"index.{other}") for other in _SCRIPT_ENDINGS]
+        found = next((name for name in names if places.index.contains(name)), "")
         if found:
             yield found
             return
-
-
-def _script_file(place: str, index: Index) -> str:
-    stem, dot, ending = place.rpartition(".")
-    names = [place] if place else []
-    if dot and ending in _COMPILED:
-        names += [f"{stem}.{other}" for other in _COMPILED[ending]]
-    if place:
-        names += [f"{place}.{other}" for other in _SCRIPT_ENDINGS]
-    names += [_join(place, f"index.{other}") for other in _SCRIPT_ENDINGS]
-    return next((name for name in names if index.contains(name)), "")
 
 
 # ── Go, Rust, Java: the plain cases ──────────────────────────────────────────────────────────────────────
@@ -166,7 +163,9 @@ def _rust(path: str, one: Import, index: Index) -> Iterator[str]:
     if one.inner:
         base = own
     elif parts[0] == "crate":
-        base, parts = _crate(folder, index), parts[1:]
+        while folder and not any(index.contains(f"{folder}/{name}") for name in ("lib.rs", "main.rs")):
+            folder = posixpath.dirname(folder)
+        base, parts = folder, parts[1:]
     elif parts[0] == "self":
         base, parts = own, parts[1:]
     elif parts[0] == "super":
@@ -181,12 +180,6 @@ def _rust(path: str, one: Import, index: Index) -> Iterator[str]:
         if found:
             yield found
             return
-
-
-def _crate(folder: str, index: Index) -> str:
-    while folder and not any(index.contains(f"{folder}/{name}") for name in ("lib.rs", "main.rs")):
-        folder = posixpath.dirname(folder)
-    return folder
 
 
 def _java(path: str, one: Import, index: Index) -> Iterator[str]:

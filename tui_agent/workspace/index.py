@@ -100,14 +100,21 @@ class Index:
     def update(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> bool:
         """Adds and removes paths; removing a folder removes everything below it. Returns whether the index
         changed."""
-        gone = {path for name in removed for path in self._at_or_below(name)}
+        gone = {
+            path for name in removed for path in ([name] if self.contains(name) else []) + self.below(name)
+        }
         new = sorted({path for path in added if path in gone or not self.contains(path)})
         gone.difference_update(new)
         fresh = [path for path in new if not self.contains(path)]
         if not gone and not fresh:
             return False
         kept = _without(self._paths, gone)
-        _insert(kept, fresh)
+        if len(fresh) > FEW:
+            kept.extend(fresh)
+            kept.sort()  # merges two sorted runs
+        else:
+            for path in fresh:
+                kept.insert(bisect_left(kept, path), path)
         self._picker.change(fresh, gone)
         self._take(kept)
         return True
@@ -189,9 +196,6 @@ class Index:
         self._paths = paths
         self.revision += 1
 
-    def _at_or_below(self, name: str) -> list[str]:
-        return ([name] if self.contains(name) else []) + self.below(name)
-
     def _range(self, prefix: str) -> tuple[int, int]:
         """The index range of paths with `prefix`, which ends in `/`; `0` is the character after `/`."""
         if prefix == "/":
@@ -243,15 +247,6 @@ def _without(paths: list[str], gone: set[str]) -> list[str]:
     for path in gone:
         del kept[bisect_left(kept, path)]
     return kept
-
-
-def _insert(paths: list[str], new: list[str]) -> None:
-    if len(new) > FEW:
-        paths.extend(new)
-        paths.sort()  # merges two sorted runs
-        return
-    for path in new:
-        paths.insert(bisect_left(paths, path), path)
 
 
 def _scan(paths: list[str], span: tuple[int, int], alternative: Alternative) -> Iterator[list[str]]:

@@ -295,7 +295,12 @@ def _longest_literal(segments: list[Segment]) -> str:
 def _path_expression(segments: list[Segment]) -> str:
     """`first/run` `**` `middle/run` `**` `last/run`: each middle run at its first match, the last at the
     end."""
-    runs = _runs(segments)
+    runs: list[list[Segment]] = [[]]
+    for segment in segments:
+        if segment is _DOUBLE:
+            runs.append([])
+        else:
+            runs[-1].append(segment)
     if len(runs) == 1:
         return "/".join(_name_expression(segment) for segment in runs[0]) + r"\Z"
     first, *middle, last = runs
@@ -304,16 +309,6 @@ def _path_expression(segments: list[Segment]) -> str:
     if not last:
         return "".join(parts) + r".+\Z"
     return "".join(parts) + "(?:[^/]+/)*" + "/".join(_name_expression(segment) for segment in last) + r"\Z"
-
-
-def _runs(segments: list[Segment]) -> list[list[Segment]]:
-    runs: list[list[Segment]] = [[]]
-    for segment in segments:
-        if segment is _DOUBLE:
-            runs.append([])
-        else:
-            runs[-1].append(segment)
-    return runs
 
 
 def _name_expression(segment: Segment) -> str:

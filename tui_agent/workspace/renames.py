@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -125,22 +125,18 @@ def _by_git(
     tree = tree_on_disk(repository, Gate(Path(repository.root)).without_secrets(small)) if bases else ""
     found: dict[str, str] = {}
     for base, files in bases.items() if tree else ():
-        renamed = _renames(repository, base, tree, candidates)
+        # Renames between two trees by old path. Excludes files that are not new, because git selects the
+        # most similar file
+        added = _compared(repository, base, tree, "--no-renames", "--diff-filter=A", "--name-only")
+        others = (f":(exclude,literal){path}" for path in added if path and path not in candidates)
+        how = ("--find-renames", "--diff-filter=R", "--name-status")
+        words = _compared(repository, base, tree, *how, only=(".", *others))
+        renamed = dict(zip(words[1::3], words[2::3], strict=False))
         for one in files:
             new = renamed.get(one.path, "")
             if new in candidates and _is_new(one, candidates[new]):
                 found[one.path] = new
     return found
-
-
-def _renames(repository: Repository, base: str, tree: str, candidates: Collection[str]) -> dict[str, str]:
-    """Renames between two trees by old path. Excludes files that are not new, because git selects the most
-    similar file."""
-    added = _compared(repository, base, tree, "--no-renames", "--diff-filter=A", "--name-only")
-    others = (f":(exclude,literal){path}" for path in added if path and path not in candidates)
-    how = ("--find-renames", "--diff-filter=R", "--name-status")
-    words = _compared(repository, base, tree, *how, only=(".", *others))
-    return dict(zip(words[1::3], words[2::3], strict=False))
 
 
 def _compared(repository: Repository, base: str, tree: str, *how: str, only: Sequence[str] = ()) -> list[str]:

@@ -158,16 +158,13 @@ class Workspace:
         async with self._listing, self._status_lock:
             for _ in range(MOST_LISTINGS):
                 revision = self.index.revision
-                listed = await self._list_again()
+                try:
+                    listed = await list_by_child(self._child, self.root, self.index.paths)
+                except ChildFailed as error:
+                    listed = await self._list_without(error)
                 if self.index.revision == revision:
                     break  # otherwise the listing may be older than reported changes
             self._take(listed)
-
-    async def _list_again(self) -> PathListing:
-        try:
-            return await list_by_child(self._child, self.root, self.index.paths)
-        except ChildFailed as error:
-            return await self._list_without(error)
 
     async def git_status(self) -> GitStatus:
         """Queries the git status and reports it if it changed.
@@ -274,31 +271,25 @@ class Workspace:
             return
         changes = [FileChange(kind, path) for kind, path in item["changes"]]
         if changes:
-            self._change(changes)
+            # Applies a batch; the system reports a replaced file as added, which is converted to changed
+            known = [
+                FileChange("changed", change.path)
+                if change.kind == "added" and self.index.contains(change.path)
+                else change
+                for change in changes
+            ]
+            added = [change.path for change in known if change.kind != "deleted"]
+            removed = [change.path for change in known if change.kind == "deleted"]
+            if self.index.update(added, removed):
+                self._on_index(len(self.index), True)
+            self._on_batch(known)
         if item["relist"]:
             self._on_batch(())
             self._spawn(self.refresh())
         if item["git"] or (self._status and self._status.is_repository):
-            self._want_status()
-
-    def _change(self, changes: Sequence[FileChange]) -> None:
-        """Applies a batch; the system reports a replaced file as added, which is converted to changed."""
-        known = [
-            FileChange("changed", change.path)
-            if change.kind == "added" and self.index.contains(change.path)
-            else change
-            for change in changes
-        ]
-        added = [change.path for change in known if change.kind != "deleted"]
-        removed = [change.path for change in known if change.kind == "deleted"]
-        if self.index.update(added, removed):
-            self._on_index(len(self.index), True)
-        self._on_batch(known)
-
-    def _want_status(self) -> None:
-        if self._status_timer is not None:
-            self._status_timer.cancel()
-        self._status_timer = asyncio.get_running_loop().call_later(STATUS_DELAY, self._ask_status)
+            if self._status_timer is not None:
+                self._status_timer.cancel()
+            self._status_timer = asyncio.get_running_loop().call_later(STATUS_DELAY, self._ask_status)
 
     def _ask_status(self) -> None:
         self._status_timer = None
