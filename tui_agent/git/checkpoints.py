@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tui_agent.git.repository import Repository, find_repository, git, ignored
+from tui_agent.git.repository import find_repository, git, ignored
 from tui_agent.git.trees import commit_of, tree_on_disk
 
 REFS = "refs/tui-agent"
@@ -23,7 +23,7 @@ def make_checkpoint(root: str, session: str, name: str, paths: Sequence[str]) ->
         return ""
     hidden = ignored(repository, paths) if paths else set()
     if hidden is None:
-        hidden = _told_one_by_one(repository, paths)
+        hidden = {path for path in paths if ignored(repository, [path]) != set()}
     written = [path for path in paths if path not in hidden]
     tree = tree_on_disk(repository, written)
     return _keep(root, tree, f"{REFS}/{session}/{name}", name) if tree else ""
@@ -59,9 +59,3 @@ def _keep(root: str, tree: str, ref: str, name: str) -> str:
         return ""
     kept = git(root, "-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", ref, made)
     return made if kept.ok else ""
-
-
-def _told_one_by_one(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """Checks paths separately if git fails for the batch (a path is in a submodule); undecidable paths count
-    as ignored."""
-    return {path for path in paths if ignored(repository, [path]) != set()}

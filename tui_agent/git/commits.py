@@ -111,7 +111,11 @@ def _why_not(repository: Repository, files: Mapping[str, str], hooks: Mapping[st
         same = git(root, "diff", *_PLAIN, "--quiet", "HEAD", "--", *_literal(paths)).ok
         if same and not _untracked(root, paths):
             return "nothing has changed"
-    names = _filtered(root, paths)
+    feed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    words = git(root, "check-attr", "-z", "--stdin", "filter", feed=feed).out.split(b"\0")
+    names = {
+        os.fsdecode(value): os.fsdecode(path) for path, value in zip(words[::3], words[2::3], strict=False)
+    }
     for name, required in withheld_filters(root).items() if names else ():
         if required and name in names:
             return f"{names[name]} needs the filter {name}, which runs only in a workspace that is trusted"
@@ -133,14 +137,6 @@ def _seen(place: str) -> str:
 
 def _hash(data: bytes) -> str:
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
-
-
-def _filtered(root: str, paths: Sequence[str]) -> dict[str, str]:
-    feed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    words = git(root, "check-attr", "-z", "--stdin", "filter", feed=feed).out.split(b"\0")
-    return {
-        os.fsdecode(value): os.fsdecode(path) for path, value in zip(words[::3], words[2::3], strict=False)
-    }
 
 
 def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
@@ -165,17 +161,13 @@ def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
 
 def _untracked(root: str, paths: Sequence[str]) -> list[str]:
     told = git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", *_literal(paths))
-    return _names(told)
+    return [os.fsdecode(name) for name in told.out.split(b"\0") if name]
 
 
 def _diff(root: str, paths: Sequence[str]) -> bytes:
     told = git(root, "diff", *_PLAIN, "--relative", "HEAD", "--", *_literal(paths))
     new = _untracked(root, paths)
     return told.out + "".join(f"new file: {path}\n" for path in new).encode(errors="replace")
-
-
-def _names(told: Result) -> list[str]:
-    return [os.fsdecode(name) for name in told.out.split(b"\0") if name]
 
 
 def _literal(paths: Sequence[str]) -> list[str]:

@@ -339,7 +339,13 @@ def _is_trusted(found: GitFolder) -> bool:
 def _shared_folder(found: GitFolder, hooks: str) -> Generator[str]:
     with temporary_folder() as folder:
         os.mkdir(os.path.join(folder, "info"))
-        settings = _settings(found)
+        persons = persons_settings(found)
+        files = tuple((key, value) for key, value in persons if key in _PERSONS_FILES)
+        chosen = tuple((key, value) for key, value in (*persons, *found.entries) if _is_allowed(key, value))
+        filters: Entries = ()
+        if _is_trusted(found):
+            filters = (*((k, v) for k, v in persons if k.startswith("filter.")), *found.filters)
+        settings = (*files, *chosen, *filters, *_upstream(found), *_FIXED)
         if hooks:
             settings = (*settings, ("core.hookspath", hooks))
         if any(key.startswith("filter.lfs.") for key, _ in settings):  # LFS stores objects of commits there
@@ -350,16 +356,6 @@ def _shared_folder(found: GitFolder, hooks: str) -> Generator[str]:
                 os.symlink(there, os.path.join(folder, name))
         _write(os.path.join(folder, "config"), format_config(settings))
         yield folder
-
-
-def _settings(found: GitFolder) -> Entries:
-    persons = persons_settings(found)
-    files = tuple((key, value) for key, value in persons if key in _PERSONS_FILES)
-    chosen = tuple((key, value) for key, value in (*persons, *found.entries) if _is_allowed(key, value))
-    filters: Entries = ()
-    if _is_trusted(found):
-        filters = (*((k, v) for k, v in persons if k.startswith("filter.")), *found.filters)
-    return (*files, *chosen, *filters, *_upstream(found), *_FIXED)
 
 
 def _is_allowed(key: str, value: str) -> bool:

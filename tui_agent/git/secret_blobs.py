@@ -74,7 +74,9 @@ def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[byt
     stores = object_stores(folder.common_dir)
     packs = {pack for store in stores for pack in packs_of(store)}
     loose = {name for store in stores for name in _loose(store)}
-    rules = _rules()
+    rules = hashlib.sha256(
+        Path(str(sensitive_paths.__file__)).read_bytes() + Path(__file__).read_bytes()
+    ).hexdigest()
     new: list[str] | None = None
     if known is not None and known.rules == rules and known.packs <= packs:
         ids = [each for pack in packs - known.packs for each in ids_of(folder, pack)]
@@ -267,12 +269,6 @@ def _brought(told: bytes) -> Iterator[tuple[bytes, str]]:
         each = fields[-2].decode()
         if fields[before] not in (_SUBMODULE, _LINK) and each.strip("0"):
             yield path, each
-
-
-def _rules() -> str:
-    return hashlib.sha256(
-        Path(str(sensitive_paths.__file__)).read_bytes() + Path(__file__).read_bytes()
-    ).hexdigest()
 
 
 def _loose(store: str) -> Iterator[str]:

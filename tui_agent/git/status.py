@@ -37,7 +37,24 @@ def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tup
     if not told.ok:
         return _NO_REPOSITORY, []
     records = [os.fsdecode(record) for record in told.out.split(b"\0")]
-    marks = _marks(records, repository.prefix)
+    # Marks by path relative to the root. Splits are limited, because paths may contain spaces
+    marks: dict[str, str] = {}
+    rest = iter(records)
+    for record in rest:
+        match record[:2]:
+            case "1 ":
+                mark, path = record[2:4], record.split(" ", 8)[8]
+            case "2 ":
+                mark, path = record[2:4], record.split(" ", 9)[9]
+                next(rest, "")
+            case "u ":
+                mark, path = record[2:4], record.split(" ", 10)[10]
+            case "? ":
+                mark, path = "??", record[2:]
+            case _:
+                continue
+        if path.startswith(repository.prefix) and is_text(path):
+            marks[path[len(repository.prefix) :]] = mark.replace(".", " ")
     for path in untracked or ():
         marks.setdefault(path, "??")
     deleted = [path for path, mark in marks.items() if _is_deleted(root, path, mark)]
@@ -59,25 +76,3 @@ def _branch(records: list[str]) -> dict[str, Any]:
     distance = re.fullmatch(r"\+(\d+) -(\d+)", facts.get("branch.ab", "+0 -0"))
     ahead, behind = (whole_number(distance[1]), whole_number(distance[2])) if distance else (0, 0)
     return {"branch": branch, "ahead": ahead, "behind": behind}
-
-
-def _marks(records: list[str], prefix: str) -> dict[str, str]:
-    """Marks by path relative to the root. Splits are limited, because paths may contain spaces."""
-    marks: dict[str, str] = {}
-    rest = iter(records)
-    for record in rest:
-        match record[:2]:
-            case "1 ":
-                mark, path = record[2:4], record.split(" ", 8)[8]
-            case "2 ":
-                mark, path = record[2:4], record.split(" ", 9)[9]
-                next(rest, "")
-            case "u ":
-                mark, path = record[2:4], record.split(" ", 10)[10]
-            case "? ":
-                mark, path = "??", record[2:]
-            case _:
-                continue
-        if path.startswith(prefix) and is_text(path):
-            marks[path[len(prefix) :]] = mark.replace(".", " ")
-    return marks

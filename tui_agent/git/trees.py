@@ -27,7 +27,22 @@ def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untrack
     `untracked` includes files that are not ignored. Returns "" on failure.
     """
     with temporary_folder() as folder:
-        return _tree(repository, os.path.join(folder, "index"), written, untracked)
+        index = os.path.join(folder, "index")
+        theirs = os.path.join(repository.git_dir, "index")
+        if os.path.isfile(theirs):
+            shutil.copy2(theirs, index)  # its mtime limits the files that git has to compare
+        for fresh in (False, True):
+            if fresh and not _from_head(repository, index):
+                return ""
+            _add(repository, index, ".", *without_submodules(repository.root, index), update=True)
+            if untracked:
+                _add(repository, index, *(f":(literal){path}" for path in _others(repository, index)))
+            feed = b"".join(os.fsencode(path) + b"\0" for path in written)
+            _with(repository, index, "update-index", "--add", "--remove", "-z", "--stdin", feed=feed)
+            told = _with(repository, index, "write-tree", "--missing-ok")
+            if told.ok:
+                return told.text
+        return ""
 
 
 def commit_of(root: str, tree: str, message: str) -> str:
@@ -42,24 +57,6 @@ def sweep() -> None:
     """Removes temporary folders of killed processes."""
     with suppress(OSError):
         temporary.sweep()
-
-
-def _tree(repository: Repository, index: str, written: Sequence[str], untracked: bool) -> str:
-    theirs = os.path.join(repository.git_dir, "index")
-    if os.path.isfile(theirs):
-        shutil.copy2(theirs, index)  # its mtime limits the files that git has to compare
-    for fresh in (False, True):
-        if fresh and not _from_head(repository, index):
-            return ""
-        _add(repository, index, ".", *without_submodules(repository.root, index), update=True)
-        if untracked:
-            _add(repository, index, *(f":(literal){path}" for path in _others(repository, index)))
-        feed = b"".join(os.fsencode(path) + b"\0" for path in written)
-        _with(repository, index, "update-index", "--add", "--remove", "-z", "--stdin", feed=feed)
-        told = _with(repository, index, "write-tree", "--missing-ok")
-        if told.ok:
-            return told.text
-    return ""
 
 
 def _from_head(repository: Repository, index: str) -> bool:

@@ -38,7 +38,9 @@ def persons_settings(found: GitFolder) -> Entries:
     files, entries = _ask(found, where)
     if len(_answers) >= _MOST_ANSWERS:
         _answers.clear()
-    _answers[about] = (_stamps((*_places(where), *files)), entries)
+    own = (os.path.expanduser("~/.gitconfig"), os.path.join(_folder(where), "git", "config"))
+    named = (where.get("GIT_CONFIG_GLOBAL", ""), where.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
+    _answers[about] = (_stamps((*((*own, *filter(None, named))), *files)), entries)
     return entries
 
 
@@ -61,21 +63,13 @@ def _ask(found: GitFolder, where: dict[str, str]) -> tuple[list[str], Entries]:
         key, marker, value = setting.partition("\n")
         entries.append((key, value if marker else "true"))
     others = (entry for entry in entries if entry[0] not in _FILES)
-    return files, (*others, *_named_files(dict(entries), where))
-
-
-def _named_files(settings: dict[str, str], where: dict[str, str]) -> Entries:
+    settings = dict(entries)
     named = (
         (key, os.path.expanduser(settings.get(key) or os.path.join(_folder(where), "git", name)))
         for key, name in _FILES.items()
     )
-    return tuple((key, path) for key, path in named if os.path.isabs(path) and os.path.isfile(path))
-
-
-def _places(where: dict[str, str]) -> tuple[str, ...]:
-    own = (os.path.expanduser("~/.gitconfig"), os.path.join(_folder(where), "git", "config"))
-    named = (where.get("GIT_CONFIG_GLOBAL", ""), where.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
-    return (*own, *filter(None, named))
+    named_files = tuple((key, path) for key, path in named if os.path.isabs(path) and os.path.isfile(path))
+    return files, (*others, *named_files)
 
 
 def _folder(where: dict[str, str]) -> str:

@@ -92,7 +92,12 @@ def detach_worktree(root: str, folder: str) -> str:
         with suppress(FileNotFoundError):
             os.rename(folder, aside)
         if common:
-            _forget(common, folder)
+            # Unregisters a worktree; git's own command requires an intact one
+            known = os.path.join(common, "worktrees")
+            for name in names_in(known):
+                entry = os.path.join(known, name)
+                if _is_of(entry, folder):
+                    remove_folder(entry)
         with suppress(FileNotFoundError):
             os.unlink(_mark(folder))
     except OSError as error:
@@ -115,7 +120,10 @@ def remove_worktrees(parent: str) -> None:
     """Removes a session's folder with all copies. Raises FileError."""
     names = set(names_in(parent)) - seeds.NAMES
     copies = {
-        os.path.join(parent, name[1:].removesuffix(_MARK) if _is_mark(name) else name) for name in names
+        os.path.join(
+            parent, name[1:].removesuffix(_MARK) if (name.startswith(".") and name.endswith(_MARK)) else name
+        )
+        for name in names
     }
     known = {_marked(folder) for folder in copies} - {""}
     for folder in copies:
@@ -133,34 +141,18 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
     os.makedirs(os.path.join(repository.common_dir, "worktrees"), exist_ok=True)
     adding = ("-c", "core.logAllRefUpdates=false", "worktree", "add", "--detach", "--no-checkout", "--force")
     _check(folder, git(repository.root, *adding, "--quiet", "--", folder, commit))
-    _lead_to_real(repository, folder)
-    _check(folder, seeds.fill(parent, commit, folder))
-    root = os.path.join(folder, repository.prefix).rstrip("/")
-    os.makedirs(root, exist_ok=True)
-    return {"root": root, "submodules": _submodules(root)}
-
-
-def _lead_to_real(repository: Repository, folder: str) -> None:
-    """Replaces the temporary common folder in the worktree's `.git` file with the repository's own."""
+    # Replaces the temporary common folder in the worktree's `.git` file with the repository's own
     pointer = os.path.join(folder, ".git")
     with open(pointer, "rb") as file:
         entry = os.path.basename(os.fsdecode(file.read()).strip())
     with open(pointer, "wb") as file:
         file.write(b"gitdir: " + os.fsencode(os.path.join(repository.common_dir, "worktrees", entry)) + b"\n")
-
-
-def _submodules(root: str) -> list[str]:
+    _check(folder, seeds.fill(parent, commit, folder))
+    root = os.path.join(folder, repository.prefix).rstrip("/")
+    os.makedirs(root, exist_ok=True)
     listed = git(root, "ls-files", "--stage", "-z").out.split(b"\0")
-    return [os.fsdecode(line.partition(b"\t")[2]) for line in listed if line.startswith(b"160000 ")]
-
-
-def _forget(common: str, folder: str) -> None:
-    """Unregisters a worktree; git's own command requires an intact one."""
-    known = os.path.join(common, "worktrees")
-    for name in names_in(known):
-        entry = os.path.join(known, name)
-        if _is_of(entry, folder):
-            remove_folder(entry)
+    submodules = [os.fsdecode(line.partition(b"\t")[2]) for line in listed if line.startswith(b"160000 ")]
+    return {"root": root, "submodules": submodules}
 
 
 def _is_of(entry: str, folder: str) -> bool:
@@ -175,10 +167,6 @@ def _is_of(entry: str, folder: str) -> bool:
 def _remove_empty(folder: str) -> None:
     with suppress(OSError):
         os.rmdir(folder)
-
-
-def _is_mark(name: str) -> bool:
-    return name.startswith(".") and name.endswith(_MARK)
 
 
 def _mark(folder: str) -> str:
