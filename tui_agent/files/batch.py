@@ -98,7 +98,10 @@ def write_batch(
             written(BatchResult(tuple(batch.steps), batch.plan.made))
         if record is None:
             remove_folders(gate, batch.plan.leaves)
-            _forget(journal)
+            try:
+                forget(journal)
+            except OSError as error:
+                raise file_error(error, journal, "removed") from error
         else:
             record()
     except BaseException as error:
@@ -106,22 +109,11 @@ def write_batch(
         raise
     if record is not None:
         remove_folders(gate, batch.plan.leaves)
-        _forget_recorded(journal)
+        try:
+            os.unlink(journal)  # No sync: reappearance after a power failure is harmless.
+        except OSError:
+            pass  # It is recorded as complete, so the next `heal` removes it.
     return ["" if step.data is None else md5(step.data) for step in batch.steps]
-
-
-def _forget(journal: Path) -> None:
-    try:
-        forget(journal)
-    except OSError as error:
-        raise file_error(error, journal, "removed") from error
-
-
-def _forget_recorded(journal: Path) -> None:
-    try:
-        os.unlink(journal)  # No sync: reappearance after a power failure is harmless.
-    except OSError:
-        pass  # It is recorded as complete, so the next `heal` removes it.
 
 
 class StillWritten(Outdated):
@@ -304,7 +296,15 @@ class _Batch:
                 _wait_for_change(self.gate.root / path)
                 self._fit(at)
         if attempt:
-            self._make_durable(at)
+            entry = self.plan.entries[at]
+            try:
+                with self.gate.find(entry.path, "write") as spot:
+                    staging.sync_file(spot)
+            except OSError as error:
+                raise file_error(error, entry.path, "written") from error
+            if entry.content is not None:
+                self.blobs.put(entry.content)
+            self.keep()
 
     def _land_once(self, at: int) -> None:
         entry = self.plan.entries[at]
@@ -367,17 +367,6 @@ class _Batch:
         self.plan = replace(self.plan, entries=entries)
         self.keep(sync=False)
         self._stage(at, sync=False)
-
-    def _make_durable(self, at: int) -> None:
-        entry = self.plan.entries[at]
-        try:
-            with self.gate.find(entry.path, "write") as spot:
-                staging.sync_file(spot)
-        except OSError as error:
-            raise file_error(error, entry.path, "written") from error
-        if entry.content is not None:
-            self.blobs.put(entry.content)
-        self.keep()
 
 
 def _wait_for_change(path: Path) -> None:

@@ -126,7 +126,7 @@ class FolderScan:
             if self.kind == "shipped"
             else _of_git(path)
             if self.kind == "git"
-            else _own(path, self.kind)
+            else (is_secret(path) if self.kind == "own" else is_store(path))
         )
         if named:
             self.named.append(path)
@@ -172,7 +172,7 @@ def scan_folder(
                 seen.take(path, entry, there, now)
             elif kind == "git" and entry.name in _OF_GIT and "/annex" not in f"/{folder}":
                 continue
-            elif kind == "shipped" and not _is_shipped_root(folder):
+            elif kind == "shipped" and os.path.basename(folder) not in _SHIPPED:
                 _deep(entry.path, path, seen)
             else:
                 seen.folders.append(entry.name)
@@ -207,20 +207,12 @@ def kind_below(kind: Kind, name: str) -> Kind:
     return "partly" if name in _PARTLY else kind
 
 
-def _is_shipped_root(folder: str) -> bool:
-    return os.path.basename(folder) in _SHIPPED
-
-
 def _deep(place: str, path: str, seen: FolderScan) -> None:
     """Secrets by name at any depth: an installed package changes only as a whole."""
     for folder, folders, names in os.walk(place):
         below = path + folder[len(place) :]
         seen.named += [f"{below}/{name}" for name in stores_in(f"/{below}", names)]
         folders[:] = [name for name in folders if not is_git(name)]
-
-
-def _own(path: str, kind: Kind) -> bool:
-    return is_secret(path) if kind == "own" else is_store(path)
 
 
 def _of_git(path: str) -> bool:

@@ -68,7 +68,19 @@ class Gate:
     """
 
     def __init__(self, root: Path, own: Sequence[Path] = (), aliases: Collection[str] = ()) -> None:
-        self.root = _resolved(root)
+        resolved = Path(os.path.realpath(root))
+        try:
+            os.close(os.open(resolved, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        except NotADirectoryError as error:
+            raise PathRefused(
+                f"{display_path(str(root))} is not a folder", "name the folder to work in"
+            ) from error
+        except OSError as error:
+            why, remedy = sentence(error)
+            raise PathRefused(
+                f"the folder {display_path(str(root))} cannot be opened, {why}", remedy
+            ) from error
+        self.root = resolved
         self.ignore_case = takes_case_for_nothing(self.root)
         owned = [Path(os.path.realpath(folder)).parts for folder in own]
         self.aliases = frozenset(aliases)
@@ -96,12 +108,40 @@ class Gate:
 
     def find(self, path: str, purpose: Purpose) -> PathHandle:
         """As `place`, but returns an open spot. Access through its descriptor is safe from path races."""
-        parts = _parts(path, purpose)
+        # The components of a relative path; empty for the root
+        if "\0" in path:
+            raise _refused(path, "it holds a NUL character", "name it without")
+        if path.startswith("/"):
+            raise _refused(
+                path, "it is absolute", "name it relative to the workspace, with / between folders"
+            )
+        try:
+            os.fsencode(path)
+        except UnicodeEncodeError:
+            encodable = False
+        else:
+            encodable = True
+        if not encodable or is_too_long(path):
+            raise _refused(path, "it is too long or not valid Unicode", "name a shorter path")
+        parts = [part for part in path.split("/") if part not in ("", ".")]
+        if ".." in parts:
+            raise _refused(path, "it holds `..`", "name it from the root of the workspace")
+        if parts and parts[0] == "~":
+            raise _refused(path, "it begins with ~", "name it relative to the workspace")
+        if any(len(os.fsencode(part)) > MAX_NAME for part in parts):
+            raise _refused(path, "a name in it is too long", "choose a shorter one")
+        if purpose != "list" and (not parts or path.endswith(("/", "/."))):
+            raise _refused(path, "it names a folder", "name a file")
         self._check_names(path, parts, purpose)
         spot = walk(self.root, path, parts, ignore_case=self.ignore_case)
         try:
             self._check_names(path, spot.parts, purpose)
-            _check_new(path, spot)
+            for name in spot.missing:
+                fault = fault_of_new(name)
+                if fault:
+                    raise _refused(path, fault, "choose a plain name")
+            if spot.missing and spot.missing == spot.parts and spot.missing[0].startswith("~"):
+                raise _refused(path, "it begins with ~", "name it relative to the workspace")
             _check_kind(path, spot, purpose)
         except PathRefused:
             spot.close()
@@ -186,7 +226,13 @@ def _content(file: FileIO, path: str, limit: int) -> bytes:
     if size > limit:
         raise _too_large(path, size, limit)
     try:
-        data = _all_of(file.fileno(), limit)
+        # Reads up to one byte more than the limit, because the file may grow
+        descriptor = file.fileno()
+        chunks, left = [], limit + 1
+        while left and (chunk := os.read(descriptor, min(left, _CHUNK))):
+            chunks.append(chunk)
+            left -= len(chunk)
+        data = b"".join(chunks)
     except OSError as error:
         raise file_error(error, path, "read") from error
     if len(data) > limit:
@@ -215,58 +261,6 @@ def open_checked(spot: PathHandle) -> int:
     return descriptor
 
 
-def _all_of(descriptor: int, limit: int) -> bytes:
-    """Reads up to one byte more than the limit, because the file may grow."""
-    chunks, left = [], limit + 1
-    while left and (chunk := os.read(descriptor, min(left, _CHUNK))):
-        chunks.append(chunk)
-        left -= len(chunk)
-    return b"".join(chunks)
-
-
-def _resolved(root: Path) -> Path:
-    resolved = Path(os.path.realpath(root))
-    try:
-        os.close(os.open(resolved, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-    except NotADirectoryError as error:
-        raise PathRefused(
-            f"{display_path(str(root))} is not a folder", "name the folder to work in"
-        ) from error
-    except OSError as error:
-        why, remedy = sentence(error)
-        raise PathRefused(f"the folder {display_path(str(root))} cannot be opened, {why}", remedy) from error
-    return resolved
-
-
-def _parts(path: str, purpose: Purpose) -> list[str]:
-    """The components of a relative path; empty for the root."""
-    if "\0" in path:
-        raise _refused(path, "it holds a NUL character", "name it without")
-    if path.startswith("/"):
-        raise _refused(path, "it is absolute", "name it relative to the workspace, with / between folders")
-    if not _encodable(path) or is_too_long(path):
-        raise _refused(path, "it is too long or not valid Unicode", "name a shorter path")
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    if ".." in parts:
-        raise _refused(path, "it holds `..`", "name it from the root of the workspace")
-    if parts and parts[0] == "~":
-        raise _refused(path, "it begins with ~", "name it relative to the workspace")
-    if any(len(os.fsencode(part)) > MAX_NAME for part in parts):
-        raise _refused(path, "a name in it is too long", "choose a shorter one")
-    if purpose != "list" and (not parts or path.endswith(("/", "/."))):
-        raise _refused(path, "it names a folder", "name a file")
-    return parts
-
-
-def _check_new(path: str, spot: PathHandle) -> None:
-    for name in spot.missing:
-        fault = fault_of_new(name)
-        if fault:
-            raise _refused(path, fault, "choose a plain name")
-    if spot.missing and spot.missing == spot.parts and spot.missing[0].startswith("~"):
-        raise _refused(path, "it begins with ~", "name it relative to the workspace")
-
-
 def _check_kind(path: str, spot: PathHandle, purpose: Purpose) -> None:
     if spot.status is None:
         return
@@ -278,14 +272,6 @@ def _check_kind(path: str, spot: PathHandle, purpose: Purpose) -> None:
         raise _refused(path, "it is a folder", "name a file")
     elif not stat.S_ISREG(mode):
         raise _refused(path, "it is a pipe, a socket or a device", "name a regular file")
-
-
-def _encodable(path: str) -> bool:
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _too_large(path: str, size: int, limit: int) -> TooLarge:

@@ -245,7 +245,9 @@ def _open(work_tree: str) -> GitFolder | None:
     common_dir = _common_dir(git_dir)
     _check_plain(git_dir, _OWN)
     _check_plain(common_dir, _SHARED)
-    entries = _entries(git_dir, common_dir)
+    entries = _config(os.path.join(common_dir, "config"))
+    if is_true(dict(entries).get("extensions.worktreeconfig", "")):
+        entries += _config(os.path.join(git_dir, "config.worktree"))
     if not _belongs(git_dir, common_dir, work_tree, dict(entries)) or not _is_known(dict(entries)):
         return None
     head = _pointer(os.path.join(git_dir, "HEAD"))
@@ -254,7 +256,10 @@ def _open(work_tree: str) -> GitFolder | None:
     if not all(os.path.isdir(os.path.join(common_dir, name)) for name in ("objects", "refs")):
         return None
     owners = {os.lstat(path).st_uid for path in (work_tree, pointer, git_dir)}
-    return GitFolder(work_tree, git_dir, common_dir, head, entries, not owners <= _us())
+    sudo = os.environ.get("SUDO_UID", "")
+    own = os.geteuid()
+    us = {own, whole_number(sudo, own)} if own == 0 else {own}
+    return GitFolder(work_tree, git_dir, common_dir, head, entries, not owners <= us)
 
 
 def _common_dir(git_dir: str) -> str:
@@ -278,13 +283,6 @@ def _check_plain(folder: str, names: tuple[str, ...]) -> None:
             raise OSError(f"{path} leads out of the repository")
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
             raise OSError(f"{path} is neither a file nor a folder")
-
-
-def _entries(git_dir: str, common_dir: str) -> Entries:
-    entries = _config(os.path.join(common_dir, "config"))
-    if is_true(dict(entries).get("extensions.worktreeconfig", "")):
-        entries += _config(os.path.join(git_dir, "config.worktree"))
-    return entries
 
 
 def _config(path: str) -> Entries:
@@ -326,10 +324,3 @@ def _pointer(path: str) -> str:
 
 def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def _us() -> set[int]:
-    """Owners of trusted repositories: the user, and under `sudo` also the invoking user."""
-    sudo = os.environ.get("SUDO_UID", "")
-    own = os.geteuid()
-    return {own, whole_number(sudo, own)} if own == 0 else {own}

@@ -347,23 +347,19 @@ def secret_spans(text: str, environment: Mapping[str, str] | None = None) -> lis
     for match in _SECRET.finditer(text):
         group = match.lastgroup if match.lastgroup in ("header", "value") else 0
         found.append(match.span(group))
-    return _joined(found)
+    joined: list[Span] = []
+    for start, end in sorted(found):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _known(text: str, environment: Mapping[str, str]) -> Iterator[Span]:
     for name, value in environment.items():
         if len(value) >= _SHORTEST and _SECRET_NAME.search(name):
             yield from (match.span() for match in re.finditer(re.escape(value), text))
-
-
-def _joined(spans: Iterable[Span]) -> list[Span]:
-    joined: list[Span] = []
-    for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined
 
 
 def _without(piece: str, offset: int, spans: Iterable[Span]) -> str:

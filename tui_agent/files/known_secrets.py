@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tui_agent.files.git_folder import read_start, repository_around
@@ -112,10 +112,20 @@ class KnownSecrets:
             key = (
                 frozenset((name, one.digest) for name, one in held),
                 frozenset(sent & {one.digest for _, one in held}),
-                frozenset((path, one.stamp) for path, one in others) if _any_plain(held) else None,
+                frozenset((path, one.stamp) for path, one in others)
+                if any(value.plain for _, one in held for value in one.values)
+                else None,
             )
             if key != self._key:
-                self._values = self._made(held, others, sent)
+                shown_whole = {value.data for _, one in held if one.digest in sent for value in one.values}
+                plain = {value.data for _, one in held for value in one.values if value.plain} - shown_whole
+                hidden = shown_whole | (_common(plain, [path for path, _ in others]) if plain else set())
+                sources: dict[str, list[Value]] = {}
+                for name, one in held:
+                    sources.setdefault(name, []).extend(
+                        value for value in one.values if value.data not in hidden
+                    )
+                self._values = SecretValues(sources)
                 self._key = key
             return self._values
 
@@ -226,27 +236,9 @@ class KnownSecrets:
 
     # ── the values ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _made(
-        self,
-        held: Sequence[tuple[str, _CachedValues]],
-        others: Sequence[tuple[str, _CachedValues]],
-        sent: set[str],
-    ) -> SecretValues:
-        shown_whole = {value.data for _, one in held if one.digest in sent for value in one.values}
-        plain = {value.data for _, one in held for value in one.values if value.plain} - shown_whole
-        hidden = shown_whole | (_common(plain, [path for path, _ in others]) if plain else set())
-        sources: dict[str, list[Value]] = {}
-        for name, one in held:
-            sources.setdefault(name, []).extend(value for value in one.values if value.data not in hidden)
-        return SecretValues(sources)
-
 
 def _sent(decisions: Mapping[str, str]) -> set[str]:
     return {digest for digest, choice in decisions.items() if choice == "send"}
-
-
-def _any_plain(held: Iterable[tuple[str, _CachedValues]]) -> bool:
-    return any(value.plain for _, one in held for value in one.values)
 
 
 def _read(data: bytes, stamp: _Stamp, *, named: bool) -> _CachedValues:
@@ -280,11 +272,7 @@ def _common(values: set[bytes], paths: Sequence[str]) -> set[bytes]:
             data = read_start(path, LARGEST_OTHER)
         except OSError:
             continue
-        for value in _in(values, data):
+        for value in (value for value in values if value in data):
             if counts[value] < COMMON_IN and words[value].search(data):
                 counts[value] += most
     return {value for value, count in counts.items() if count >= COMMON_IN}
-
-
-def _in(values: Iterable[bytes], data: bytes) -> Iterator[bytes]:
-    return (value for value in values if value in data)

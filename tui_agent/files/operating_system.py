@@ -102,7 +102,10 @@ def writing(*folders: int) -> Generator[None]:
             yield
     finally:
         for folder in folders:
-            _unlock(folder)
+            try:
+                fcntl.flock(folder, fcntl.LOCK_UN)
+            except OSError:
+                pass  # Never locked, or already closed.
 
 
 def _lock(folder: int) -> None:
@@ -116,13 +119,6 @@ def _lock(folder: int) -> None:
         if time.monotonic() > deadline:
             raise FileError("another program holds the folder locked", "end it, then try again")
         time.sleep(_PAUSE)
-
-
-def _unlock(folder: int) -> None:
-    try:
-        fcntl.flock(folder, fcntl.LOCK_UN)
-    except OSError:
-        pass  # Never locked, or already closed.
 
 
 #: On macOS a plain fsync leaves data in the drive's cache.
@@ -202,32 +198,24 @@ def copy_attributes(source: int, target: int) -> None:
     """Copy extended attributes and access control lists. Raises OSError. Skips unsupported and forbidden
     attributes."""
     if hasattr(os, "listxattr"):
-        _copy_each(source, target)
-    else:
-        _copy_all(source, target)
-
-
-def _copy_each(source: int, target: int) -> None:
-    try:
-        names = os.listxattr(source)
-    except OSError as error:
-        _pass_over(error)
-        return
-    for name in names:
         try:
-            os.setxattr(target, name, os.getxattr(source, name))
+            names = os.listxattr(source)
         except OSError as error:
             _pass_over(error)
+            return
+        for name in names:
+            try:
+                os.setxattr(target, name, os.getxattr(source, name))
+            except OSError as error:
+                _pass_over(error)
+    else:
+        # Uses the C library of macOS, because Python has no equivalent
+        import ctypes
 
-
-def _copy_all(source: int, target: int) -> None:
-    """Uses the C library of macOS, because Python has no equivalent."""
-    import ctypes
-
-    copy = getattr(ctypes.CDLL(None, use_errno=True), "fcopyfile", None)
-    if copy is not None and copy(source, target, None, ctypes.c_uint32(_ACL | _ATTRIBUTES)) < 0:
-        code = ctypes.get_errno()
-        _pass_over(OSError(code, os.strerror(code)))
+        copy = getattr(ctypes.CDLL(None, use_errno=True), "fcopyfile", None)
+        if copy is not None and copy(source, target, None, ctypes.c_uint32(_ACL | _ATTRIBUTES)) < 0:
+            code = ctypes.get_errno()
+            _pass_over(OSError(code, os.strerror(code)))
 
 
 def _pass_over(error: OSError) -> None:
@@ -248,18 +236,14 @@ def remove_folder(folder: str) -> None:
     except FileNotFoundError:
         return
     except PermissionError:
-        _open_up(folder)
+        # Restore permissions on every subfolder, top-down
+        os.chmod(folder, 0o700)
+        for inner, names, _ in os.walk(folder):
+            for name in names:
+                path = os.path.join(inner, name)
+                if not os.path.islink(path):
+                    os.chmod(path, 0o700)
         shutil.rmtree(folder)
-
-
-def _open_up(folder: str) -> None:
-    """Restore permissions on every subfolder, top-down."""
-    os.chmod(folder, 0o700)
-    for inner, names, _ in os.walk(folder):
-        for name in names:
-            path = os.path.join(inner, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
 
 
 #: Maximum size of an imported session or recording, in bytes.

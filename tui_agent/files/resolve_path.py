@@ -132,9 +132,23 @@ class _Resolver:
             if asked:
                 self.spelled.append(name)
             if status is None:
-                return self._missing(name, asked)
+                if not asked:
+                    raise _refused(
+                        self.path, "it is a link to something that does not exist", "name an existing file"
+                    )
+                rest = [part for part, _ in self.pending]
+                self.spelled.extend(rest)
+                return self._spot((*self.names, name, *rest), None, (name, *rest))
             if stat.S_ISLNK(status.st_mode):
-                self._follow(name)
+                self.links.append("/".join((*self.names, name)))
+                if len(self.links) > MAX_LINKS:
+                    raise _refused(self.path, "its links lead in a circle", "name the file itself")
+                self.is_link = not any(asked for _, asked in self.pending)
+                target = os.readlink(name, dir_fd=self.folders[-1])
+                ahead = [part for part in target.split("/") if part not in ("", ".")]
+                if target.startswith("/") or self._climbs_out(ahead):
+                    ahead = self._from_root(os.path.join(self.root, *self.names, target))
+                self.pending.extendleft((part, False) for part in reversed(ahead))
             elif not self.pending:
                 return self._spot((*self.names, name), status)
             else:
@@ -150,18 +164,16 @@ class _Resolver:
         """The entry of a name, or one equal after Unicode normalization."""
         status = self._status(name)
         if status is not None and self.ignore_case:
-            return self._on_disk(name), status
+            names = os.listdir(self.folders[-1])
+            if name in names:
+                on_disk = name
+            else:
+                on_disk = next((other for other in names if without_case(other) == without_case(name)), name)
+            return on_disk, status
         if status is not None or not asked or name.isascii():
             return name, status
         twins = [other for other in os.listdir(self.folders[-1]) if same_letters(other) == same_letters(name)]
         return (twins[0], self._status(twins[0])) if len(twins) == 1 else (name, None)
-
-    def _on_disk(self, name: str) -> str:
-        """The listed spelling of a found name."""
-        names = os.listdir(self.folders[-1])
-        if name in names:
-            return name
-        return next((other for other in names if without_case(other) == without_case(name)), name)
 
     def _status(self, name: str) -> os.stat_result | None:
         try:
@@ -185,17 +197,6 @@ class _Resolver:
         os.close(self.folders.pop())
         self.names.pop()
 
-    def _follow(self, name: str) -> None:
-        self.links.append("/".join((*self.names, name)))
-        if len(self.links) > MAX_LINKS:
-            raise _refused(self.path, "its links lead in a circle", "name the file itself")
-        self.is_link = not any(asked for _, asked in self.pending)
-        target = os.readlink(name, dir_fd=self.folders[-1])
-        ahead = [part for part in target.split("/") if part not in ("", ".")]
-        if target.startswith("/") or self._climbs_out(ahead):
-            ahead = self._from_root(os.path.join(self.root, *self.names, target))
-        self.pending.extendleft((part, False) for part in reversed(ahead))
-
     def _climbs_out(self, ahead: Sequence[str]) -> bool:
         depth = len(self.names)
         for part in ahead:
@@ -214,15 +215,6 @@ class _Resolver:
         while self.names:
             self._up()
         return list(parts[len(root) :])
-
-    def _missing(self, name: str, asked: bool) -> PathHandle:
-        if not asked:
-            raise _refused(
-                self.path, "it is a link to something that does not exist", "name an existing file"
-            )
-        rest = [part for part, _ in self.pending]
-        self.spelled.extend(rest)
-        return self._spot((*self.names, name, *rest), None, (name, *rest))
 
     def _spot(
         self, parts: tuple[str, ...], status: os.stat_result | None, missing: tuple[str, ...] = ()

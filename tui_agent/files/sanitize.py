@@ -101,7 +101,7 @@ def _shapes(text: str, at: int) -> bool:
             return True
         if _joins(before) and _joins(after):
             return True
-        return sign == _ZWJ and _is_emoji(before) and _is_symbol(after)
+        return sign == _ZWJ and (_is_symbol(before) or before == "\ufe0f") and _is_symbol(after)
     if sign <= "\ufe0f":
         return (
             _is_symbol(before) or before in _EMOJI_BASES or (sign < "\ufe03" and _within(before, _IDEOGRAPHS))
@@ -111,11 +111,6 @@ def _shapes(text: str, at: int) -> bool:
 
 def _joins(character: str) -> bool:
     return bool(character) and unicodedata.category(character)[0] in "LM" and _within(character, _JOINING)
-
-
-def _is_emoji(character: str) -> bool:
-    """Whether it is a symbol, a skin tone or an emoji selector."""
-    return _is_symbol(character) or character == "\ufe0f"
 
 
 def _is_symbol(character: str) -> bool:

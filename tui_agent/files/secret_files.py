@@ -25,7 +25,7 @@ from tui_agent.files.folder_scan import (
     scan_folder,
     version_of,
 )
-from tui_agent.files.key_search import Keys, KeySearch, keys_in, read_text
+from tui_agent.files.key_search import KeySearch, keys_in, read_text
 from tui_agent.files.modified_folders import ModifiedFolders
 from tui_agent.files.names import is_git
 from tui_agent.files.sensitive_paths import is_sample, is_secret, is_store
@@ -105,7 +105,13 @@ class SecretFiles:
         if path in self._origins or self._copies.get(path):
             return True
         identity = status.st_dev, status.st_ino
-        if self._leads_to(path, identity):
+        folders = ["", *(path[:at] for at, letter in enumerate(path) if letter == "/")]
+        targets = frozenset[Identity]().union(*map(self._targets_in, folders))
+        if not targets or identity in targets:
+            leads_to = bool(targets)
+        else:
+            leads_to = any(_identity(os.path.join(self.root, folder)) in targets for folder in folders[1:])
+        if leads_to:
             return True
         if not self._folders and status.st_nlink < 2:
             return False
@@ -119,15 +125,6 @@ class SecretFiles:
     def add_origin(self, path: str, of: str) -> None:
         """Register that the file at `path` was renamed from a secret."""
         self._origins[path] = of
-
-    def _leads_to(self, path: str, identity: Identity) -> bool:
-        """Whether a link with a secret's name in an ancestor folder of `path` points to the file.
-        Blocking."""
-        folders = ["", *(path[:at] for at, letter in enumerate(path) if letter == "/")]
-        targets = frozenset[Identity]().union(*map(self._targets_in, folders))
-        if not targets or identity in targets:
-            return bool(targets)
-        return any(_identity(os.path.join(self.root, folder)) in targets for folder in folders[1:])
 
     def _targets_in(self, folder: str) -> frozenset[Identity]:
         """Targets of the links with secret names in a folder; cached until its entries change."""
@@ -165,7 +162,11 @@ class SecretFiles:
                     found[_joined(folder, name)] = SecretFile(_joined(folder, name), "closed")
                 for name, keys in seen.keys.items():
                     path = _joined(folder, name)
-                    kinds = _counted(keys, seen.kind)
+                    kinds = [
+                        one
+                        for one in keys[1]
+                        if seen.kind != "partly" or one[0] not in ("a private key", "a signed web token")
+                    ]
                     if kinds:
                         found[path] = SecretFile(path, "content", path, *kinds[0], keys[0])
         for path, of in (*self._copies.items(), *self._origins.items()):
@@ -288,7 +289,11 @@ class SecretFiles:
                     return
                 batch = waiting[at : at + BATCH]
                 places = [os.path.join(self.root, folder, name) for folder, name in batch]
-                found = _keys_of(places, child)
+                if child is not None:
+                    with suppress(OSError):
+                        found = child.keys_in(places)
+                else:
+                    found = {place: keys for place in places if (keys := keys_in(place))}
                 with self._walking:
                     for (folder, name), place in zip(batch, places, strict=True):
                         if (entry := self._folders.get(folder)) is not None:
@@ -349,20 +354,6 @@ class SecretFiles:
 
 def _joined(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
-
-
-def _counted(keys: Keys, kind: Kind) -> list[tuple[str, int]]:
-    """Kinds of keys that count in a folder: dependencies contain private keys for tests."""
-    return [
-        one for one in keys[1] if kind != "partly" or one[0] not in ("a private key", "a signed web token")
-    ]
-
-
-def _keys_of(places: list[str], child: KeySearch | None) -> dict[str, Keys]:
-    if child is not None:
-        with suppress(OSError):
-            return child.keys_in(places)
-    return {place: keys for place in places if (keys := keys_in(place))}
 
 
 def _targets(place: str, folder: str) -> Iterator[Identity]:

@@ -387,7 +387,17 @@ class SecretValues:
             for needle in _forms(value, number, few):
                 if needle.data not in seen:
                     seen.add(needle.data)
-                    self._place(needle)
+                    # Choose the rarest bytes to index a needle, one offset per alignment of the text
+                    width = 8 if len(needle.data) >= 15 else 4
+                    if len(needle.data) < 2 * width - 1:
+                        continue
+                    table = self._long if width == 8 else self._short
+                    self._needles.append(needle)
+                    for first in range(width):
+                        places = range(first, len(needle.data) - width + 1, width)
+                        words = [(int.from_bytes(needle.data[at : at + width], _ORDER), at) for at in places]
+                        word, at = min(words, key=lambda pair: len(table.get(pair[0], ())))
+                        table.setdefault(word, []).append((len(self._needles) - 1, at))
 
     def __repr__(self) -> str:
         return f"SecretValues({len(self)})"
@@ -397,19 +407,6 @@ class SecretValues:
 
     def __len__(self) -> int:
         return len(self._names)
-
-    def _place(self, needle: _Needle) -> None:
-        """Choose the rarest bytes to index a needle, one offset per alignment of the text."""
-        width = 8 if len(needle.data) >= 15 else 4
-        if len(needle.data) < 2 * width - 1:
-            return
-        table = self._long if width == 8 else self._short
-        self._needles.append(needle)
-        for first in range(width):
-            places = range(first, len(needle.data) - width + 1, width)
-            words = [(int.from_bytes(needle.data[at : at + width], _ORDER), at) for at in places]
-            word, at = min(words, key=lambda pair: len(table.get(pair[0], ())))
-            table.setdefault(word, []).append((len(self._needles) - 1, at))
 
     def masked(self, text: str) -> tuple[str, frozenset[str]]:
         """The text with `MASK` for each value, preserving lines, and the names of their sources."""
@@ -564,7 +561,14 @@ class _Where:
 def _forms(value: Value, number: int, few: bool) -> Iterator[_Needle]:
     data = value.data
     for shift in range(3):
-        yield from _base64_forms(data, number, shift)
+        # Base64 characters determined by these bytes alone, at an alignment of `shift` bytes
+        coded = base64.b64encode(b"\0" * shift + data)
+        first, last = (0, 2, 3)[shift], (shift + len(data)) * 8 // 6
+        sure, after = coded[first:last], int((shift + len(data)) % 3 != 0)
+        yield _Needle(sure, number, int(shift > 0), after)
+        other = sure.translate(bytes.maketrans(b"+/", b"-_"))
+        if other != sure:
+            yield _Needle(other, number, int(shift > 0), after)
     yield _Needle(data.hex().encode(), number)
     try:
         text = data.decode()
@@ -576,17 +580,6 @@ def _forms(value: Value, number: int, few: bool) -> Iterator[_Needle]:
         yield _Needle(text[::-1].encode().translate(None, _SPACE), number, apart=value.plain)
         quoted = {quote(text, safe=""), quote(text, safe="/"), quote_plus(text)} - {text}
         yield from (_Needle(one.encode(), number) for one in sorted(quoted))
-
-
-def _base64_forms(data: bytes, number: int, shift: int) -> Iterator[_Needle]:
-    """Base64 characters determined by these bytes alone, at an alignment of `shift` bytes."""
-    coded = base64.b64encode(b"\0" * shift + data)
-    first, last = (0, 2, 3)[shift], (shift + len(data)) * 8 // 6
-    sure, after = coded[first:last], int((shift + len(data)) % 3 != 0)
-    yield _Needle(sure, number, int(shift > 0), after)
-    other = sure.translate(bytes.maketrans(b"+/", b"-_"))
-    if other != sure:
-        yield _Needle(other, number, int(shift > 0), after)
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

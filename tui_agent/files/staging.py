@@ -90,7 +90,9 @@ def stage(
     descriptor = os.open(temporary, _WRITE, 0o600 if known else 0o666, dir_fd=spot.folder)
     try:
         try:
-            _write_all(descriptor, data)
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
             if like is not None:
                 _take_after(spot, descriptor, like)
             elif source is not None and source.status is not None:
@@ -140,7 +142,19 @@ def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync
     Outdated otherwise, and keeps the temporary file."""
     check_unmoved(spot, seen)
     if seen.status is None:
-        _land_new(spot, temporary)
+        # Create the name only if it is free: a link fails if it exists, a rename overwrites
+        try:
+            os.link(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
+        except FileExistsError as error:
+            raise Outdated(
+                f"{display_path(spot.path)} was made by somebody else meanwhile", "look at it first"
+            ) from error
+        except OSError:
+            os.rename(
+                temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder
+            )  # No hard links on this file system.
+        else:
+            discard(spot.folder, temporary)
     else:
         os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
     if sync:
@@ -259,28 +273,6 @@ def remove_folders(top: int, names: tuple[str, ...]) -> None:
             continue  # It was never created.
         except OSError:
             return
-
-
-def _land_new(spot: PathHandle, temporary: str) -> None:
-    """Create the name only if it is free: a link fails if it exists, a rename overwrites."""
-    try:
-        os.link(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
-    except FileExistsError as error:
-        raise Outdated(
-            f"{display_path(spot.path)} was made by somebody else meanwhile", "look at it first"
-        ) from error
-    except OSError:
-        os.rename(
-            temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder
-        )  # No hard links on this file system.
-    else:
-        discard(spot.folder, temporary)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 def _take_after(spot: PathHandle, descriptor: int, like: os.stat_result) -> None:

@@ -43,7 +43,13 @@ def write_file(
     """
     with gate.find(path, "write") as spot, _told(path, "written" if data is not None else "removed"):
         if data is None:
-            return _remove(spot, expected)
+            refuse_link(spot, "removed")
+            with writing(spot.folder):
+                seen = check_expected(spot, expected)
+                if seen.md5:
+                    staging.check_writable(spot)
+                    staging.remove(spot, seen)
+            return ""
         entry = entry_of(spot, "", md5(data))
         with noted(note, gate, entry), staging.made_parents(spot), writing(spot.folder):
             staging.sweep(spot.folder)
@@ -57,7 +63,15 @@ def move_file(gate: Gate, old: str, new: str, expected: str | None) -> None:
         if target.status is not None:
             raise Outdated(f"{display_path(new)} exists already", "choose another name")
         with staging.made_parents(target), _writing_both(source, target):
-            _move(source, target, expected)
+            seen = check_expected(source, expected)
+            if not seen.md5:
+                raise FileError(f"{display_path(source.path)} does not exist", "check the name")
+            staging.check_writable(source)
+            staging.check_unmoved(source, seen)
+            staging.check_unmoved(target, FileState(""))
+            os.rename(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
+            staging.sync_folder(target.folder)
+            staging.sync_folder(source.folder)
 
 
 def hash_on_disk(gate: Gate, path: str) -> str:
@@ -106,28 +120,6 @@ def refuse_link(spot: PathHandle, doing: str) -> None:
             f"{display_path(spot.path)} is a link and was not {doing}",
             f"name the file itself, {display_path(spot.real)}",
         )
-
-
-def _remove(spot: PathHandle, expected: str | None) -> str:
-    refuse_link(spot, "removed")
-    with writing(spot.folder):
-        seen = check_expected(spot, expected)
-        if seen.md5:
-            staging.check_writable(spot)
-            staging.remove(spot, seen)
-    return ""
-
-
-def _move(source: PathHandle, target: PathHandle, expected: str | None) -> None:
-    seen = check_expected(source, expected)
-    if not seen.md5:
-        raise FileError(f"{display_path(source.path)} does not exist", "check the name")
-    staging.check_writable(source)
-    staging.check_unmoved(source, seen)
-    staging.check_unmoved(target, FileState(""))
-    os.rename(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
-    staging.sync_folder(target.folder)
-    staging.sync_folder(source.folder)
 
 
 @contextmanager
