@@ -314,7 +314,12 @@ class _Search:
         return answer
 
     async def _fall_back(self, action: FileAction, missed: Sequence[Attempt]) -> None:
-        outcome = _in_words(action, missed)
+        reasons = [f"{attempt.pattern}: {attempt.why}" for attempt in missed if attempt.outcome != "miss"]
+        tried = f"(tried {', '.join(attempt.pattern for attempt in missed)})"
+        if not reasons:
+            outcome = f"{action.name} was not found {tried}"
+        else:
+            outcome = f"{action.name} was not loaded {tried}: {'; '.join(reasons)}"
         names: tuple[str, ...] = ()
         if action.fallback == "ask_user":
             index = self._context.workspace.index
@@ -357,11 +362,3 @@ def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
             return 0  # Reported when it is read.
 
     return [path for _, path in sorted((size(path), path) for path in paths)]
-
-
-def _in_words(action: FileAction, missed: Sequence[Attempt]) -> str:
-    reasons = [f"{attempt.pattern}: {attempt.why}" for attempt in missed if attempt.outcome != "miss"]
-    tried = f"(tried {', '.join(attempt.pattern for attempt in missed)})"
-    if not reasons:
-        return f"{action.name} was not found {tried}"
-    return f"{action.name} was not loaded {tried}: {'; '.join(reasons)}"

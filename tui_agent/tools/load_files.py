@@ -166,7 +166,11 @@ async def with_decision(
 async def ask_about_secret(context: ToolContext, found: UndecidedSecret, emit: Emit) -> None:
     """Asks the user about a secret; the answer applies to the exact bytes."""
     assert context.ask is not None
-    name = _question_name(context, found.path)
+    taken = {slot.action.name for slot in context.state().plan.actions}
+    name, number = f"Secret in {found.path}", 1
+    while name in taken:
+        number += 1
+        name = f"Secret in {found.path} ({number})"
     await emit(e.ActionsAdded((FileAction(name, (found.path,), "is not sent without asking"),)))
     async with context.asking:
         await emit(e.QuestionAsked(name, OFFERED, f"{found.what}. What is the model to see of it?"))
@@ -174,15 +178,6 @@ async def ask_about_secret(context: ToolContext, found: UndecidedSecret, emit: E
             context.progress.pending.append(answer)
     choices: dict[str, SecretChoice] = {"mask": "mask", "send": "send"}
     await emit(e.SecretDecided(found.path, found.digest, choices.get(answer.path, "leave"), name))
-
-
-def _question_name(context: ToolContext, path: str) -> str:
-    taken = {slot.action.name for slot in context.state().plan.actions}
-    name, number = f"Secret in {path}", 1
-    while name in taken:
-        number += 1
-        name = f"Secret in {path} ({number})"
-    return name
 
 
 class FilesRead(Struct, frozen=True):

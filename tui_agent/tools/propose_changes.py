@@ -24,7 +24,6 @@ from tui_agent.files.names import without_case
 from tui_agent.files.operating_system import OTHER_NAMES, has_other_names
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
-from tui_agent.store.state import Todo
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.current_file import current_secrets, rebased_on_current, text_on_disk
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
@@ -39,7 +38,19 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     resend: list[Change] = []
     for number, entry in enumerate(call.entries, first):
         if isinstance(entry, Refusal):
-            change, again = _refused(context, turn, number, entry)
+            # A failed change for an unreadable one, and whether the model should be asked again. Not if
+            # changes are disabled, or if it names no file and may be an example
+            why, may_come_back = entry.why, bool(entry.path)
+            try:
+                for path in filter(None, (entry.path, entry.rename_to)):
+                    context.workspace.gate.place(path, "write")
+            except TuiAgentError as error:
+                why, may_come_back = str(error), False
+            path = entry.path or UNNAMED
+            change, again = (
+                Change(f"c{turn}.{number}", turn, path, "edit", "failed", reason=why),
+                may_come_back,
+            )
         else:
             request = await _under_its_name_now(context, entry)
             if request.path != entry.path:
@@ -49,7 +60,12 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
                 what = f"{request.path} was decided about meanwhile: what the model proposes now is left out"
                 await _tell_both(what, emit)
                 continue
-            todo = _todo_id(request, call.todos, todos) or _todo_of_earlier(context, turn, entry.path)
+            if request.todo_index is None or not 0 <= request.todo_index < len(call.todos):
+                todo_id = ""
+            else:
+                text = call.todos[request.todo_index]
+                todo_id = next((todo.id for todo in todos if todo.text == text), "")
+            todo = todo_id or _todo_of_earlier(context, turn, entry.path)
             change, again = await _change(context, turn, number, request, todo, spelled)
             change = replace(change, asked=context.progress.asked.get(change.path, 0))
             change = await _beside_sub_tasks(context, change)
@@ -92,21 +108,6 @@ def changes_of(context: ToolContext) -> int:
     return sum(change.turn == context.turn for change in context.state().review.changes)
 
 
-def _refused(context: ToolContext, turn: int, number: int, refusal: Refusal) -> tuple[Change, bool]:
-    """A failed change for an unreadable one, and whether the model should be asked again.
-
-    Not if changes are disabled, or if it names no file and may be an example.
-    """
-    why, may_come_back = refusal.why, bool(refusal.path)
-    try:
-        for path in filter(None, (refusal.path, refusal.rename_to)):
-            context.workspace.gate.place(path, "write")
-    except TuiAgentError as error:
-        why, may_come_back = str(error), False
-    path = refusal.path or UNNAMED
-    return Change(f"c{turn}.{number}", turn, path, "edit", "failed", reason=why), may_come_back
-
-
 async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
     open_changes = context.state().review.open
     beside = next((other for other in open_changes if other.tasks and other.path == change.path), None)
@@ -124,7 +125,16 @@ async def _change(
     request = request.with_texts(restored)  # Remove escapes that kept text from closing its block.
     try:
         if context.workspace.gate.ignore_case:
-            request = _as_on_disk(context, request, spelled)
+            # Replaces the path with its spelling on disk; `spelled` holds the names used in this reply.
+            # Raises `PathRefused`, and `EditFailed` for a second name that differs only in case
+            path = context.workspace.gate.place(request.path, "write").path
+            name = spelled.setdefault(without_case(path), request.path)
+            if name != request.path:
+                raise EditFailed(
+                    f"{request.path} and {name} are one file here, where upper and lower case are the same",
+                    "send all that should become of it under one name",
+                )
+            request = replace(request, path=path)
         base = await _base(context, request)
         _check_sight(context, request, base)
         _check_no_mask(request, base)
@@ -226,21 +236,6 @@ def _without_secrets(context: ToolContext, change: Change) -> Change:
     return replace(change, ask=change.ask or LOOKS_SECRET, reason=change.reason or LOOKS_SECRET)
 
 
-def _as_on_disk(context: ToolContext, request: ChangeRequest, spelled: dict[str, str]) -> ChangeRequest:
-    """Replaces the path with its spelling on disk; `spelled` holds the names used in this reply.
-
-    Raises `PathRefused`, and `EditFailed` for a second name that differs only in case.
-    """
-    path = context.workspace.gate.place(request.path, "write").path
-    name = spelled.setdefault(without_case(path), request.path)
-    if name != request.path:
-        raise EditFailed(
-            f"{request.path} and {name} are one file here, where upper and lower case are the same",
-            "send all that should become of it under one name",
-        )
-    return replace(request, path=path)
-
-
 async def _on_what_is_there(
     context: ToolContext,
     turn: int,
@@ -329,13 +324,6 @@ def _seen_version(context: ToolContext, request: ChangeRequest) -> str:
     if not named:
         return versions[-1]
     return next((md5 for md5 in reversed(versions) if md5.startswith(named)), versions[-1])
-
-
-def _todo_id(request: ChangeRequest, texts: Sequence[str], todos: tuple[Todo, ...]) -> str:
-    if request.todo_index is None or not 0 <= request.todo_index < len(texts):
-        return ""
-    text = texts[request.todo_index]
-    return next((todo.id for todo in todos if todo.text == text), "")
 
 
 TOOL = Tool(
