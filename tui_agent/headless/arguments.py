@@ -110,19 +110,17 @@ def why_ask_first(folder: Path) -> str:
     if str(folder) == os.path.realpath(os.path.expanduser("~")):
         return f"{shown} is your home folder"
     if os.path.exists(folder / ".git"):
-        many = _tracked(folder) > MOST_FILES
+        # Number of files tracked by git, from the header of the index; 0 if unknown
+        try:
+            header = read_start(folder / ".git" / "index", 12)
+        except OSError:
+            tracked = 0
+        else:
+            tracked = int.from_bytes(header[8:]) if header.startswith(b"DIRC") else 0
+        many = tracked > MOST_FILES
     else:
         many = holds_more(str(folder), MOST_FILES, COUNT_WITHIN)
     return f"{shown} holds more than {MOST_FILES:,} files" if many else ""
-
-
-def _tracked(folder: Path) -> int:
-    """Number of files tracked by git, from the header of the index; 0 if unknown."""
-    try:
-        header = read_start(folder / ".git" / "index", 12)
-    except OSError:
-        return 0
-    return int.from_bytes(header[8:]) if header.startswith(b"DIRC") else 0
 
 
 def file_below(workspace: Path, name: str) -> str:

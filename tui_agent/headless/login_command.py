@@ -39,7 +39,17 @@ def login(name: str, as_json: bool) -> int:
     a page that leads back here. `status` lists the logins; --json is for it alone.
     """
     if name == "status":
-        return _status(as_json)
+        logins = LoginStore().names()
+        for service in SERVICES:
+            login = logins.get(service.name)
+            if as_json:
+                kept = None if login is None else "keyring" if login.in_keyring else "file"
+                json_line(
+                    LoginReport(service.name, service.title, _state(login), kept, f"{service.provider}/NAME")
+                )
+            else:
+                row(f"{service.name:<11} {_in_words(service, login)}")
+        return 0
     if as_json:
         raise UsageError("--json is for `tui-agent login status` alone", "leave it out")
     service, store = service_named(name), LoginStore()
@@ -65,20 +75,6 @@ def logout(name: str) -> int:
         row(f"Logged out of {service.title}: its token is removed from this machine.")
     else:
         row(f"There was no login at {service.title}.")
-    return 0
-
-
-def _status(as_json: bool) -> int:
-    logins = LoginStore().names()
-    for service in SERVICES:
-        login = logins.get(service.name)
-        if as_json:
-            kept = None if login is None else "keyring" if login.in_keyring else "file"
-            json_line(
-                LoginReport(service.name, service.title, _state(login), kept, f"{service.provider}/NAME")
-            )
-        else:
-            row(f"{service.name:<11} {_in_words(service, login)}")
     return 0
 
 

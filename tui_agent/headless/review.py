@@ -13,7 +13,6 @@ from tui_agent.errors import SessionError
 from tui_agent.headless import arguments, completion
 from tui_agent.headless.output import note, row
 from tui_agent.session.opening import Opening, open_session
-from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 
@@ -57,7 +56,24 @@ async def _decide(decision: Decision, workspace: Path, session_id: str, changes:
         await session.tell_opening()
         before = session.state
         try:
-            await _carry_out(session, decision, changes)
+            for name in changes:
+                if session.state.review.change(name) is None:
+                    there = ", ".join(change.id for change in session.state.review.changes)
+                    raise SessionError(
+                        f"There is no change {name}",
+                        f"choose from {there}" if there else "the session has none",
+                    )
+            match decision:
+                case "apply":
+                    await session.review.apply([Pick(name) for name in changes])
+                case "skip":
+                    await session.review.skip([Pick(name) for name in changes])
+                case "undo":
+                    for checkpoint in _checkpoints(session.state, changes, undone=False):
+                        await session.review.undo(checkpoint)
+                case "redo":
+                    for checkpoint in _checkpoints(session.state, changes, undone=True):
+                        await session.review.redo(checkpoint)
         finally:
             if session.state.turn.running:  # The model is asked again about conflicts.
                 await session.start_services()
@@ -70,26 +86,6 @@ async def _decide(decision: Decision, workspace: Path, session_id: str, changes:
         return 1 if any(change.state in ("failed", "conflict") for change in decided) else 0
     finally:
         await session.close()
-
-
-async def _carry_out(session: Session, decision: Decision, changes: tuple[str, ...]) -> None:
-    for name in changes:
-        if session.state.review.change(name) is None:
-            there = ", ".join(change.id for change in session.state.review.changes)
-            raise SessionError(
-                f"There is no change {name}", f"choose from {there}" if there else "the session has none"
-            )
-    match decision:
-        case "apply":
-            await session.review.apply([Pick(name) for name in changes])
-        case "skip":
-            await session.review.skip([Pick(name) for name in changes])
-        case "undo":
-            for checkpoint in _checkpoints(session.state, changes, undone=False):
-                await session.review.undo(checkpoint)
-        case "redo":
-            for checkpoint in _checkpoints(session.state, changes, undone=True):
-                await session.review.redo(checkpoint)
 
 
 def _checkpoints(state: State, changes: tuple[str, ...], undone: bool) -> list[str]:

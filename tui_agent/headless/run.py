@@ -251,11 +251,8 @@ class TextReporter(RunReporter):
         if error:
             output.error(error, self._err)
         kept = "not kept" if state.session.not_kept else f"session {state.session.id}"
-        output.write_text(f"{_cost(used)} · {kept}", self._err)
-
-
-def _cost(usage: Usage) -> str:
-    about = "about " if usage.estimated else ""
-    price = "price unknown" if usage.cost is None else f"${usage.cost:.4f}"
-    thinking = f" ({usage.thinking} of thinking)" if usage.thinking else ""
-    return f"{about}{usage.input} tokens in, {usage.output} out{thinking} · {price}"
+        about = "about " if used.estimated else ""
+        price = "price unknown" if used.cost is None else f"${used.cost:.4f}"
+        thinking = f" ({used.thinking} of thinking)" if used.thinking else ""
+        cost = f"{about}{used.input} tokens in, {used.output} out{thinking} · {price}"
+        output.write_text(f"{cost} · {kept}", self._err)

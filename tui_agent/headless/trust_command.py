@@ -26,7 +26,17 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
     That is settings, prompts, keys and themes, of the folder PATH (default: here), as they are there now.
     """
     if listed:
-        return _list()
+        folders = user_folders()
+        entries = trusts.trusted(folders)
+        for entry in entries:
+            remark = ""
+            if trusts.trust_status(Path(entry.path), folders) != "trusted":
+                changed = os.path.isdir(entry.path)
+                remark = "  (changed since: no longer in force)" if changed else "  (gone)"
+            row(escaped(entry.path) + remark)
+        if not entries:
+            note("No workspace is trusted.")
+        return 0
     if revoke:
         workspace = Path(os.path.realpath(os.path.expanduser(path)))  # It may no longer exist.
         gone = trusts.revoke(workspace, user_folders())
@@ -46,18 +56,4 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
         note("Nothing is trusted yet: there is no terminal to read this on. --yes trusts exactly this.")
     elif not entry.files:
         row("  It brings nothing so far; a .tui-agent/ that appears later is not trusted by this.")
-    return 0
-
-
-def _list() -> int:
-    folders = user_folders()
-    entries = trusts.trusted(folders)
-    for entry in entries:
-        remark = ""
-        if trusts.trust_status(Path(entry.path), folders) != "trusted":
-            changed = os.path.isdir(entry.path)
-            remark = "  (changed since: no longer in force)" if changed else "  (gone)"
-        row(escaped(entry.path) + remark)
-    if not entries:
-        note("No workspace is trusted.")
     return 0
