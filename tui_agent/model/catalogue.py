@@ -111,7 +111,29 @@ async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel
         form, {}
     )
     for _ in range(MOST_PAGES):
-        body = await _body(client, route, query, left)
+        pieces, size = [], 0
+        rules = route.rules
+        base = (rules.list_address if route.own and rules.list_address else route.address).rstrip("/")
+        url = (
+            f"{base}/v1/models"
+            if rules.listing == "anthropic" and not base.endswith("/v1")
+            else f"{base}/models"
+        )
+        async with client.stream(
+            "GET",
+            url,
+            params=query,
+            headers=_headers(route),
+            timeout=TIMEOUT_SECONDS,
+            follow_redirects=False,
+        ) as response:
+            response.raise_for_status()
+            async for piece in response.aiter_bytes():
+                size += len(piece)
+                if size > left:
+                    raise _TooLong
+                pieces.append(piece)
+        body = b"".join(pieces)
         left -= len(body)
         page = await asyncio.to_thread(msgspec.json.decode, body)
         found |= {one.name: one for one in model_listing.models_in(form, page)}
@@ -130,33 +152,6 @@ def _following(page: Any) -> dict[str, str]:
         case {"nextPageToken": str(token)} if token:
             return {"pageToken": token}
     return {}
-
-
-async def _body(client: httpx.AsyncClient, route: Route, query: dict[str, str], most: int) -> bytes:
-    pieces, size = [], 0
-    async with client.stream(
-        "GET",
-        _url(route),
-        params=query,
-        headers=_headers(route),
-        timeout=TIMEOUT_SECONDS,
-        follow_redirects=False,
-    ) as response:
-        response.raise_for_status()
-        async for piece in response.aiter_bytes():
-            size += len(piece)
-            if size > most:
-                raise _TooLong
-            pieces.append(piece)
-    return b"".join(pieces)
-
-
-def _url(route: Route) -> str:
-    rules = route.rules
-    base = (rules.list_address if route.own and rules.list_address else route.address).rstrip("/")
-    return (
-        f"{base}/v1/models" if rules.listing == "anthropic" and not base.endswith("/v1") else f"{base}/models"
-    )
 
 
 def _headers(route: Route) -> dict[str, str]:

@@ -80,7 +80,9 @@ class ChildModel:
 
     async def abilities(self, model: str) -> Abilities:
         route = self._route(model)
-        if route is not None and (route.known is not None or not self._is_listed(route)):
+        if route is not None and (
+            route.known is not None or not route.rules.listing or not (route.own or route.rules.lists_models)
+        ):
             return model_table.abilities(model, route)
         if model not in self._abilities:
             await self.start()
@@ -124,17 +126,9 @@ class ChildModel:
             )
         return route
 
-    def _directly(self, request: ModelRequest) -> bool:
-        """Whether to bypass litellm. Uploaded files require its Files API."""
-        route = self._route(request.model)
-        return route is not None and (self._transport == "direct" or not request.files)
-
-    def _is_listed(self, route: model_table.Route) -> bool:
-        """Whether the provider has a listing, cached or available, that may include the model."""
-        return bool(route.rules.listing) and (route.own or route.rules.lists_models)
-
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        direct = self._directly(request)
+        route = self._route(request.model)
+        direct = route is not None and (self._transport == "direct" or not request.files)
         await self.start()
         said = False
         params = {"request": msgspec.to_builtins(request), "retries": self._retries, "direct": direct}

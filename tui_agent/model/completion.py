@@ -271,7 +271,18 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
         if not reader.said:
             _raise_refusal(error, request, wire)
         if reader.reason is None:
-            yield _broken(error, stream, request, wire)
+            # The end of an interrupted reply: `cut` if it has content, otherwise raises its error. Raises
+            # `AttemptFailed` if the server reports overload, with the end of the reply as it is
+            meaning = _meaning(error, request, wire)
+            if not stream.reader.said:
+                raise (AttemptFailed(meaning) if meaning.again else meaning.error) from error
+            why = meaning.error.what
+            if wire.error is not None or wire.broken or meaning.connection:
+                why = broke_off(request.model, wire)
+            end = _cut(stream, why)
+            if meaning.again:
+                raise AttemptFailed(meaning, end) from error
+            yield end
             return
         # Errors after the end reason do not affect the reply.
     finally:
@@ -399,23 +410,6 @@ def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
         for part, sign in OPTIONAL
         if present[part] and part not in request.without and sign.search(words)
     ]
-
-
-def _broken(error: Exception, stream: IncomingReply, request: ModelRequest, wire: Wire) -> EndChunk:
-    """The end of an interrupted reply: `cut` if it has content, otherwise raises its error.
-
-    Raises `AttemptFailed` if the server reports overload, with the end of the reply as it is.
-    """
-    meaning = _meaning(error, request, wire)
-    if not stream.reader.said:
-        raise (AttemptFailed(meaning) if meaning.again else meaning.error) from error
-    why = meaning.error.what
-    if wire.error is not None or wire.broken or meaning.connection:
-        why = broke_off(request.model, wire)
-    end = _cut(stream, why)
-    if meaning.again:
-        raise AttemptFailed(meaning, end) from error
-    return end
 
 
 def _cut(stream: IncomingReply, why: str) -> EndChunk:

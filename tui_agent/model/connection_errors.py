@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
@@ -74,7 +73,16 @@ def _proxy(failure: Failure, model: str, where: str) -> Sentence | None:
                 f"check the proxy and the network{where}",
             )
     if "ProxyError" in failure.names or ("ConnectError" in failure.names and _tls_words(failure) is None):
-        variable = _proxy_variable(failure, os.environ)
+        # The environment variable of the proxy in use, or ""
+        url = next(filter(None, (_url_of(error) for error in failure.chain)), "")
+        parts = urlsplit(url)
+        if not parts.hostname or proxy_bypass(parts.hostname):
+            variable = ""
+        else:
+            names = (f"{parts.scheme}_proxy", "all_proxy")
+            variable = next(
+                (spelt for name in names for spelt in (name.upper(), name) if os.environ.get(spelt)), ""
+            )
         if variable or "ProxyError" in failure.names:
             named = variable or "HTTPS_PROXY"
             return f"The proxy on the way to {model} cannot be reached", f"check {named} and the network"
@@ -133,16 +141,6 @@ def _tls_words(failure: Failure) -> str | None:
 
 def _names(error: BaseException) -> set[str]:
     return {cls.__name__ for cls in type(error).__mro__}
-
-
-def _proxy_variable(failure: Failure, environ: Mapping[str, str]) -> str:
-    """The environment variable of the proxy in use, or ""."""
-    url = next(filter(None, (_url_of(error) for error in failure.chain)), "")
-    parts = urlsplit(url)
-    if not parts.hostname or proxy_bypass(parts.hostname):
-        return ""
-    names = (f"{parts.scheme}_proxy", "all_proxy")
-    return next((spelt for name in names for spelt in (name.upper(), name) if environ.get(spelt)), "")
 
 
 def _url_of(error: BaseException) -> str:

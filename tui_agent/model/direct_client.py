@@ -27,7 +27,7 @@ from tui_agent.model.model_table import KnownModel, Route
 from tui_agent.model.parts import Origin
 from tui_agent.model.provider_errors import Meaning
 from tui_agent.model.retrying import AttemptFailed
-from tui_agent.model.rules import Rules, WireName
+from tui_agent.model.rules import WireName
 from tui_agent.model.wires import chat, generate, messages, responses
 from tui_agent.model.wires.conversation import Conversation, cache_marks, conversation
 from tui_agent.model.wires.reader import Rendered, ReplyReader
@@ -95,7 +95,8 @@ class DirectTransport:
         except RejectedRequest as error:
             if name != "responses" or route.own or not route.rules.wire_elsewhere:
                 raise
-            if error.status_code not in _NO_INTERFACE or not _names_no_model(error):
+            names_model = error.status_code == 404 and "model" in str(error).lower()
+            if error.status_code not in _NO_INTERFACE or names_model:
                 raise
             self._chat_only.add(route.address)
             wire.error = None
@@ -119,13 +120,23 @@ class DirectTransport:
         known = await _known(route)
         path, rendered, origin = render(request, route, name, shape, known)
         rules = route.rules
+        # Headers that depend on the request
+        last = request.messages[-1] if request.messages else {}
+        person = request.purpose == "main" and last.get("role") == "user"
+        values = {
+            "session": request.session,
+            "initiator": "user" if person else "agent",
+            "vision": "true" if any(message.get("images") for message in request.messages) else "",
+            "id": str(uuid4()),
+        }
+        headers_of = {header: value for header, what in rules.per_request.items() if (value := values[what])}
         headers = {
             rules.auth: f"Bearer {route.key}" if rules.auth == "Authorization" else route.key,
             "Content-Type": "application/json",
             "Accept": "application/json",
             **rules.headers,
             **route.headers,
-            **_headers_of(request, rules),
+            **headers_of,
         }
         await _certificates_for(route.address)
         sent = client().build_request(
@@ -240,19 +251,6 @@ def reader(name: WireName, route: Route) -> ReplyReader:
     return chat.ChatReader(route.rules)
 
 
-def _headers_of(request: ModelRequest, rules: Rules) -> dict[str, str]:
-    """Headers that depend on the request."""
-    last = request.messages[-1] if request.messages else {}
-    person = request.purpose == "main" and last.get("role") == "user"
-    values = {
-        "session": request.session,
-        "initiator": "user" if person else "agent",
-        "vision": "true" if any(message.get("images") for message in request.messages) else "",
-        "id": str(uuid4()),
-    }
-    return {header: value for header, what in rules.per_request.items() if (value := values[what])}
-
-
 def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
     """The route to a model; `variables` are those of a login."""
     route = model_table.route(model, {**os.environ, **(variables or {})})
@@ -266,11 +264,6 @@ async def _known(route: Route) -> KnownModel | None:
     if route.known is not None or not route.rules.listing:
         return route.known
     return await catalogue.model(client(), route)
-
-
-def _names_no_model(error: RejectedRequest) -> bool:
-    """Whether "not found" refers to the interface instead of the model."""
-    return error.status_code != 404 or "model" not in str(error).lower()
 
 
 def address(base: str, path: str) -> str:

@@ -99,7 +99,21 @@ class ValidatingTransport(httpx.AsyncBaseTransport):
         if response.status_code >= 400:
             return await _refused(response, wire)
         if response.has_redirect_location:
-            return await _sent_on(request, response, wire)
+            if response.status_code not in (307, 308):
+                return response
+            try:
+                own, to = request.url, request.url.join(response.headers["location"])
+                same = (to.scheme, to.port) in ((own.scheme, own.port), ("https", None))
+                if same and to.host == own.host:
+                    return response
+                host = to.host
+            except (httpx.InvalidURL, ValueError):
+                host = "an address that cannot be read"
+            await response.aclose()
+            said = f"it sends the request on to {host[:200]}, and a prompt is not sent to another host than yours"
+            body = {"error": {"message": said}}
+            wire.error = ServerError(400, body, None, {})
+            return httpx.Response(400, json=body)
         wire.accepted = True
         if not _has_events(request, response):
             return response
@@ -112,30 +126,6 @@ class ValidatingTransport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         await self._transport.aclose()
-
-
-async def _sent_on(request: httpx.Request, response: httpx.Response, wire: Wire) -> httpx.Response:
-    """Returns the response if it redirects within the same host, otherwise an error: prompts are not sent to
-    other hosts.
-
-    Statuses other than 307 and 308 are allowed, because their redirected request carries no prompt (a
-    captive portal, for example).
-    """
-    if response.status_code not in (307, 308):
-        return response
-    try:
-        own, to = request.url, request.url.join(response.headers["location"])
-        same = (to.scheme, to.port) in ((own.scheme, own.port), ("https", None))
-        if same and to.host == own.host:
-            return response
-        host = to.host
-    except (httpx.InvalidURL, ValueError):
-        host = "an address that cannot be read"
-    await response.aclose()
-    said = f"it sends the request on to {host[:200]}, and a prompt is not sent to another host than yours"
-    body = {"error": {"message": said}}
-    wire.error = ServerError(400, body, None, {})
-    return httpx.Response(400, json=body)
 
 
 async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
@@ -277,7 +267,16 @@ class _ValidatedStream(httpx.AsyncByteStream):
     def _check(self, event: bytes) -> Iterable[_Event]:
         if event.lstrip(_BLANK).startswith(_WHOLE_BODY):
             self._wire.on_sign_of_life()
-            return _as_events(self._body(event), self._wire)
+            value = _as_json(event.strip(_BLANK))
+            if isinstance(value, str) and event.lstrip(_BLANK)[:1] == b"<":
+                status, headers = self._response.status_code, lowered(self._response.headers)
+                self._wire.error = ServerError(status, value[:MOST_ERROR_BYTES], None, headers)
+                raise BrokenStream("sent a page in place of an answer")
+            if not isinstance(value, dict):
+                raise BrokenStream("sent a body that is not valid JSON")
+            if is_error(value):
+                raise self._told(value)
+            return _as_events(value, self._wire)
         kind, data = _fields(event)
         if data == _DONE:
             self._over = True
@@ -288,7 +287,13 @@ class _ValidatedStream(httpx.AsyncByteStream):
         if kind == "error":
             raise self._told(_as_json(data.encode()))
         try:
-            value = _value(data)
+            try:
+                value = _decoder.decode(data)
+            except (
+                msgspec.DecodeError,
+                UnicodeEncodeError,
+            ):  # msgspec rejects lone surrogates and large numbers
+                value = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise BrokenStream("sent an event that is not valid JSON") from error
         return self._event(kind, data, value)
@@ -313,18 +318,6 @@ class _ValidatedStream(httpx.AsyncByteStream):
             value = {**value, "usage": groq["usage"]}
             data = json.dumps(value)
         return [(kind, data.replace("\n", " "), value)]  # JSON strings contain no raw newlines
-
-    def _body(self, body: bytes) -> dict[str, Any]:
-        value = _as_json(body.strip(_BLANK))
-        if isinstance(value, str) and body.lstrip(_BLANK)[:1] == b"<":
-            status, headers = self._response.status_code, lowered(self._response.headers)
-            self._wire.error = ServerError(status, value[:MOST_ERROR_BYTES], None, headers)
-            raise BrokenStream("sent a page in place of an answer")
-        if not isinstance(value, dict):
-            raise BrokenStream("sent a body that is not valid JSON")
-        if is_error(value):
-            raise self._told(value)
-        return value
 
     def _told(self, body: Any) -> BrokenStream:
         headers = self._response.headers
@@ -399,14 +392,6 @@ def _is_whole(event: bytes) -> bool:
 
 
 _decoder = msgspec.json.Decoder()
-
-
-def _value(data: str) -> Any:
-    """Parses JSON. Raises `ValueError` or `RecursionError`."""
-    try:
-        return _decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeEncodeError):  # msgspec rejects lone surrogates and large numbers
-        return json.loads(data)
 
 
 def _fields(event: bytes) -> tuple[str, str]:

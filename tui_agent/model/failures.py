@@ -7,7 +7,7 @@ and messages of the whole chain are examined. Server messages are shortened and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -88,7 +88,12 @@ class Failure:
     def headers(self) -> dict[str, str]:
         """Response headers with lower-case names, including those repeated in the body."""
         if self.refused is not None:
-            return {**self.refused.headers, **_repeated(self.refused.body)}
+            match self.refused.body:
+                case {"error": {"metadata": {"headers": dict() as headers}}}:
+                    repeated = lowered(headers)
+                case _:
+                    repeated = {}
+            return {**self.refused.headers, **repeated}
         return next(filter(None, map(lowered, self._headers)), {})
 
     @cached_property
@@ -197,13 +202,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _status(error: BaseException) -> int:
     status = getattr(error, "status_code", 0)
     return status if isinstance(status, int) else 0
-
-
-def _repeated(body: object) -> Mapping[str, str]:
-    match body:
-        case {"error": {"metadata": {"headers": dict() as headers}}}:
-            return lowered(headers)
-    return {}
 
 
 def _as_json(words: str) -> Any:

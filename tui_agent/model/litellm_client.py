@@ -288,7 +288,20 @@ class LitellmReader(ReplyReader):
             for call in delta.tool_calls or ():
                 chunks += self._call(call)
         if usage := getattr(event, "usage", None):
-            self.usage = _counted(usage)
+            details = getattr(usage, "prompt_tokens_details", None)
+            made = getattr(usage, "completion_tokens_details", None)
+            given, output = reader.count(usage.prompt_tokens), reader.count(usage.completion_tokens)
+            written = min(reader.count(getattr(details, "cache_creation_tokens", None)), given)
+            kept = getattr(details, "cache_creation_token_details", None)
+            self.usage = UsageChunk(
+                given,
+                output,
+                min(reader.count(getattr(details, "cached_tokens", None)), given),
+                chat.dollars(getattr(usage, "cost", None)),
+                written=written,
+                written_long=min(reader.count(getattr(kept, "ephemeral_1h_input_tokens", None)), written),
+                thinking=min(reader.count(getattr(made, "reasoning_tokens", None)), output),
+            )
         # litellm also reports "stop" for truncated streams; only the provider's own reason counts
         word = getattr(self._pieces, "received_finish_reason", None)
         word = word or getattr(self._pieces, "intermittent_finish_reason", None)
@@ -324,23 +337,6 @@ class LitellmReader(ReplyReader):
                 self._blocks[-1]["signature"] = signature
             self._unsigned = not block.get("signature")
         self.keep((chat.THINKING, 0), ThinkingPart, None if self._interleaved else self._blocks, size)
-
-
-def _counted(usage: Any) -> UsageChunk:
-    details = getattr(usage, "prompt_tokens_details", None)
-    made = getattr(usage, "completion_tokens_details", None)
-    given, output = reader.count(usage.prompt_tokens), reader.count(usage.completion_tokens)
-    written = min(reader.count(getattr(details, "cache_creation_tokens", None)), given)
-    kept = getattr(details, "cache_creation_token_details", None)
-    return UsageChunk(
-        given,
-        output,
-        min(reader.count(getattr(details, "cached_tokens", None)), given),
-        chat.dollars(getattr(usage, "cost", None)),
-        written=written,
-        written_long=min(reader.count(getattr(kept, "ephemeral_1h_input_tokens", None)), written),
-        thinking=min(reader.count(getattr(made, "reasoning_tokens", None)), output),
-    )
 
 
 @cache

@@ -33,7 +33,6 @@ from tui_agent.model.client import (
     CanReach,
     CanWarm,
     Chunk,
-    Message,
     Model,
     ModelRequest,
     ProgressChunk,
@@ -223,7 +222,12 @@ class LocalModels:
     ) -> AsyncGenerator[Chunk, None]:
         """Streams the reply, learns from its counts and errors, and fails if the server truncated the
         prompt."""
-        raw = await self._size(request)
+        texts = [
+            (text_of(message) + "".join(f"{call.name}{call.arguments}" for call in calls_of(message)))
+            for message in request.messages
+        ]
+        texts += [str(request.tools)] if request.tools else []
+        raw = sum((await self.inner.count(request.model, texts)).counts)
         size = round(raw * self._ratio(place))
         prepared = self._prepared(request, place, server, slot, size)
         said = False
@@ -337,11 +341,6 @@ class LocalModels:
     def _ratio(self, place: _Place) -> float:
         return self.memory.learned(place.address, place.name).ratio
 
-    async def _size(self, request: ModelRequest) -> int:
-        texts = [_text(message) for message in request.messages]
-        texts += [str(request.tools)] if request.tools else []
-        return sum((await self.inner.count(request.model, texts)).counts)
-
     async def _try_out(self, place: _Place, server: ServerModel) -> ServerModel:
         try:
             async with self.memory.place(place.address, server.slots, last=True):
@@ -420,7 +419,3 @@ def server_summary(server: ServerModel, window: int) -> str:
     if server.slots:
         parts.append("one request at a time" if server.slots == 1 else f"{server.slots} requests at a time")
     return ", ".join(parts)
-
-
-def _text(message: Message) -> str:
-    return text_of(message) + "".join(f"{call.name}{call.arguments}" for call in calls_of(message))

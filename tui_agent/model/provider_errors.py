@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 from tui_agent.errors import ModelError, RequestRejected, TimedOut, Unreachable
 from tui_agent.model.connection_errors import connecting, is_connection
@@ -44,9 +43,17 @@ def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meani
         if failure.names & _TIMEOUT:
             return Meaning(timed_out(model, more=wire.accepted))
         if wire.broken or (wire.accepted and is_connection(failure)):
-            return Meaning(_nothing_came(model, wire.broken), connection=True)
+            how = wire.broken or "ended the answer"
+            nothing_came = Unreachable(
+                f"The server of {model} {how} before its first word", "send the request again"
+            )
+            return Meaning(nothing_came, connection=True)
         if is_connection(failure):
-            return Meaning(_unreachable(model), connection=True)
+            unreachable = Unreachable(
+                f"The server of {model} cannot be reached",
+                f"check that it runs and the network{_where(model)}",
+            )
+            return Meaning(unreachable, connection=True)
     kind = refusal_of(failure)
     return Meaning(_other(model, failure)) if kind is None else _refused(kind, model, failure)
 
@@ -69,6 +76,8 @@ def broke_off(model: str, wire: Wire) -> str:
 def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
     seconds = failure.seconds if kind.again != "no" else None
     again = kind.again == "yes" or (kind.again == "if asked" and seconds is not None)
+    limit, requested, span = over_account(failure) or (0, 0, "")
+    sizes = {"limit": f"{limit:,}", "requested": f"{requested:,}", "span": span}
     facts = {
         "model": model,
         "said": failure.said,
@@ -76,15 +85,10 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
         "status": failure.status,
         "keys": _key_names(model),
         "where": _where(model),
-        **_sizes(failure),
+        **sizes,
     }
     error = kind.error(kind.what.format_map(facts), kind.remedy.format_map(facts))
     return Meaning(error, again=again, seconds=seconds)
-
-
-def _sizes(failure: Failure) -> dict[str, Any]:
-    limit, requested, span = over_account(failure) or (0, 0, "")
-    return {"limit": f"{limit:,}", "requested": f"{requested:,}", "span": span}
 
 
 def _other(model: str, failure: Failure) -> ModelError:
@@ -99,17 +103,6 @@ def _other(model: str, failure: Failure) -> ModelError:
         return RequestRejected(what, f"write the model as provider/name, for example {example}")
     what = f"The provider of {model} rejected the request ({failure.said})"
     return RequestRejected(what, "choose another model or protocol, or see `tui-agent doctor`")
-
-
-def _nothing_came(model: str, broken: str) -> Unreachable:
-    how = broken or "ended the answer"
-    return Unreachable(f"The server of {model} {how} before its first word", "send the request again")
-
-
-def _unreachable(model: str) -> Unreachable:
-    return Unreachable(
-        f"The server of {model} cannot be reached", f"check that it runs and the network{_where(model)}"
-    )
 
 
 def _where(model: str) -> str:

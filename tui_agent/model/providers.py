@@ -69,11 +69,8 @@ def provider_of(model: str) -> Provider | None:
     """The provider named before the first slash, or implied by a bare model name."""
     prefix, slash, _ = model.partition("/")
     if not slash:
-        prefix = _bare(model)
+        if model.startswith(("gpt-", "o1", "o3", "o4", "chatgpt-", "codex-")):
+            prefix = "openai"
+        else:
+            prefix = "anthropic" if model.startswith("claude-") else ""
     return next((provider for provider in all_providers() if provider.name == prefix), None)
-
-
-def _bare(model: str) -> str:
-    if model.startswith(("gpt-", "o1", "o3", "o4", "chatgpt-", "codex-")):
-        return "openai"
-    return "anthropic" if model.startswith("claude-") else ""

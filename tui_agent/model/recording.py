@@ -16,7 +16,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -192,17 +192,14 @@ class Recorder:
         header = Header(model=request.model, protocol=protocol, window=window)
         with self._writing:
             try:
-                self._write(header, exchange)
+                descriptor = open_private(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+                with open(descriptor, "ab") as file:
+                    if file.tell() == 0:
+                        file.write(msgspec.json.encode(header) + b"\n")
+                    file.write(msgspec.json.encode(exchange) + b"\n")
             except OSError as failure:
                 what = f"The recording {self._path} cannot be written ({failure.strerror})"
                 raise FileError(what, "free the disk or record elsewhere") from failure
-
-    def _write(self, header: Header, exchange: RecordedExchange) -> None:
-        descriptor = open_private(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        with open(descriptor, "ab") as file:
-            if file.tell() == 0:
-                file.write(msgspec.json.encode(header) + b"\n")
-            file.write(msgspec.json.encode(exchange) + b"\n")
 
 
 def _ended(chunks: list[Timed], error: RecordedError | None) -> list[Timed]:
@@ -213,7 +210,10 @@ def _ended(chunks: list[Timed], error: RecordedError | None) -> list[Timed]:
 
 def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
     """Masks secrets, including those split between chunks of the same text or call."""
-    clean = [(seconds, _bare(chunk)) for seconds, chunk in chunks]
+    clean = [
+        (seconds, EndChunk(chunk.reason, chunk.why) if isinstance(chunk, EndChunk) else chunk)
+        for seconds, chunk in chunks
+    ]
     growing: dict[tuple[type[Chunk], int], list[int]] = {}
     for number, (_, chunk) in enumerate(clean):
         if type(chunk) in _TEXTS:
@@ -225,11 +225,6 @@ def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
             seconds, chunk = clean[number]
             clean[number] = (seconds, msgspec.structs.replace(chunk, **{field: piece}))
     return clean
-
-
-def _bare(chunk: Chunk) -> Chunk:
-    """Removes an end chunk's parts, which repeat earlier chunks and contain provider-specific items."""
-    return EndChunk(chunk.reason, chunk.why) if isinstance(chunk, EndChunk) else chunk
 
 
 __all__ = ["RecordedModel", "Recorder"]
@@ -322,7 +317,7 @@ class RecordedModel:
         return [*pieces, (0.0, UsageChunk(0, 0)), (0.0, EndChunk("stop"))]
 
     def _what_can_be_asked(self) -> tuple[str, list[dict[str, str]]]:
-        left = list(dict.fromkeys(self._asks(self._left)))
+        left = list(dict.fromkeys(exchange.words for exchange in self._left if exchange.purpose == "main"))
         if not left:
             again = (
                 "All recorded requests have been asked. Quit and start the rehearsal again to repeat them."
@@ -334,9 +329,6 @@ class RecordedModel:
         return f"It can answer:\n\n{requests}{after}\n\n{_REAL}", [
             {"html": ask, "inputText": ask} for ask in offered
         ]
-
-    def _asks(self, exchanges: Sequence[RecordedExchange]) -> Iterator[str]:
-        return (exchange.words for exchange in exchanges if exchange.purpose == "main")
 
 
 _NONE = "This is a rehearsal: its replies are recorded, and there is none for this request."

@@ -96,7 +96,11 @@ def status_of(body: Any) -> int:
     named += [body] if isinstance(body, dict) else []
     for one in named:
         for key in ("status", "status_code", "code", "type"):
-            if status := _as_status(one.get(key)):
+            value = one.get(key)
+            if isinstance(value, str):
+                value = _STATUS_OF.get(value.lower()) or whole_number(value)
+            as_status = value if isinstance(value, int) and 400 <= value <= 599 else 0
+            if status := as_status:
                 return status
     if isinstance(body, dict) and (code := _minimax(body)):
         return _STATUS_OF_MINIMAX.get(code, 500)
@@ -141,12 +145,6 @@ def lowered(headers: Any) -> dict[str, str]:
         return {str(name).lower(): str(value) for name, value in headers.items()}
     except (AttributeError, TypeError, ValueError):
         return {}
-
-
-def _as_status(value: Any) -> int:
-    if isinstance(value, str):
-        value = _STATUS_OF.get(value.lower()) or whole_number(value)
-    return value if isinstance(value, int) and 400 <= value <= 599 else 0
 
 
 def _minimax(body: Mapping[str, Any]) -> int:

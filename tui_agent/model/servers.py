@@ -140,7 +140,9 @@ async def fetch(
         reader, writer = await asyncio.open_connection(parts.hostname, port, ssl=secure)
         try:
             writer.write(("\r\n".join(head) + "\r\n\r\n").encode() + data)
-            raw = await _up_to(reader, _MOST_BYTES)
+            raw = b""
+            while len(raw) < _MOST_BYTES and (more := await reader.read(_MOST_BYTES - len(raw))):
+                raw += more
         finally:
             writer.close()
     begun, _, rest = raw.partition(b"\r\n\r\n")
@@ -152,13 +154,6 @@ async def fetch(
     if status[1] != b"200":
         raise ServerRefusal(whole_number(status[1]), rest.decode("utf-8", "replace"))
     return msgspec.json.decode(rest) if decode else rest
-
-
-async def _up_to(reader: asyncio.StreamReader, most: int) -> bytes:
-    raw = b""
-    while len(raw) < most and (more := await reader.read(most - len(raw))):
-        raw += more
-    return raw
 
 
 def _unchunked(raw: bytes) -> bytes:
@@ -189,7 +184,13 @@ async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
     if owner == "me":
         return ServerModel("llama-cpp-python", slots=1)
     if owner == "organization_owner":
-        return await _lm_studio(root, name)
+        for model in entries(await read(f"{root}/api/v0/models")):
+            if model.get("id") == name:
+                tools = "tool_use" in (model.get("capabilities") or ())
+                return ServerModel(
+                    "LM Studio", _number(model.get("loaded_context_length")), slots=1, tools=tools
+                )
+        return ServerModel("LM Studio", slots=1)
     props = await read(f"{root}/props", key)
     if isinstance(props, Mapping) and "default_generation_settings" in props:
         made = props["default_generation_settings"]
@@ -220,14 +221,6 @@ async def _ollama(root: str, name: str) -> ServerModel:
     own = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters") or ""), re.MULTILINE)
     tools = "tools" in (shown.get("capabilities") or ())
     return ServerModel("Ollama", whole_number(own[1]) if own else 0, most, slots=1, tools=tools)
-
-
-async def _lm_studio(root: str, name: str) -> ServerModel:
-    for model in entries(await read(f"{root}/api/v0/models")):
-        if model.get("id") == name:
-            tools = "tool_use" in (model.get("capabilities") or ())
-            return ServerModel("LM Studio", _number(model.get("loaded_context_length")), slots=1, tools=tools)
-    return ServerModel("LM Studio", slots=1)
 
 
 async def read(url: str, key: str = "") -> Any:
@@ -279,7 +272,13 @@ async def try_out(address: str, name: str, server: ServerModel, key: str = "") -
     """
     for form in _TRIED.get(server.kind, ("json_schema", "json_object")):
         try:
-            if _keeps_to_it(await _say(address, name, server, key, form)):
+            try:
+                keeps_to_it = isinstance(
+                    msgspec.json.decode(await _say(address, name, server, key, form)).get("ok"), bool
+                )
+            except (ValueError, AttributeError):
+                keeps_to_it = False
+            if keeps_to_it:
                 return replace(server, schema=form)
         except ServerRefusal:
             continue  # any status may reject the schema
@@ -305,13 +304,6 @@ async def _say(address: str, name: str, server: ServerModel, key: str, form: Sch
         case {"choices": [{"message": {"content": str(said)}}, *_]}:
             return said
     return ""
-
-
-def _keeps_to_it(said: str) -> bool:
-    try:
-        return isinstance(msgspec.json.decode(said).get("ok"), bool)
-    except (ValueError, AttributeError):
-        return False
 
 
 async def why_silent(address: str, name: str, messages: Sequence[Message], key: str = "") -> str:

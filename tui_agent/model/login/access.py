@@ -87,7 +87,16 @@ class Logins:
             if login is None or _serves(login, refused):
                 return login
             try:
-                return await self._refresh(service, login)
+                try:
+                    # an empty context excludes the refresh from the watched model request
+                    made = await asyncio.create_task(_refreshed(service, login), context=Context())
+                except LoginEnded:
+                    await self._keep(service, Login(ended=True))
+                    raise
+                except LoginFailed as error:
+                    raise Unreachable(error.what, error.remedy) from None
+                await self._keep(service, made)
+                return made
             except LoginBusy:
                 if login.access and login.access != refused and time.time() < login.expires:
                     return login
@@ -102,18 +111,6 @@ class Logins:
         if login is not None and login.ended:
             raise ended(service)
         return login
-
-    async def _refresh(self, service: LoginService, login: Login) -> Login:
-        try:
-            # an empty context excludes the refresh from the watched model request
-            made = await asyncio.create_task(_refreshed(service, login), context=Context())
-        except LoginEnded:
-            await self._keep(service, Login(ended=True))
-            raise
-        except LoginFailed as error:
-            raise Unreachable(error.what, error.remedy) from None
-        await self._keep(service, made)
-        return made
 
     async def _keep(self, service: LoginService, login: Login) -> None:
         try:

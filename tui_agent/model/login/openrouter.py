@@ -40,7 +40,16 @@ async def log_in(web: LoginWeb, pasted: asyncio.Queue[str]) -> AsyncGenerator[Lo
             "code_challenge_method": "S256",
         }
         yield OpenPage(f"{openrouter}/auth?{urlencode(query)}", SECONDS)
-        code = await _first(found, pasted)
+        reading = asyncio.ensure_future(pasted.get())
+        try:
+            done, _ = await asyncio.wait(
+                (found, reading), timeout=SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            reading.cancel()
+        if not done:
+            raise flow.expired(OPENROUTER.title)
+        code = found.result() if found in done else code_in(reading.result())
     if not code:
         raise flow.denied(OPENROUTER.title)
     answer = await web.ask(
@@ -60,17 +69,6 @@ async def log_in(web: LoginWeb, pasted: asyncio.Queue[str]) -> AsyncGenerator[Lo
 async def refresh(web: LoginWeb, login: Login) -> Login:
     """Raises `LoginEnded`: keys do not expire, so a rejected one was revoked."""
     raise flow.ended(OPENROUTER)
-
-
-async def _first(found: asyncio.Future[str], pasted: asyncio.Queue[str]) -> str:
-    reading = asyncio.ensure_future(pasted.get())
-    try:
-        done, _ = await asyncio.wait((found, reading), timeout=SECONDS, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        reading.cancel()
-    if not done:
-        raise flow.expired(OPENROUTER.title)
-    return found.result() if found in done else code_in(reading.result())
 
 
 def code_in(words: str) -> str:

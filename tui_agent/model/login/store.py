@@ -51,7 +51,18 @@ class LoginStore:
     def names(self) -> dict[str, Login]:
         """All logins, without tokens in the keyring."""
         try:
-            return msgspec.json.decode(_read(self.folder / FILE), type=dict[str, Login])
+            # Reads a file, and restricts its permissions if possible
+            path = self.folder / FILE
+            try:
+                descriptor = open_private(path, os.O_RDONLY | os.O_NOFOLLOW)
+            except FileNotFoundError:
+                raise
+            except OSError:
+                read = path.read_bytes()
+            else:
+                with os.fdopen(descriptor, "rb") as file:
+                    read = file.read()
+            return msgspec.json.decode(read, type=dict[str, Login])
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
@@ -136,18 +147,6 @@ class LoginStore:
                 f"no login can be kept in {display_path(str(self.folder))} ({why})",
                 "give write permission and free some space, or set TUI_AGENT_HOME to another folder",
             ) from None
-
-
-def _read(path: Path) -> bytes:
-    """Reads a file, and restricts its permissions if possible."""
-    try:
-        descriptor = open_private(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        return path.read_bytes()
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read()
 
 
 def _label(name: str) -> str:

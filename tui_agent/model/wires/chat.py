@@ -146,7 +146,31 @@ class ChatReader(ReplyReader):
     def read(self, event: dict[str, Any]) -> list[Chunk]:
         usage = event.get("usage")
         if isinstance(usage, dict):
-            self.usage = self._counted(usage)
+            details = mapping(usage.get("prompt_tokens_details"))
+            cached = (
+                details.get("cached_tokens")
+                or usage.get("prompt_cache_hit_tokens")
+                or usage.get("cached_tokens")
+            )
+            written = details.get("cache_creation_tokens") or details.get("cache_write_tokens")
+            thinking = count(mapping(usage.get("completion_tokens_details")).get("reasoning_tokens"))
+            given, output = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+            if self._rules.thinking_uncounted:
+                total = count(usage.get("total_tokens"))
+                output = total - given if total >= given + output else output + thinking
+            cost = dollars(usage.get("cost"))
+            if cost is None and (ticks := dollars(usage.get("cost_in_usd_ticks"))) is not None:
+                cost = ticks / 1e10
+            if cost is not None and usage.get("is_byok"):  # the user pays the provider separately
+                cost += dollars(mapping(usage.get("cost_details")).get("upstream_inference_cost")) or 0.0
+            self.usage = UsageChunk(
+                given,
+                output,
+                min(count(cached), given),
+                cost,
+                written=min(count(written), given),
+                thinking=min(thinking, output),
+            )
         self.progress = _progress(event)
         if self.progress is not None:
             return []
@@ -225,31 +249,6 @@ class ChatReader(ReplyReader):
                         entry[name] = value
         size = sum(len(value) for one in details for value in one.values() if isinstance(value, str))
         self.keep((THINKING, 0), ThinkingPart, self._details, size)
-
-    def _counted(self, usage: dict[str, Any]) -> UsageChunk:
-        details = mapping(usage.get("prompt_tokens_details"))
-        cached = (
-            details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or usage.get("cached_tokens")
-        )
-        written = details.get("cache_creation_tokens") or details.get("cache_write_tokens")
-        thinking = count(mapping(usage.get("completion_tokens_details")).get("reasoning_tokens"))
-        given, output = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
-        if self._rules.thinking_uncounted:
-            total = count(usage.get("total_tokens"))
-            output = total - given if total >= given + output else output + thinking
-        cost = dollars(usage.get("cost"))
-        if cost is None and (ticks := dollars(usage.get("cost_in_usd_ticks"))) is not None:
-            cost = ticks / 1e10
-        if cost is not None and usage.get("is_byok"):  # the user pays the provider separately
-            cost += dollars(mapping(usage.get("cost_details")).get("upstream_inference_cost")) or 0.0
-        return UsageChunk(
-            given,
-            output,
-            min(count(cached), given),
-            cost,
-            written=min(count(written), given),
-            thinking=min(thinking, output),
-        )
 
 
 def dollars(value: Any) -> float | None:

@@ -76,7 +76,11 @@ def _contents(turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules) 
     for turn in turns:
         match turn:
             case UserTurn():
-                contents.append({"role": "user", "parts": _asked(turn)})
+                text = whole_text(turn)
+                pictures = [
+                    {"inlineData": {"mimeType": it["media_type"], "data": it["data"]}} for it in turn.images
+                ]
+                contents.append({"role": "user", "parts": [*([{"text": text}] if text else []), *pictures]})
             case CallAnswer(id, name, content):
                 answer: dict[str, Any] = {"name": name, "response": {"result": content}}
                 if id in native_ids:
@@ -92,12 +96,6 @@ def _contents(turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules) 
                     contents.append({"role": "model", "parts": parts})
         before = turn
     return contents
-
-
-def _asked(turn: UserTurn) -> list[dict[str, Any]]:
-    text = whole_text(turn)
-    pictures = [{"inlineData": {"mimeType": it["media_type"], "data": it["data"]}} for it in turn.images]
-    return [*([{"text": text}] if text else []), *pictures]
 
 
 def _said(parts: Sequence[Part], rules: Rules) -> list[dict[str, Any]]:
@@ -136,7 +134,11 @@ class GenerateReader(ReplyReader):
         chunks: list[Chunk] = []
         self.thinks = not self.said
         if usage := mapping(event.get("usageMetadata")):
-            self.usage = _counted(usage)
+            given = count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount"))
+            thinking = count(usage.get("thoughtsTokenCount"))
+            output = count(usage.get("candidatesTokenCount")) + thinking
+            cached = count(usage.get("cachedContentTokenCount"))
+            self.usage = UsageChunk(given, output, min(cached, given), thinking=thinking)
         feedback = mapping(event.get("promptFeedback"))
         if isinstance(feedback.get("blockReason"), str):
             self.refusal = f"the prompt was blocked ({feedback['blockReason']})"
@@ -145,7 +147,13 @@ class GenerateReader(ReplyReader):
                 chunks += self._part(part)
             reason = candidate.get("finishReason")
             if isinstance(reason, str) and reason:
-                self._end(reason)
+                if reason in _FAILURES:
+                    self.failure = reason
+                    continue
+                calls = any(isinstance(part, CallPart) for part in self.parts())
+                self.reason = _REASONS.get(reason, "refused")
+                if self.reason == "stop" and calls:
+                    self.reason = "tool_calls"
         return chunks
 
     def _part(self, part: dict[str, Any]) -> list[Chunk]:
@@ -178,23 +186,6 @@ class GenerateReader(ReplyReader):
         self._last = kind
         return (self._number, 0)
 
-    def _end(self, reason: str) -> None:
-        if reason in _FAILURES:
-            self.failure = reason
-            return
-        calls = any(isinstance(part, CallPart) for part in self.parts())
-        self.reason = _REASONS.get(reason, "refused")
-        if self.reason == "stop" and calls:
-            self.reason = "tool_calls"
-
 
 def _arguments(args: Any) -> str:
     return json.dumps(args if isinstance(args, dict) else {}, ensure_ascii=False)
-
-
-def _counted(usage: dict[str, Any]) -> UsageChunk:
-    given = count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount"))
-    thinking = count(usage.get("thoughtsTokenCount"))
-    output = count(usage.get("candidatesTokenCount")) + thinking
-    cached = count(usage.get("cachedContentTokenCount"))
-    return UsageChunk(given, output, min(cached, given), thinking=thinking)

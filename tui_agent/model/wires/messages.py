@@ -223,7 +223,13 @@ class MessageReader(ReplyReader):
         self._signatures: dict[Place, list[str]] = {}
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
-        place = self._place(event)
+        # The place of a block; some servers use one index for all
+        index = event.get("index")
+        index = index if isinstance(index, int) and index >= 0 else 0
+        place = (index, self._again.get(index, 0))
+        if event.get("type") == "content_block_start" and self.has(place):
+            place = (index, place[1] + 1)
+            self._again[index] = place[1]
         match event:
             case {"type": "message_start"}:
                 self._count(mapping(event.get("message")).get("usage"))
@@ -233,23 +239,16 @@ class MessageReader(ReplyReader):
             case {"type": "content_block_delta", "delta": dict(delta)}:
                 return self._grown(place, delta)
             case {"type": "content_block_stop"}:
-                self._ended(place)
+                # Keeps the complete thinking block, because it is valid only with its signature
+                if pieces := self._signatures.pop(place, []):
+                    block = {"type": "thinking", "thinking": self.words(place), "signature": "".join(pieces)}
+                    self.keep(place, ThinkingPart, block)
             case {"type": "message_delta"}:
                 reason = mapping(event.get("delta")).get("stop_reason")
                 if isinstance(reason, str):
                     self.reason = _REASONS.get(reason, "stop")
                 self._count(event.get("usage"))
         return []
-
-    def _place(self, event: dict[str, Any]) -> Place:
-        """The place of a block; some servers use one index for all."""
-        index = event.get("index")
-        index = index if isinstance(index, int) and index >= 0 else 0
-        place = (index, self._again.get(index, 0))
-        if event.get("type") == "content_block_start" and self.has(place):
-            place = (index, place[1] + 1)
-            self._again[index] = place[1]
-        return place
 
     def _begun(self, place: Place, block: dict[str, Any]) -> list[Chunk]:
         match block:
@@ -287,12 +286,6 @@ class MessageReader(ReplyReader):
             pieces = self._signatures.setdefault(place, [])
             pieces.append(signature)
             self.keep(place, ThinkingPart, None, len(signature))
-
-    def _ended(self, place: Place) -> None:
-        """Keeps the complete thinking block, because it is valid only with its signature."""
-        if pieces := self._signatures.pop(place, []):
-            block = {"type": "thinking", "thinking": self.words(place), "signature": "".join(pieces)}
-            self.keep(place, ThinkingPart, block)
 
     def _count(self, usage: Any) -> None:
         self._counts |= {name: value for name, value in mapping(usage).items() if value is not None}

@@ -26,9 +26,22 @@ def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
     """The request body; `shape` is the reply's schema."""
+    given: list[dict[str, Any]] = []
+    for turn in talk.turns:
+        match turn:
+            case UserTurn():
+                given.append({"type": "message", "role": "user", "content": _content(turn)})
+            case CallAnswer(id, _, content):
+                given.append({"type": "function_call_output", "call_id": id, "output": content})
+            case ReplyTurn(parts):
+                whole = all(_may_go_back(part) for part in parts if isinstance(part, ThinkingPart))
+                # An item with an id is rejected without its preceding reasoning.
+                kept = parts if whole else [replace(part, native=None) for part in parts]
+                items = [_item(part, kept[place + 1 :]) for place, part in enumerate(kept)]
+                given += [item if rules.item_status else _without_status(item) for item in items if item]
     body: dict[str, Any] = {
         "model": model,
-        "input": _input(talk.turns, rules),
+        "input": given,
         "stream": True,
         "store": False,
     }
@@ -64,23 +77,6 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
         "parameters": parameters,
         "strict": False,
     }
-
-
-def _input(turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules) -> list[dict[str, Any]]:
-    given: list[dict[str, Any]] = []
-    for turn in turns:
-        match turn:
-            case UserTurn():
-                given.append({"type": "message", "role": "user", "content": _content(turn)})
-            case CallAnswer(id, _, content):
-                given.append({"type": "function_call_output", "call_id": id, "output": content})
-            case ReplyTurn(parts):
-                whole = all(_may_go_back(part) for part in parts if isinstance(part, ThinkingPart))
-                # An item with an id is rejected without its preceding reasoning.
-                kept = parts if whole else [replace(part, native=None) for part in parts]
-                items = [_item(part, kept[place + 1 :]) for place, part in enumerate(kept)]
-                given += [item if rules.item_status else _without_status(item) for item in items if item]
-    return given
 
 
 def _may_go_back(part: ThinkingPart) -> bool:
@@ -133,12 +129,21 @@ class ResponsesReader(ReplyReader):
         self._numbers: dict[str, int] = {}
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
-        place = self._place(event)
+        index = event.get("output_index")
+        if isinstance(index, int) and index >= 0:
+            place = (index, 0)
+        else:
+            name = str(event.get("item_id") or mapping(event.get("item")).get("id") or "")
+            place = (self._numbers.setdefault(name, len(self._numbers)), 0)
         match event.get("type"):
             case "response.created" | "response.in_progress" | "response.queued":
                 self.thinks = True
             case "response.output_item.added":
-                return self._added(place, mapping(event.get("item")))
+                item = mapping(event.get("item"))
+                self.thinks = item.get("type") == "reasoning"
+                if item.get("type") == "function_call":
+                    return self.call(place, item.get("call_id"), item.get("name"), item.get("arguments"))
+                return []
             case "response.output_text.delta":
                 return self.text(place, event.get("delta"))
             case "response.refusal.delta" if isinstance(event.get("delta"), str):
@@ -153,19 +158,6 @@ class ResponsesReader(ReplyReader):
                 return self._done(place, mapping(event.get("item")))
             case "response.completed" | "response.incomplete":
                 return self._completed(mapping(event.get("response")))
-        return []
-
-    def _place(self, event: dict[str, Any]) -> Place:
-        index = event.get("output_index")
-        if isinstance(index, int) and index >= 0:
-            return (index, 0)
-        name = str(event.get("item_id") or mapping(event.get("item")).get("id") or "")
-        return (self._numbers.setdefault(name, len(self._numbers)), 0)
-
-    def _added(self, place: Place, item: dict[str, Any]) -> list[Chunk]:
-        self.thinks = item.get("type") == "reasoning"
-        if item.get("type") == "function_call":
-            return self.call(place, item.get("call_id"), item.get("name"), item.get("arguments"))
         return []
 
     def _done(self, place: Place, item: dict[str, Any]) -> list[Chunk]:
@@ -202,7 +194,16 @@ class ResponsesReader(ReplyReader):
                 chunks += self._done((index, 0), item)
         usage = mapping(response.get("usage"))
         if usage:
-            self.usage = _counted(usage)
+            details = mapping(usage.get("input_tokens_details"))
+            given, output = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+            thinking = count(mapping(usage.get("output_tokens_details")).get("reasoning_tokens"))
+            self.usage = UsageChunk(
+                given,
+                output,
+                min(count(details.get("cached_tokens")), given),
+                written=min(count(details.get("cache_write_tokens")), given),
+                thinking=min(thinking, output),
+            )
         why = mapping(response.get("incomplete_details")).get("reason")
         if response.get("status") == "incomplete" or why:
             self.reason = _INCOMPLETE.get(str(why), "length")
@@ -210,16 +211,3 @@ class ResponsesReader(ReplyReader):
             calls = any(isinstance(part, CallPart) for part in self.parts())
             self.reason = "tool_calls" if calls else "stop"
         return chunks
-
-
-def _counted(usage: dict[str, Any]) -> UsageChunk:
-    details = mapping(usage.get("input_tokens_details"))
-    given, output = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-    thinking = count(mapping(usage.get("output_tokens_details")).get("reasoning_tokens"))
-    return UsageChunk(
-        given,
-        output,
-        min(count(details.get("cached_tokens")), given),
-        written=min(count(details.get("cache_write_tokens")), given),
-        thinking=min(thinking, output),
-    )
