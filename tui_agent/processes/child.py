@@ -87,7 +87,12 @@ class ChildProcess:
         id, replies = await connection.call(method, params or {})
         try:
             async with asyncio.timeout(timeout):
-                return await _answer(replies)
+                while True:
+                    match await replies.get():
+                        case wire.CallResult(value=value):
+                            return value
+                        case wire.CallFailed() as failure:
+                            raise wire.as_error(failure)
         except TimeoutError:
             what = f"The {self.name} process did not answer {method!r} within {timeout:g} s"
             raise ChildFailed(what, "try again") from None
@@ -123,47 +128,32 @@ class ChildProcess:
             if self.state == "closed":
                 raise ChildFailed(f"The {self.name} process was closed", "start tui-agent again")
             if self._connection is None or not self._connection.alive:
-                self._connection = await self._spawned()
+                # Limits restarts of a child that dies at every start
+                now = time.monotonic()
+                if len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_SECONDS:
+                    why = f" ({self._stderr[-1]})" if self._stderr else ""
+                    what = f"The {self.name} process died {MOST_STARTS} times within a minute{why}"
+                    raise ChildFailed(what, "wait a minute and try again, or see `tui-agent doctor`")
+                self._starts.append(now)
+                self._enter("starting")
+                try:
+                    forked, self._forked = self._forked, None
+                    process = await (adopt(forked) if forked else spawn(self._module, self.environment))
+                except ChildFailed:
+                    self._enter("failed")
+                    raise
+                logging.getLogger(f"tui_agent.child.{self.name}").info("started as process %d", process.pid)
+                self._connection = Connection(
+                    process,
+                    self.name,
+                    self._stderr,
+                    on_ready=lambda: self._enter("ready"),
+                    on_event=self._on_event,
+                    on_death=lambda: self._enter("failed"),
+                )
             return self._connection
-
-    async def _spawned(self) -> Connection:
-        self._count_start()
-        self._enter("starting")
-        try:
-            forked, self._forked = self._forked, None
-            process = await (adopt(forked) if forked else spawn(self._module, self.environment))
-        except ChildFailed:
-            self._enter("failed")
-            raise
-        logging.getLogger(f"tui_agent.child.{self.name}").info("started as process %d", process.pid)
-        return Connection(
-            process,
-            self.name,
-            self._stderr,
-            on_ready=lambda: self._enter("ready"),
-            on_event=self._on_event,
-            on_death=lambda: self._enter("failed"),
-        )
-
-    def _count_start(self) -> None:
-        """Limits restarts of a child that dies at every start."""
-        now = time.monotonic()
-        if len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_SECONDS:
-            why = f" ({self._stderr[-1]})" if self._stderr else ""
-            what = f"The {self.name} process died {MOST_STARTS} times within a minute{why}"
-            raise ChildFailed(what, "wait a minute and try again, or see `tui-agent doctor`")
-        self._starts.append(now)
 
     def _enter(self, state: ChildState) -> None:
         if self.state not in ("closed", state):
             self.state = state
             self._on_state(state)
-
-
-async def _answer(replies: asyncio.Queue[wire.StreamItem | wire.CallResult | wire.CallFailed]) -> Any:
-    while True:
-        match await replies.get():
-            case wire.CallResult(value=value):
-                return value
-            case wire.CallFailed() as failure:
-                raise wire.as_error(failure)

@@ -58,7 +58,12 @@ class Connection:
         line = wire.encode(wire.Call(id, method, params))
         self._waiting[id] = queue
         try:
-            await self._write(line)
+            assert self.process.stdin is not None
+            try:
+                self.process.stdin.write(line)
+                await self.process.stdin.drain()
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # The process is exiting; `_listen` fails the pending calls.
         except BaseException:
             self.forget(id)
             raise
@@ -91,14 +96,6 @@ class Connection:
         except (ProcessLookupError, PermissionError):
             pass  # The process has exited.
 
-    async def _write(self, line: bytes) -> None:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(line)
-            await self.process.stdin.drain()
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # The process is exiting; `_listen` fails the pending calls.
-
     async def _listen(self) -> None:
         assert self.process.stdout is not None
         try:
@@ -112,13 +109,15 @@ class Connection:
             except TimeoutError:
                 self.process.kill()
                 await self.process.wait()
-        await self._last_words()
-        self._died()
-
-    async def _last_words(self) -> None:
-        """Read standard error to its end, unless a surviving grandchild keeps it open."""
+        # Read standard error to its end, unless a surviving grandchild keeps it open
         await asyncio.wait([self._overhearing], timeout=LAST_WORDS_SECONDS)
         self._overhearing.cancel()
+        self.alive = False
+        self._log.info("%s", self.obituary().what)
+        for id, queue in self._waiting.items():
+            queue.put_nowait(wire.failure(id, self.obituary()))
+        self._waiting.clear()
+        self._on_death()
 
     def _heard(self, message: wire.FromChild) -> None:
         match message:
@@ -130,14 +129,6 @@ class Connection:
                 self._waiting[id].put_nowait(message)
             case wire.CallResult(id) | wire.CallFailed(id) if id in self._waiting:
                 self._waiting.pop(id).put_nowait(message)
-
-    def _died(self) -> None:
-        self.alive = False
-        self._log.info("%s", self.obituary().what)
-        for id, queue in self._waiting.items():
-            queue.put_nowait(wire.failure(id, self.obituary()))
-        self._waiting.clear()
-        self._on_death()
 
     def obituary(self) -> ChildFailed:
         status = self.process.returncode

@@ -97,12 +97,9 @@ def search_path(environ: Mapping[str, str] | None = None, *, trusted: bool = Fal
     return os.pathsep.join(
         entry
         for entry in (whole or environ.get("PATH", os.defpath)).split(os.pathsep)
-        if os.path.isabs(entry) and (trusted or not _is_avoided(entry))
+        if os.path.isabs(entry)
+        and (trusted or not (os.path.realpath(entry) + "/").startswith(tuple(_avoided)))
     )
-
-
-def _is_avoided(entry: str) -> bool:
-    return (os.path.realpath(entry) + "/").startswith(tuple(_avoided))
 
 
 def _chosen(

@@ -95,25 +95,21 @@ def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, i
         ours = variables.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = [*ours, *(path for path in sys.path if path not in foreign and path not in ours)]
         sys.argv[:] = [module]
-        _set_environment(variables)
+        # Replace the environment, including the copy in /proc/PID/environ
+        os.environ.clear()
+        with suppress(OSError, IndexError), open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()  # Fields from the third on.
+            start, end = (whole_number(fields[at - 3]) for at in (_ENVIRONMENT_FROM, _ENVIRONMENT_TO))
+            if 0 < start < end:
+                import ctypes
+
+                ctypes.memset(start, 0, end - start)
+        os.environ.update(variables)
         serve.run(importlib.import_module(module).build)
     except BaseException as error:
         os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
         os._exit(1)
     os._exit(1)
-
-
-def _set_environment(variables: Mapping[str, str]) -> None:
-    """Replace the environment, including the copy in /proc/PID/environ."""
-    os.environ.clear()
-    with suppress(OSError, IndexError), open("/proc/self/stat", "rb") as file:
-        fields = file.read().rpartition(b")")[2].split()  # Fields from the third on.
-        start, end = (whole_number(fields[at - 3]) for at in (_ENVIRONMENT_FROM, _ENVIRONMENT_TO))
-        if 0 < start < end:
-            import ctypes
-
-            ctypes.memset(start, 0, end - start)
-    os.environ.update(variables)
 
 
 class ForkedProcess:

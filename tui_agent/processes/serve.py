@@ -117,10 +117,7 @@ async def _serve(build: Build, output: ParentPipe) -> None:
                 task.add_done_callback(lambda _, id=call.id: running.pop(id, None))
             case wire.Cancel(id) if id in running:
                 running[id].cancel()
-    await _stop(list(running.values()))
-
-
-async def _stop(tasks: list[asyncio.Task[None]]) -> None:
+    tasks = list(running.values())
     for task in tasks:
         task.cancel()
     if tasks:
