@@ -64,7 +64,22 @@ class ResultMerger:
                 change, *told = await self._proposed(event.id, result, ended, len(proposed))
                 proposed[result.path] = change
                 events += told
-            todos = self._todos(event.id, ended, proposed)
+            # The child's todos with new ids, or the ids of existing todos with the same text, linked to
+            # the changes of their files
+            ids = {path: change.id for path, change in proposed.items()}
+            paths = {change.id: change.path for change in ended.changes}
+            there = {todo.text: todo for todo in self.state.todos}
+            taken = {todo.id for todo in self.state.todos}
+            found = []
+            for todo in ended.todos:
+                about = (ids.get(paths.get(change, ""), "") for change in todo.changes)
+                tied = tuple(dict.fromkeys(filter(None, about)))
+                if todo.text in there:
+                    found.append(replace(there[todo.text], changes=tied))
+                    continue
+                name = next(free for n in itertools.count() if (free := _id(event.id, todo, n)) not in taken)
+                found.append(replace(todo, id=name, changes=tied, done=todo.done and not tied, turn=TURN))
+            todos = tuple(found)
             there = {todo.id for todo in self.state.todos}
             added = tuple(todo for todo in todos if todo.id not in there)
             events += [e.TodosAdded(added)] if added else []
@@ -125,24 +140,6 @@ class ResultMerger:
             new or "",
             self._blobs.put_text,
         )
-
-    def _todos(self, task: str, ended: RunOutcome, proposed: Mapping[str, Change]) -> tuple[Todo, ...]:
-        """The child's todos with new ids, or the ids of existing todos with the same text, linked to the
-        changes of their files."""
-        ids = {path: change.id for path, change in proposed.items()}
-        paths = {change.id: change.path for change in ended.changes}
-        there = {todo.text: todo for todo in self.state.todos}
-        taken = {todo.id for todo in self.state.todos}
-        found = []
-        for todo in ended.todos:
-            about = (ids.get(paths.get(change, ""), "") for change in todo.changes)
-            tied = tuple(dict.fromkeys(filter(None, about)))
-            if todo.text in there:
-                found.append(replace(there[todo.text], changes=tied))
-                continue
-            name = next(free for n in itertools.count() if (free := _id(task, todo, n)) not in taken)
-            found.append(replace(todo, id=name, changes=tied, done=todo.done and not tied, turn=TURN))
-        return tuple(found)
 
 
 def _id(task: str, todo: Todo, number: int) -> str:

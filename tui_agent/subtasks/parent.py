@@ -65,9 +65,6 @@ class Capacity:
         except BaseException:
             self._taken += 1
             raise
-        await self._come_back()
-
-    async def _come_back(self) -> None:
         if self.acquire():
             return
         coming = asyncio.get_running_loop().create_future()

@@ -57,7 +57,16 @@ class SubTaskRestart:
                     if all_of_it:
                         raise
             for change, rest in parted:
-                await self._give_up(change, rest, why)
+                changes = self.state.review.changes
+                against = [
+                    other.id for other in changes if other.rival == change.id and other.state == "conflict"
+                ]
+                if rest is not None:
+                    await self._journal.record(e.ChangeReworked(await self._merger.together(None, rest)))
+                else:
+                    await self._journal.record(given_up(change, why))
+                for name in against:
+                    await self._look_again(name)
 
     async def redo(self, change_id: str, task: str) -> None:
         """Restarts `task`. Withdraws its proposals and keeps other changes of the same files.
@@ -82,16 +91,6 @@ class SubTaskRestart:
         await self.retract(found, f"given back to “{task}”", all_of_it=True)
         note = _NOTE.format(path=change.path, others=", ".join(f"“{name}”" for name in others))
         await self._journal.record(e.SubTaskGivenBack(task, others, note))
-
-    async def _give_up(self, change: Change, rest: Change | None, why: str) -> None:
-        changes = self.state.review.changes
-        against = [other.id for other in changes if other.rival == change.id and other.state == "conflict"]
-        if rest is not None:
-            await self._journal.record(e.ChangeReworked(await self._merger.together(None, rest)))
-        else:
-            await self._journal.record(given_up(change, why))
-        for name in against:
-            await self._look_again(name)
 
     def _without(self, change: Change, task: SubTask) -> Change | None:
         """The change without the task's part, or None if nothing remains. Blocking. Raises `EditFailed` if

@@ -119,7 +119,17 @@ class SubTaskRun:
     async def _work(self, copy: WorkCopy, missing: tuple[str, ...], paths: list[str]) -> RunOutcome:
 
         parent = self._parent
-        part = handover.text(self._hand_over(missing))
+        state = self._parent.journal.store.state
+        said = (gist for m in reversed(state.chat.messages) if m.kind == "agent" and (gist := m.gist))
+        hand_over = handover.HandOver(
+            self._task,
+            request=last_request(state),
+            summary=next(said, ""),
+            before=tuple(t for t in needed_by(self._task, state.subtasks.tasks) if t.state == "completed"),
+            missing=missing,
+            splits=self._parent.settings.subtasks.max_depth > 1,
+        )
+        part = handover.text(hand_over)
         child = await parent.open_child(self._task, copy, part)
         self.child = child
         telling = ProgressReporter(parent.journal, self._task.id, child)
@@ -163,35 +173,20 @@ class SubTaskRun:
                 reason = turn.error.replace("limits.session_", "subtasks.max_")
                 return reason, "limit" if turn.kind == "LimitReached" else "error"
             told_all = not child.state.conversation.untold
-            await self._take_in(child)
+            picks = [Pick(change.id) for change in child.state.review.open]
+            if picks:
+                await child.apply(picks)
+            if child.state.subtasks.tasks:
+                async with self._parent.capacity.lent():
+                    await child.subtasks_settled()
+                picks = [Pick(change.id) for change in child.state.review.open]
+                if picks:
+                    await child.apply(picks)
             if told_all and not may_continue(child.state):
                 return "", ""
             if number < most:
                 await child.take_turn(GO_ON)
         return f"It was not done after {most} turns: raise limits.turns, or make it smaller", "limit"
-
-    async def _take_in(self, child: RunSession) -> None:
-        picks = [Pick(change.id) for change in child.state.review.open]
-        if picks:
-            await child.apply(picks)
-        if child.state.subtasks.tasks:
-            async with self._parent.capacity.lent():
-                await child.subtasks_settled()
-            picks = [Pick(change.id) for change in child.state.review.open]
-            if picks:
-                await child.apply(picks)
-
-    def _hand_over(self, missing: tuple[str, ...]) -> handover.HandOver:
-        state = self._parent.journal.store.state
-        said = (gist for m in reversed(state.chat.messages) if m.kind == "agent" and (gist := m.gist))
-        return handover.HandOver(
-            self._task,
-            request=last_request(state),
-            summary=next(said, ""),
-            before=tuple(t for t in needed_by(self._task, state.subtasks.tasks) if t.state == "completed"),
-            missing=missing,
-            splits=self._parent.settings.subtasks.max_depth > 1,
-        )
 
 
 def _there(gate: Gate, paths: Sequence[str]) -> list[str]:
@@ -304,26 +299,22 @@ class ProgressReporter:
                 pass
             case _:
                 return
-        self._progress = _after(self._progress, event, state)
+        used = state.usage.session
+        self._progress = replace(
+            self._progress,
+            phase=state.turn.phase,
+            line=_line(event, state) or self._progress.line,
+            tokens=used.input + used.output,
+            cost=used.cost,
+            heard=time.time(),
+            turn=state.turn.number,
+        )
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(EVERY, self._tell)
 
     def _tell(self) -> None:
         self._timer = None
         self._journal.publish(e.SubTaskProgressed(self._task, self._progress))
-
-
-def _after(progress: SubTaskProgress, event: e.Event, state: State) -> SubTaskProgress:
-    used = state.usage.session
-    return replace(
-        progress,
-        phase=state.turn.phase,
-        line=_line(event, state) or progress.line,
-        tokens=used.input + used.output,
-        cost=used.cost,
-        heard=time.time(),
-        turn=state.turn.number,
-    )
 
 
 def _line(event: e.Event, state: State) -> str:

@@ -214,20 +214,19 @@ class Scheduler:
             await self._parent.after_run()
         finally:
             self._capacity.release()  # The next task starts during the removal.
-            await self._remove(task.id)
+            run = self._runs.pop(task.id, None)
+            try:
+                if run is not None:
+                    await run.remove()
+            except TuiAgentError as error:
+                await self._warn(
+                    f"The copy of {task.id} could not be removed ({error}); the next start removes it"
+                )
             self._ending.discard(task.id)
             self._tasks.pop(task.id, None)
             if not self._tasks and self._why != CLOSED:
                 self._why = ""
             self.look()
-
-    async def _remove(self, name: str) -> None:
-        run = self._runs.pop(name, None)
-        try:
-            if run is not None:
-                await run.remove()
-        except TuiAgentError as error:
-            await self._warn(f"The copy of {name} could not be removed ({error}); the next start removes it")
 
     async def _outcome(self, task: SubTask, snapshot: asyncio.Task[str]) -> RunOutcome:
         run: SubTaskRun | None = None

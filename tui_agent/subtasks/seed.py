@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from tui_agent.context.known_files import MAX_BYTES
-from tui_agent.edits.change import Change, text_under
+from tui_agent.edits.change import text_under
 from tui_agent.edits.rebase import remaining
 from tui_agent.errors import FileError, PathRefused
 from tui_agent.files.blobs import Blobs
@@ -39,7 +39,12 @@ def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
     wanted = _paths_before(state, task)
     for change in state.review.open:
         if change.path in wanted:
-            texts |= _outcome(change, blobs)
+            text = remaining(change, partial(text_under, blobs))
+            if change.rename_to:
+                outcome = {change.path: None, change.rename_to: text}
+            else:
+                outcome = {change.path: text}
+            texts |= outcome
     return texts
 
 
@@ -66,13 +71,6 @@ def copy_exact_bytes(theirs: Gate, ours: Gate, paths: Sequence[str]) -> None:
                 write_file(theirs, path, data, None)
         except (FileError, PathRefused):
             continue  # Missing, outside the workspace, or unreadable.
-
-
-def _outcome(change: Change, blobs: Blobs) -> Texts:
-    text = remaining(change, partial(text_under, blobs))
-    if change.rename_to:
-        return {change.path: None, change.rename_to: text}
-    return {change.path: text}
 
 
 def _paths_before(state: State, task: SubTask) -> set[str]:
