@@ -29,7 +29,29 @@ def copy_project(source: Path, into: Path | None = None) -> Path:
         raise FileError(
             f"The sample project cannot be copied to {where}: {error}", "free some space or give permission"
         ) from error
-    _commit(target)
+    steps = (
+        ("init", "-q", "--template=", "--initial-branch=main"),
+        ("add", "--all"),
+        ("commit", "-q", "--no-verify", "--no-gpg-sign", "-m", "A bookshop's client"),
+    )
+    who = {
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", AUTHOR), ("EMAIL", ADDRESS), ("DATE", DATE))
+    }
+    try:
+        done = all(run_git(str(target), step, who, seconds=10).ok for step in steps)
+        for key, value in (
+            ("user.name", AUTHOR),
+            ("user.email", ADDRESS),
+        ):  # No git identity may be configured.
+            if done and not run_git(str(target), ("config", "--get", key), {}, seconds=10).ok:
+                run_git(str(target), ("config", key, value), {}, seconds=10)
+    except ChildFailed:
+        done = False
+    if not done:
+        # A partial repository would be misleading; git is optional here.
+        shutil.rmtree(target / ".git", ignore_errors=True)
     return target
 
 
@@ -43,29 +65,3 @@ def _copy(source: Path, target: Path) -> None:
             _copy(entry, target / entry.name)
         else:
             shutil.copyfile(entry, target / entry.name)
-
-
-def _commit(folder: Path) -> None:
-    steps = (
-        ("init", "-q", "--template=", "--initial-branch=main"),
-        ("add", "--all"),
-        ("commit", "-q", "--no-verify", "--no-gpg-sign", "-m", "A bookshop's client"),
-    )
-    who = {
-        f"GIT_{role}_{what}": value
-        for role in ("AUTHOR", "COMMITTER")
-        for what, value in (("NAME", AUTHOR), ("EMAIL", ADDRESS), ("DATE", DATE))
-    }
-    try:
-        done = all(run_git(str(folder), step, who, seconds=10).ok for step in steps)
-        for key, value in (
-            ("user.name", AUTHOR),
-            ("user.email", ADDRESS),
-        ):  # No git identity may be configured.
-            if done and not run_git(str(folder), ("config", "--get", key), {}, seconds=10).ok:
-                run_git(str(folder), ("config", key, value), {}, seconds=10)
-    except ChildFailed:
-        done = False
-    if not done:
-        # A partial repository would be misleading; git is optional here.
-        shutil.rmtree(folder / ".git", ignore_errors=True)

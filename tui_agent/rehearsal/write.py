@@ -51,7 +51,14 @@ def lines() -> Iterator[str]:
 def chunks(scene: Scene) -> Iterator[Timed]:
     """The streamed chunks of a scene, each with its delay in seconds."""
     if scene.form == "calls":
-        yield from _calls(scene)
+        # The lists of an answer as function calls
+        functions = {function.key: function for function in (tool.function for tool in switched_on(()))}
+        for number, (key, entries) in enumerate(scene.answer.items()):
+            function = functions[key]
+            arguments = json.dumps({function.parameter: entries}, ensure_ascii=False)
+            yield CALL_PAUSE, CallChunk(number, f"call_{number}", function.name, arguments)
+        yield 0, UsageChunk(scene.tokens_in, scene.tokens_out, scene.cached, 0.0)
+        yield 0, EndChunk(reason="tool_calls")
         return
     if scene.form == "prose":
         text = scene.answer["message"]
@@ -65,17 +72,6 @@ def chunks(scene: Scene) -> Iterator[Timed]:
         yield (FIRST_WAIT if number == 0 else pause), TextChunk(piece)
     yield 0, UsageChunk(scene.tokens_in, scene.tokens_out, scene.cached, 0.0)
     yield 0, EndChunk(reason="stop")
-
-
-def _calls(scene: Scene) -> Iterator[Timed]:
-    """The lists of an answer as function calls."""
-    functions = {function.key: function for function in (tool.function for tool in switched_on(()))}
-    for number, (key, entries) in enumerate(scene.answer.items()):
-        function = functions[key]
-        arguments = json.dumps({function.parameter: entries}, ensure_ascii=False)
-        yield CALL_PAUSE, CallChunk(number, f"call_{number}", function.name, arguments)
-    yield 0, UsageChunk(scene.tokens_in, scene.tokens_out, scene.cached, 0.0)
-    yield 0, EndChunk(reason="tool_calls")
 
 
 def _pieces(text: str, sizes: tuple[int, ...], pauses: tuple[float, ...]) -> Iterator[tuple[float, str]]:
