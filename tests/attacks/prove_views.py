@@ -37,7 +37,7 @@ async def over_builds(
     for words in (BUILT, command):
         made = plan(root, limits=limits)
         paths = _files(root)
-        lent = KeptLayer(state, str(root), 64 * MEGABYTE).lend(
+        lent = KeptLayer(state, str(root), 64 * MEGABYTE).borrow(
             key_of((), ()), paths, clean=True, command="make"
         )
         if lent is None:

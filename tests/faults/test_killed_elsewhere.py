@@ -100,7 +100,7 @@ def said(folder: Path, session: str = "") -> list[str]:
     found: list[str] = []
 
     async def look(opened: Session) -> None:
-        await opened.tell_opening()
+        await opened.notify_opening()
         found.extend(notice.text for notice in opened.state.notices.items)
 
     in_a_session(folder, look, session=session)

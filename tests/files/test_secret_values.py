@@ -186,7 +186,7 @@ def test_they_follow_the_files_and_are_not_forgotten(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("TOKEN=third-Value-33\n")
     (tmp_path / "web" / ".env.local").rename(tmp_path / "web" / "x.txt")
     assert masked(secrets, "first-Value-11 second-Value-22 third-Value-33") == f"{MASK} {MASK} {MASK}"
-    assert "web/.env.local" in secrets.untold() and not secrets.untold()
+    assert "web/.env.local" in secrets.pending_notice() and not secrets.pending_notice()
 
 
 def test_other_roots_other_bytes_links_and_content_count(tmp_path: Path) -> None:

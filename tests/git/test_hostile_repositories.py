@@ -231,7 +231,7 @@ def test_linked_work_trees_and_submodules_are_not_elsewhere(tmp_path: Path) -> N
 async def test_a_repository_elsewhere_is_said_at_the_start(tmp_path: Path) -> None:
     run_git(tmp_path, "init", "-q", "--separate-git-dir", str(tmp_path / "kept"), "root")
     async with open_session(tmp_path / "root") as session:
-        await session.tell_opening()
+        await session.notify_opening()
         said = [notice.text for notice in session.state.notices.items]
         assert any("does not name this folder as its work tree" in text for text in said), said
 

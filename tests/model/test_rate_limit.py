@@ -43,13 +43,13 @@ async def test_who_is_told_to_wait_makes_the_others_wait_before_they_ask() -> No
 async def test_those_who_wait_go_on_one_after_the_other() -> None:
     moment = [100.0]
     pace = Pace(lambda: moment[0])
-    assert pace.take_a_place() == 0.0
+    assert pace.wait_for_slot() == 0.0
     pace.hold(2.0, "Too many requests")
     pace.hold(1.0, "a shorter wait changes nothing")
-    places = [pace.take_a_place() for _ in range(3)]
+    places = [pace.wait_for_slot() for _ in range(3)]
     assert places == sorted(set(places)) and places[0] > 2.0
     moment[0] += places[-1]
-    assert pace.take_a_place() == 0.0
+    assert pace.wait_for_slot() == 0.0
 
 
 async def test_without_a_wait_nothing_is_between_the_two() -> None:

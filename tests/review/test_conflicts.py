@@ -74,7 +74,7 @@ async def test_a_conflict_is_settled_place_by_place_and_then_reviewed(file: Samp
             (("line 3\n",), ("mine 3\n",), ("new 3\n",)),
             (("line 12\n",), ("mine 12\n",), ("new 12\n",)),
         ]
-        await session.review.settle("c1.1", ["theirs", "both"])
+        await session.review.resolve("c1.1", ["theirs", "both"])
         change = session.state.review.changes[0]
         assert (change.state, change.by_hand, len(change.hunks)) == ("merged", True, 3)
         await session.review.apply()
@@ -88,8 +88,8 @@ async def test_a_place_of_a_conflict_can_be_written_by_hand(file: Sample) -> Non
     async with open_session(file.parent, [edits(3, 12)]) as session:
         await conflicting(session, file)
         with pytest.raises(EditFailed, match="meanwhile"):
-            await session.review.settle("c1.1", ["theirs"])
-        await session.review.settle("c1.1", ["yours", "yours"], {1: "by hand\n"})
+            await session.review.resolve("c1.1", ["theirs"])
+        await session.review.resolve("c1.1", ["yours", "yours"], {1: "by hand\n"})
         await session.review.apply()
         assert file.text == changed(l3="mine 3", l12="by hand", l17="mine 17")
 
@@ -97,10 +97,10 @@ async def test_a_place_of_a_conflict_can_be_written_by_hand(file: Sample) -> Non
 async def test_yours_everywhere_leaves_the_file_and_skips_the_change(file: Sample) -> None:
     async with open_session(file.parent, [edits(3, 12)]) as session:
         await conflicting(session, file)
-        await session.review.settle("c1.1", ["yours", "yours"])
+        await session.review.resolve("c1.1", ["yours", "yours"])
         assert session.state.review.changes[0].state == "skipped"
         with pytest.raises(SessionError, match="only a conflict"):
-            await session.review.settle("c1.1", ["theirs", "theirs"])
+            await session.review.resolve("c1.1", ["theirs", "theirs"])
         assert file.text == changed(l3="mine 3", l12="mine 12", l17="mine 17")
 
 
@@ -111,7 +111,7 @@ async def test_a_file_that_went_is_made_anew_or_left_gone(file: Sample) -> None:
         with pytest.raises(EditFailed):
             await session.review.apply()
         assert (await session.review.conflict("c1.1")).yours_gone
-        await session.review.settle("c1.1", ["theirs"])
+        await session.review.resolve("c1.1", ["theirs"])
         assert session.state.review.changes[0].kind == "create"
         await session.review.apply()
         assert file.text == changed(l3="new 3")
@@ -125,7 +125,7 @@ async def test_a_file_that_moved_on_is_deleted_only_when_the_person_says_so(file
         with pytest.raises(EditFailed):
             await session.review.apply()
         assert "a.txt" in file.names and (await session.review.conflict("c1.1")).theirs_gone
-        await session.review.settle("c1.1", ["theirs"])
+        await session.review.resolve("c1.1", ["theirs"])
         await session.review.apply()
         assert "a.txt" not in file.names
         await session.review.undo()
@@ -158,7 +158,7 @@ async def test_a_hunk_is_the_one_that_was_seen_whatever_its_number_is_by_now(fil
         await session.review.comment(Pick("c1.1", 2, seen), "and this?")
         assert session.state.review.changes[0].comments[0].hunk == 1
         await session.review.skip([Pick("c1.1", 2, seen)])
-        await session.review.take_back([Pick("c1.1", 2, seen)])
+        await session.review.revert([Pick("c1.1", 2, seen)])
         assert session.state.review.changes[0].hunks == ("pending", "pending")
         for gone in (
             Pick("c1.1", 0, seen),
@@ -166,7 +166,7 @@ async def test_a_hunk_is_the_one_that_was_seen_whatever_its_number_is_by_now(fil
             Pick("c1.1", 9, seen),
             Pick("c1.1", None, seen),
         ):
-            for call in (session.review.apply, session.review.skip, session.review.take_back):
+            for call in (session.review.apply, session.review.skip, session.review.revert):
                 with pytest.raises(SessionError, match="was another when you decided"):
                     await call([gone])
             with pytest.raises(SessionError, match="was another when you decided"):
@@ -191,17 +191,17 @@ async def test_hunks_are_taken_back_one_by_one_and_done_again(file: Sample) -> N
         await turn(session)
         await session.review.apply()
         file.write(file.text.replace("line 17", "mine 17"))
-        await session.review.take_back([Pick("c1.1", 1)])
+        await session.review.revert([Pick("c1.1", 1)])
         assert file.text == changed(l3="new 3", l12="new 12", l17="mine 17")
         assert session.state.review.changes[0].hunks == ("applied", "pending", "applied")
         await session.review.redo()
         assert file.text == changed(l3="new 3", l8="new 8", l12="new 12", l17="mine 17")
         assert session.state.review.changes[0].hunks == ("applied",) * 3
-        await session.review.take_back([Pick("c1.1")])
+        await session.review.revert([Pick("c1.1")])
         assert file.text == changed(l17="mine 17")
         assert session.state.review.changes[0].state == "undone"
         with pytest.raises(EditFailed, match="nothing of the change"):
-            await session.review.take_back([Pick("c1.1")])
+            await session.review.revert([Pick("c1.1")])
 
 
 async def test_what_was_skipped_waits_again(file: Sample) -> None:
@@ -210,7 +210,7 @@ async def test_what_was_skipped_waits_again(file: Sample) -> None:
         await session.review.apply([Pick("c1.1", 0)])
         await session.review.skip()
         assert session.state.review.changes[0].state == "applied"
-        await session.review.take_back([Pick("c1.1", 1)])
+        await session.review.revert([Pick("c1.1", 1)])
         change = session.state.review.changes[0]
         assert (change.state, change.hunks) == ("pending", ("applied", "pending"))
         await session.review.apply()
@@ -231,7 +231,7 @@ async def test_a_change_that_made_moved_or_removed_a_file_is_taken_back(file: Sa
         await turn(session, "Change a.txt and b.txt")
         await session.review.apply()
         file.write(TEXT.replace("line 3\n", "new 3\n") + "mine\n", "z.txt")
-        await session.review.take_back([Pick("c1.1"), Pick("c1.2"), Pick("c1.3")])
+        await session.review.revert([Pick("c1.1"), Pick("c1.2"), Pick("c1.3")])
         assert file.names == {"a.txt", "b.txt"}
         assert file.text == TEXT + "mine\n"
 
@@ -263,6 +263,6 @@ async def test_an_undo_that_conflicts_is_settled_like_any_conflict(file: Sample)
         assert file.text == changed(l3="mine 3")
         change = session.state.review.changes[-1]
         assert (change.id, change.state) == ("k1.a.txt", "conflict")
-        await session.review.settle(change.id, ["theirs"])
+        await session.review.resolve(change.id, ["theirs"])
         await session.review.apply([Pick(change.id)])
         assert file.text == TEXT

@@ -41,7 +41,7 @@ async def test_a_renamed_file_keeps_its_mode(root: Path, name: str, bits: int, e
         await session.review.redo()
         assert mode(root / "made/new.txt") == bits
         [change_now] = session.state.review.changes
-        await session.review.take_back([Pick(change_now.id)])
+        await session.review.revert([Pick(change_now.id)])
         assert mode(root / name) == bits
 
 
@@ -56,7 +56,7 @@ async def test_a_removed_file_comes_back_with_its_mode_in_a_later_session_too(
         await session.chat.finished()
         await session.review.apply()
         [change] = session.state.review.changes
-        await session.review.take_back([Pick(change.id)])
+        await session.review.revert([Pick(change.id)])
         assert mode(root / name) == bits
         await session.review.redo()
         assert not (root / name).exists()
@@ -118,5 +118,5 @@ async def test_a_diff_may_make_files_executable(root: Path) -> None:
         assert (mode(root / "private.txt"), mode(root / "run.sh")) == (0o600, 0o755)
         await session.review.redo()
         assert {name: mode(root / name) for name in after} == after
-        await session.review.take_back([Pick(changes[1].id)])
+        await session.review.revert([Pick(changes[1].id)])
         assert mode(root / "private.txt") == 0o600

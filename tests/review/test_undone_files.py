@@ -55,11 +55,11 @@ async def test_folders_go_and_come_with_their_files_in_a_later_session_too(root:
         await session.review.redo()
         assert tree(root) == AFTER
         (one, two) = session.state.review.changes
-        await session.review.take_back([Pick(two.id)])
+        await session.review.revert([Pick(two.id)])
         assert tree(root) == {path: data for path, data in AFTER.items() if "deep" not in path}
         await session.review.redo()  # of what was taken back
         assert tree(root) == AFTER
-        await session.review.take_back([Pick(one.id), Pick(two.id)])
+        await session.review.revert([Pick(one.id), Pick(two.id)])
         assert tree(root) == before
 
 
@@ -95,7 +95,7 @@ async def test_a_file_that_was_undone_can_be_proposed_again(root: Path, content:
         if way == "undo":
             await session.review.undo()
         else:
-            await session.review.take_back([Pick(session.state.review.changes[0].id)])
+            await session.review.revert([Pick(session.state.review.changes[0].id)])
         await session.chat.submit("make it again")
         await session.chat.finished()
         change = session.state.review.changes[-1]

@@ -57,7 +57,7 @@ class Views:
     async def run(self, command: str, *seeds: Seed, ignored: tuple[str, ...] = ()) -> RunResult:
         made = plan(self.root, seeds=seeds, environ=ENVIRON)
         pending = any(seed.kind != "hidden" for seed in seeds)
-        lent = self.layer.lend(key_of(seeds, self.values), self.paths, clean=not pending, command=command)
+        lent = self.layer.borrow(key_of(seeds, self.values), self.paths, clean=not pending, command=command)
         if lent is None:
             return await Run(30).alone(runner_for(made), ["/bin/sh", "-c", command], ENVIRON)
         told: asyncio.Future[set[str]] = asyncio.get_running_loop().create_future()
@@ -210,12 +210,12 @@ async def test_what_is_too_large_is_thrown_away(views: Views) -> None:
 
 async def test_it_is_thrown_away_by_command_but_not_under_one_that_runs(views: Views) -> None:
     await views.run(BUILD)
-    lent = views.layer.lend(key_of((), ()), views.paths, clean=True, command="")
+    lent = views.layer.borrow(key_of((), ()), views.paths, clean=True, command="")
     assert lent is not None and lent.folder
     with pytest.raises(OSError):
-        views.layer.throw_away()
+        views.layer.delete()
     lent.close()
-    assert views.layer.throw_away() is True
+    assert views.layer.delete() is True
     assert await views.says("ls") == "src.txt\n"
 
 

@@ -43,7 +43,7 @@ class Views:
             seeds += [Seed(path, "hidden", overlay=str(top)) for path in self._secrets(top)]
             apart = (str(top), *apart)
         made = plan(self.root, seeds=seeds, git_folders=apart, **more)  # ty: ignore[invalid-argument-type]
-        made, self.why = await self.git.laid_into(made, seeds)
+        made, self.why = await self.git.hidden_in_view(made, seeds)
         return made
 
     def _secrets(self, folder: Path) -> list[str]:
@@ -173,7 +173,7 @@ async def test_without_a_tracked_secret_nothing_is_changed(tmp_path: Path) -> No
     (root / ".env").write_text(f"TOKEN={SECRET}\n")
     views = Views(root, tmp_path / "cache")
     made = plan(root, seeds=[Seed(".env", "hidden")])
-    assert (await views.git.laid_into(made, made.seeds))[0] is made
+    assert (await views.git.hidden_in_view(made, made.seeds))[0] is made
 
 
 async def test_what_was_staged_and_never_committed_is_not_shown(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ async def test_what_is_committed_meanwhile_is_not_shown(tmp_path: Path) -> None:
 
 async def test_a_pending_rename_shows_nothing(kept: Views) -> None:
     made = plan(kept.root, seeds=[Seed(".env", "gone"), Seed("x.txt", "hidden")])
-    made, _ = await kept.git.laid_into(made, [Seed(".env", "hidden")])
+    made, _ = await kept.git.hidden_in_view(made, [Seed(".env", "hidden")])
     assert "hush" not in text(
         await kept.run("git show HEAD:.env; git log -p; git checkout .; cat .env", made)
     )
@@ -249,11 +249,11 @@ async def test_what_the_person_reveals_is_there(kept: Views) -> None:
 async def test_of_what_the_person_sends_git_shows_exactly_those_bytes(kept: Views) -> None:
     sent = hashlib.sha256((kept.root / ".env").read_bytes()).hexdigest()
     seeds = [Seed(".env", "hidden")]
-    made, _ = await kept.git.laid_into(plan(kept.root), seeds, (), [sent])
+    made, _ = await kept.git.hidden_in_view(plan(kept.root), seeds, (), [sent])
     assert "-6" in text(await kept.run("cat .env", made))
     assert "hush" not in text(await kept.run("git log -p --all; git show HEAD:.env; git diff", made))
     sent = hashlib.sha256(f"TOKEN={SECRET}-2\n".encode()).hexdigest()
-    made, _ = await kept.git.laid_into(plan(kept.root, seeds=seeds), seeds, (), [sent])
+    made, _ = await kept.git.hidden_in_view(plan(kept.root, seeds=seeds), seeds, (), [sent])
     printed = text(await kept.run("git show HEAD:.env; git log -p --all --reflog", made))
     assert f"{SECRET}-2\n" in printed and f"{SECRET}-1" not in printed and f"{SECRET}-3" not in printed
 
@@ -267,7 +267,7 @@ async def test_files_that_are_hidden_for_what_is_in_them_are_hidden_in_git(tmp_p
     git(root, "commit", "-qam", "Second")
     views = Views(root, tmp_path / "cache")
     seeds = [Seed(path, "hidden") for path in ("conf.txt", *many)]
-    made, _ = await views.git.laid_into(plan(root, seeds=seeds), seeds)
+    made, _ = await views.git.hidden_in_view(plan(root, seeds=seeds), seeds)
     result = await views.run("git log -p; git status -s; git cat-file --batch-all-objects --batch", made)
     assert "hush" not in text(result)
     assert "conf.txt |" not in text(result)

@@ -214,7 +214,7 @@ async def test_a_repository_in_the_folder(tmp_path: Path, is_repository: bool) -
     assert judge.repositories() == [str(root / "deep/inner")]
     views = Views(root, tmp_path / "cache")
     seeds = [Seed("deep/inner/.env", "hidden")]
-    made, _ = await views.git.laid_into(plan(root, seeds=seeds), seeds, judge.repositories())
+    made, _ = await views.git.hidden_in_view(plan(root, seeds=seeds), seeds, judge.repositories())
     result = await views.run(f"cd deep/inner; {LOOK}; git commit -q --allow-empty -m x && echo done", made)
     assert "hush" not in text(result)
     assert text(result).endswith("done\n")

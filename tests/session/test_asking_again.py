@@ -230,7 +230,7 @@ async def test_what_the_person_settles_meanwhile_stays(workspace: Path) -> None:
 
         model_of(session).stream = stream
         await conflicting(session, workspace)
-        await session.review.settle("c1.1", ["theirs"])
+        await session.review.resolve("c1.1", ["theirs"])
         settled.set()
         await session.chat.finished()
         assert asked.is_set() and states(session) == [("api.py", "merged")]

@@ -151,7 +151,7 @@ async def test_text_typed_while_the_file_is_read_again_is_not_overwritten(tmp_pa
     async with open_session(tmp_path, services=False) as session:
         await session.files.open("a.py")
         (tmp_path / "a.py").write_text("a = 2\n")
-        looking = asyncio.create_task(session._open_files.look_again("a.py"))
+        looking = asyncio.create_task(session._open_files.reload_changed("a.py"))
         await asyncio.sleep(0)
         session.files.edit("a.py", "a = 1\ntyped\n", (1, 5), (1, 5))
         await looking

@@ -186,14 +186,14 @@ async def test_the_folder_is_listed_while_known_files_are_looked_at(workspace: P
         identity = session.state.session.id
     done: list[str] = []
     async with open_session(workspace, session=identity, services=False) as session:
-        begin, look = session.workspace.start, session._freshness.look_at_everything
+        begin, look = session.workspace.start, session._freshness.check_everything
         session.workspace.start = lambda: (done.append("list"), begin())[1]  # ty: ignore[invalid-assignment]
 
         async def looking() -> None:
             done.append("look")
             await look()
 
-        session._freshness.look_at_everything = looking
+        session._freshness.check_everything = looking
         (workspace / "api.py").write_text("changed while nobody looked\n")
         await session.start_services()
         assert done == ["list", "look"]

@@ -78,7 +78,7 @@ async def test_the_same_lines_are_a_conflict_that_names_both_and_is_settled_by_s
             ("one", "conflict"),
             ("two", "conflict"),
         }
-        await session.review.settle(conflict.id, ["both"], seen=view.now)
+        await session.review.resolve(conflict.id, ["both"], seen=view.now)
         await session.subtasks.settled()
         assert states(session)["after"] == "completed"
         (change,) = session.state.review.open
@@ -179,7 +179,7 @@ async def test_what_one_deletes_and_another_edits_is_a_conflict(folder: Path):
         assert "removes" in conflict.reason and "“one” and “two”" in conflict.reason
         view = await session.review.conflict(conflict.id)
         assert view.yours_gone and not view.theirs_gone
-        await session.review.settle(conflict.id, ["theirs"], seen=view.now)
+        await session.review.resolve(conflict.id, ["theirs"], seen=view.now)
         await session.review.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "two")
 
@@ -246,7 +246,7 @@ async def test_of_three_with_the_same_lines_each_is_settled_and_none_is_lost(fol
         for change, before in ((second, "“one”"), (third, "“one” with “two”")):
             view = await session.review.conflict(change.id)
             assert (view.yours_name, len(view.conflicts)) == (before, 1)
-            await session.review.settle(change.id, ["both"], seen=view.now)
+            await session.review.resolve(change.id, ["both"], seen=view.now)
         await session.review.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2\n", "one\ntwo\nthree\n")
 

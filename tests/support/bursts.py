@@ -248,7 +248,7 @@ class Typist:
             session.files.edit(path, f"# mine\n{buffer.text}", (0, 0), (0, 0))
         file = self.workspace / path
         file.write_text(f"{before}{_text(file) or ''}{after}")
-        await session._open_files.look_again(path)
+        await session._open_files.reload_changed(path)
         await self.settle()
 
     async def state(self) -> dict[str, object]:

@@ -71,7 +71,7 @@ async def test_news_of_a_file_is_told_once_however_many_look(workspace: Path) ->
         session.workspace.start()
         await turn(session, "Look at api.py")
         (workspace / "api.py").write_text(TEXT + "# more\n")
-        await asyncio.gather(*(session._freshness.look_at_known() for _ in range(5)))
+        await asyncio.gather(*(session._freshness.check_known_files() for _ in range(5)))
         kinds = [touch.kind for touch in session.state.known.touches]
         assert kinds == ["read", "changed outside"]
 
@@ -81,7 +81,7 @@ async def test_touching_is_no_change_and_changing_back_makes_fresh(workspace: Pa
         await turn(session, "Look at api.py")
         path = workspace / "api.py"
         os.utime(path, (1, 1))
-        await session._freshness.look_at(["api.py"])
+        await session._freshness.check_paths(["api.py"])
         assert session.state.known.files["api.py"].freshness == "fresh"
         path.write_text("other\n")
         await until(lambda: session.state.known.files["api.py"].freshness == "disk", "the mark")

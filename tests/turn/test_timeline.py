@@ -58,12 +58,12 @@ async def test_what_is_applied_undone_and_done_again_is_nobody_elses(
             session.review.apply,
             session.review.undo,
             session.review.redo,
-            lambda: session.review.take_back([Pick("c1.1")]),
+            lambda: session.review.revert([Pick("c1.1")]),
         ):
-            looks = asyncio.gather(*(session._freshness.look_at_known() for _ in range(20)))
+            looks = asyncio.gather(*(session._freshness.check_known_files() for _ in range(20)))
             await act()
             await looks
-            await session._freshness.look_at_known()
+            await session._freshness.check_known_files()
         assert kinds(session, path) == told
         stale = {line["cause"] for line in told_json if line["type"] == "stale"}
         assert stale == {"undo"}, "nobody else's"
@@ -79,7 +79,7 @@ async def test_a_batch_that_is_being_written_is_not_half_seen(workspace: Path) -
         await turn(session, "Look at all files in many/")
         applied = asyncio.create_task(session.review.apply())
         while not applied.done():
-            await session._freshness.look_at_known()
+            await session._freshness.check_known_files()
         await applied
         assert {touch.kind for touch in session.state.known.touches} == {"read", "edited"}
 

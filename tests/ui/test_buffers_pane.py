@@ -178,7 +178,7 @@ async def test_a_clash_with_the_disk_is_merged_and_undone(workspace: Path) -> No
         await it.press("end", "backspace")
         await it.until(lambda: it.session.state.buffers.open[0].unsaved)
         (workspace / "src" / "api.py").write_text(theirs)
-        await it.session._open_files.look_again("src/api.py")
+        await it.session._open_files.reload_changed("src/api.py")
         await it.shows("see and merge")
         await it.press("ctrl+o", "0")
         await it.shows("src/api.py: what the disk adds to yours")
@@ -202,7 +202,7 @@ async def test_where_both_changed_a_line_the_person_chooses(workspace: Path) -> 
         (workspace / "src" / "api.py").write_text(
             CODE.replace("time", "os").replace("get(url)", "get(url, 5)")
         )
-        await it.session._open_files.look_again("src/api.py")
+        await it.session._open_files.reload_changed("src/api.py")
         await it.press("ctrl+o", "0")
         await it.shows("src/api.py: 1 conflict to settle")
         await it.shows("theirs: what the disk made of it")

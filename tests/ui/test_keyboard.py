@@ -119,7 +119,7 @@ async def keys_behind_one_that_opens_a_dialog_are_for_the_dialog(driven: Driven,
     session, threads, real = driven.session, asyncio.Event(), asyncio.to_thread
     await hands.types(F4 + "mine")
     (hands.workspace / "api.py").write_text(f"# theirs\n{FILES['api.py']}")
-    await session._open_files.look_again("api.py")
+    await session._open_files.reload_changed("api.py")
     await hands.types(F4 + REPLACE + "url\turi" + F4)
     text = driven.one(Editor).text
 

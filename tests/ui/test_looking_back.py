@@ -85,14 +85,14 @@ async def test_what_is_read_stays_in_view_at_another_size(tmp_path: Path) -> Non
         transcript = it.one(Transcript)
         await it.press("f7", "pageup", "pageup")
         await it.until(lambda: not transcript.following)
-        top = transcript.stand
+        top = transcript.scroll_place
         assert top is not None
         await it.press("f9")
         await it.pilot.pause(0.2)
-        zoomed = transcript.stand
+        zoomed = transcript.scroll_place
         await it.press("f9")
         await it.pilot.pause(0.2)
-        assert zoomed is not None and zoomed.message == top.message and transcript.stand == top
+        assert zoomed is not None and zoomed.message == top.message and transcript.scroll_place == top
 
 
 async def test_what_failed_is_sent_again_by_a_key(tmp_path: Path) -> None:

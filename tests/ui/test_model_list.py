@@ -226,7 +226,7 @@ async def test_a_model_that_is_switched_off_is_found_by_words_and_its_choice_is_
         await it.press("enter")
         said = f"deepseek/deepseek-chat was switched off on 2026-07-24; {next_name} follows it"
         await it.until(lambda: [1 for one in it.session.state.notices.items if one.text == said], said)
-        await it.session.models.tell_end()
+        await it.session.models.notify_retirement()
         assert len([1 for one in it.session.state.notices.items if one.text == said]) == 1
 
 

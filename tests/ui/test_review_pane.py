@@ -211,7 +211,7 @@ async def test_a_comment_is_written_below_and_shown_with_its_change():
         assert "it is sent with your next message" in app.text
         await pilot.press("x", "escape")
         await pilot.pause()
-        assert len(session.named("review.comment")) == 1 and not session.named("review.take_back")
+        assert len(session.named("review.comment")) == 1 and not session.named("review.revert")
         noted = replace(CHANGES[0], comments=(Comment("why?", 1),))
         fact = "About change 2 of your change to src/api.py the person says: why?"
         waits = ConversationSlice(untold=(fact,))
@@ -281,7 +281,7 @@ async def test_applied_hunks_files_and_todos_are_taken_back():
         await pilot.pause()
         await pilot.press("n", "x", "X", "Z")
         await pilot.pause()
-        assert session.named("review.take_back") == [
+        assert session.named("review.revert") == [
             ([seen("c1", 1)],),
             ([seen("c1")],),
             ([seen("c1"), seen("c2")],),
@@ -339,10 +339,10 @@ async def test_a_conflict_shows_three_sides_and_is_settled_place_by_place():
         await pilot.press("3")
         await pilot.pause()
         assert app.line_with("+ new")[1] == "▌" and "✓ theirs" in app.text
-        assert session.named("review.settle") == []
+        assert session.named("review.resolve") == []
         await pilot.press("1")
         await pilot.pause()
-        assert session.named("review.settle") == [("c1", ["yours", "both"], {}, "abc")]
+        assert session.named("review.resolve") == [("c1", ["yours", "both"], {}, "abc")]
 
 
 async def test_a_conflict_of_two_sub_tasks_names_both_and_is_given_back_to_one():
@@ -379,7 +379,7 @@ async def test_a_place_of_a_conflict_is_written_by_hand_or_taken_with_the_mouse(
         rows = app.text.split("\n")
         await pilot.click(offset=(6, max(y for y, row in enumerate(rows) if "theirs: what" in row)))
         await pilot.pause()
-        assert session.named("review.settle") == [("c1", ["theirs", "theirs"], {0: "by mine\nnew\n"}, "abc")]
+        assert session.named("review.resolve") == [("c1", ["theirs", "theirs"], {0: "by mine\nnew\n"}, "abc")]
 
 
 async def test_keys_about_a_text_wait_until_it_is_fetched(monkeypatch):
@@ -402,7 +402,7 @@ async def test_keys_about_a_text_wait_until_it_is_fetched(monkeypatch):
         assert "conflict 2 of 2" in app.text
         await pilot.press("f2")
         await pilot.pause()
-        assert session.named("review.settle") == [("c1", ["yours", "theirs"], {1: "mine 2\nnew 2\n"}, "abc")]
+        assert session.named("review.resolve") == [("c1", ["yours", "theirs"], {1: "mine 2\nnew 2\n"}, "abc")]
 
 
 async def test_any_apply_is_undone_from_the_list_after_a_look_at_what_it_would_do():

@@ -104,12 +104,12 @@ async def test_from_far_up_newer_messages_come_at_the_lower_edge(tmp_path: Path)
         await it.until(lambda: chat.scroll_y > 0, "the place")
         assert 2 * TURNS not in shown(it)
         for _ in range(100):
-            top = chat.stand
+            top = chat.scroll_place
             chat.scroll_end(animate=False, immediate=True)
             await it.pilot.pause()
             if chat.following:
                 break
-            assert top is None or chat.stand is None or chat.stand >= top
+            assert top is None or chat.scroll_place is None or chat.scroll_place >= top
         assert chat.following
         assert shown(it) == list(range(shown(it)[0], 2 * TURNS + 1)), "none is missing"
 

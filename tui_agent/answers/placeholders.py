@@ -96,7 +96,7 @@ def placeholder(path: str, base: str | None, new: str) -> str:
         bare = lines[number].strip()
         if own[bare] and not _ONLY_DOTS.fullmatch(bare):
             continue
-        if _stands_for_more(path, lines, number, fresh):
+        if _suspects_omission(path, lines, number, fresh):
             if own[bare]:
                 now = now or Counter(line.strip() for line in lines)
                 if own[bare] >= now[bare]:
@@ -144,7 +144,7 @@ def _may_be_remark(bare: str) -> bool:
     return bare[:1] in _BEGINS or "#" in bare or "/*" in bare or "//" in bare or bare[:3].lower() == "rem"
 
 
-def _stands_for_more(path: str, lines: Sequence[str], number: int, fresh: bool) -> bool:
+def _suspects_omission(path: str, lines: Sequence[str], number: int, fresh: bool) -> bool:
     bare = lines[number].strip()
     says = _SAYS_OF_OTHER if fresh else _SAYS
     if _ONLY_DOTS.fullmatch(bare):

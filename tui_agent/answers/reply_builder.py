@@ -168,7 +168,7 @@ class ReplyBuilder:
         for key, entries in other.others.items():
             self.others.setdefault(key, []).extend(entries)
 
-    def take_reply(self, value: dict[str, Any]) -> tuple[str, str]:
+    def read_reply(self, value: dict[str, Any]) -> tuple[str, str]:
         """Read all lists of a reply in text; returns its summary and message."""
         but = list(properties.commanding(value, KEYS))
         for key in KEYS[2:]:
@@ -198,7 +198,7 @@ class ReplyBuilder:
         self._said.add(file_names.plain(refusal.path))
         self.faults.append(refusal.sentence)
 
-    def take_prose(self, left: JoinedPieces, more: str, cut: bool) -> None:
+    def read_prose(self, left: JoinedPieces, more: str, cut: bool) -> None:
         """Read the changes in the remaining text of a reply, and in `more`, the text of a field. If the reply
         has its own changes, these are only offered."""
         found = prose.changes(f"{left.text}\n\n{more}" if more.strip() else left.text, cut)
@@ -235,13 +235,15 @@ class ReplyBuilder:
         proposed = {line.strip() for change in same for text in change.texts for line in text.split("\n")}
         return all(line.strip() in proposed for line in shown.added if line.strip())
 
-    def take_found(self, found: CallsInText, ledger: Ledger, cut: bool, unfinished_thought: bool) -> None:
+    def add_changes_in_prose(
+        self, found: CallsInText, ledger: Ledger, cut: bool, unfinished_thought: bool
+    ) -> None:
         """Read the changes in the prose around calls, and report unreadable calls."""
         if found.fault:
             self.refuse(Refusal("", found.fault))
         if unfinished_thought:
             self.faults.append("The answer ended inside its reasoning, which is not read for changes.")
-        self.take_prose(ledger.left(), "", cut)
+        self.read_prose(ledger.left(), "", cut)
         nothing = not (self.count or self.changes or self.refused or self.offered or self.faults)
         if found.doubt and not cut and nothing:
             self.refuse(Refusal("", found.doubt))

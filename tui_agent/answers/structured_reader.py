@@ -321,7 +321,7 @@ class StructuredReader:
         pieces = {part: "".join(pieces) for part, pieces in words.items()} if not read.complete else {}
         message = "\n\n".join(part for part in (_words(read, "message", pieces), *said) if part)
         summary = _words(read, "summary", pieces)
-        builder.take_prose(left.ledger.left(), message, cut or not read.complete)
+        builder.read_prose(left.ledger.left(), message, cut or not read.complete)
         if not (builder.changes or builder.refused) and looks_like_a_change(after, self._functions):
             builder.refuse(Refusal("", "what looks like a change in it follows a reply without any"))
         offer_wrapped(aside.wrapped, self._functions, self._response, builder)
@@ -358,7 +358,7 @@ class StructuredReader:
             elif isinstance(one, TextCall):
                 take_call(one, self._functions, builder)
             else:
-                said.append(builder.take_reply(one.value))
+                said.append(builder.read_reply(one.value))
         self._summary = next((summary for summary, _ in said if summary), "")
         return [message for _, message in said if message]
 
@@ -381,7 +381,7 @@ class StructuredReader:
         if not (found.calls or found.replies or found.fault):
             builder.faults.extend(read.faults)
         message = "\n\n".join(part.strip() for part in (message_of(ledger), *said) if part.strip())
-        builder.take_found(found, ledger, cut, aside.unfinished)
+        builder.add_changes_in_prose(found, ledger, cut, aside.unfinished)
         offer_wrapped(aside.wrapped, self._functions, self._response, builder)
         return builder.reply(self._summary, message, cut)
 

@@ -125,7 +125,7 @@ class ToolsReader:
                 seen.add(call.id)
         last = self._native.calls[-1] if self._native.calls else None
         calls = tuple(self._read(call, builder, cut and call is last) for call in made)
-        said = [builder.take_reply(reply.value) for reply in found.replies if not self._only_offered(reply)]
+        said = [builder.read_reply(reply.value) for reply in found.replies if not self._only_offered(reply)]
         said += [
             offer(other, self._functions, self._response, builder)
             for other in (*found.calls, *found.replies)
@@ -134,7 +134,7 @@ class ToolsReader:
         message = "\n\n".join(
             part.strip() for part in (message_of(ledger), *(words for _, words in said)) if part.strip()
         )
-        builder.take_found(found, ledger, cut, aside.unfinished)
+        builder.add_changes_in_prose(found, ledger, cut, aside.unfinished)
         offer_wrapped(aside.wrapped, self._functions, self._response, builder)
         summary = next((words for words, _ in said if words), "")
         return replace(builder.reply(summary, message, cut), calls=calls, spans=ledger.spans)
@@ -187,7 +187,7 @@ def offer(
     Returns the summary and message of a reply."""
     own, said = ReplyBuilder(response), ("", "")
     if isinstance(found, TextReply):
-        said = own.take_reply(found.value)
+        said = own.read_reply(found.value)
         name = "a reply"
     else:
         take_call(found, functions, own)
@@ -213,8 +213,8 @@ def offer_wrapped(
         for call in found.calls:
             take_call(call, functions, own)
         for reply in found.replies:
-            own.take_reply(reply.value)
-        own.take_prose(ledger.left(), "", False)
+            own.read_reply(reply.value)
+        own.read_prose(ledger.left(), "", False)
         builder.offer(own, f"what is inside <{one.tag[:60]}> may not be meant")
 
 

@@ -41,7 +41,7 @@ def carried(
         result: list[str] = []
         at = 0
         for start, end, new, until in changes:
-            here = _standing_for(parts, start, end)
+            here = _lines_matching(parts, start, end)
             lines = new_lines[new:until]
             if here is None or not _agree(search[start:end], found[here[0] : here[1]], lines):
                 return None
@@ -177,7 +177,7 @@ def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) ->
         start, at = tie[1], tie[3]
 
 
-def _standing_for(parts: Sequence[tuple[Part, bool]], start: int, end: int) -> tuple[int, int] | None:
+def _lines_matching(parts: Sequence[tuple[Part, bool]], start: int, end: int) -> tuple[int, int] | None:
     """Returns the file's lines (from, to) for lines of the search, or `None` if uncertain."""
     if start == end:
         beside = [(part, tied) for part, tied in parts if part[0] <= start <= part[1]]

@@ -124,7 +124,7 @@ def check_announced(source: SourceText, hunk: EditHunk, matches: Sequence[Match]
 def check_undone_within(source: SourceText, hunk: EditHunk, scope: tuple[int, int]) -> None:
     """Refuses a hunk whose result is already in the block of its anchor."""
     for line in range(*scope):
-        if _stands_at(source, hunk.new, line):
+        if _is_at_line(source, hunk.new, line):
             raise already_done_reason(hunk, line)
 
 
@@ -132,11 +132,11 @@ def check_undone_at_end(source: SourceText, hunk: EditHunk, matches: Sequence[Ma
     """Refuses a hunk for the end of the file if it matches only elsewhere and its result is already at the
     end."""
     first = len(source.lines) - hunk.new.count("\n")
-    if not any(match.end == len(source.lines) for match in matches) and _stands_at(source, hunk.new, first):
+    if not any(match.end == len(source.lines) for match in matches) and _is_at_line(source, hunk.new, first):
         raise already_done_reason(hunk, first)
 
 
-def _stands_at(source: SourceText, new: str, line: int) -> bool:
+def _is_at_line(source: SourceText, new: str, line: int) -> bool:
     """Whether the file has these lines at `line`, and they contain words."""
     if not 0 <= line < len(source.lines) or not any(map(str.isalnum, new)):
         return False

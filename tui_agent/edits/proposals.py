@@ -133,7 +133,7 @@ def _ready(
     added, removed = counts(parts)
     ask = request.offered
     if proposal.kind != "delete":
-        ask = _why_ask(request, base_text, new, seen) or _stands_for_more(request, parts)
+        ask = _why_ask(request, base_text, new, seen) or _suspects_omission(request, parts)
     only_drops = bool(new.strip()) and not request.offered and seen == "whole"
     return Change(
         id=change.id,
@@ -180,7 +180,7 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
     return ""
 
 
-def _stands_for_more(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
+def _suspects_omission(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
     """Returns the reason to suspect omitted text: a comment in place of several lines.
 
     In whole content, any comment alone in their place is suspect; otherwise only one that hints at more

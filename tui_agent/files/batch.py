@@ -198,7 +198,7 @@ class _Batch:
                 there = staging.content(spot) if seen.md5 else None
                 if (
                     there is not None
-                    and (md5(there) if in_journal else self.blobs.put_soon(there)) != seen.md5
+                    and (md5(there) if in_journal else self.blobs.put_unsynced(there)) != seen.md5
                 ):
                     raise Outdated(
                         f"{display_path(step.path)} is being changed by somebody else", "try again"
@@ -349,7 +349,7 @@ class _Batch:
         ours = staging.read_state(spot)
         staging.stage(spot, entry.temporary, data, ours.status, step.mode)
         staging.rename_into_place(spot, entry.temporary, ours, sync=False)
-        self.blobs.put_soon(there)
+        self.blobs.put_unsynced(there)
         self.steps[at] = replace(step, data=data, expected=md5(there))
 
     def _fit(self, at: int) -> None:

@@ -45,7 +45,7 @@ class Blobs:
         hash collision is refused."""
         key = md5(data)
         there = bool(_KEY.fullmatch(key)) and self._path(key).exists()
-        self.put_soon(data)
+        self.put_unsynced(data)
         try:
             if key in self._unsynced:
                 self._sync([key])
@@ -56,7 +56,7 @@ class Blobs:
             raise file_error(error, self.folder, "written") from error
         return key
 
-    def put_soon(self, data: bytes) -> str:
+    def put_unsynced(self, data: bytes) -> str:
         """As `put`, but durable only after `settle`, which must precede any durable reference to it."""
         key = md5(data)
         try:
@@ -73,7 +73,7 @@ class Blobs:
         self._held.pop(key, None)
         return key
 
-    def settle(self) -> None:
+    def sync_pending(self) -> None:
         """Make all pending contents durable in one sync. On failure they are held in memory."""
         with self._settling:
             waiting = list(self._unsynced)
@@ -98,13 +98,13 @@ class Blobs:
         """Defer durability of held contents. The returned function must be called before any reference to
         them is stored."""
         self._later = True
-        return self.settle
+        return self.sync_pending
 
     def hold(self, data: bytes) -> str:
         """Store `data` and return its key; keeps it in memory if the disk fails. Raises FileError if memory
         is also full."""
         try:
-            key = self.put_soon(data) if self._later else self.put(data)
+            key = self.put_unsynced(data) if self._later else self.put(data)
         except FileError as error:
             key = md5(data)
             others = sum(map(len, list(self._held.values())))

@@ -89,7 +89,7 @@ class FolderScan:
         self.keys: dict[str, Keys] = {}
         self.closed: set[str] = set()
 
-    def look_again(self, place: str) -> None:
+    def rescan_modified(self, place: str) -> None:
         """Find files that were modified in place. Raises OSError."""
         now = time.time_ns()
         for name in (*self.searched, *self.waiting):

@@ -140,7 +140,7 @@ class KnownSecrets:
         self._met |= names
         return clean
 
-    def untold(self) -> str:
+    def pending_notice(self) -> str:
         """A sentence, once per session, about masked values and their source; otherwise ""."""
         if self._told or not self._met:
             return ""

@@ -232,7 +232,7 @@ class SecretFiles:
                         entry = scan_folder(place, folder, kind, status, entry)
                         fresh.append(folder)
                     elif touched is None or folder in touched:
-                        entry.look_again(place)
+                        entry.rescan_modified(place)
                 except OSError as error:
                     if isinstance(error, PermissionError) and is_closed(status):
                         self._closed_folders.append(folder)

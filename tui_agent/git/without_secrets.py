@@ -185,7 +185,7 @@ def _leave_out(
         by = blobs.blob_id(folder, SENTENCE)
         replaced = sorted(there, key=lambda each: (each not in current, each))[:MOST_REPLACED]
         made.refs = _refs(folder, replaced, by)
-        made.stores.append(os.fsencode(_stand_ins({*there, by}, cache)))
+        made.stores.append(os.fsencode(_replacements({*there, by}, cache)))
 
 
 def _refs(folder: GitFolder, ids: Iterable[str], by: str) -> bytes | None:
@@ -255,7 +255,7 @@ def _format(folder: GitFolder) -> Entries:
     return (("core.repositoryformatversion", "1"), ("extensions.objectformat", "sha256"))
 
 
-def _stand_ins(ids: set[str], cache: Path) -> str:
+def _replacements(ids: set[str], cache: Path) -> str:
     data = zlib.compress(b"blob %d\0" % len(SENTENCE) + SENTENCE)
     key = hashlib.sha256(b"\0".join([data, *map(str.encode, sorted(ids))])).hexdigest()[:32]
     place, making = cache / "packs" / key, cache / "packs" / f"{key}.{os.getpid()}"

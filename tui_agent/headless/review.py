@@ -53,7 +53,7 @@ async def _decide(decision: Decision, workspace: Path, session_id: str, changes:
                 note(f"{event.level}: {event.text}") if isinstance(event, e.NoticeGiven) else None
             )
         )
-        await session.tell_opening()
+        await session.notify_opening()
         before = session.state
         try:
             for name in changes:

@@ -143,7 +143,7 @@ def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True
                 _remove(path)
             with closing(_connect(":memory:" if attempt == "memory" else path)) as connection:
                 if fresh or attempt != "file":
-                    _bring_up_to_date(connection, data)
+                    _refresh_changed(connection, data)
                 return read(connection)
         except (sqlite3.Error, OSError):
             continue
@@ -159,7 +159,7 @@ def _connect(path: Path | str) -> sqlite3.Connection:
     return connection
 
 
-def _bring_up_to_date(connection: sqlite3.Connection, data: Path) -> None:
+def _refresh_changed(connection: sqlite3.Connection, data: Path) -> None:
     try:
         _refresh(connection, data)
     except sqlite3.OperationalError as error:
@@ -233,14 +233,14 @@ def _refresh(connection: sqlite3.Connection, data: Path) -> None:
         for name in gone:
             _forget(connection, name)
         for name in changed:
-            _take_in(connection, Path(folder, name), looks[name], known.get(name, ("", 0))[1])
+            _index_session(connection, Path(folder, name), looks[name], known.get(name, ("", 0))[1])
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
 
 
-def _take_in(connection: sqlite3.Connection, folder: Path, looks: str, number: int) -> None:
+def _index_session(connection: sqlite3.Connection, folder: Path, looks: str, number: int) -> None:
     try:
         with closing(database.connect_to_read(folder / LOG)) as kept:
             entry = directory.entry_of(folder, database.read_meta(kept))
@@ -248,7 +248,7 @@ def _take_in(connection: sqlite3.Connection, folder: Path, looks: str, number: i
             if last < number:
                 _forget(connection, folder.name)
                 number = 0
-            for turn, kind, text in _said(kept, number):
+            for turn, kind, text in _lines_after(kept, number):
                 _add_line(connection, folder.name, turn, kind, text)
     except (SessionError, sqlite3.Error, ValueError, OSError) as error:
         found = directory.broken_entry(folder, error)
@@ -265,7 +265,7 @@ def _take_in(connection: sqlite3.Connection, folder: Path, looks: str, number: i
     connection.execute(f"INSERT OR REPLACE INTO sessions VALUES ({', '.join('?' for _ in row)})", row)
 
 
-def _said(kept: sqlite3.Connection, after: int) -> Iterator[tuple[int, str, str]]:
+def _lines_after(kept: sqlite3.Connection, after: int) -> Iterator[tuple[int, str, str]]:
     """Yields (turn, kind, text) of each line after a record."""
     turn = 0
     for record in database.read_records(kept, after, _SEARCHED):

@@ -272,7 +272,7 @@ class Journal:
         self._on_its_way.pop(durable)
         self._growing = {**given_up, **self._growing}
         for event in kept:
-            self._take_back(event)
+            self._roll_back(event)
         if not isinstance(error, RecordRefused):
             self._unwritten = [*held, *events, *self._unwritten]
             self._fold(events, durable)
@@ -303,11 +303,11 @@ class Journal:
         self._works_again()
 
     def _confirm(self, event: Growing) -> None:
-        self._take_back(event)
+        self._roll_back(event)
         if self._growing.get(event.key) is event:
             del self._growing[event.key]
 
-    def _take_back(self, event: Growing) -> None:
+    def _roll_back(self, event: Growing) -> None:
         if self._handed_over.get(event.key) is event:
             del self._handed_over[event.key]
 
@@ -315,7 +315,7 @@ class Journal:
         if isinstance(error, RecordRefused):  # A retry cannot succeed.
             self._confirm(event)
         else:
-            self._take_back(event)
+            self._roll_back(event)
         self._not_kept(error)
 
     def _not_kept(self, error: SessionError) -> None:

@@ -149,7 +149,7 @@ class SnapshotWriter:
         self._saved = journal.number - since
         self._paged = 0
         self._task: asyncio.Task[None] | None = None
-        self._unsubscribe = journal.store.subscribe(self._happened)
+        self._unsubscribe = journal.store.subscribe(self._on_event)
 
     async def close(self) -> None:
         """Write a last snapshot if enough records are new."""
@@ -159,7 +159,7 @@ class SnapshotWriter:
         if self._worth(AT_CLOSE):
             await self._write(AT_CLOSE)
 
-    def _happened(self, event: e.Event, state: State) -> None:
+    def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.TurnEnded) and (self._task is None or self._task.done()):
             # Deferred, because the current fold may continue after this event.
             self._task = asyncio.get_running_loop().create_task(self._write(EVERY))

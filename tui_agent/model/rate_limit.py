@@ -32,7 +32,7 @@ class Pace:
         """Records a delay requested by the provider."""
         self._until, self.why = max(self._until, self._clock() + seconds), why
 
-    def take_a_place(self) -> float:
+    def wait_for_slot(self) -> float:
         """Queues behind other delayed requests. Returns the delay in seconds, 0 if none is in effect."""
         if not self.seconds:
             return 0.0
@@ -103,7 +103,7 @@ class PacedModel:
         return await self._model.count(model, texts, wait=wait)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        left = self._pace.take_a_place()
+        left = self._pace.wait_for_slot()
         while left > 0:
             yield RetryChunk(1, left, self._pace.why)
             step = min(left, left % 1 or 1.0)

@@ -113,9 +113,9 @@ class Connection:
         await asyncio.wait([self._overhearing], timeout=LAST_WORDS_SECONDS)
         self._overhearing.cancel()
         self.alive = False
-        self._log.info("%s", self.obituary().what)
+        self._log.info("%s", self.exit_reason().what)
         for id, queue in self._waiting.items():
-            queue.put_nowait(wire.failure(id, self.obituary()))
+            queue.put_nowait(wire.failure(id, self.exit_reason()))
         self._waiting.clear()
         self._on_death()
 
@@ -130,7 +130,7 @@ class Connection:
             case wire.CallResult(id) | wire.CallFailed(id) if id in self._waiting:
                 self._waiting.pop(id).put_nowait(message)
 
-    def obituary(self) -> ChildFailed:
+    def exit_reason(self) -> ChildFailed:
         status = self.process.returncode
         how = (
             f"was ended by signal {-status}"

@@ -37,7 +37,7 @@ class ConflictResolver:
         now = await self._writer.current(place(change))
         return await asyncio.to_thread(self._view, change, now)
 
-    async def settle(
+    async def resolve(
         self, change: Change, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str
     ) -> None:
         """Resolves each conflicting place; the result waits for review, based on the current file.

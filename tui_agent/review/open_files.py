@@ -185,7 +185,7 @@ class OpenFiles:
         view, _ = await self._clash(path)
         return view
 
-    async def settle(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
+    async def resolve(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
         """Merges unsaved text with the newer disk, one side per clash; the result is unsaved.
 
         Raises `SessionError` if either has changed since `seen`.
@@ -242,7 +242,7 @@ class OpenFiles:
             self._journal.forget([f"buffer:{path}"])
         self._journal.flush()
 
-    async def look_again(self, path: str) -> None:
+    async def reload_changed(self, path: str) -> None:
         """Reloads a file changed on disk, or reports a clash with unsaved text."""
         try:
             disk = await asyncio.to_thread(self._hash, path)

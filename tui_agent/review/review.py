@@ -131,7 +131,7 @@ class Review:
                 )
 
     @call(changes=True)
-    async def take_back(self, picks: Sequence[Pick]) -> None:
+    async def revert(self, picks: Sequence[Pick]) -> None:
         """Reverts decisions: applied changes leave their files (later edits stay), skipped changes are
         pending again.
 
@@ -146,7 +146,7 @@ class Review:
                 await self._journal.record(e.ChangeMoved(change.id, *unskipped(change, picks)))
             applied = [change for change in changes if change not in skipped]
             if applied:
-                await self._looked_at_again(lambda: self._history.take_back(applied, picks))
+                await self._looked_at_again(lambda: self._history.revert(applied, picks))
 
     @call(changes=False)
     async def preview(self, checkpoint: str) -> list[Preview]:
@@ -158,7 +158,7 @@ class Review:
         return await self._conflicts.conflict(self._named(change_id))
 
     @call(changes=True)
-    async def settle(
+    async def resolve(
         self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None, seen: str = ""
     ) -> None:
         """Resolves a conflict with a side per place, in order; `by_hand` contains texts by place from 0.
@@ -169,7 +169,7 @@ class Review:
             change = self._named(change_id)
             if change.state != "conflict":
                 raise SessionError(f"{change.path} is {change.state}", "only a conflict is settled")
-            await self._conflicts.settle(change, sides, by_hand or {}, seen)
+            await self._conflicts.resolve(change, sides, by_hand or {}, seen)
 
     @call(changes=True)
     async def edit_hunk(self, pick: Pick, text: str) -> None:
@@ -241,7 +241,7 @@ class Review:
     @call(changes=False)
     async def close(self) -> None:
         """Waits for the commits of all applies."""
-        await self._versions.settled()
+        await self._versions.wait_for_commits()
 
     @call(changes=False)
     async def heal(self) -> list[str]:

@@ -78,7 +78,7 @@ class UndoHistory:
             raise SessionError(f"There is no apply {name}", "choose one from the list")
         return [await self._preview(step) for step in _steps(point, undone=not point.undone)]
 
-    async def take_back(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
+    async def revert(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
         """Removes applied hunks or changes from their files, all or nothing; later edits stay."""
         targets: list[WriteTarget] = []
         moves: list[e.Lasting] = []

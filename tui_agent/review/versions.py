@@ -47,7 +47,7 @@ class Versions:
         """Stops storing applies in git."""
         self._listen_no_more()
 
-    async def settled(self) -> None:
+    async def wait_for_commits(self) -> None:
         """Waits for the commits of all applies."""
         while self._tasks:
             await asyncio.wait(self._tasks)

@@ -156,7 +156,7 @@ class Writer:
         buffer = self._journal.store.state.buffers.get(path)
         if buffer is None or not buffer.unsaved:
             return now
-        newer = await asyncio.to_thread(self._blobs.put_soon, encode(now.stored, buffer.text))
+        newer = await asyncio.to_thread(self._blobs.put_unsynced, encode(now.stored, buffer.text))
         return replace(now, text=buffer.text, md5=newer, unsaved=True)
 
     def _read(self, path: str) -> CurrentFile:
@@ -185,7 +185,7 @@ class Writer:
             await self._write_and_say(wait, name, targets, events, leaves)
         for target in targets:
             if not target.in_buffer:
-                await self._open_files.look_again(target.now.path)
+                await self._open_files.reload_changed(target.now.path)
 
     async def _write_and_say(
         self, wait: Wait, name: str, targets: Sequence[WriteTarget], events: Events, leaves: Iterable[str]
@@ -211,7 +211,7 @@ class Writer:
         """Stores the target's text and adds its hash. Blocking."""
         if target.text is None:
             return target
-        return replace(target, hashed=self._blobs.put_soon(encode(target.now.stored, target.text)))
+        return replace(target, hashed=self._blobs.put_unsynced(encode(target.now.stored, target.text)))
 
     def _outcome(self, targets: Sequence[WriteTarget], batch: BatchResult) -> WriteOutcome:
         """The targets with concurrent edits merged in. Blocking."""
@@ -232,7 +232,7 @@ class Writer:
             stored = decode(step.data, step.path)
             before = str(step.expected)
             now = replace(target.now, md5=before, disk=before, stored=stored)
-            hashed = self._blobs.put_soon(step.data)
+            hashed = self._blobs.put_unsynced(step.data)
             done.append(replace(target, now=now, text=stored.text, merged=True, hashed=hashed))
         return WriteOutcome(tuple(done), batch.folders)
 

@@ -74,7 +74,7 @@ class KeptLayer:
         self._root, self._most = root, most
         self._folder = parent / hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
 
-    def lend(self, key: str, paths: Sequence[str], *, clean: bool, command: str) -> BorrowedLayer | None:
+    def borrow(self, key: str, paths: Sequence[str], *, clean: bool, command: str) -> BorrowedLayer | None:
         """The layer for one view; an outdated layer is discarded first. None while another program merges, or
         if the folder or command is unsuitable.
 
@@ -110,7 +110,7 @@ class KeptLayer:
             known = None
         return BorrowedLayer(self, lock, key, paths, free, known, clean)
 
-    def throw_away(self) -> bool:
+    def delete(self) -> bool:
         """Returns whether a layer existed. Raises OSError while a command uses it."""
         if not self._folder.exists():
             return False
@@ -246,7 +246,7 @@ class BorrowedLayer:
         if self._clean and not owned:
             self._layer.merge(self, _upper(layers, plan), plan, self._began, names)
 
-    def give_up(self) -> None:
+    def discard(self) -> None:
         """Discard the layer because no view can be created over it."""
         self._layer._discard(self.lock)
         self.known = None

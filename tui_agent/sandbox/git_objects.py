@@ -66,7 +66,7 @@ class GitObjects:
         self._stamp: tuple[object, ...] = ()
         self._answer = HistoryAnswer()
 
-    async def laid_into(
+    async def hidden_in_view(
         self, plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str] = (), sent: Sequence[str] = ()
     ) -> tuple[ViewPlan, str]:
         """The view with git as visible to commands, and a sentence if it has no git. Raises OSError.
@@ -82,9 +82,9 @@ class GitObjects:
             found = await self._find(top, hidden, nested, sent)
         if not found.repositories and not found.gone:
             return plan, ""
-        return await asyncio.to_thread(_laid, plan, found), found.why
+        return await asyncio.to_thread(_with_objects, plan, found), found.why
 
-    async def look_ahead(
+    async def precompute(
         self, secret: Sequence[Seed], nested: Sequence[str] = (), sent: Sequence[str] = ()
     ) -> None:
         """Compute in advance the data for the first command, with these hidden files. Raises OSError."""
@@ -175,7 +175,7 @@ def _stamp(top: str, hidden: list[bytes], nested: Sequence[str]) -> tuple[object
     return (top, tuple(hidden), tuple(others), *(stamp(folder) for folder in folders))
 
 
-def _laid(plan: ViewPlan, found: HistoryAnswer) -> ViewPlan:
+def _with_objects(plan: ViewPlan, found: HistoryAnswer) -> ViewPlan:
     seeds = {f"{seed.overlay or plan.workspace}/{seed.path}": seed for seed in plan.seeds}
     masks, stores = list(plan.masks), dict(plan.stores)
 

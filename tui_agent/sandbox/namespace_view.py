@@ -63,7 +63,7 @@ class View:
         try:
             await self._open()
         except NoView:
-            await asyncio.to_thread(lent.give_up)
+            await asyncio.to_thread(lent.discard)
             self._kept, self.plan = None, bare
             await self._open()
         return self

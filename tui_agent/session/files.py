@@ -97,7 +97,7 @@ class Files:
     async def save(self, path: str, overwrite: bool = False) -> None:
         """Saves a file. Raises `Outdated` if the disk has changed, unless `overwrite`."""
         await self._open_files.save(path, overwrite)
-        await self._freshness.look_at([path])
+        await self._freshness.check_paths([path])
 
     @call(changes=False)
     async def reload(self, path: str) -> None:
@@ -110,9 +110,9 @@ class Files:
         return await self._open_files.clash(path)
 
     @call(changes=True)
-    async def settle(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
-        """See `OpenFiles.settle`."""
-        await self._open_files.settle(path, sides, by_hand, seen)
+    async def resolve(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
+        """See `OpenFiles.resolve`."""
+        await self._open_files.resolve(path, sides, by_hand, seen)
         self._freshness.on_text(path)
 
     @call(changes=False)

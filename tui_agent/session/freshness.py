@@ -101,11 +101,11 @@ class FreshnessWatch:
             if self._added:
                 self._added = False
                 await asyncio.to_thread(self._renames.note, list(self._journal.store.state.known.files))
-            await self.look_at(paths)
+            await self.check_paths(paths)
             files = self._journal.store.state.known.files
             await self._check([files[path] for path in doubted if path in files])
 
-    async def look_at(self, paths: Iterable[str]) -> None:
+    async def check_paths(self, paths: Iterable[str]) -> None:
         """Hashes known and open files among the paths."""
         paths = set(paths)
         state = self._journal.store.state
@@ -114,18 +114,18 @@ class FreshnessWatch:
         )
         for buffer in state.buffers.open:
             if buffer.path in paths:
-                await self._open_files.look_again(buffer.path)
+                await self._open_files.reload_changed(buffer.path)
 
-    async def look_at_everything(self) -> None:
+    async def check_everything(self) -> None:
         """Checks all files, after a resume or missed changes."""
         state = self._journal.store.state
-        await self.look_at([*state.known.files, *(buffer.path for buffer in state.buffers.open)])
+        await self.check_paths([*state.known.files, *(buffer.path for buffer in state.buffers.open)])
 
-    async def look_at_known(self) -> None:
+    async def check_known_files(self) -> None:
         """Checks all known files before a request, independently of the watcher."""
         await self._check(list(self._journal.store.state.known.files.values()))
 
-    async def look_for_gone(self) -> None:
+    async def find_renamed(self) -> None:
         """Searches for new names of missing known files before a write."""
         known = self._journal.store.state.known
         entries = [entry for entry in known.files.values() if entry.freshness not in ("deleted", "renamed")]

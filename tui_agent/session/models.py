@@ -81,7 +81,7 @@ class ModelAccess:
         return PacedModel(self.model, self._pace, None if self._shared else self.requests)
 
     @call(changes=False)
-    def apart(self) -> PacedModel:
+    def without_limit(self) -> PacedModel:
         """The paced model without a prompt's request limit."""
         return PacedModel(self.model, self._pace)
 
@@ -189,7 +189,7 @@ class ModelAccess:
             about = await self.model.test(name, environment or {})
         self.name = name
         await self.get_ready()
-        await self.tell_end()
+        await self.notify_retirement()
         return about
 
     @call(changes=True)
@@ -214,7 +214,7 @@ class ModelAccess:
         return level_of(rules_for(name or self.name), effort)
 
     @call(changes=False)
-    async def tell_level(self) -> None:
+    async def notify_level(self) -> None:
         """Gives one notice if the model maps the turn's effort to another level."""
         name = self.state.model.name
         words = effort_note(name, rules_for(name), request_options(self._settings, self.state, name).effort)
@@ -222,7 +222,7 @@ class ModelAccess:
             await self._journal.record_soon(e.NoticeGiven("info", words))
 
     @call(changes=False)
-    async def tell_end(self) -> None:
+    async def notify_retirement(self) -> None:
         """Gives one notice per session if the model is or will be retired."""
         way = route(self.name, {**os.environ, **self._reached}) if isinstance(self.model, CanReach) else None
         if way is None or not way.own or way.known is None or self._shared or self.state.session.read_only:

@@ -170,7 +170,7 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
         await session.resume()
     if opening.draft:
         journal.grow(e.DraftChanged(opening.draft))
-    session.say_what_is_held()
+    session.warn_about_unwritten()
     journal.publish(e.SessionOpened(found.trusted, opening.read_only, found.not_kept))
     _describe(session, opening.started_from)
     said = (
@@ -181,7 +181,7 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
         found.not_in_force,
         found.elsewhere,
     )
-    session.say_at_start([*filter(None, said)])
+    session.start_warnings([*filter(None, said)])
 
 
 def _start_folder(workspace: Path, started_from: Path | None) -> str:

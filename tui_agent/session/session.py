@@ -105,16 +105,16 @@ class Session:
         self._follower = Follower(core, self._open_files) if follows else None
         self._shortcuts = SnapshotWriter(core.journal, own, storage.since) if own else None
         self._preparation = Preparation(core, self.models, self._turn_context)
-        beside = self._preparation.end, self.models.tell_level, self._apply_unattended
+        beside = self._preparation.end, self.models.notify_level, self._apply_unattended
         self._turns = turns = Turns(core.journal, self._turn_context, *beside)
         self.chat = Chat(
-            core, turns, log=self.log_path, context=self._turn_context, look=freshness.look_at_known
+            core, turns, log=self.log_path, context=self._turn_context, look=freshness.check_known_files
         )
         self.files = Files(core, self._open_files, freshness)
         self.review = Review(
             core,
             self._open_files,
-            look=freshness.look_for_gone,
+            look=freshness.find_renamed,
             complete=turns.batch_complete,
             ask_again=self._ask_again,
             draft=self._draft,
@@ -143,13 +143,13 @@ class Session:
 
         Call it after the first frame; it returns immediately.
         """
-        await self.tell_opening()
+        await self.notify_opening()
         self.workspace.start()
         if self._look_later:
             self._look_later = False
-            await self._freshness.look_at_everything()
+            await self._freshness.check_everything()
         await self.models.find_key()
-        await self.models.tell_end()
+        await self.models.notify_retirement()
         self._preparation.start(interactive=self._interactive)
         if self.storage.lock is not None:
             await copies.clear(self.folders.data, self.state.session.id, self.workspace.child)
@@ -162,7 +162,7 @@ class Session:
             await self.checks.offer()
 
     @call(changes=False)
-    async def tell_opening(self) -> None:
+    async def notify_opening(self) -> None:
         """Gives the opening's notices, once."""
         sentences, self._opening_notices = self._opening_notices, []
         await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
@@ -257,13 +257,13 @@ class Session:
             await self.journal.record(*interruption_events(self.state), ended)
         await self.journal.record(*lost_run_events(self.state), *interrupted(self.state.commands.running))
         await self.models.forget_uploads()
-        self.say_at_start(await self.review.heal())
+        self.start_warnings(await self.review.heal())
         await self.settle_others()
         await self._open_files.restore()
         self._look_later = True  # After the first frame, when listeners exist.
 
     @call(changes=False)
-    def say_what_is_held(self) -> None:
+    def warn_about_unwritten(self) -> None:
         """Reports texts held in memory because the disk rejects them."""
         loop = asyncio.get_running_loop()
 
@@ -280,10 +280,10 @@ class Session:
         """Repairs writes left incomplete by killed sessions of this folder."""
         if self.storage.lock is not None:
             own, root = self.storage.folder, self.workspace.root
-            self.say_at_start(await asyncio.to_thread(repair_others, self.folders.data, root, own))
+            self.start_warnings(await asyncio.to_thread(repair_others, self.folders.data, root, own))
 
     @call(changes=False)
-    def say_at_start(self, sentences: Sequence[str]) -> None:
+    def start_warnings(self, sentences: Sequence[str]) -> None:
         """Warnings given by `start_services`."""
         self._opening_notices += sentences
 
@@ -360,7 +360,7 @@ class Session:
             ask=self._turns.ask if self._interactive else None,
             decided=self._turns.decided,
             provider_files=self.models.files(),
-            look=self._freshness.look_at_known,
+            look=self._freshness.check_known_files,
             texts=self._texts,
             sent=self._sent,
             secrets=self.secrets,
@@ -386,7 +386,7 @@ class Session:
         from tui_agent.turn.commit_message import draft_message
 
         await self.models.get_ready()
-        apart = with_fields(self._turn_context(), model=self.models.apart(), requests=Allowance())
+        apart = with_fields(self._turn_context(), model=self.models.without_limit(), requests=Allowance())
         return await draft_message(apart, changes, self.journal.record)
 
 

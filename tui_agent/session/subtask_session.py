@@ -44,7 +44,7 @@ class ChildSession:
     def start(self, paths: list[str]) -> None:
         self.session.workspace.start(paths)
 
-    async def take_turn(self, text: str, attachments: Sequence[str] = ()) -> None:
+    async def run_turn(self, text: str, attachments: Sequence[str] = ()) -> None:
         await self.session.chat.submit(text, attachments)
         await self.session.chat.finished()
 

@@ -101,7 +101,7 @@ class TrialViews:
         """The isolation of commands; reports the reason for a weaker one once."""
         rung = await self._found()
         if rung.isolated not in FULL_VIEWS:
-            await self.say_once(f"There is no full trial view here: {rung.why}", "warning")
+            await self.notify_once(f"There is no full trial view here: {rung.why}", "warning")
         return rung
 
     async def _found(self) -> Rung:
@@ -113,7 +113,7 @@ class TrialViews:
             if self._rung is None:
                 left = await asyncio.to_thread(sweep, self._parent)
                 if left:
-                    await self.say_once(f"{left} folder{'s' * (left > 1)} of interrupted commands removed")
+                    await self.notify_once(f"{left} folder{'s' * (left > 1)} of interrupted commands removed")
                 self._rung = rung = await probe(unfit=await asyncio.to_thread(unfit, self._root))
                 await self._compare(rung)
             return self._rung
@@ -126,7 +126,7 @@ class TrialViews:
         if last == rung.isolated:
             return
         if last and below(rung.isolated, last):
-            await self.say_once(
+            await self.notify_once(
                 f"Commands ran {WORDS[last].partition(',')[0]} here; that does not work any more ({rung.why})",
                 "warning",
             )
@@ -204,14 +204,14 @@ class TrialViews:
                 isolated=isolated,
                 folder=folder.path if folder else "",
             )
-            made, without_git = await self._git_objects.laid_into(made, *await self._secret(more))
+            made, without_git = await self._git_objects.hidden_in_view(made, *await self._secret(more))
         except (NoView, OSError) as error:
             if folder is not None:
                 await asyncio.to_thread(folder.remove)
             why = error.why if isinstance(error, NoView) else str(error.strerror)
             raise SessionError(f"There is no trial view of this folder: {why}", "run it with !!") from error
         for sentence in filter(None, (why, without_git)):
-            await self.say_once(sentence, "warning")
+            await self.notify_once(sentence, "warning")
         return PreparedView(made, await self._variables(made, by, network), paths, key, folder)
 
     async def _variables(self, made: ViewPlan, by: By, network: bool) -> dict[str, str]:
@@ -228,9 +228,9 @@ class TrialViews:
                 name: f"{os.environ.get(name, '')} {value}".strip() for name, value in REPORTING.items()
             }
         if environment:
-            await self.say_once(f"Commands use the virtual environment {environment} of this folder")
+            await self.notify_once(f"Commands use the virtual environment {environment} of this folder")
         if hidden := await asyncio.to_thread(_hidden_tools, made, chosen["PATH"]):
-            await self.say_once(
+            await self.notify_once(
                 f"Commands may find a different {' and '.join(hidden)} than you do, since yours is hidden from "
                 "them; add its folder to trial.tools",
                 "warning",
@@ -260,7 +260,7 @@ class TrialViews:
         ]
         key = key_of(prepared.plan.seeds, values)
         clean, paths = not prepared.pending and by != "model", self._workspace.index.paths
-        lent = await asyncio.to_thread(lambda: self._kept.lend(key, paths, clean=clean, command=command))
+        lent = await asyncio.to_thread(lambda: self._kept.borrow(key, paths, clean=clean, command=command))
         if lent is None:
             return None
         return RunLayer(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
@@ -269,7 +269,7 @@ class TrialViews:
         """Deletes the build cache and returns whether there was any. Raises `SessionError` while a command
         uses it."""
         try:
-            return await asyncio.to_thread(self._kept.throw_away)
+            return await asyncio.to_thread(self._kept.delete)
         except OSError as error:
             raise SessionError("A command uses what builds have kept", "stop it first (F10)") from error
 
@@ -291,7 +291,7 @@ class TrialViews:
             await asyncio.to_thread(self._revealed.offer, new)
             said = f"{_listed(list(map(display_path, new)))} may hold a secret"
             said += " and had nothing in it for the check that failed"
-            await self.say_once(
+            await self.notify_once(
                 f"{said}; /show-test-files shows such files of tests to commands here, /hide-test-files says no",
                 "warning",
             )
@@ -337,7 +337,7 @@ class TrialViews:
             await asyncio.to_thread(self._judge.found)
             repository, folders = await asyncio.to_thread(_git_folders, self._root)
             around = await asyncio.to_thread(self._around, repository, folders)
-            await self._git_objects.look_ahead(*await self._secret(around))
+            await self._git_objects.precompute(*await self._secret(around))
 
     async def known(self) -> None:
         """Waits a limited time for the secret search of folder and repository."""
@@ -397,7 +397,7 @@ class TrialViews:
         """Replaced contents of the view, and pending paths."""
         targets, missing = await self._review.would_write()
         for sentence in missing:
-            await self.say_once(f"Not part of the trial: {sentence}", "warning")
+            await self.notify_once(f"Not part of the trial: {sentence}", "warning")
         contents: dict[str, bytes | None] = {
             buffer.path: encode(TextFile("", buffer.encoding, buffer.mark), buffer.text)
             for buffer in self._journal.store.state.buffers.open
@@ -446,24 +446,24 @@ class TrialViews:
         for glob in self._settings.reveal:
             paths = [display_path(one.path) for one in found if is_revealed(one, (glob,))]
             if paths:
-                await self.say_once(
+                await self.notify_once(
                     f"Commands may read {_listed(paths)}, since trial.reveal has {display_path(glob)}"
                 )
         paths = [display_path(path) for path in self._of(self._root).masked]
         if paths:
-            await self.say_once(
+            await self.notify_once(
                 f"Commands see the keys in {_listed(paths)} masked; trial.reveal shows them", "warning"
             )
         sent = sent_by_person(self._root, self._journal.store.state.secrets)
         hidden = await asyncio.to_thread(self._of(self._root).last, self._reveal, sent)
         paths = [display_path(one.path) for one in hidden if one.why == "name" and OF_TESTS.search(one.path)]
         if paths:
-            await self.say_once(
+            await self.notify_once(
                 f"Commands find nothing in {_listed(paths)}, which may hold a secret; where tests need "
                 f"{'it' if len(paths) == 1 else 'them'}, trial.reveal shows {'it' if len(paths) == 1 else 'them'}"
             )
 
-    async def say_once(self, sentence: str, level: Literal["info", "warning"] = "info") -> None:
+    async def notify_once(self, sentence: str, level: Literal["info", "warning"] = "info") -> None:
         if sentence not in self._said:
             self._said.add(sentence)
             await self._journal.record(e.NoticeGiven(level, sentence))

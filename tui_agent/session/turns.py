@@ -338,7 +338,7 @@ class Turns:
         await self._tell_level()
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
-        pieces = ReplyChunks(self._tell)
+        pieces = ReplyChunks(self._emit)
 
         async def emit(event: e.Event) -> None:
             if isinstance(event, e.ReplyStreamed):
@@ -369,7 +369,7 @@ class Turns:
         ):
             await self._journal.record_soon(e.DecisionsKept(left))
 
-    def _tell(self, event: e.ReplyStreamed) -> None:
+    def _emit(self, event: e.ReplyStreamed) -> None:
         self._journal.publish(event)
         reply = self.state.reply
         self._journal.grow(

@@ -108,7 +108,7 @@ class CommandEnded(Lasting, frozen=True):
         message = ChatMessage(0, "command", state.turn.number, result.command, command=result, level=level)
         at = state.chat.answering(state.turn.number)
         if result.by != "model" or at != len(state.chat.messages) - 2:
-            return state.said(message)
+            return state.with_message(message)
         *earlier, agent, before = state.chat.messages
         ran = before.command or result  # A later command follows: show this one among the model's calls.
         call = ToolUse(
@@ -164,7 +164,7 @@ class CheckEnded(Lasting, frozen=True):
         message = ChatMessage(
             0, "command", state.turn.number, run.command, command=run, check=result, level=level
         )
-        return state.said(message)
+        return state.with_message(message)
 
 
 class ChecksRefused(Lasting, frozen=True):

@@ -74,9 +74,9 @@ class SummaryMade(Lasting, frozen=True):
         if self.kept:
             words = "Older messages could not be summarised: "
             words += f"the model goes on with the newest {self.kept} of {self.of}."
-            return state.said(ChatMessage(0, "note", self.turn, words, level="warning"))
+            return state.with_message(ChatMessage(0, "note", self.turn, words, level="warning"))
         words = "Older messages were summarised for the model; nothing of what you see here is gone."
-        return state.said(ChatMessage(0, "note", self.turn, self.text, summary=words))
+        return state.with_message(ChatMessage(0, "note", self.turn, self.text, summary=words))
 
 
 class MemoryEdited(Lasting, frozen=True):
@@ -96,7 +96,7 @@ class MemoryBuilt(Lasting, frozen=True):
 
     def apply(self, state: State) -> State:
         state = replace(state, input=replace(state.input, memory=""))
-        return state.said(ChatMessage(0, "note", self.turn, self.text))
+        return state.with_message(ChatMessage(0, "note", self.turn, self.text))
 
 
 class InstructionsRead(Lasting, frozen=True):
@@ -332,7 +332,7 @@ class ReplyRead(Lasting, frozen=True):
         at = state.chat.answering(self.turn)
         says_something = message.text.strip() or message.summary or message.cut
         if at < 0 or says_something or messages[at].cut:
-            return state.said(message)
+            return state.with_message(message)
         # A reply of calls only is shown with the preceding message of the turn.
         last = messages[at]
         whole = replace(

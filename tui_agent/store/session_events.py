@@ -84,7 +84,7 @@ class SessionForked(Lasting, frozen=True):
     def apply(self, state: State) -> State:
         words = f"This session is a copy of {self.source}. {self.text}".rstrip()
         level = "warning" if self.text else "info"
-        return state.said(ChatMessage(0, "note", state.turn.number, words, level=level))
+        return state.with_message(ChatMessage(0, "note", state.turn.number, words, level=level))
 
 
 class ModelChosen(Lasting, frozen=True):
@@ -150,7 +150,7 @@ class NoticeGiven(Lasting, frozen=True):
         state = replace(state, notices=NoticesSlice(items, total))
         if not self.in_chat:
             return state
-        return state.said(ChatMessage(0, "note", state.turn.number, self.text, level=self.level))
+        return state.with_message(ChatMessage(0, "note", state.turn.number, self.text, level=self.level))
 
 
 class LayoutChanged(Growing, frozen=True):

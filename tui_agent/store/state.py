@@ -408,7 +408,7 @@ class State(Struct, frozen=True):
     permissions: tuple[PermissionDecision, ...] = ()
     asked: PermissionQuestion | None = None
 
-    def said(self, message: ChatMessage) -> State:
+    def with_message(self, message: ChatMessage) -> State:
         """Appends a message to the transcript and numbers it."""
         total = self.chat.total + 1
         messages = (*self.chat.messages, replace(message, number=total))[-TRANSCRIPT_WINDOW:]
@@ -422,7 +422,7 @@ class State(Struct, frozen=True):
         message = ChatMessage(
             0, "agent", reply.turn, reply.message, summary=reply.summary, reasoning=reply.reasoning, cut=True
         )
-        return replace(self, reply=ReplySlice(turn=reply.turn)).said(message)
+        return replace(self, reply=ReplySlice(turn=reply.turn)).with_message(message)
 
     def on_action(self, name: str, change: Callable[[ActionSlice], ActionSlice]) -> State:
         actions = tuple(change(slot) if slot.action.name == name else slot for slot in self.plan.actions)

@@ -220,7 +220,7 @@ class SubTaskEnded(Lasting, frozen=True):
         words = words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 1]}…"
         level = "info" if self.state == "completed" else "warning"
         text = f"Sub-task {self.id} {self.state}" + (f": {words}" if words else "")
-        return state.said(ChatMessage(0, "note", state.turn.number, text, level=level))
+        return state.with_message(ChatMessage(0, "note", state.turn.number, text, level=level))
 
 
 def _new(state: State, task: SubTask) -> SubTask:

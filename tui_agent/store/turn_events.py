@@ -67,7 +67,7 @@ class TurnStarted(Lasting, frozen=True):
             usage=state.usage if self.unasked else replace(state.usage, turn=Usage(), planning=Usage()),
             chat=replace(state.chat, next_steps=()),
         )
-        return state.said(ChatMessage(0, "person", self.turn, self.request))
+        return state.with_message(ChatMessage(0, "person", self.turn, self.request))
 
 
 class PhaseChanged(Passing, frozen=True):
@@ -456,7 +456,7 @@ class TurnEnded(Lasting, frozen=True):
         state = replace(state, turn=turn).with_partial_reply()
         if self.error:
             level = "info" if self.stopped else "error"
-            state = state.said(ChatMessage(0, "note", self.turn, self.error, level=level))
+            state = state.with_message(ChatMessage(0, "note", self.turn, self.error, level=level))
         return batches.turn_ended(state, self.turn, whole=self.ok and not self.limit)
 
 

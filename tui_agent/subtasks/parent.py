@@ -56,7 +56,7 @@ class Capacity:
             listener()
 
     @asynccontextmanager
-    async def lent(self) -> AsyncGenerator[None]:
+    async def lend_slot(self) -> AsyncGenerator[None]:
         """Lends the slot and waits for one afterwards. A cancelled caller gets it back immediately, to
         exit."""
         self.release()
@@ -88,7 +88,7 @@ class RunSession(Protocol):
     def start(self, paths: list[str]) -> None:
         """Begins work in the copy, which contains `paths`."""
 
-    async def take_turn(self, text: str, attachments: Sequence[str] = ()) -> None:
+    async def run_turn(self, text: str, attachments: Sequence[str] = ()) -> None:
         """Sends a message and waits for the end of its turn."""
 
     async def apply(self, picks: Sequence[Pick]) -> None: ...

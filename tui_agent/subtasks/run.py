@@ -100,7 +100,7 @@ class SubTaskRun:
         """Fills the copy. Returns the missing files and all paths of the copy."""
         parent, task = self._parent, self._task
         there = await asyncio.to_thread(_there, parent.workspace.gate, task.files)
-        missing = await parent.workspace.copies.bring(copy, there)
+        missing = await parent.workspace.copies.copy_missing(copy, there)
         self._brought = set(there) - set(missing)
         gone = [path for path in (*task.files,) if path not in self._brought]
         self._lost = await asyncio.to_thread(_why_lost, parent.workspace.gate, gone)
@@ -165,7 +165,7 @@ class SubTaskRun:
         turn.
         """
         most = self._parent.settings.limits.turns or MOST_TURNS
-        await child.take_turn(self._task.goal, [path for path in self._task.files if path in there])
+        await child.run_turn(self._task.goal, [path for path in self._task.files if path in there])
         for number in range(1, most + 1):
             turn = child.state.turn
             if not turn.ok:
@@ -177,7 +177,7 @@ class SubTaskRun:
             if picks:
                 await child.apply(picks)
             if child.state.subtasks.tasks:
-                async with self._parent.capacity.lent():
+                async with self._parent.capacity.lend_slot():
                     await child.subtasks_settled()
                 picks = [Pick(change.id) for change in child.state.review.open]
                 if picks:
@@ -185,7 +185,7 @@ class SubTaskRun:
             if told_all and not may_continue(child.state):
                 return "", ""
             if number < most:
-                await child.take_turn(GO_ON)
+                await child.run_turn(GO_ON)
         return f"It was not done after {most} turns: raise limits.turns, or make it smaller", "limit"
 
 

@@ -64,7 +64,7 @@ class Scheduler:
         asyncio.get_running_loop().call_soon(self._begin_what_can)
 
     @contextmanager
-    def held(self) -> Generator[None]:
+    def paused(self) -> Generator[None]:
         """Blocks new runs during changes of the review."""
         self._held += 1
         try:

@@ -136,7 +136,7 @@ class SubTasks:
             raise SessionError(f"The sub-task {task} is ready", "run it")
         self._renew()
         wanted = () if self._manual and not self._is_ready(found) else (e.SubTasksWanted((task,)),)
-        with self._scheduler.held():
+        with self._scheduler.paused():
             await self._redo.retract(found, f"“{task}” runs again")
             await self._journal.record(e.SubTaskMoved(task, "pending"), *wanted)
 
@@ -173,7 +173,7 @@ class SubTasks:
     async def redo(self, change: str, task: str) -> None:
         """Resolves a conflict of two sub-tasks by rerunning `task` on top of the other."""
         self._renew()
-        with self._scheduler.held():
+        with self._scheduler.paused():
             await self._redo.redo(change, task)
 
     @call(changes=False)

@@ -55,10 +55,10 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
             request = await _under_its_name_now(context, entry)
             if request.path != entry.path:
                 what = f"{entry.path} was renamed to {request.path}: the change to it is one to that file"
-                await _tell_both(what, emit)
+                await _notify_both(what, emit)
             if request.path in context.progress.settled_paths:
                 what = f"{request.path} was decided about meanwhile: what the model proposes now is left out"
-                await _tell_both(what, emit)
+                await _notify_both(what, emit)
                 continue
             if request.todo_index is None or not 0 <= request.todo_index < len(call.todos):
                 todo_id = ""
@@ -98,7 +98,7 @@ def _result(call: Invocation, proposed: Sequence[Change], resend: Sequence[Chang
     )
 
 
-async def _tell_both(sentence: str, emit: Emit) -> None:
+async def _notify_both(sentence: str, emit: Emit) -> None:
     await emit(e.NoticeGiven("info", sentence))
     await emit(e.ModelOwesNews(f"{sentence}."))
 

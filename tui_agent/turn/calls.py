@@ -38,7 +38,7 @@ async def run_calls(
 ) -> tuple[AnsweredCall, ...]:
     """Executes the reply's calls: sequential tools first, by `place`, then all others concurrently. In the
     `last` step of a turn, calls whose results the model would need are skipped."""
-    await _tell_faults(reply, emit)
+    await _report_faults(reply, emit)
     calls = _calls(context, reply)
     tools = {tool.name: tool for tool in context.tools}
     results: dict[str, ToolResult] = {}
@@ -136,10 +136,10 @@ async def _answer_or_refuse(
     context: TurnContext, tool: Tool | None, call: Invocation, number: int, emit: Emit
 ) -> ToolResult:
     if tool is None or _faulty(call):
-        return await _told(tool, call, ToolResult(call.fault, ok=False, amount="not done"), 0.0, emit)
+        return await _call_events(tool, call, ToolResult(call.fault, ok=False, amount="not done"), 0.0, emit)
     if number >= MOST_CALLS:
         result = error(f"at most {MOST_CALLS} calls are answered in one reply: ask again for this.")
-        return await _told(tool, call, result, 0.0, emit)
+        return await _call_events(tool, call, result, 0.0, emit)
     return await _answer(context, tool, call, emit)
 
 
@@ -147,7 +147,7 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
     """Runs and records one call. Every failure becomes the result; no tool ends a turn."""
     refused = await permitted(context, tool, call, emit)
     if refused is not None:
-        return await _told(tool, call, refused, 0.0, emit)
+        return await _call_events(tool, call, refused, 0.0, emit)
     await emit(e.CallStarted(call.id, call.name, tool.shown(call)))
     began = time.perf_counter()
     try:
@@ -160,7 +160,7 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
     except Exception as fault:
         _log.exception("a fault in the tool %s", tool.name)
         result = error(f"a fault in {tool.name} ({type(fault).__name__}): nothing came of the call.")
-    return await _told(tool, call, _with_faults(call, result), time.perf_counter() - began, emit)
+    return await _call_events(tool, call, _with_faults(call, result), time.perf_counter() - began, emit)
 
 
 def _with_faults(call: Invocation, result: ToolResult) -> ToolResult:
@@ -177,7 +177,7 @@ def bounded(text: str) -> str:
     return f"{text[:HEAD]}\n[… {left_out:,} of {len(text):,} characters are left out here …]\n{text[-TAIL:]}"
 
 
-async def _told(
+async def _call_events(
     tool: Tool | None, call: Invocation, result: ToolResult, seconds: float, emit: Emit
 ) -> ToolResult:
     known = not result.loaded.files and not result.listings
@@ -197,7 +197,7 @@ async def _told(
     return result
 
 
-async def _tell_faults(reply: Reply, emit: Emit) -> None:
+async def _report_faults(reply: Reply, emit: Emit) -> None:
     if reply.cut:
         await emit(e.NoticeGiven("warning", _cut_notice(reply)))
     for call in reply.calls:

@@ -33,13 +33,13 @@ async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit
     places, unlisted, look = await asyncio.to_thread(_first_look, context, paths)
     hidden = await context.workspace.ignored(unlisted) if unlisted else set()
     if look is None:
-        look = await asyncio.to_thread(_look, context, places, hidden)
+        look = await asyncio.to_thread(_scan_folders, context, places, hidden)
     for _ in range(MOST_ASKED):
         undecided = next((found for found in look.undecided if not found.named), None)
         if undecided is None or context.ask is None:
             break
         await ask_about_secret(context, undecided, emit)
-        look = await asyncio.to_thread(_look, context, places, hidden)
+        look = await asyncio.to_thread(_scan_folders, context, places, hidden)
     rows = (*map(_row, look.found), *look.left_out)
     before = context.state().instructions
     if rows != before:
@@ -81,7 +81,7 @@ def _first_look(
     """
     places = _places(context, paths)
     unlisted = [path for _, names in places for path in names if not context.workspace.index.contains(path)]
-    return places, unlisted, None if unlisted else _look(context, places, set())
+    return places, unlisted, None if unlisted else _scan_folders(context, places, set())
 
 
 class _InstructionScan:
@@ -105,7 +105,7 @@ class _InstructionScan:
         return bool(text.text.strip())
 
 
-def _look(
+def _scan_folders(
     context: TurnContext, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]
 ) -> _InstructionScan:
     """The first usable file of each folder, the rejected files before it, and the base files."""

@@ -56,7 +56,7 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
         await context.look()  # Detects renamed files.
     carried_on = _batch_action(context, request)
     made, doubt = Plan(), ""
-    if not carried_on or _goes_on(context, request):
+    if not carried_on or _continues_batch(context, request):
         made, doubt = await make_plan(context, request, emit)
     if made.source == "model":
         files = await asyncio.to_thread(completed, made.files, context.workspace.index)
@@ -80,14 +80,14 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
     return Draft(request, loaded=loaded, listings=listings, doubt=doubt)
 
 
-def _goes_on(context: TurnContext, request: str) -> bool:
+def _continues_batch(context: TurnContext, request: str) -> bool:
     return memory.asks_to_go_on(request, context.turn)
 
 
 def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
     """The action for the next files of a batch, if the user asks to continue or repeats the request."""
     for batch in context.state().batches:
-        if _goes_on(context, request) or request.strip() == batch.request.strip():
+        if _continues_batch(context, request) or request.strip() == batch.request.strip():
             words = f"carried on: {batch.done} of {batch.total} files are done"
             return [FileAction(batch.name, (batch.pattern,), words, all=True, batch=batch.id)]
     return []
@@ -114,7 +114,7 @@ async def make_plan(context: TurnContext, request: str, emit: Emit) -> tuple[Pla
         except (ModelError, LimitReached) as error:
             if planner.model == context.state().model.name and _lasts(error):
                 return words.plan, _no_plan(planner.model, error.what)
-            await _say_no_plan(planner.model, error.what, emit)
+            await _notify_no_plan(planner.model, error.what, emit)
     return (words.plan if made is None else _with_mentions(made, words.plan, request)), ""
 
 
@@ -166,7 +166,7 @@ async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest
         if made.files or made.directories or not made.faults:
             return _bounded(made)
         if attempt == MOST_ANSWERS:
-            await _say_no_plan(planner.model, f"its answer is not a plan: {made.faults[0]}", emit)
+            await _notify_no_plan(planner.model, f"its answer is not a plan: {made.faults[0]}", emit)
         faults = "\n".join(f"- {fault}" for fault in made.faults[:MOST_FAULTS])
         again = f"That plan cannot be read:\n{faults}\nAnswer once more, with the JSON object alone."
         messages = (
@@ -270,7 +270,7 @@ def _with_mentions(plan: Plan, words: Plan, request: str) -> Plan:
     return replace(plan, files=(*missing, *plan.files)) if missing else plan
 
 
-async def _say_no_plan(planner: str, why: str, emit: Emit) -> None:
+async def _notify_no_plan(planner: str, why: str, emit: Emit) -> None:
     await emit(e.NoticeGiven("warning", _no_plan(planner, why)))
 
 

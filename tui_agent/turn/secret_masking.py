@@ -40,7 +40,7 @@ async def mask_request(context: TurnContext, request: ModelRequest) -> ModelRequ
 
 async def notify_masked(context: TurnContext, emit: Emit) -> None:
     """Notifies the user about masking, once per session."""
-    if said := context.secrets.untold():
+    if said := context.secrets.pending_notice():
         await emit(e.NoticeGiven("warning", said))
 
 

@@ -235,7 +235,7 @@ class WorkspaceApp(
         if isinstance(screen := self.screen, WorkspaceScreen):
             if screen.make_room(event):
                 await self.keyboard.drawn()
-            if screen.take_right_button(event) or await screen.take_after_leader(event):
+            if screen.handle_right_click(event) or await screen.handle_after_leader(event):
                 return
         await super().on_event(event)
 
@@ -267,7 +267,7 @@ class WorkspaceApp(
             self.exit(return_code=0)
             return
         self.session = session
-        session.subscribe(self._happened)
+        session.subscribe(self._on_session_event)
         typed, handled = session.state.input.typed, self.keyboard.handled
         await self.workspace_screen.fill(session)
         # The folder listing runs in another process while the remaining panes are created here.
@@ -280,7 +280,7 @@ class WorkspaceApp(
         for fault in (*self.keys.faults, *self.palette.faults):
             await session.notice(fault, "warning")
 
-    def _happened(self, event: Event, state: State) -> None:
+    def _on_session_event(self, event: Event, state: State) -> None:
         from tui_agent.store.turn_events import TurnEnded
 
         if isinstance(event, TurnEnded):

@@ -62,7 +62,7 @@ class Bridge:
         #: The latest turn seen, and the deadline of its request's priority.
         self._turn = session.state.turn.number
         self._request: asyncio.Future[None] | None = None
-        self._unsubscribe = session.subscribe(self._happened)
+        self._unsubscribe = session.subscribe(self._on_event)
 
     def attach(self, pane: StateView) -> None:
         """Show the current state to the pane and subscribe it to changes."""
@@ -99,7 +99,7 @@ class Bridge:
                 pane.show(state)
         return changed
 
-    def _happened(self, event: Event, state: State) -> None:
+    def _on_event(self, event: Event, state: State) -> None:
         turn, loop = state.turn, asyncio.get_running_loop()
         begins, self._turn = turn.number != self._turn, turn.number
         if begins and self._request is None and not self._keys_wait():

@@ -106,7 +106,7 @@ class Garbage:
             gc.freeze()
         self._collecting = False
         end = time.monotonic()
-        asyncio.get_running_loop().run_in_executor(None, _give_back)
+        asyncio.get_running_loop().run_in_executor(None, _trim_memory)
         self._not_before = end + (end - begin) / SHARE
         if not everything:
             self._wait(AWAY, everything=True)
@@ -120,7 +120,7 @@ class Garbage:
         return sys.getallocatedblocks() - self._stayed
 
 
-def _give_back() -> None:
+def _trim_memory() -> None:
     """Return free memory to the system. glibc otherwise keeps it in per-thread arenas."""
     import ctypes
 

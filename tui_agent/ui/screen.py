@@ -224,7 +224,7 @@ class WorkspaceScreen(
         shown = isinstance(event, events.MouseDown) and self.bridge is not None and self.bridge.flush()
         return self._room.make(event) or shown
 
-    async def take_after_leader(self, event: Typed) -> bool:
+    async def handle_after_leader(self, event: Typed) -> bool:
         """Returns whether the event was handled as the second key after the leader."""
         if self.leader.waiting is None or not isinstance(event, events.Key | events.Paste | events.MouseDown):
             return False
@@ -275,7 +275,7 @@ class WorkspaceScreen(
     def on_pane_container_dragged(self, message: PaneContainer.Dragged) -> None:
         self.arrangement.resize(message.pane, message.axis, message.cells)
 
-    def take_right_button(self, event: Typed) -> bool:
+    def handle_right_click(self, event: Typed) -> bool:
         """A right click moves the cursor and opens the menu of available actions. Returns whether the event
         was a right click."""
         if not isinstance(event, events.MouseDown | events.MouseUp) or event.button != 3:

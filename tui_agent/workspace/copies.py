@@ -199,9 +199,9 @@ class WorkCopies:
             self._tidy(folder)
         await asyncio.gather(*self._tasks)
 
-    async def bring(self, copy: WorkCopy, paths: Sequence[str]) -> tuple[str, ...]:
+    async def copy_missing(self, copy: WorkCopy, paths: Sequence[str]) -> tuple[str, ...]:
         """Copies files missing from the copy (ignored by git, for example). Returns those that failed."""
-        return await asyncio.to_thread(_bring, self._gate, Path(copy.root), paths)
+        return await asyncio.to_thread(_copy_missing, self._gate, Path(copy.root), paths)
 
     def _keep(self, parent: Path) -> None:
         waiting = self._tidying.pop(str(parent), None)
@@ -251,7 +251,7 @@ def _remove(folder: Path) -> None:
         raise file_error(error, folder, "removed") from error
 
 
-def _bring(gate: Gate, root: Path, paths: Sequence[str]) -> tuple[str, ...]:
+def _copy_missing(gate: Gate, root: Path, paths: Sequence[str]) -> tuple[str, ...]:
     target = Gate(root)
     return tuple(path for path in paths if not _brought(gate, target, path))
 

@@ -182,7 +182,7 @@ async def git_worktree_remove(params: dict[str, Any], send: Send) -> None:
     if folder in _at_work:  # being created for a cancelled call
         await asyncio.wait([_at_work[folder]])
     aside = await _to_its_end(folder, detach_worktree, params["root"], folder)
-    leaving = asyncio.ensure_future(_let_go(aside))
+    leaving = asyncio.ensure_future(_release(aside))
     _leaving.add(leaving)
     leaving.add_done_callback(_leaving.discard)
 
@@ -201,7 +201,7 @@ async def git_worktrees_remove(params: dict[str, Any], send: Send) -> None:
         await _to_its_end(params["folder"], remove_worktrees, params["folder"])
 
 
-async def _let_go(folder: str) -> None:
+async def _release(folder: str) -> None:
     async with _one_leaves:
         with suppress(OSError):
             await asyncio.to_thread(remove_folder, folder)

@@ -109,7 +109,7 @@ def conversation(
                 system.append(str(message.get("content") or ""))
             case "assistant":
                 close()
-                said = _told(message) if words else _said(message, ids, origin)
+                said = _user_turn(message) if words else _reply_turn(message, ids, origin)
                 if said.parts:
                     turns.append(said)
                 open_calls = {call.id: call.name for call in said.calls}
@@ -130,12 +130,12 @@ def conversation(
     return Conversation("\n\n".join(filter(None, system)), tuple(_spaced(turns, rules)))
 
 
-def _told(message: Message) -> ReplyTurn:
+def _user_turn(message: Message) -> ReplyTurn:
     calls = (f"[called {call.name}]\n{call.arguments}" for call in calls_of(message))
     return ReplyTurn((TextPart("\n\n".join(filter(None, (text_of(message), *calls)))),))
 
 
-def _said(message: Message, ids: _Ids, origin: Origin) -> ReplyTurn:
+def _reply_turn(message: Message, ids: _Ids, origin: Origin) -> ReplyTurn:
     came_from = origin_of(message)
     own = bool(came_from.wire) and came_from.is_of(origin)
     parts: list[Part] = []

@@ -34,7 +34,7 @@ class _Typed(Input):
 
     def on_key(self, event: events.Key) -> None:
         chooser = self.screen
-        if not self.value and isinstance(chooser, Chooser) and chooser.means(event, "chooser.yes"):
+        if not self.value and isinstance(chooser, Chooser) and chooser.matches(event, "chooser.yes"):
             chooser.action_yes(event)
 
 
@@ -128,7 +128,7 @@ class Chooser(Dialog[Any]):
         self.narrow(self.query_one(Input).value)
 
     def needs_content(self, event: events.Event) -> bool:
-        return self.means(event, *_ON_ROWS) or isinstance(event, events.MouseEvent)
+        return self.matches(event, *_ON_ROWS) or isinstance(event, events.MouseEvent)
 
     @on(Input.Changed)
     def _input_changed(self, event: Input.Changed) -> None:

@@ -91,9 +91,9 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         """`n p hunk   Esc cancel` for `("preview.next_hunk preview.previous_hunk", "hunk"), …`."""
         return gap.join(f"{' '.join(map(self._key, names.split()))} {words}" for names, words in told)
 
-    def means(self, event: events.Event, *names: str) -> bool:
+    def matches(self, event: events.Event, *names: str) -> bool:
         """Whether the event is a key of one of these actions."""
-        return isinstance(event, events.Key) and cast("Host", self.app).keys.means(event.key, *names)
+        return isinstance(event, events.Key) and cast("Host", self.app).keys.matches(event.key, *names)
 
     def action_close(self) -> None:
         self.dismiss(None)
@@ -131,7 +131,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
 
     def needs_content(self, event: events.Event) -> bool:
         """Whether the event's effect depends on content being loaded."""
-        return not self.means(event, "dialog.close")
+        return not self.matches(event, "dialog.close")
 
     def busy(self, event: events.Event) -> asyncio.Future[None] | None:
         """The future that an event must wait for, if any."""

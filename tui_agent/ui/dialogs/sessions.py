@@ -114,7 +114,7 @@ class SessionPicker(Chooser):
 
     def needs_content(self, event: events.Event) -> bool:
         moves = isinstance(event, events.Key) and not event.is_printable
-        return (moves and not self.means(event, "dialog.close")) or isinstance(event, events.MouseEvent)
+        return (moves and not self.matches(event, "dialog.close")) or isinstance(event, events.MouseEvent)
 
     def _look(self) -> None:
         self.fill(self._list())

@@ -116,7 +116,7 @@ class History(DiffPreview[str | None]):
 
     def needs_content(self, event: events.Event) -> bool:
         """Whether the event needs the files of an apply; the list is available immediately."""
-        return self.means(event, "history.next_file", "history.previous_file")
+        return self.matches(event, "history.next_file", "history.previous_file")
 
     def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()

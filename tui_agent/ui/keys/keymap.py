@@ -80,7 +80,7 @@ class Keys(Struct, frozen=True):
         """The single keys of one place's actions, as key events name them."""
         return _named(key for name, keys in self.by_action.items() if place_of(name) == pane for key in keys)
 
-    def means(self, key: str, *names: str) -> bool:
+    def matches(self, key: str, *names: str) -> bool:
         """Whether the key event matches a single key of one of these actions or view keys."""
         return key in _named(one for name in names for one in self.by_action.get(name, ()))
 

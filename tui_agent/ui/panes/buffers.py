@@ -324,7 +324,7 @@ class BuffersPane(Pane):
         path, view = buffer.path, await files.clash(buffer.path)
 
         async def settle(made: ConflictChoices) -> None:
-            await files.settle(path, made.sides, made.by_hand, made.view.now)
+            await files.resolve(path, made.sides, made.by_hand, made.view.now)
             for place in range(made.count):
                 self.session.chat.set_typed(f"merge:{path}:{place}", "")
 

@@ -226,7 +226,7 @@ class ChatPane(Pane):
         if self._draft_timer is not None:
             self._draft_timer.stop()
         self._hand_over_draft()
-        self._keep_stand(self.transcript.stand)
+        self._keep_stand(self.transcript.scroll_place)
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -287,7 +287,7 @@ class ChatPane(Pane):
         try:
             await self.session.chat.submit(message, (), effort)
         except TuiAgentError as error:
-            self.prompt.put_before(text)
+            self.prompt.insert_before(text)
             if not isinstance(error, PasteTooLong):
                 raise
             self._offer_files(error)
@@ -297,7 +297,7 @@ class ChatPane(Pane):
         try:
             await self.session.notice(await call)
         except TuiAgentError:
-            self.prompt.put_before(text)
+            self.prompt.insert_before(text)
             raise
 
     @work
@@ -319,9 +319,9 @@ class ChatPane(Pane):
             elif done := not text[2:].strip() or await may_run_here(self.app, self.session, text[2:].strip()):
                 await self.session.commands.run_here(text[2:])
             if not done:
-                self.prompt.put_before(text)
+                self.prompt.insert_before(text)
         except TuiAgentError as error:
-            self.prompt.put_before(text)
+            self.prompt.insert_before(text)
             await self.session.notice(str(error), "error")
 
     @work(exclusive=True)
@@ -348,13 +348,13 @@ class ChatPane(Pane):
     def _unqueue(self) -> None:
         queue = self.session.state.input.queue
         if queue:
-            self.prompt.put_before(queue[-1])
+            self.prompt.insert_before(queue[-1])
             self.act(self.session.chat.set_queue(queue[:-1]), text_waits=False)
 
     def on_queued_messages_removed(self, message: QueuedMessages.Removed) -> None:
         queue = list(self.session.state.input.queue)
         if message.index < len(queue):
-            self.prompt.put_before(queue.pop(message.index))
+            self.prompt.insert_before(queue.pop(message.index))
             self.prompt.focus()
             self.act(self.session.chat.set_queue(queue), text_waits=False)
 

@@ -51,7 +51,7 @@ async def find_sent(pane: ChatHost) -> None:
     from tui_agent.ui.dialogs.transcript import find_in_history
 
     if (text := await find_in_history(pane.app, pane.session)) is not None:
-        pane.prompt.put_before(text)
+        pane.prompt.insert_before(text)
 
 
 def retry(pane: ChatHost) -> None:
@@ -106,5 +106,5 @@ def insert_output(pane: ChatHost) -> None:
     except TuiAgentError as error:
         pane.ask(pane.session.notice(str(error), "error"))
     else:
-        pane.prompt.put_before(text)
+        pane.prompt.insert_before(text)
         pane.prompt.focus()

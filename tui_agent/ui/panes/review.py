@@ -128,7 +128,7 @@ class ReviewPane(ListPane):
         state = self.session.state
         marks = check_pieces(in_short(state.check_marks))
         place = title("", self.changes, position)
-        again = self._decisions.asked_again
+        again = self._decisions.confirm_hint
         self.title_text = parts(
             self.TITLE + decision_counts(self.changes),
             (f" · {again}" if again else "", "$warning"),

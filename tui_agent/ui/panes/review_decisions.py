@@ -158,7 +158,7 @@ class ReviewDecisions:
         if doubt[0] and doubt != self._doubted:
             self._doubted = doubt
             self._pane.draw()
-            await self._session.notice(f"{doubt[0]}. {self.asked_again}", "warning")
+            await self._session.notice(f"{doubt[0]}. {self.confirm_hint}", "warning")
             return
         self._doubted = None
         self._pane.draw()
@@ -170,7 +170,7 @@ class ReviewDecisions:
         await self._decide_all(apply)
 
     @property
-    def asked_again(self) -> str:
+    def confirm_hint(self) -> str:
         """`F8 again applies anyway` if a warning awaits confirmation, else ""."""
         again = self._doubted is not None and self._doubt() == self._doubted
         return f"{self._pane.keys.shown('changes.apply_all')} again applies anyway" if again else ""
@@ -206,7 +206,7 @@ class ReviewDecisions:
 
     def _take_back(self, picks: Sequence[Pick]) -> None:
         if picks:
-            self._act(self._session.review.take_back(picks))
+            self._act(self._session.review.revert(picks))
 
     def _take_back_hunk(self) -> None:
         if (change := self._change) and self._pane.position:
@@ -285,7 +285,7 @@ class ReviewDecisions:
         self._pane.draw()
 
     async def _settle(self, change: str, choosing: ConflictChoices) -> None:
-        await self._session.review.settle(change, choosing.sides, choosing.by_hand, choosing.view.now)
+        await self._session.review.resolve(change, choosing.sides, choosing.by_hand, choosing.view.now)
         for place in range(choosing.count):
             self._session.chat.set_typed(f"place:{change}:{place}", "")
 

@@ -82,8 +82,8 @@ class SubTasksPane(ListPane):
             "edit": partial(self._open, subtask_forms.edit),
             "connect": partial(self._open, subtask_forms.connect),
             "remove": partial(self._open, subtask_forms.remove),
-            "fold": lambda: self.look_as(replace(self.look, folded=not self.look.folded)),
-            "follow": lambda: self.look_as(replace(self.look, follows=not self.look.follows)),
+            "fold": lambda: self.set_view(replace(self.look, folded=not self.look.folded)),
+            "follow": lambda: self.set_view(replace(self.look, follows=not self.look.follows)),
             "filter": self._begin_filter,
         }
 
@@ -124,7 +124,7 @@ class SubTasksPane(ListPane):
     def _current(self) -> SubTask | None:
         return self._slice.get(self.look.cursor)
 
-    def look_as(self, look: ViewOptions) -> None:
+    def set_view(self, look: ViewOptions) -> None:
         """Apply a view of the tasks and persist it."""
         if look == self._look:
             return
@@ -224,7 +224,7 @@ class SubTasksPane(ListPane):
     def _go(self, task: str) -> None:
         """Move the cursor to a task and stop following running tasks."""
         if task and task != self.look.cursor:
-            self.look_as(replace(self.look, cursor=task, follows=False))
+            self.set_view(replace(self.look, cursor=task, follows=False))
 
     def _step(self, step: int) -> None:
         order = [task.id for layer in layers(self.shown) for task in layer]
@@ -284,10 +284,10 @@ class SubTasksPane(ListPane):
     def _input_changed(self, event: Input.Changed) -> None:
         event.stop()
         if self.line.display:
-            self.look_as(replace(self.look, words=event.value))
+            self.set_view(replace(self.look, words=event.value))
 
     def _leave_line(self) -> None:
-        self.look_as(replace(self.look, words=""))
+        self.set_view(replace(self.look, words=""))
         self.stop_writing()
 
     def _look_into(self) -> None:

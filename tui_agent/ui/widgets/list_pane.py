@@ -72,6 +72,6 @@ class ListPane(Pane):
 
     @on(events.Key)
     def _take_key(self, event: events.Key) -> None:
-        if self.line.has_focus and self.keys.means(event.key, "line.leave"):
+        if self.line.has_focus and self.keys.matches(event.key, "line.leave"):
             event.stop()
             self._leave_line()

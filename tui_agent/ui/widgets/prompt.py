@@ -111,7 +111,7 @@ class Prompt(WritingArea):
         self.set_value(text)
         self._chosen = ChosenStep(digit, text)
 
-    def put_before(self, text: str) -> None:
+    def insert_before(self, text: str) -> None:
         """Inserts a returned message before the current text."""
         self.set_value("\n".join(filter(None, (text, self.value))))
 
@@ -192,7 +192,7 @@ class Prompt(WritingArea):
             return ""
         choosing = ("choose", "take") if self._word() == self.picked_for else ()
         names = (*choosing, "up", "down", "close")
-        return next((name for name in names if keys.means(key, f"offers.{name}")), "")
+        return next((name for name in names if keys.matches(key, f"offers.{name}")), "")
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 

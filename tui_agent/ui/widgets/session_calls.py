@@ -35,10 +35,10 @@ def call_session(node: DOMNode, session: Session, call: Coroutine[Any, Any, obje
     Typed text of all panes is flushed first. The task belongs to the application, so closing a pane does
     not interrupt a write.
     """
-    node.app.run_worker(_told(node.app, session, call), group=GROUP)
+    node.app.run_worker(_notify_result(node.app, session, call), group=GROUP)
 
 
-async def _told(app: App[Any], session: Session, call: Coroutine[Any, Any, object]) -> None:
+async def _notify_result(app: App[Any], session: Session, call: Coroutine[Any, Any, object]) -> None:
     try:
         workspace = getattr(app.screen_stack[0], "workspace", None)
         for pane in workspace.panes if workspace is not None else ():

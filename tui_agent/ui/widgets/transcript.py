@@ -200,7 +200,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         if block is None or keys is None:
             return
         names = ("unfold", "previous", "next", "copy", "open", "leave")
-        meant = next((name for name in names if keys.means(event.key, f"blocks.{name}")), "")
+        meant = next((name for name in names if keys.matches(event.key, f"blocks.{name}")), "")
         if not meant:
             return
         event.stop()
@@ -322,7 +322,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         if not self._going_back and self._seen[0] in (Size(), self.size):
             self._back_to = None
             self._tell_soon()
-            self._seen = self.size, self.stand
+            self._seen = self.size, self.scroll_place
         if self._behind and self.following:
             self._say_behind(0)
         oldest, newest = min(self._blocks, default=1), max(self._blocks, default=0)
@@ -378,7 +378,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
     # ── where the person is ──────────────────────────────────────────────────────────────────────────
 
     @property
-    def stand(self) -> ScrollPosition | None:
+    def scroll_place(self) -> ScrollPosition | None:
         """Position at the upper edge; `None` while following."""
         if self._back_to is not None or self.following:
             return self._back_to
@@ -394,8 +394,8 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
 
     def _tell(self) -> None:
         self._timer = None
-        if self.stand != self._told:
-            self._told = self.stand
+        if self.scroll_place != self._told:
+            self._told = self.scroll_place
             self.post_message(self.PositionChanged(self._told))
 
     async def _draw_around(self, stand: ScrollPosition) -> None:
