@@ -62,7 +62,7 @@ for patch, statement in {lost!r}.items():
         if patch in ("one notice", "drawn lines"):
             from tui_agent.ui.textual_patches import styles_cache
             app = object.__new__(textual.app.App)
-            notices.take_away(app, lambda shown: shown) if patch == "one notice" else None
+            notices.dismiss_notices(app, lambda shown: shown) if patch == "one notice" else None
             styles_cache.forget_lines(app, 0) if patch == "drawn lines" else None
     except BaseException:
         import traceback
