@@ -77,13 +77,13 @@ async def test_what_a_request_reads_is_read_while_its_message_is_written(
 
     monkeypatch.setattr(planning, "_STORES", Looked())
     monkeypatch.setattr(text_cache, "is_settled", lambda stamp: True)
-    noted(text_cache, "judge_file")
+    noted(text_cache, "find_secrets_in_file")
     noted(known_secrets, "_read")
     async with open_session(tmp_path, [reply(message="Done.")], interactive=True) as session:
         assert not read, "whoever only looks around does not pay for it"
         session.chat.set_draft("Say that it is done")
         await next(task for task in asyncio.all_tasks() if task.get_name() == "preparation: index")
-        assert {"judge_file", "_read"} <= set(read)
+        assert {"find_secrets_in_file", "_read"} <= set(read)
         read.clear()
         await session.chat.submit("Say that it is done")
         await session.chat.finished()
