@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.edits.change import Change
-from tui_agent.errors import FileError, TuiAgentError
+from tui_agent.errors import FileError
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log import recovery
 from tui_agent.log.calls import call
@@ -26,6 +26,7 @@ from tui_agent.model.rate_limit import Allowance
 from tui_agent.review.crash_repair import repair_others
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.review import Review
+from tui_agent.session.auto_apply import auto_apply
 from tui_agent.session.chat import Chat
 from tui_agent.session.checks import Checks
 from tui_agent.session.commands import Commands
@@ -105,7 +106,7 @@ class Session:
         self._follower = Follower(core, self._open_files) if follows else None
         self._shortcuts = SnapshotWriter(core.journal, own, storage.since) if own else None
         self._preparation = Preparation(core, self.models, self._turn_context)
-        beside = self._preparation.end, self.models.notify_level, self._apply_unattended
+        beside = self._preparation.end, self.models.notify_level, self._auto_apply
         self._turns = turns = Turns(core.journal, self._turn_context, *beside)
         self.chat = Chat(
             core, turns, log=self.log_path, context=self._turn_context, look=freshness.check_known_files
@@ -291,20 +292,8 @@ class Session:
         if isinstance(event, e.TurnStarted) and not event.unasked and not state.session.read_only:
             self.models.renew()
 
-    async def _apply_unattended(self) -> None:
-        """Applies changes with autonomy `auto` and `auto_apply`, except those that need confirmation."""
-        settings = self.core.settings
-        if settings.autonomy != "auto" or not settings.auto_apply or not self.state.review.open:
-            return
-        if not self.state.check_doubt:
-            await self.checks.run(slow=True)
-        if doubt := self.state.check_doubt:
-            await self.notice(f"Not applied automatically. {doubt}", "warning")
-            return
-        try:
-            await self.review.apply()
-        except TuiAgentError as error:
-            await self.notice(str(error), "warning")
+    async def _auto_apply(self) -> None:
+        await auto_apply(self.core, self.checks, self.review)
 
     def _parent(self) -> Parent:
         from tui_agent.subtasks.parent import Capacity, Parent
@@ -322,7 +311,7 @@ class Session:
             capacity=capacity,
             open_child=partial(self._open_child, self, capacity=capacity),
             on_newest=lambda change: rebased_on_current(self._turn_context(), change),
-            after_run=self._apply_unattended,
+            after_run=self._auto_apply,
         )
 
     @call(changes=True)
