@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from tui_agent.sandbox.build_cache import RunLayer
 from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
@@ -28,6 +28,9 @@ _PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.sandbox.in
 PACKAGE = tuple(
     f"{OURS}/tui_agent/{name}" for name in ("__init__.py", "sandbox/__init__.py", "sandbox/inside")
 )
+
+#: Descriptors of a command: its output; its output and its input; or a terminal, which becomes its own.
+Descriptors = Literal["", "input", "terminal"]
 
 
 class View:
@@ -47,6 +50,10 @@ class View:
         self._reader: LayerReader | None = None
         #: Descriptor of the layers; readable after all processes of the view have exited.
         self.layers = -1
+        #: Descriptor of the workspace as programs in the view see it, until `end`; writes to it go to the layers.
+        self.merged = -1
+        #: Descriptor of the listening socket of the plan's proxy, until `end`.
+        self.listener = -1
         self._process: asyncio.subprocess.Process | None = None
         self._line: socket.socket | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -127,13 +134,25 @@ class View:
             self.layers = -1
 
     async def start(self, argv: Sequence[str], variables: Mapping[str, str], output: int) -> int:
-        assert self._line is not None
         if not self._shared:
             self._reader = await LayerReader().__aenter__()
+        return self.start_with(argv, variables, "", output)
+
+    def start_with(
+        self, argv: Sequence[str], variables: Mapping[str, str], how: Descriptors, *descriptors: int
+    ) -> int:
+        """Starts a command with these descriptors: see `Descriptors`. Returns its number; raises OSError."""
+        assert self._line is not None
         self._runs += 1
         self._ended[self._runs] = asyncio.get_running_loop().create_future()
-        message = {"run": self._runs, "argv": list(argv), "env": dict(variables), "cwd": self.plan.root}
-        socket.send_fds(self._line, [marshal.dumps(message)], [output])
+        message = {
+            "run": self._runs,
+            "argv": list(argv),
+            "env": dict(variables),
+            "cwd": self.plan.root,
+            "how": how,
+        }
+        socket.send_fds(self._line, [marshal.dumps(message)], descriptors)
         return self._runs
 
     async def ended(self, number: int) -> RunnerResult:
@@ -170,6 +189,10 @@ class View:
             self._line = None
         if self._reading is not None:
             self._reading.cancel()
+        for descriptor in (self.merged, self.listener):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.merged = self.listener = -1
         if self._process is not None:
             try:
                 await asyncio.wait_for(self._process.wait(), 1.0)
@@ -199,7 +222,7 @@ class View:
         loop, line = asyncio.get_running_loop(), self._line
         while True:
             try:
-                text, descriptors, _, _ = socket.recv_fds(line, 1 << 16, 1)
+                text, descriptors, _, _ = socket.recv_fds(line, 1 << 16, 3)
                 break
             except ConnectionError:
                 return {}  # The program exited without reading its input.
@@ -211,6 +234,9 @@ class View:
                 finally:
                     if line.fileno() >= 0:
                         loop.remove_reader(line)
-        if descriptors:
-            self.layers = descriptors[0]
-        return ast.literal_eval(text.decode()) if text else {}
+        message = ast.literal_eval(text.decode()) if text else {}
+        passed = dict(zip(message.get("ready", ()), descriptors, strict=False))
+        self.layers = passed.get("layers", self.layers)
+        self.merged = passed.get("merged", self.merged)
+        self.listener = passed.get("listener", self.listener)
+        return message

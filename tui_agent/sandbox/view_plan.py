@@ -82,6 +82,9 @@ class ViewPlan:
     - isolated: the isolation method.
     - folder: private folder of this run on disk, for methods that need one.
     - kept: layer of `build_cache.py` over the workspace, or "".
+    - own_home: folder outside that is the writable HOME instead of one in memory, or "".
+    - proxy: opens a port on the view's loopback; its socket is `View.listener`.
+    - terminal: programs may open /dev/tty.
     """
 
     workspace: str
@@ -99,6 +102,9 @@ class ViewPlan:
     folder: str = ""
     stores: dict[str, str] = field(default_factory=dict)
     kept: str = ""
+    own_home: str = ""
+    proxy: bool = False
+    terminal: bool = False
 
     @property
     def on_copy(self) -> bool:
@@ -137,6 +143,9 @@ class ViewPlan:
             "masks": self.masks,
             "overlays": self.overlays,
             "kept": self.kept,
+            "home": [self.own_home, self.home] if self.own_home else [],
+            "proxy": self.proxy,
+            "terminal": self.terminal,
             "seeds": seeds,
             "network": self.network,
             "size": self.limits.layer,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import _signal as signal  # ty: ignore[import-not-found]
+import fcntl
 import marshal
 import os
 import resource
 import select
 import sys
+import termios
 import time
 
 from tui_agent.sandbox.inside.kernel import drop_capabilities, received
@@ -136,22 +138,29 @@ class FirstProcess:
         text, descriptors = received(self.line, 1 << 20, 4)
         message = marshal.loads(text) if text else {"end": True}
         if "run" in message:
-            self._run(message, descriptors[0])
+            self._run(message, descriptors)
         elif "stop" in message and message["stop"] in self.running:
             self._signal(self.running[message["stop"]], signal.SIGINT)
             self.ends.setdefault(message["stop"], time.monotonic() + INTERRUPTED)
         return "end" not in message
 
-    def _run(self, message, output):
+    def _run(self, message, descriptors):
         pid = os.fork()
         if pid:
-            os.close(output)
+            for descriptor in descriptors:
+                os.close(descriptor)
             self.running[message["run"]] = pid
             return
         try:
             os.setsid()
-            os.nice(5)  # the user interface has priority
-            os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+            output = descriptors[0]
+            if message["how"] == "terminal":
+                fcntl.ioctl(output, termios.TIOCSCTTY, 0)
+                os.dup2(output, 0)
+            else:
+                os.nice(5)  # the user interface has priority
+                is_input = message["how"] == "input"
+                os.dup2(descriptors[1] if is_input else os.open("/dev/null", os.O_RDONLY), 0)
             os.dup2(output, 1)
             os.dup2(output, 2)
             for limit, value in self.plan["limits"].items():

@@ -7,14 +7,16 @@ socket and signal take longer to import than all mounts to create. All decisions
 Requests on the Unix packet socket, encoded with `marshal`:
 
     the plan            once, with a descriptor of a file that holds the plan and the seeds
-    {"run": N, argv, env, cwd}      with a descriptor for the command's output
+    {"run": N, argv, env, cwd, how}     with descriptors: the output for how "" , the output and the input for "input",
+                                        a terminal for "terminal"
     {"stop": N}         interrupt, then kill after 0.3 s
     {"end": True}
 
 Responses, as Python literals:
 
     {"failed": STEP, "errno": E, "why": TEXT}      no view
-    {"ready": True}     with the descriptor of the layers: `0/u` has the writes to the first overlay, and so on
+    {"ready": [NAME]}   with a descriptor for each name: "layers" (`0/u` has the writes to the first overlay, and so
+                        on), "merged" (the workspace as programs see it), "listener" (a port on the loopback)
     {"exit": N, "status": S, "left": [NAME]}       S as in `os.waitstatus_to_exitcode`
     {"over": "memory" | "processes"}               all processes in the view were killed
     {"over": "keyboard"}                           a program waiting for a keyboard was killed
@@ -51,6 +53,9 @@ from tui_agent.sandbox.inside.kernel import (
 from tui_agent.sandbox.inside.landlock import Supervisor, own_processes, version
 from tui_agent.sandbox.inside.mounts import ViewMounts
 
+#: Port of the proxy on a view's own loopback.
+PROXY_PORT = 3128
+
 
 def main() -> None:
     line = _socket.socket(fileno=int(sys.argv[1]))
@@ -78,8 +83,7 @@ def main() -> None:
         except (Failed, OSError) as error:
             _say_failed(line, error)
             return
-    line.sendmsg([ascii({"ready": True}).encode()], [(_socket.SOL_SOCKET, 1, struct.pack("i", layers))])
-    os.close(layers)
+    _say_ready(line, plan, {"layers": layers})
     FirstProcess(plan, line).serve()
 
 
@@ -96,8 +100,22 @@ def _serve(plan, line):
     except Failed as error:
         _say_failed(line, error)
         return
-    line.send(ascii({"ready": True}).encode())
+    _say_ready(line, plan, {})
     (Supervisor(plan, line, first) if plan["isolated"] == "landlock" else FirstProcess(plan, line)).serve()
+
+
+def _say_ready(line, plan, descriptors):
+    if plan["isolated"] != "landlock":
+        descriptors["merged"] = os.open(plan["overlays"][-1], os.O_RDONLY | os.O_DIRECTORY)
+    if plan["proxy"]:
+        port = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+        port.bind(("127.0.0.1", PROXY_PORT))
+        port.listen(128)
+        descriptors["listener"] = port.detach()
+    passed = struct.pack(f"{len(descriptors)}i", *descriptors.values())
+    line.sendmsg([ascii({"ready": list(descriptors)}).encode()], [(_socket.SOL_SOCKET, 1, passed)])
+    for descriptor in descriptors.values():
+        os.close(descriptor)
 
 
 def _say_failed(line, error):

@@ -46,7 +46,9 @@ class ViewMounts:
         shown += [(path, clone(source)) for path, source in plan["stores"]]
         lowers = [(path, clone(path)) for path in plan["overlays"]]
         kept = clone(plan["kept"]) if plan["kept"] else None
-        devices = [(name, clone(f"/dev/{name}")) for name in DEVICES]
+        home = clone(plan["home"][0]) if plan["home"] else None
+        terminal = ["tty"] if plan["terminal"] else []
+        devices = [(name, clone(f"/dev/{name}")) for name in (*DEVICES, *terminal)]
         attach(memory(1 << 24, 0o755), self.stage)
         layers = self._layers(lowers)
         if kept is not None:
@@ -59,6 +61,9 @@ class ViewMounts:
         for path, mode, _ in plan["folders"]:
             if not any(_is_below(path, bind) for bind in plan["binds"]):
                 self._in_memory(path, mode)
+        if home is not None:
+            restrict(home, NO_SUID | NO_DEVICES, "home")
+            self._attach(home, plan["home"][1])
         for path in set(plan["links"]).difference(of_machine):
             self._make_folder(os.path.dirname(path))
             os.symlink(plan["links"][path], self._below(path))

@@ -1,0 +1,138 @@
+"""The proxy of a view: allowed hosts are reached, all others are refused and listed."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tui_agent.sandbox.proxy import HostProxy, Target, is_public, parse_allowed
+
+
+@asynccontextmanager
+async def proxy(
+    *allowed: str, addresses: dict[str, list[str]] | None = None
+) -> AsyncGenerator[tuple[HostProxy, int]]:
+    async def resolve(host: str, port: int) -> list[str]:
+        return (addresses or {})[host]
+
+    served = HostProxy([parse_allowed(one) for one in allowed], resolve=resolve)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        await served.serve(listener.fileno())
+        try:
+            yield served, listener.getsockname()[1]
+        finally:
+            await served.close()
+
+
+async def asked(port: int, *requests: bytes) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for request in requests:
+        writer.write(request)
+    writer.write_eof()
+    try:
+        return await asyncio.wait_for(reader.read(), 10)
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()
+
+
+@asynccontextmanager
+async def echo() -> AsyncGenerator[int]:
+    """A server that repeats what it receives."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def test_an_allowed_port_of_this_machine_is_reached_both_ways() -> None:
+    async with echo() as port, proxy(f"host.local:{port}") as (_, at):
+        tunnel = f"CONNECT host.local:{port} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+        got = await asked(at, tunnel, b"a" * 1_000_000)
+        assert got.startswith(b"HTTP/1.1 200") and got.endswith(b"a" * 1_000_000)
+        plain = await asked(
+            at, f"GET http://host.local:{port}/a?b HTTP/1.1\r\nHost: h\r\nProxy-X: 1\r\n\r\n".encode()
+        )
+        assert plain == b"GET /a?b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        "CONNECT 127.0.0.1:443",
+        "CONNECT [::1]:443",
+        "CONNECT 2130706433:443",
+        "CONNECT 0x7f.1:443",
+        "CONNECT localhost:443",
+        "CONNECT other.example:443",
+        "CONNECT good.example:22",
+        "CONNECT good.example:443:443",
+        "CONNECT good.example.evil.example:443",
+        "CONNECT good.example%00.evil:443",
+        "GET http://good.example/",
+        "GET http://127.0.0.1:443/",
+        "GET /",
+        "CONNECT",
+    ],
+)
+async def test_nothing_else_is_reached(request_line: str) -> None:
+    async with proxy("good.example", addresses={"good.example": ["127.0.0.1"]}) as (_, at):
+        got = await asked(at, f"{request_line} HTTP/1.1\r\n\r\n".encode())
+        assert got.startswith((b"HTTP/1.1 403", b"HTTP/1.1 400"))
+
+
+@pytest.mark.parametrize("spelled", ["GOOD.example", "good.example.", "Good.Example."])
+async def test_a_name_is_one_in_every_spelling_and_its_private_address_is_refused(spelled: str) -> None:
+    async with proxy("good.example", addresses={"good.example": ["10.0.0.1"]}) as (served, at):
+        got = await asked(at, f"CONNECT {spelled}:443 HTTP/1.1\r\n\r\n".encode())
+        assert b"not public" in got
+        assert not served.refused
+
+
+async def test_refused_hosts_are_listed_once_with_their_count_and_can_be_allowed() -> None:
+    told: list[Target] = []
+    async with proxy(addresses={"a.example": ["10.0.0.1"]}) as (served, at):
+        served._on_refused = told.append
+        for _ in range(3):
+            await asked(at, b"CONNECT a.example:443 HTTP/1.1\r\n\r\n")
+        assert told == [Target("a.example", 443)] and served.refused == {told[0]: 3}
+        served.allowed.add(told[0])
+        assert b"not public" in await asked(at, b"CONNECT a.example:443 HTTP/1.1\r\n\r\n")
+
+
+async def test_a_head_without_end_is_refused() -> None:
+    async with proxy() as (_, at):
+        assert await asked(at, b"CONNECT a.example:443 HTTP/1.1\r\nX: " + b"x" * 200_000) == b""
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("8.8.8.8", True),
+        ("2001:4860:4860::8888", True),
+        *((one, False) for one in ("10.1.2.3", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1")),
+        *((one, False) for one in ("::1", "fe80::1%eth0", "fd00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1")),
+        ("no address", False),
+    ],
+)
+def test_only_public_addresses_are_connected(address: str, public: bool) -> None:
+    assert is_public(address) is public
+
+
+@pytest.mark.parametrize(
+    "entry", ["", "127.0.0.1", "a b", "*.example", "a.example:0", "a.example:x", "-" * 64]
+)
+def test_what_is_no_host_is_not_accepted(entry: str) -> None:
+    with pytest.raises(ValueError):
+        parse_allowed(entry)
