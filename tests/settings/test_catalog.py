@@ -74,6 +74,7 @@ CONTRACT = {
     "trial.env": (),
     "trial.reveal": (),
     "trial.memory": 4_294_967_296,
+    "trial.network": (),
     "trial.processes": 512,
 }
 #: Settings beside those of the contract.

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, Diff, Hunk, Pick, text_under
 from tui_agent.edits.hunks import diff_of, hunks, same_hunk
 from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
-from tui_agent.errors import EditFailed, Outdated, SessionError
+from tui_agent.errors import EditFailed, Outdated, SessionError, TuiAgentError
 from tui_agent.files.batch import StillWritten
 from tui_agent.git.client import CommitPlan
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
 from tui_agent.review.apply import Applier
-from tui_agent.review.command_changes import changes_of
+from tui_agent.review.command_changes import change_of, changes_of, left_out, with_skips
 from tui_agent.review.conflicts import ConflictResolver
 from tui_agent.review.crash_repair import recorded_names
 from tui_agent.review.open_files import OpenFiles
@@ -77,6 +79,59 @@ class Review:
             changes, left = await changes_of(written, run, command, turn, self._writer, self._blobs)
             await self._journal.record(*(e.ChangeProposed(change) for change in changes))
         return len(changes), left
+
+    @call(changes=True)
+    async def propose_live(
+        self,
+        source: str,
+        name: str,
+        written: Sequence[ChangedPath],
+        same: Collection[str],
+        bases: Mapping[str, str],
+    ) -> list[str]:
+        """Proposes what a running program has written so far. Returns reasons for omitted files.
+
+        A path keeps the id of its change until a decision about it.
+
+        - source, name: prefix of the ids, and the program's name.
+        - same: paths that are as in the folder again; their open changes are withdrawn.
+        - bases: hashes of the files that the program changed, by path; "" if there was none.
+        """
+        left: list[str] = []
+        async with self._one_at_a_time:
+            for one in written:
+                known = self._live(source, one.path)
+                number = sum(change.id.startswith(f"{source}.") for change in self.state.review.changes) + 1
+                named = Change(
+                    f"{source}.{number}", self.state.turn.number, one.path, "edit", reason=f"from {name}"
+                )
+                try:
+                    change = await change_of(one, named, self._writer, self._blobs, bases.get(one.path))
+                except (ValueError, TuiAgentError) as error:
+                    left.append(left_out(one.path, error))
+                    continue
+                if known is not None and known.waits and "applied" not in known.hunks:
+                    before = (known.version, known.executable, known.state == "conflict")
+                    if before != (change.version, change.executable, change.state == "conflict"):
+                        change = await asyncio.to_thread(with_skips, change, known, self._blobs)
+                        await self._journal.record(e.ChangeReworked(replace(change, id=known.id)))
+                    continue
+                if known is not None:
+                    change = await asyncio.to_thread(with_skips, change, known, self._blobs)
+                if not change.hunks or "pending" in change.hunks:
+                    await self._journal.record(e.ChangeProposed(change))
+            for path in same:
+                known = self._live(source, path)
+                if known is not None and known.waits:
+                    await self._journal.record(
+                        e.ChangeMoved(known.id, "skipped", reason=f"{name} took it back")
+                    )
+        return left
+
+    def _live(self, source: str, path: str) -> Change | None:
+        """The newest change of a running program to a path."""
+        ours = (c for c in reversed(self.state.review.changes) if c.path == path)
+        return next((change for change in ours if change.id.startswith(f"{source}.")), None)
 
     @call(changes=False)
     async def diff(self, change_id: str) -> Diff:

@@ -12,6 +12,7 @@ import stat
 import struct
 import sys
 from contextlib import suppress
+from typing import Self
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -38,7 +39,7 @@ class FolderAccess:
         self._forget()
         os.close(self._root)
 
-    def __enter__(self) -> FolderAccess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

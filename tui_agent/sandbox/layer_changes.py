@@ -103,6 +103,7 @@ class _Asked(NamedTuple):
     since: float
     files: Copied | None = None
     apart: Sequence[str] = ()
+    paths: Sequence[str] | None = None
 
 
 class LayerReader:
@@ -145,6 +146,10 @@ class LayerReader:
             return (), ""
         return await self._read(_Asked(path, layers, plan, since, apart=apart))
 
+    async def of_paths(self, layers: int, plan: ViewPlan, since: float, paths: Sequence[str]) -> Read:
+        """As `of_layer`, of what is at and below these paths only."""
+        return await self._read(_Asked(f"{len(plan.overlays) - 1}/u", layers, plan, since, paths=paths))
+
     async def of_copy(self, plan: ViewPlan, files: Copied, since: float) -> Read:
         """Changes in a copy of a workspace, whose original files are `files`."""
         return await self._read(_Asked(plan.root, None, plan, since, files))
@@ -178,6 +183,7 @@ class LayerReader:
             "budget": tuple(BUDGET),
             "files": None if wanted.files is None else dict(wanted.files),
             "apart": list(wanted.apart),
+            "paths": None if wanted.paths is None else list(wanted.paths),
             "beside": _beside(wanted.plan),
         }
         await asyncio.to_thread(lambda: (marshal.dump(asked, contents), contents.flush()))

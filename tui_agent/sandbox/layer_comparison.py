@@ -147,6 +147,14 @@ class Comparison:
         self._work()
         return self.found
 
+    def of_paths(self, paths: Iterable[str]) -> list[ChangedEntry]:
+        """The changes at and below these paths of an overlay's layer."""
+        for path in paths:
+            if LEFT_OUT.isdisjoint(path.split("/")):
+                self._waiting.append(("entry", path, self._covers(path)))
+        self._work()
+        return self.found
+
     def _left_no_trace(self, path: str) -> bool:
         """Whether a pending file that is missing in the folder was deleted. The layer has no entry for it
         then."""

@@ -44,8 +44,10 @@ def main(descriptor: int) -> None:
         compared = Comparison(
             *(there, real, seeds, asked["since"], budget, contents, size, asked["apart"], asked["beside"])
         )
-        files = asked["files"]
-        found = compared.of_layer() if files is None else compared.of_copy(files)
+        if asked["paths"] is not None:
+            found = compared.of_paths(asked["paths"])
+        else:
+            found = compared.of_layer() if asked["files"] is None else compared.of_copy(asked["files"])
     told = marshal.dumps({"found": [tuple(one) for one in found], "left": compared.left})
     write_all(contents, told, compared.end)
     line.send(ascii([compared.end, len(told)]).encode())

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace as with_fields
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.edits.change import Change
@@ -54,8 +54,11 @@ from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.text_cache import Texts
 
 if TYPE_CHECKING:
+    from tui_agent.session.outside_agents import OutsideAgents
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
     from tui_agent.turn.context import TurnContext
+    from tui_agent.workspace.workspace import FileChange
+
 #: Shown while running tasks end, before the session is stored.
 STILL_RUNS = "waiting for what still runs to end"
 
@@ -126,12 +129,23 @@ class Session:
         self.subtasks = SubTasks(core, self._parent, self.models.renew)
         self.commands = Commands(core, self.review, self.secrets, copied)
         self.checks = Checks(core, self.commands, unasked=part is None and not follows)
-        freshness.listen(self.checks.on_batch)
+        freshness.listen(self._on_batch)
         self.subscribe(self._on_event)
 
     @property
     def state(self) -> State:
         return self.journal.store.state
+
+    @cached_property
+    def outside_agents(self) -> OutsideAgents:
+        from tui_agent.session.outside_agents import OutsideAgents
+
+        return OutsideAgents(self.core, self.review, self.commands.views)
+
+    def _on_batch(self, changes: Sequence[FileChange]) -> None:
+        self.checks.on_batch(changes)
+        if "outside_agents" in self.__dict__:
+            self.outside_agents.on_batch(changes)
 
     @call(changes=False)
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -212,6 +226,8 @@ class Session:
             last.push_async_callback(self.commands.close)
             last.push_async_callback(self.checks.close)
             last.push_async_callback(self.subtasks.close)
+            if "outside_agents" in self.__dict__:
+                last.push_async_callback(self.outside_agents.close)
 
     async def _end_children(self) -> None:
         """Concurrently, because each takes time to exit."""

@@ -169,10 +169,11 @@ class TrialViews:
         network: bool = False,
         seeded: Callable[[], object] | None = None,
         pending: bool = True,
+        tools: Sequence[str] = (),
     ) -> PreparedView:
         """Prepares a view with pending and unsaved content, unless `pending` is False. Raises `SessionError`.
 
-        `seeded` is called once the content is fixed.
+        `seeded` is called once the content is fixed; `tools` are additional readable folders.
         """
         from tui_agent.sandbox.folder_copy import RunFolder
         from tui_agent.sandbox.view_plan import Limits, NoView, fitting, plan
@@ -194,7 +195,7 @@ class TrialViews:
                 Path(self._root),
                 seeds=[*seeds, *more, *owned],
                 git_folders=folders,
-                tools=(*self._settings.tools, *self._environments),
+                tools=(*self._settings.tools, *self._environments, *tools),
                 hidden=(
                     *map(str, (self._folders.config, self._folders.data, self._folders.state)),
                     *self._judge.outside(),

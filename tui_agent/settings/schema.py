@@ -213,6 +213,9 @@ class TrialSettings(Struct, frozen=True):
     reveal: Globs = ()
     """Secret-looking files of the workspace that commands may read."""
 
+    network: tuple[str, ...] = ()
+    """Hosts that commands may reach through a proxy, by name, on port 443; HOST:PORT for another port."""
+
     memory: Annotated[int, Meta(ge=67_108_864)] = 4_294_967_296
     """Bytes of memory that the programs of a command may take together; what they share counts once."""
 

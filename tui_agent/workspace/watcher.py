@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final
 
-from watchfiles import Change, watch
+from watchfiles import Change, awatch, watch
 
 from tui_agent.errors import ChildFailed
 from tui_agent.git.repository import Repository, find_repository
@@ -134,6 +134,36 @@ class Watcher:
             recursive=recursive,
             ignore_permission_denied=True,
         )
+
+
+async def watch_folder(path: str) -> AsyncGenerator[list[str] | None, None]:
+    """Yields None when watching begins, then the changed paths below a folder, with its subfolders.
+
+    None again stands for changes with names that cannot be decoded. Raises `ChildFailed`.
+    """
+    begun = False
+    try:
+        async for raw in awatch(
+            path,
+            watch_filter=None,
+            debounce=DEBOUNCE,
+            step=STEP,
+            rust_timeout=DEBOUNCE,
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            ignore_permission_denied=True,
+        ):
+            if not begun:
+                begun = True
+                yield None
+            if raw:
+                found = sorted({changed[len(path) + 1 :] for _, changed in raw} - {""})
+                for at in range(0, len(found), MAX_BATCH):
+                    yield found[at : at + MAX_BATCH]
+    except UnicodeDecodeError:
+        yield None
+    except (OSError, RuntimeError) as error:
+        raise _failed(error) from error
 
 
 class _Listeners:

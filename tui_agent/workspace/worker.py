@@ -88,6 +88,15 @@ async def watch(params: dict[str, Any], send: Send) -> None:
             await send(item)
 
 
+async def watch_layer(params: dict[str, Any], send: Send) -> None:
+    """{path} → {"paths": None} when watching begins, then {"paths": [relative path]} until cancelled; None stands
+    for unknown paths."""
+    from tui_agent.workspace.watcher import watch_folder
+
+    async for paths in watch_folder(params["path"]):
+        await send({"paths": paths})
+
+
 async def renamed(params: dict[str, Any], send: Send) -> dict[str, str]:
     """{root, gone: the fields of `MissingFile` for each file} → see `find_renamed`."""
     gone = msgspec.convert(params["gone"], list[MissingFile])
@@ -225,6 +234,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
     return {
         "list": list_paths,
         "watch": watch,
+        "watch_layer": watch_layer,
         "git_status": git_status,
         "git_checkpoint": git_checkpoint,
         "git_forget": git_forget,

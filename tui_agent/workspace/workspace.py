@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -199,6 +199,13 @@ class Workspace:
             return list(await self._child.ask("tracked", {"root": str(self.root), "paths": list(paths)}))
         except ChildFailed:
             return []
+
+    async def layer_changes(self, path: str) -> AsyncGenerator[Sequence[str] | None, None]:
+        """Changed paths below the folder of a layer, in batches; None for unknown ones, and at the start. Raises
+        `ChildFailed`."""
+        async with aclosing(self._child.stream("watch_layer", {"path": path})) as items:
+            async for item in items:
+                yield item["paths"]
 
     async def imports(self, language: str, text: str) -> tuple[Import, ...]:
         """The imports of a source text; none if the child fails."""

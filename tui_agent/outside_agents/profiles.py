@@ -1,0 +1,176 @@
+"""Profiles of agents: `config/agent-programs/NAME.toml`, and the user's folder of that name."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from tui_agent.errors import SettingsError
+from tui_agent.files.structures import Unreadable, read_toml
+from tui_agent.sandbox.proxy import parse_allowed
+from tui_agent.settings.files import read_small, reason_of
+from tui_agent.settings.folders import Folders, config_folder
+
+FOLDER = "agent-programs"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+#: Placeholder of the prompt in `headless`.
+PROMPT = "{prompt}"
+
+
+class AgentProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How an agent is run in a view.
+
+    - program: name on PATH, or an absolute path.
+    - arguments: always given; they switch the agent's own sandbox off, since sandboxes do not nest.
+    - headless: arguments of a run without a terminal, with `{prompt}` as one of them.
+    - acp: command that speaks the Agent Client Protocol on its standard streams; `acp_mode` is set at the start.
+    - hosts: names that may be reached on port 443, or HOST:PORT.
+    - environment: names of variables that the agent gets, keys included. variables: further variables.
+    - credentials: files below the home that are shared; what the agent writes to them is written back.
+    - copied: files below the home that the agent gets a copy of.
+    - left_out: patterns of files of its own, which are never proposed.
+    - memory: bytes of all its processes. processes: their number, threads included.
+    """
+
+    program: str
+    name: str = ""
+    arguments: tuple[str, ...] = ()
+    headless: tuple[str, ...] = ()
+    acp: tuple[str, ...] = ()
+    acp_mode: str = ""
+    hosts: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    variables: dict[str, str] = {}
+    credentials: tuple[str, ...] = ()
+    copied: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    memory: int = 16 << 30
+    processes: int = 4000
+
+
+def profile_folders(folders: Folders) -> tuple[Path, Path]:
+    """Shipped profiles, and the user's, which replace shipped ones of the same name."""
+    return config_folder() / FOLDER, folders.config / FOLDER
+
+
+def profile_names(folders: Folders) -> list[str]:
+    """Sorted names of all profiles. Blocking, briefly."""
+    names = set()
+    for folder in profile_folders(folders):
+        if folder.is_dir():
+            names |= {path.stem for path in folder.glob("*.toml") if _NAME.fullmatch(path.stem)}
+    return sorted(names)
+
+
+def load_profile(folders: Folders, name: str) -> AgentProfile:
+    """The profile of an agent. Blocking, briefly. Raises `SettingsError` if it is missing or invalid."""
+    for folder in reversed(profile_folders(folders)):
+        path = folder / f"{name}.toml"
+        if _NAME.fullmatch(name) and path.is_file():
+            try:
+                profile = msgspec.convert(read_toml(read_small(path).decode()), AgentProfile)
+                return _checked(msgspec.structs.replace(profile, name=name))
+            except OSError as error:
+                raise SettingsError(
+                    f"{path} cannot be read ({reason_of(error)})", "correct the file"
+                ) from error
+            except (Unreadable, msgspec.ValidationError, ValueError) as error:
+                raise SettingsError(
+                    f"{path} is no profile of an agent: {error}", "correct the file"
+                ) from error
+    known = ", ".join(profile_names(folders))
+    raise SettingsError(
+        f"There is no profile of an agent {name!r}",
+        f"choose one of {known}, or add {folders.config / FOLDER / name}.toml",
+    )
+
+
+def profile_of_command(folders: Folders, words: Sequence[str]) -> AgentProfile:
+    """The profile of the command's program; one without hosts and credentials if there is none."""
+    name = os.path.basename(words[0])
+    if name in profile_names(folders):
+        profile = load_profile(folders, name)
+        return msgspec.structs.replace(profile, program=words[0])
+    safe = re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-.") or "command"
+    return AgentProfile(words[0], name=safe[:40])
+
+
+def program_path(profile: AgentProfile) -> str:
+    """Absolute path of the program. Raises `SettingsError` if it is not installed."""
+    found = shutil.which(profile.program)
+    if found is None:
+        raise SettingsError(
+            f"{profile.program} is not installed, or not on PATH", "install it, then try again"
+        )
+    return os.path.abspath(found)
+
+
+def needed_folders(program: str) -> list[str]:
+    """Folders that a program needs to start: where its links lead, its interpreter, its virtual environment
+    and the Python below it, and the `node_modules` around it. Blocking."""
+    found: list[str] = []
+    waiting = [program]
+    while waiting and len(found) < 20:
+        path = waiting.pop()
+        real = os.path.realpath(path)
+        folder = os.path.dirname(real)
+        parts = real.split("/")
+        if "node_modules" in parts:
+            folder = "/".join(parts[: parts.index("node_modules") + 1])
+        if folder in found:
+            continue
+        found.append(folder)
+        for environment in (os.path.dirname(os.path.dirname(path)), os.path.dirname(os.path.dirname(real))):
+            if home := _python_home(environment):
+                found.append(environment)
+                waiting.append(os.path.join(home, os.path.basename(real) if "python" in real else "python3"))
+            elif os.path.basename(os.path.dirname(real)) == "bin" and os.path.isdir(f"{environment}/lib"):
+                found.append(environment)
+        if interpreter := _interpreter(real):
+            waiting.append(interpreter)
+    return list(dict.fromkeys(one for one in found if one.count("/") > 1))
+
+
+def _interpreter(path: str) -> str:
+    """The interpreter of a script's first line, or ""."""
+    try:
+        with open(path, "rb") as file:
+            first = file.read(256).split(b"\n")[0]
+    except OSError:
+        return ""
+    if not first.startswith(b"#!"):
+        return ""
+    words = first[2:].decode("utf-8", "replace").split()
+    if words and os.path.basename(words[0]) == "env":
+        names = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+        return shutil.which(names[0]) or "" if names else ""
+    return words[0] if words else ""
+
+
+def _python_home(environment: str) -> str:
+    try:
+        with open(f"{environment}/pyvenv.cfg", encoding="utf-8", errors="replace") as file:
+            lines = [line.partition("=") for line in file.read(10_000).splitlines()]
+    except OSError:
+        return ""
+    return next((value.strip() for key, _, value in lines if key.strip() == "home"), "")
+
+
+def _checked(profile: AgentProfile) -> AgentProfile:
+    """Raises ValueError for a host that is none, and for a path that leads out of the home."""
+    for host in profile.hosts:
+        try:
+            parse_allowed(host)
+        except ValueError as error:
+            raise ValueError(f"`hosts` has {host!r}: {error}") from error
+    for path in (*profile.credentials, *profile.copied):
+        if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
+            raise ValueError(f"{path!r} is no path below the home")
+    if profile.headless and PROMPT not in profile.headless:
+        raise ValueError(f"`headless` needs {PROMPT} as one argument")
+    return profile

@@ -1,0 +1,492 @@
+"""Agents of other makers at work in views: their changes appear in the review, and the user's in their views."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import stat
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from tui_agent.edits.merge import merge
+from tui_agent.errors import ChildFailed, SessionError, SettingsError, TuiAgentError
+from tui_agent.files.private import make_private, replace_private
+from tui_agent.files.text import decode, encode, md5
+from tui_agent.log.calls import call
+from tui_agent.log.core import Core
+from tui_agent.outside_agents.home import AgentHome
+from tui_agent.outside_agents.profiles import (
+    PROMPT,
+    AgentProfile,
+    load_profile,
+    needed_folders,
+    profile_names,
+    profile_of_command,
+    program_path,
+)
+from tui_agent.review.review import Review
+from tui_agent.sandbox.bubblewrap import BubblewrapView
+from tui_agent.sandbox.environment import NO_KEYBOARD, variables
+from tui_agent.sandbox.inside.main import PROXY_PORT
+from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
+from tui_agent.sandbox.layer_comparison import LEFT_OUT
+from tui_agent.sandbox.namespace_view import View
+from tui_agent.sandbox.proxy import HostProxy, Target, parse_allowed
+from tui_agent.sandbox.view_plan import Limits, NoView, ViewPlan, fitting
+from tui_agent.sandbox.writable_folder import UNFINISHED, WritableFolder, mode_of
+from tui_agent.session.trial_views import PreparedView, TrialViews
+from tui_agent.store import events as e
+from tui_agent.store.commands import FULL_VIEWS
+from tui_agent.store.state import State
+from tui_agent.workspace.workspace import FileChange
+
+#: Bytes of a file that is kept equal in the folder and the view.
+MOST = 5 << 20
+#: Seconds for a first write in the view, before the agent starts.
+WRITES_WITHIN = 10.0
+
+
+class AgentRun:
+    """A program at work in a view of its own.
+
+    Its workspace follows the folder: what the user saves or applies is written into the view, merged with what
+    the program has changed. What it changes is proposed within a second.
+    """
+
+    def __init__(
+        self, core: Core, review: Review, views: TrialViews, profile: AgentProfile, number: int
+    ) -> None:
+        self.profile = profile
+        self.source = f"a{number}"
+        self._core, self._review, self._views = core, review, views
+        self._workspace, self._blobs, self._journal = core.workspace, core.blobs, core.journal
+        self._home = AgentHome(core.folders.state, os.path.realpath(os.environ.get("HOME") or "/"), profile)
+        self._hosts = HostAnswers(core.folders.data, profile.name)
+        self.proxy = HostProxy(self._allowed(), on_refused=self._on_refused)
+        self._prepared: PreparedView | None = None
+        self._view: View | None = None
+        self._variables: dict[str, str] = {}
+        self._merged: WritableFolder | None = None
+        self._since = time.time()
+        #: Hash of each file when folder and view were last equal, of files that the program may have changed.
+        self._bases: dict[str, str] = {}
+        self._hidden: frozenset[str] = frozenset()
+        self._ignored: dict[str, bool] = {}
+        self._proposed: set[str] = set()
+        self._said: set[str] = set()
+        self._following: asyncio.Task[None] | None = None
+        self._moved: asyncio.Queue[set[str]] = asyncio.Queue()
+        self._mirroring: asyncio.Task[None] | None = None
+        self._number = 0
+
+    # ── start and end ────────────────────────────────────────────────────────────────────────────────────
+
+    async def open(self) -> None:
+        """Makes the view. Raises `SessionError` with the reason if there is none, and `FileError`."""
+        program = await asyncio.to_thread(program_path, self.profile)
+        rung = await self._views.rung()
+        if rung.isolated not in FULL_VIEWS:
+            raise SessionError(
+                f"An agent needs a full trial view, which there is not here ({rung.why})",
+                "see docs/trial-runs.md for what is needed",
+            )
+        tools = await asyncio.to_thread(needed_folders, program)
+        prepared = await self._views.prepare(rung.isolated, "person", pending=False, tools=tools)
+        await self._home.open()
+        try:
+            self._prepared = prepared
+            plan = self._plan(prepared.plan)
+            self._variables = self._environment(plan)
+            self._hidden = frozenset(seed.path for seed in plan.seeds if seed.kind == "hidden")
+            self._since = time.time()
+            kind = BubblewrapView if plan.isolated == "bubblewrap" else View
+            view = kind(plan, shared=True)
+            await view.__aenter__()
+            self._view = view
+            self._merged = WritableFolder(view.merged)
+            await self.proxy.serve(view.listener)
+            await self._check_writable()
+        except (NoView, OSError) as error:
+            await self.close()
+            raise SessionError(
+                f"There is no view for {self.profile.name}: {error}", "run it outside"
+            ) from error
+        except BaseException:
+            await self.close()
+            raise
+        self._following = asyncio.create_task(self._follow(), name="changes of an agent")
+        self._mirroring = asyncio.create_task(self._mirror(), name="changes for an agent")
+
+    def start(self, words: Sequence[str], *, terminal: int | None = None, output: int = -1) -> None:
+        """Starts the program with these arguments, in a terminal or without one. Raises OSError."""
+        assert self._view is not None
+        argv = [self.profile.program, *self.profile.arguments, *words]
+        if terminal is not None:
+            self._number = self._view.start_with(argv, self._variables, "terminal", terminal)
+            return
+        argv = [self.profile.program, *words]
+        self._number = self._view.start_with(argv, self._variables, "", output)
+
+    def headless(self, prompt: str) -> list[str]:
+        """Arguments of a run without a terminal. Raises `SettingsError` if the profile has none."""
+        if not self.profile.headless:
+            raise SettingsError(
+                f"The profile of {self.profile.name} has no `headless` arguments",
+                "add them, or run it full screen",
+            )
+        return [prompt if word == PROMPT else word for word in self.profile.headless]
+
+    async def ended(self) -> int:
+        """Waits for the program and returns its exit status. All its changes are in the review then."""
+        assert self._view is not None
+        status = (await self._view.ended(self._number)).status
+        await self._propose(None)
+        return status
+
+    def stop(self) -> None:
+        if self._view is not None:
+            self._view.stop(self._number)
+
+    async def close(self) -> None:
+        """Ends all processes of the view."""
+        for task in (self._following, self._mirroring):
+            if task is not None:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+        await self.proxy.close()
+        if self._merged is not None:
+            self._merged.close()
+            self._merged = None
+        if self._view is not None:
+            await self._view.__aexit__(None, None, None)
+            self._view = None
+        await self._home.close()
+        if self._prepared is not None:
+            await self._prepared.remove()
+
+    def _plan(self, plan: ViewPlan) -> ViewPlan:
+        limits = fitting(Limits(memory=self.profile.memory, processes=self.profile.processes))
+        return dataclasses.replace(
+            plan,
+            own_home=self._home.path,
+            proxy=True,
+            terminal=True,
+            folders=tuple(one for one in plan.folders if one[0] != plan.home),
+            limits=limits,
+        )
+
+    def _environment(self, plan: ViewPlan) -> dict[str, str]:
+        named = (*self._core.settings.trial.env, *self.profile.environment)
+        chosen, _ = variables(plan.root, plan.places, os.environ, named)
+        for name in NO_KEYBOARD:  # It has a keyboard.
+            chosen.pop(name, None)
+            if name in os.environ:
+                chosen[name] = os.environ[name]
+        proxy, direct = f"http://127.0.0.1:{PROXY_PORT}", "localhost,127.0.0.1,::1"
+        for name, value in (
+            ("HTTP_PROXY", proxy),
+            ("HTTPS_PROXY", proxy),
+            ("ALL_PROXY", proxy),
+            ("NO_PROXY", direct),
+        ):
+            chosen |= {name: value, name.lower(): value}
+        return {**chosen, "NODE_USE_ENV_PROXY": "1", "IS_SANDBOX": "1", **self.profile.variables}
+
+    async def _check_writable(self) -> None:
+        """Raises `SessionError` if programs in the view cannot write, which some agents do not report."""
+        assert self._view is not None
+        name = f"{UNFINISHED}test"
+        script = f": > {name} && rm {name}"
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            number = self._view.start_with(["/bin/sh", "-c", script], self._variables, "", nowhere)
+        finally:
+            os.close(nowhere)
+        ended = await asyncio.wait_for(self._view.ended(number), WRITES_WITHIN)
+        if ended.status:
+            raise SessionError(
+                "Programs cannot write to the workspace in a view here", "look at its permissions"
+            )
+
+    # ── the network ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _allowed(self) -> set[Target]:
+        named = (*self.profile.hosts, *self._core.settings.trial.network, *self._hosts.load())
+        found = set()
+        for one in named:
+            with suppress(ValueError):
+                found.add(parse_allowed(one))
+        return found
+
+    def _on_refused(self, target: Target) -> None:
+        said = f"{self.profile.name} also asked for {target}, which is not allowed; /allow-host {target} allows it"
+        self._say(said)
+
+    async def allow_host(self, host: str) -> None:
+        """Allows a host for this agent, now and later. Raises `SessionError` if it is none."""
+        try:
+            target = parse_allowed(host)
+        except ValueError as error:
+            raise SessionError(
+                f"{host} cannot be allowed: {error}", "name a host, such as example.com"
+            ) from error
+        await asyncio.to_thread(self._hosts.add, str(target))
+        self.proxy.allowed.add(target)
+
+    def _say(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            task = asyncio.get_running_loop().create_task(
+                self._journal.record(e.NoticeGiven("warning", text)), name="notice"
+            )
+            task.add_done_callback(lambda _: None)
+
+    # ── from the view to the review ──────────────────────────────────────────────────────────────────────
+
+    async def _follow(self) -> None:
+        """Proposes what the program writes, until cancelled."""
+        assert self._view is not None
+        plan = self._view.plan
+        layer = f"/proc/{os.getpid()}/fd/{self._view.layers}/{len(plan.overlays) - 1}/u"
+        try:
+            async for paths in self._workspace.layer_changes(layer):
+                await self._propose(None if paths is None else paths)
+        except ChildFailed as error:
+            self._say(f"Changes of {self.profile.name} are shown only when it ends ({error.what})")
+
+    async def _propose(self, paths: Sequence[str] | None) -> None:
+        """Proposes the changes at these paths of the layer; of all with None."""
+        assert self._view is not None
+        if paths is not None:
+            paths = await self._kept(paths)
+            if not paths:
+                return
+            for path in paths:
+                await asyncio.to_thread(self._remember_base, path)
+        view, read = self._view, LayerReader()
+        async with read as reader:
+            if paths is None:
+                written, unread = await reader.of_layer(view.layers, view.plan, self._since)
+            else:
+                written, unread = await reader.of_paths(view.layers, view.plan, self._since, paths)
+        if unread:
+            self._say(unread)
+        kept = set(await self._kept([one.path for one in written]))
+        written = tuple(one for one in written if one.path in kept)
+        for one in written:
+            await asyncio.to_thread(self._remember_base, one.path)
+        await self._to_review(written, None if paths is None else paths)
+
+    async def _to_review(self, written: Sequence[ChangedPath], looked: Sequence[str] | None) -> None:
+        there = {one.path for one in written}
+        same = {
+            path
+            for path in self._proposed - there
+            if looked is None or any(path == one or path.startswith(f"{one}/") for one in looked)
+        }
+        bases = {one.path: self._bases[one.path] for one in written if one.path in self._bases}
+        left = await self._review.propose_live(self.source, self.profile.name, written, same, bases)
+        self._proposed = (self._proposed - same) | there
+        for sentence in left:
+            self._say(sentence)
+
+    async def _kept(self, paths: Iterable[str]) -> list[str]:
+        """The paths that are neither ignored by git nor files of the agent's own or of ours. A folder is asked
+        about once, before what is below it."""
+        left = []
+        for path in paths:
+            names = path.split("/")
+            own = names[-1].startswith(UNFINISHED) or any(
+                fnmatchcase(names[0], glob) for glob in self.profile.left_out
+            )
+            if not own and LEFT_OUT.isdisjoint(names):
+                left.append(path)
+        deepest = max((path.count("/") for path in left), default=-1)
+        for depth in range(deepest + 1):
+            folders = {"/".join(path.split("/")[: depth + 1]) for path in left if path.count("/") > depth}
+            ends = {path for path in left if path.count("/") == depth}
+            asked = {f"{one}/a": one for one in folders if one not in self._ignored}
+            found = await self._workspace.ignored([*asked, *ends]) if asked or ends else set()
+            self._ignored |= {one: name in found for name, one in asked.items()}
+            out = {one for one in folders if self._ignored[one]} | (ends & found)
+            if out:
+                left = [path for path in left if "/".join(path.split("/")[: depth + 1]) not in out]
+        return left
+
+    def _remember_base(self, path: str) -> None:
+        """Keeps the file of the folder as it was when the program first changed it. Blocking."""
+        if path not in self._bases:
+            with suppress(OSError, TuiAgentError):
+                content = self._on_disk(path)
+                self._bases[path] = "" if content is None else self._blobs.put_unsynced(content[0])
+
+    # ── from the folder to the view ──────────────────────────────────────────────────────────────────────
+
+    def on_batch(self, changes: Sequence[FileChange]) -> None:
+        """Takes paths that changed in the folder; an empty batch stands for any file."""
+        paths = {change.path for change in changes} or set(self._bases)
+        if self._mirroring is not None and paths:
+            self._moved.put_nowait(paths)
+
+    async def _mirror(self) -> None:
+        while True:
+            paths = await self._moved.get()
+            while not self._moved.empty():
+                paths |= self._moved.get_nowait()
+            again = await asyncio.to_thread(self._mirror_all, sorted(paths))
+            if again:
+                await self._propose(again)
+
+    def _mirror_all(self, paths: Sequence[str]) -> list[str]:
+        """Brings files of the folder into the view. Returns paths whose change is another now. Blocking."""
+        again = []
+        for path in paths:
+            if path in self._hidden or not LEFT_OUT.isdisjoint(path.split("/")):
+                continue
+            try:
+                if self._mirror_file(path):
+                    again.append(path)
+            except (OSError, TuiAgentError, ValueError) as error:
+                self._core_say(f"{path} could not be brought into the view of {self.profile.name}: {error}")
+        return again
+
+    def _core_say(self, text: str) -> None:
+        self._loop.call_soon_threadsafe(self._say, text)
+
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        assert self._mirroring is not None
+        return self._mirroring.get_loop()
+
+    def _mirror_file(self, path: str) -> bool:
+        """Writes a file of the folder into the view, merged with the program's changes. Returns whether the
+        program has changed it."""
+        assert self._merged is not None
+        now, view = self._on_disk(path), self._in_view(path)
+        content = None if now is None else now[0]
+        was = self._bases.get(path)
+        theirs = was is not None and was != ("" if view is None else md5(view))
+        if content == view:
+            if was is not None:
+                self._bases[path] = "" if content is None else self._blobs.put_unsynced(content)
+            return was is not None
+        if not theirs:
+            self._write(path, now)
+            if was is not None:
+                self._bases[path] = "" if content is None else self._blobs.put_unsynced(content)
+            return was is not None
+        if content is None or view is None or not was:
+            return True  # One of them removed it: the review shows the conflict.
+        base, ours, other = (decode(one, path) for one in (self._blobs.get(was), content, view))
+        merged = merge(base.text, ours.text, other.text)
+        if not merged.conflicts:
+            assert now is not None
+            if (text := encode(ours, merged.text)) != view:
+                self._write(path, (text, now[1]))
+            self._bases[path] = self._blobs.put_unsynced(content)
+        return True
+
+    def _write(self, path: str, content: tuple[bytes, int] | None) -> None:
+        assert self._merged is not None
+        if content is None:
+            self._merged.remove(path)
+        else:
+            self._merged.replace(path, *content)
+
+    def _in_view(self, path: str) -> bytes | None:
+        assert self._merged is not None
+        return self._merged.read(path, MOST)
+
+    def _on_disk(self, path: str) -> tuple[bytes, int] | None:
+        """Content and mode of a file in the folder, or None if there is none. Raises OSError for other kinds."""
+        with WritableFolder(str(self._workspace.root)) as folder:
+            there = folder.status(path)
+            content = (
+                folder.read(path, MOST) if there is not None and not stat.S_ISDIR(there.st_mode) else None
+            )
+            return None if content is None else (content, mode_of(there))
+
+
+class HostAnswers:
+    """Hosts that the user allowed for an agent, one a line in `data/agents/NAME.hosts`."""
+
+    def __init__(self, data: Path, name: str) -> None:
+        self._path = data / "agents" / f"{name}.hosts"
+
+    def load(self) -> list[str]:
+        try:
+            return self._path.read_text().split()
+        except (OSError, UnicodeDecodeError):
+            return []
+
+    def add(self, host: str) -> None:
+        """Blocking; raises OSError."""
+        make_private(self._path.parent)
+        replace_private(self._path, "\n".join(dict.fromkeys((*self.load(), host, ""))).encode())
+
+
+class OutsideAgents:
+    """Agents of this session."""
+
+    def __init__(self, core: Core, review: Review, views: TrialViews) -> None:
+        self._core, self._review, self._views = core, review, views
+        #: Running agents by name, the newest last.
+        self.running: dict[str, AgentRun] = {}
+
+    @property
+    def state(self) -> State:
+        return self._core.state
+
+    @call(changes=False)
+    def names(self) -> list[str]:
+        """Names of the profiles. Blocking, briefly."""
+        return profile_names(self._core.folders)
+
+    @call(changes=True)
+    async def open(self, words: Sequence[str], *, by_name: bool = False) -> AgentRun:
+        """A view for a command, or for the profile that `words[0]` names. Raises `TuiAgentError`."""
+        load = load_profile if by_name else None
+        folders = self._core.folders
+        profile = await asyncio.to_thread(
+            lambda: load(folders, words[0]) if load else profile_of_command(folders, words)
+        )
+        taken = {change.id.partition(".")[0] for change in self._core.state.review.changes}
+        number = next(
+            n
+            for n in range(1, 1 << 20)
+            if f"a{n}" not in taken and all(run.source != f"a{n}" for run in self.running.values())
+        )
+        run = AgentRun(self._core, self._review, self._views, profile, number)
+        await run.open()
+        self.running[run.source] = run
+        return run
+
+    @call(changes=True)
+    async def end(self, run: AgentRun) -> None:
+        """Ends an agent and all its processes."""
+        self.running.pop(run.source, None)
+        await run.close()
+
+    def on_batch(self, changes: Sequence[FileChange]) -> None:
+        """Passes changes of the folder on to all views."""
+        for run in self.running.values():
+            run.on_batch(changes)
+
+    @call(changes=True)
+    async def allow_host(self, host: str) -> str:
+        """Allows a host for the newest agent. Returns its name. Raises `SessionError`."""
+        if not self.running:
+            raise SessionError("No agent runs", "start one with /agent")
+        run = list(self.running.values())[-1]
+        await run.allow_host(host)
+        return run.profile.name
+
+    @call(changes=False)
+    async def close(self) -> None:
+        for run in list(self.running.values()):
+            await self.end(run)
