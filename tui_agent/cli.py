@@ -62,6 +62,7 @@ def open_screen(options: ScreenOptions) -> int:
             keys=settings.keys,
             plain=settings.screen.plain or is_dumb(),
             follows_background="theme" not in loaded.sources,
+            begin_with=options.agent,
             folders=(folders.config, *own),
             reopen=partial(_reopened, options),
             pick_from=(folders.data, options.workspace) if options.resume == "" else None,
@@ -297,6 +298,31 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
             overrides=arguments.overrides(options["settings"], named),
             replay=arguments.recording(options["replay"]),
             record=arguments.new_file(options["record"]),
+        )
+    )
+
+
+@tui_agent.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--workspace",
+    metavar="DIR",
+    default=".",
+    shell_complete=completion.folders,
+    help="The folder; default: here.",
+)
+@arguments.set_option
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND [ARGUMENT]…")
+def view(command: tuple[str, ...], workspace: str, settings: tuple[str, ...]) -> int:
+    """Run a program full screen in a view, such as an agent.
+
+    Its changes reach the folder when you apply them: Ctrl+] or its end opens their review, and /agent returns to
+    it. It reaches only the hosts of its profile.
+    """
+    return open_screen(
+        ScreenOptions(
+            workspace=arguments.workspace_folder(workspace),
+            overrides=arguments.overrides(settings, []),
+            agent=command,
         )
     )
 

@@ -25,7 +25,7 @@ from tui_agent.headless.arguments import (
 
 CONTRACT = [
     *("apply", "completion", "config", "demo", "doctor", "login", "logout", "manual", "redo", "run"),
-    *("sessions", "skip", "stats", "trust", "undo"),
+    *("sessions", "skip", "stats", "trust", "undo", "view"),
 ]
 
 
@@ -229,7 +229,7 @@ class TestOpening:
         [
             ("./nowhere", "there is no folder ./nowhere"),
             ("no.where", "there is no folder no.where"),
-            ("chat", "no command chat; commands are demo, run, apply, skip, undo, redo,"),
+            ("chat", "no command chat; commands are view, demo, run, apply, skip, undo, redo,"),
             ("a.py", "a.py is a file: name its folder: ."),
             ("a.py/x", "a.py/x"),
             ("x" * 30, "there is no folder"),
@@ -299,7 +299,7 @@ class TestErrors:
                 "`tui-agent sessions` has no command lst: did you mean `tui-agent sessions list`?",
             ),
             (["sessions"], "`tui-agent sessions` needs a command: write one of list,"),
-            (["chat", "hello"], "no command chat; commands are demo,"),
+            (["chat", "hello"], "no command chat; commands are view, demo,"),
             (["config", "xyz"], "write one of path, show, check"),
             (["--theme", "light", "demo"], "a command comes before its options: write `tui-agent demo …`"),
             (["--model", "m", "run", "x"], "a command comes before its options: write `tui-agent run …`"),

@@ -1,4 +1,4 @@
-"""An agent of somebody else at work in a view: what it does reaches the review, and no file."""
+"""An agent in a view: its changes reach the review, and no file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES = {
     "d.sh": "#!/bin/sh\n",
     ".gitignore": "build/\n*.log\n",
 }
-#: Does what it reads from a pipe in its home.
+#: Runs commands from a pipe in its home.
 AGENT = '#!/bin/sh\nwhile read -r line < "$HOME/pipe"; do eval "$line"; done\n'
 
 
@@ -55,7 +55,7 @@ class Agent:
         self.looks += 1
         seen = Path(self.run._home.path, f"seen{self.looks}")
         await self.does(f'cat {path} > "$HOME/now"; mv "$HOME/now" "$HOME/{seen.name}"')
-        await until(seen.exists, "what it sees")
+        await until(seen.exists, "the file as it sees it")
         return await asyncio.to_thread(seen.read_text)
 
 
@@ -106,7 +106,8 @@ async def test_five_kinds_of_change_are_in_the_review_while_it_works_and_no_file
         first = agent.change("a.py")
         await agent.does("sed -i s/six/SIX/ a.py; git checkout -q b.py || echo b > b.py")
         await agent.until_new("a.py", FILES["a.py"].replace("two", "TWO").replace("six", "SIX"))
-        assert first and agent.change("a.py").id == first.id  # type: ignore[union-attr]
+        again = agent.change("a.py")
+        assert first and again and again.id == first.id
         await until(lambda: agent.change("b.py") is None, "b.py taken back")
 
 

@@ -23,10 +23,14 @@ def test_the_shipped_sets_have_no_faults(name: str) -> None:
     assert load_keys(name).faults == ()
 
 
+#: Reached by a slash command and the palette, since nearly all keys are taken.
+WITHOUT_KEY = ["session.agent"]
+
+
 @pytest.mark.parametrize("name", ["default", "vim"])
 def test_every_action_has_a_key(name: str) -> None:
     keys = load_keys(name)
-    assert [name for name in (*ACTIONS, *VIEW_IDS) if not keys.shown(name)] == []
+    assert [name for name in (*ACTIONS, *VIEW_IDS) if not keys.shown(name)] == WITHOUT_KEY
 
 
 @pytest.mark.parametrize("name", ["default", "vim"])

@@ -245,7 +245,8 @@ class ScreenOptions(Struct, frozen=True):
     """Options of `tui-agent [PATH]`. `resume` is an id, "" for the session picker, or None; `overrides`
     include `--theme`.
 
-    `named` is True if the user passed the folder explicitly.
+    `named` is True if the user passed the folder explicitly. `agent` is the command that is shown first, in a
+    view.
     """
 
     workspace: Path
@@ -255,6 +256,7 @@ class ScreenOptions(Struct, frozen=True):
     overrides: tuple[str, ...] = ()
     replay: Path | None = None
     record: Path | None = None
+    agent: tuple[str, ...] = ()
 
 
 class CommandGroup(click.Group):

@@ -16,7 +16,7 @@ from tui_agent.files.private import make_private, replace_private
 from tui_agent.outside_agents.profiles import AgentProfile
 from tui_agent.sandbox.writable_folder import WritableFolder
 
-#: Bytes of a shared file, seconds between two looks at the shared files, and agents of one name at once.
+#: Bytes of a shared file, seconds between two comparisons of the shared files, and agents of one name at once.
 MOST, EVERY, MOST_AT_ONCE = 1 << 20, 0.2, 16
 
 
@@ -40,7 +40,7 @@ class AgentHome:
         except OSError as error:
             raise FileError(
                 f"The home of {self._profile.name} cannot be made ({error.strerror})",
-                f"look at {self._state}",
+                f"check {self._state}",
             ) from error
         self._watching = asyncio.create_task(self._share(), name="credentials of an agent")
 
@@ -70,7 +70,7 @@ class AgentHome:
             self._lock, self.path = lock, str(path)
             break
         else:
-            raise OSError(0, f"{MOST_AT_ONCE} of it run already")
+            raise OSError(0, f"{MOST_AT_ONCE} of these agents are running")
         self._access = WritableFolder(self.path)
         for name in self._profile.copied:
             if (content := self._outside(name)) is not None:
@@ -86,7 +86,7 @@ class AgentHome:
             await asyncio.to_thread(self._share_once)
 
     def _share_once(self) -> None:
-        """Takes over what changed on one side since both were equal; if both did, the newer. Blocking."""
+        """Copies a file that changed on one side; the newer one if both sides changed. Blocking."""
         for name in self._profile.credentials:
             with suppress(OSError):
                 self._share_file(name)

@@ -29,9 +29,9 @@ class AgentProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     - arguments: always given; they switch the agent's own sandbox off, since sandboxes do not nest.
     - headless: arguments of a run without a terminal, with `{prompt}` as one of them.
     - acp: command that speaks the Agent Client Protocol on its standard streams; `acp_mode` is set at the start.
-    - hosts: names that may be reached on port 443, or HOST:PORT.
+    - hosts: allowed names on port 443, or HOST:PORT.
     - environment: names of variables that the agent gets, keys included. variables: further variables.
-    - credentials: files below the home that are shared; what the agent writes to them is written back.
+    - credentials: files below the home that are shared; the agent's writes are copied back.
     - copied: files below the home that the agent gets a copy of.
     - left_out: patterns of files of its own, which are never proposed.
     - memory: bytes of all its processes. processes: their number, threads included.
@@ -54,7 +54,7 @@ class AgentProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def profile_folders(folders: Folders) -> tuple[Path, Path]:
-    """Shipped profiles, and the user's, which replace shipped ones of the same name."""
+    """Shipped profiles, and the user's, which take precedence."""
     return config_folder() / FOLDER, folders.config / FOLDER
 
 
@@ -81,7 +81,7 @@ def load_profile(folders: Folders, name: str) -> AgentProfile:
                 ) from error
             except (Unreadable, msgspec.ValidationError, ValueError) as error:
                 raise SettingsError(
-                    f"{path} is no profile of an agent: {error}", "correct the file"
+                    f"{path} cannot be used as a profile: {error}", "correct the file"
                 ) from error
     known = ", ".join(profile_names(folders))
     raise SettingsError(
@@ -170,7 +170,7 @@ def _checked(profile: AgentProfile) -> AgentProfile:
             raise ValueError(f"`hosts` has {host!r}: {error}") from error
     for path in (*profile.credentials, *profile.copied):
         if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
-            raise ValueError(f"{path!r} is no path below the home")
+            raise ValueError(f"{path!r} must be a path below the home")
     if profile.headless and PROMPT not in profile.headless:
         raise ValueError(f"`headless` needs {PROMPT} as one argument")
     return profile

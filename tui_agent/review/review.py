@@ -89,7 +89,7 @@ class Review:
         same: Collection[str],
         bases: Mapping[str, str],
     ) -> list[str]:
-        """Proposes what a running program has written so far. Returns reasons for omitted files.
+        """Proposes the files written so far by a running program. Returns reasons for omitted files.
 
         A path keeps the id of its change until a decision about it.
 

@@ -39,7 +39,7 @@ class Target(NamedTuple):
         return self.host if self.port == HTTPS else f"{self.host}:{self.port}"
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not forwarded, with its HTTP status and a sentence."""
 
     def __init__(self, status: str, why: str) -> None:
@@ -48,7 +48,7 @@ class Refused(Exception):
 
 
 def target(host: str, port: int) -> Target:
-    """The normalized target. Raises ValueError for a name that is no host name, such as an IP address."""
+    """The normalized target. Raises ValueError for an IP address and for an invalid name."""
     name = host.rstrip(".").lower()
     with suppress(ValueError):
         ipaddress.ip_address(name.strip("[]"))
@@ -123,7 +123,7 @@ class HostProxy:
         self._connections.add(task)
         try:
             await self._forward(reader, writer)
-        except Refused as refused:
+        except RequestRefused as refused:
             writer.write(_response(refused))
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             pass
@@ -139,7 +139,7 @@ class HostProxy:
         line, _, rest = head.partition(b"\r\n")
         words = line.decode("latin-1").split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            raise Refused("400 Bad Request", "This is no request to a proxy.")
+            raise RequestRefused("400 Bad Request", "This request is not for a proxy.")
         method, named, _ = words
         if method == "CONNECT":
             host, _, port = named.rpartition(":")
@@ -150,7 +150,7 @@ class HostProxy:
             parts = urlsplit(named)
             secure = parts.scheme == "https"
             if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise Refused("400 Bad Request", "This proxy needs an absolute address.")
+                raise RequestRefused("400 Bad Request", "This proxy needs an absolute address.")
             wanted = self._wanted(parts.hostname, parts.port or (HTTPS if secure else 80))
             to_host, host_writer = await self._opened(wanted, secure=secure)
             path = parts._replace(scheme="", netloc="").geturl() or "/"
@@ -167,18 +167,20 @@ class HostProxy:
             host_writer.close()
 
     def _wanted(self, host: str, port: int) -> Target:
-        """Raises `Refused` for a target that is not allowed."""
+        """Raises `RequestRefused` for a target that is not allowed."""
         try:
             wanted = target(host, port)
         except ValueError as error:
-            raise Refused("403 Forbidden", f"Only named hosts are reached from here ({error}).") from None
+            raise RequestRefused(
+                "403 Forbidden", f"Only named hosts are reached from here ({error})."
+            ) from None
         if wanted not in self.allowed:
             if wanted not in self.refused and len(self.refused) < MOST_REFUSED:
                 self.refused[wanted] = 0
                 self._on_refused(wanted)
             if wanted in self.refused:
                 self.refused[wanted] += 1
-            raise Refused(
+            raise RequestRefused(
                 "403 Forbidden", f"{wanted} is not on the list of hosts that may be reached from here."
             )
         return wanted
@@ -195,7 +197,9 @@ class HostProxy:
                 else:
                     addresses = await self._resolve(wanted.host, wanted.port)
                     if not all(is_public(address) for address in addresses):
-                        raise Refused("403 Forbidden", f"{wanted.host} has an address that is not public.")
+                        raise RequestRefused(
+                            "403 Forbidden", f"{wanted.host} has an address that is not public."
+                        )
                 error: OSError | None = None
                 for address in addresses:
                     try:
@@ -210,7 +214,7 @@ class HostProxy:
                         error = failed
                 raise error or OSError("no address")
         except (OSError, TimeoutError) as failed:
-            raise Refused(
+            raise RequestRefused(
                 "502 Bad Gateway", f"{wanted} cannot be reached: {failed or 'no answer'}."
             ) from failed
 
@@ -244,7 +248,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.close()
 
 
-def _response(refused: Refused) -> bytes:
+def _response(refused: RequestRefused) -> bytes:
     body = f"tui-agent: {refused}\n".encode("utf-8", "replace")
     head = f"HTTP/1.1 {refused.status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
     return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body

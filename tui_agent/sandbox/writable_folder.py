@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -14,26 +15,22 @@ UNFINISHED = ".tui-agent-write-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class TooLarge(OSError):
-    """A file is larger than the caller accepts."""
-
-
 class WritableFolder(FolderAccess):
     """A folder by descriptor, such as `View.merged`. Blocking; all methods raise OSError."""
 
     def read(self, path: str, most: int) -> bytes | None:
-        """The content of a regular file, or None if nothing is there. Raises `TooLarge`, and OSError for a
-        link or a folder."""
+        """The content of a regular file, or None if nothing is there. Raises OSError for a larger
+        file, a link or a folder."""
         there = self.status(path)
         if there is None:
             return None
         if there.st_size > most:
-            raise TooLarge(f"{path} is too large")
+            raise OSError(errno.EFBIG, "it is too large", path)
         descriptor = self.open(path)
         with os.fdopen(descriptor, "rb") as file:
             data = file.read(most + 1)
         if len(data) > most:
-            raise TooLarge(f"{path} is too large")
+            raise OSError(errno.EFBIG, "it is too large", path)
         return data
 
     def replace(self, path: str, data: bytes, mode: int) -> None:
@@ -107,5 +104,5 @@ class WritableFolder(FolderAccess):
 
 
 def mode_of(status: os.stat_result | None) -> int:
-    """Permissions of a regular file; the usual ones if there is none."""
+    """Permissions of a regular file; 0o644 if there is none."""
     return stat.S_IMODE(status.st_mode) if status is not None and stat.S_ISREG(status.st_mode) else 0o644

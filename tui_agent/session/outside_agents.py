@@ -53,8 +53,8 @@ WRITES_WITHIN = 10.0
 class AgentRun:
     """A program at work in a view of its own.
 
-    Its workspace follows the folder: what the user saves or applies is written into the view, merged with what
-    the program has changed. What it changes is proposed within a second.
+    Its workspace follows the folder: files that the user saves or applies are written into the view, merged with
+    the program's changes. These are proposed within a second.
     """
 
     def __init__(
@@ -210,7 +210,7 @@ class AgentRun:
         ended = await asyncio.wait_for(self._view.ended(number), WRITES_WITHIN)
         if ended.status:
             raise SessionError(
-                "Programs cannot write to the workspace in a view here", "look at its permissions"
+                "Programs cannot write to the workspace in a view here", "check its permissions"
             )
 
     # ── the network ──────────────────────────────────────────────────────────────────────────────────────
@@ -249,7 +249,7 @@ class AgentRun:
     # ── from the view to the review ──────────────────────────────────────────────────────────────────────
 
     async def _follow(self) -> None:
-        """Proposes what the program writes, until cancelled."""
+        """Proposes the program's changes, until cancelled."""
         assert self._view is not None
         plan = self._view.plan
         layer = f"/proc/{os.getpid()}/fd/{self._view.layers}/{len(plan.overlays) - 1}/u"
@@ -296,8 +296,8 @@ class AgentRun:
             self._say(sentence)
 
     async def _kept(self, paths: Iterable[str]) -> list[str]:
-        """The paths that are neither ignored by git nor files of the agent's own or of ours. A folder is asked
-        about once, before what is below it."""
+        """The paths that are neither ignored by git nor files of the agent's own or of ours. Each folder is asked
+        about once, before its contents."""
         left = []
         for path in paths:
             names = path.split("/")
@@ -328,7 +328,7 @@ class AgentRun:
     # ── from the folder to the view ──────────────────────────────────────────────────────────────────────
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """Takes paths that changed in the folder; an empty batch stands for any file."""
+        """Takes paths that changed in the folder; an empty batch means any file."""
         paths = {change.path for change in changes} or set(self._bases)
         if self._mirroring is not None and paths:
             self._moved.put_nowait(paths)

@@ -56,6 +56,7 @@ _ANYWHERE = [
     Action("session.summary", "Read and edit the summary of older messages", writes=True),
     Action("session.model", "Choose the model that answers", writes=True),
     Action("session.login", "Log in to GitHub Copilot, ChatGPT or OpenRouter", writes=True),
+    Action("session.agent", "Run an agent of yours in a view, or go back to it", writes=True),
     Action("session.effort", "Choose how much the model thinks", writes=True),
     Action("session.edit_earlier", "Edit a message you sent, and send it again in a fork", writes=True),
     Action("session.rename", "Name this session", writes=True),

@@ -9,6 +9,7 @@ import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -23,7 +24,7 @@ from tui_agent.errors import OpenElsewhere, TuiAgentError, UsageError
 from tui_agent.ui import textual_patches
 from tui_agent.ui.actions import APP, bindings_of
 from tui_agent.ui.garbage_collection import Garbage
-from tui_agent.ui.host import Choice, Host, Reopen
+from tui_agent.ui.host import Choice, Host, Reopen, T
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import load_keys
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.event import Event
     from tui_agent.store.state import State
+    from tui_agent.ui.agents import Agents
     from tui_agent.ui.announcements import Announcements
     from tui_agent.ui.plain_screen import PlainScreen
     from tui_agent.ui.widgets.guide import Guide
@@ -97,12 +99,14 @@ class WorkspaceApp(
         plain: bool = False,
         guide: Guide | None = None,
         follows_background: bool = False,
+        begin_with: Sequence[str] = (),
     ) -> None:
         """`folders` may contain `keys.toml` and `themes/`; later folders take precedence. `depth` overrides
         colour detection.
 
         `reopen` opens a session selected on the screen. With `pick_from` (data folder, workspace) the
-        session picker is shown first. follows_background: use the light theme on a light terminal.
+        session picker is shown first. follows_background: use the light theme on a light terminal. begin_with: command
+        of an agent that is shown first.
         """
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
@@ -126,6 +130,7 @@ class WorkspaceApp(
         self.reopen = reopen
         self.guide = guide
         self._pick_from = pick_from
+        self._begin_with = begin_with
         #: The session to open after this one closes.
         self.next: Choice | None = None
         self.session: Session | None = None
@@ -273,6 +278,9 @@ class WorkspaceApp(
         # The folder listing runs in another process while the remaining panes are created here.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
         self.garbage.begin()
+        if self._begin_with:
+            self.agents.ends_with_it = True
+            self.agents.begin(self._begin_with, by_name=False)
         if typed and not session.state.session.read_only:
             from tui_agent.ui.reopening import reopen
 
@@ -309,6 +317,13 @@ class WorkspaceApp(
             from tui_agent.ui.dialogs.sessions import open_otherwise
 
             return await open_otherwise(self, self.reopen, error)
+
+    @cached_property
+    def agents(self) -> Agents:
+        from tui_agent.ui.agents import Agents
+
+        assert self.session is not None
+        return Agents(self, self.session, lambda: self.workspace_screen.focus_pane("review"))
 
     async def switch(self, choice: Choice) -> None:
         self.next = choice
@@ -423,6 +438,18 @@ class WorkspaceApp(
             status = await process.wait()
         self._draw_all()
         return status
+
+    async def lend_terminal(self, use: Callable[[int, int], Awaitable[T]]) -> T:
+        driver = driver_of(self)
+        if not isinstance(driver, TerminalDriver):
+            raise UsageError(
+                "This terminal cannot be given to another program", "run the agent outside of tui-agent"
+            )
+        await self.workspace_screen.flush()
+        with driver.given_away():
+            used = await use(driver.fileno, driver.output)
+        self._draw_all()
+        return used
 
     @on(Driver.SignalResume)
     def _draw_all(self) -> None:

@@ -83,6 +83,7 @@ class ScreenCommands:
             "app.theme": self._open_themes,
             "app.plain": lambda: screen.host.show_plainly(not screen.host.plain),
             "app.suspend": self._suspend,
+            "session.agent": lambda: screen.host.agents.begin(),
             "session.compact": self._compact,
             "turn.stop": self._stop,
             "turn.run_ticked": lambda: screen.do_in("subtasks", "run_ticked"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from textual.app import App
 
@@ -28,7 +28,15 @@ class Choice(NamedTuple):
     draft: str = ""
 
 
+T = TypeVar("T")
+
 Reopen = Callable[[Choice], Awaitable["Session"]]
+
+
+class AgentCommands(Protocol):
+    """The agents of `agents.py`."""
+
+    def begin(self, words: Sequence[str] = (), *, by_name: bool = True) -> None: ...
 
 
 class Host(App[int], inherit_bindings=False):
@@ -40,6 +48,10 @@ class Host(App[int], inherit_bindings=False):
     reopen: Reopen | None
     #: The guide of the rehearsal, otherwise `None`.
     guide: Guide | None
+
+    async def leave(self, status: int) -> None:
+        """Ends the program with this exit status, after all calls."""
+        raise NotImplementedError
 
     async def switch(self, choice: Choice) -> None:
         """Close this session and open another."""
@@ -65,6 +77,16 @@ class Host(App[int], inherit_bindings=False):
 
     async def hand_over(self, words: Sequence[str]) -> int:
         """Run another program in the terminal and return its exit status. Raises `UsageError`."""
+        raise NotImplementedError
+
+    @property
+    def agents(self) -> AgentCommands:
+        """The agents of this screen."""
+        raise NotImplementedError
+
+    async def lend_terminal(self, use: Callable[[int, int], Awaitable[T]]) -> T:
+        """Clears the screen from the terminal while `use` works with its descriptors (input, output). Raises
+        `UsageError`."""
         raise NotImplementedError
 
     async def suspend_to_shell(self) -> None:

@@ -41,6 +41,7 @@ def run_app(
     plain: bool = False,
     guide: Guide | None = None,
     follows_background: bool = False,
+    begin_with: Sequence[str] = (),
     loop: asyncio.Runner | None = None,
     at_last: Callable[[], Awaitable[object]] | None = None,
 ) -> int:
@@ -62,10 +63,11 @@ def run_app(
             plain=plain,
             guide=guide,
             follows_background=follows_background,
+            begin_with=begin_with,
         )
         with loop or asyncio.Runner() as runner:
             status = runner.run(_run(app, at_last))
-        loop = at_last = None
+        loop, at_last, begin_with = None, None, ()
         plain = app.plain
         if app.next is None or reopen is None:
             return status

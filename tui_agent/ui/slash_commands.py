@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from tui_agent.session.effort_words import EFFORTS, split_effort
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.host import Host
 
 #: A session call that returns a sentence for the user.
 Call = Coroutine[Any, Any, str]
@@ -20,13 +22,14 @@ _WRITTEN = re.compile(r"/([\w-]+)\s+(.*)", re.DOTALL)
 def text_command(text: str) -> tuple[str, str]:
     """Splits a command into name and arguments. Returns ("", text) for other text."""
     found = _WRITTEN.fullmatch(text)
-    return (found[1], found[2].strip()) if found and found[1] in TEXT_COMMANDS else ("", text)
+    known = found and (found[1] in TEXT_COMMANDS or found[1] in HOST_COMMANDS)
+    return (found[1], found[2].strip()) if found and known else ("", text)
 
 
 def call_of(session: Session, text: str) -> Call | None:
     """Returns the call of a command with arguments, or `None` if the text is a message."""
     name, words = text_command(text)
-    return TEXT_COMMANDS[name](session, text, words) if name else None
+    return TEXT_COMMANDS[name](session, text, words) if name in TEXT_COMMANDS else None
 
 
 def _effort(session: Session, text: str, words: str) -> Call | None:
@@ -44,6 +47,24 @@ async def _set_effort(session: Session, word: str) -> str:
     return await session.models.set_effort(effort)
 
 
+async def _allow_host(session: Session, words: str) -> str:
+    name = await session.outside_agents.allow_host(words)
+    return f"{name} may reach {words} from now on"
+
+
+def _agent(host: Host, words: str) -> None:
+    """`/agent NAME [ARGUMENT…]` runs an agent of another maker in a view. Raises `SessionError` for open quotes."""
+    try:
+        host.agents.begin(shlex.split(words))
+    except ValueError as error:
+        raise SessionError(f"The arguments cannot be read ({error})", "correct their quotes") from error
+
+
+#: Commands of the screen by name.
+HOST_COMMANDS: Mapping[str, Callable[[Host, str], None]] = {"agent": _agent}
 #: Functions by command name. Parameters: session, full text, arguments. They return the call, or `None` for a
 #: message.
-TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {"effort": _effort}
+TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {
+    "effort": _effort,
+    "allow-host": lambda session, text, words: _allow_host(session, words),
+}

@@ -175,7 +175,8 @@ class TerminalDriver(LinuxDriver):
         assert sys.__stdout__ is not None
         self._program, self._rounds = app, asyncio.get_running_loop()
         self._reports = bool(options.get("debug"))
-        self._output = sys.__stdout__.fileno()
+        #: Descriptor of the output.
+        self.output = sys.__stdout__.fileno()
         self._writer: TerminalWriter | None = None
         self._is_on = self._was_stopped = self._is_given_away = False
         signal.signal(signal.SIGTSTP, self._stop)
@@ -211,7 +212,7 @@ class TerminalDriver(LinuxDriver):
             self._writer.write(data)
 
     def start_application_mode(self) -> None:
-        self._writer = TerminalWriter(self._output, self._draw_again)
+        self._writer = TerminalWriter(self.output, self._draw_again)
         self._writer.start()
         self._is_on = True
         super().start_application_mode()

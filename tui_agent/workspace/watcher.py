@@ -139,7 +139,7 @@ class Watcher:
 async def watch_folder(path: str) -> AsyncGenerator[list[str] | None, None]:
     """Yields None when watching begins, then the changed paths below a folder, with its subfolders.
 
-    None again stands for changes with names that cannot be decoded. Raises `ChildFailed`.
+    None again means changes with names that cannot be decoded. Raises `ChildFailed`.
     """
     begun = False
     try:

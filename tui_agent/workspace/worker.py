@@ -89,8 +89,8 @@ async def watch(params: dict[str, Any], send: Send) -> None:
 
 
 async def watch_layer(params: dict[str, Any], send: Send) -> None:
-    """{path} → {"paths": None} when watching begins, then {"paths": [relative path]} until cancelled; None stands
-    for unknown paths."""
+    """{path} → {"paths": None} when watching begins, then {"paths": [relative path]} until cancelled; None means
+    unknown paths."""
     from tui_agent.workspace.watcher import watch_folder
 
     async for paths in watch_folder(params["path"]):

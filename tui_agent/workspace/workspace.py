@@ -201,7 +201,7 @@ class Workspace:
             return []
 
     async def layer_changes(self, path: str) -> AsyncGenerator[Sequence[str] | None, None]:
-        """Changed paths below the folder of a layer, in batches; None for unknown ones, and at the start. Raises
+        """Changed paths below the folder of a layer, in batches; None for unknown paths, and at the start. Raises
         `ChildFailed`."""
         async with aclosing(self._child.stream("watch_layer", {"path": path})) as items:
             async for item in items:

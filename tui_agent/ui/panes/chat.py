@@ -29,7 +29,7 @@ from tui_agent.ui.panes.chat_actions import (
     write_outside,
 )
 from tui_agent.ui.safe_text import one_line, parts
-from tui_agent.ui.slash_commands import Call, call_of, text_command
+from tui_agent.ui.slash_commands import HOST_COMMANDS, Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.completion import CompletionList
 from tui_agent.ui.widgets.hints import Hint, HintLine
@@ -244,6 +244,8 @@ class ChatPane(Pane):
         elif command:
             said = f"There is no command /{command}: with a space before it, it is sent to the model"
             self.ask(self.session.notice(said, "warning"))
+        elif name in HOST_COMMANDS:
+            self._hand_to_host(name, words)
         elif (call := call_of(self.session, text)) is not None:
             self.prompt.set_value("")
             self.act(self._carry_out(text, call), text_waits=False)
@@ -259,6 +261,14 @@ class ChatPane(Pane):
                 self._run(text)
             else:
                 self.act(self.send(text), text_waits=False, opens=PASTED.search(text) is not None)
+
+    def _hand_to_host(self, name: str, words: str) -> None:
+        try:
+            HOST_COMMANDS[name](cast("Host", self.app), words)
+        except TuiAgentError as error:
+            self.ask(self.session.notice(str(error), "error"))
+        else:
+            self.prompt.set_value("")
 
     def _missing(self) -> str:
         """Reason why a message cannot be sent; it then stays in the prompt and no turn starts."""
