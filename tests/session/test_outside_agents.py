@@ -74,7 +74,7 @@ async def at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGener
         run = await session.outside_agents.open(["someone"])
         pipe = Path(run._home.path, "pipe")
         os.mkfifo(pipe)
-        run.start([], output=os.open(os.devnull, os.O_WRONLY))
+        run.start_command([run.profile.program], os.open(os.devnull, os.O_WRONLY))
         await until(lambda: session.state.workspace.watching == "watching", "the watch")
         try:
             yield Agent(session, run, pipe, root)
@@ -175,7 +175,7 @@ async def test_its_home_is_ours_with_copies_and_shared_credentials(
         run = await session.outside_agents.open(["other"], by_name=True)
         inside = Path(run._home.path)
         assert {".key", ".settings", ".private"}.intersection(os.listdir(inside)) == {".key", ".settings"}
-        run.start([], output=os.open(os.devnull, os.O_WRONLY))
+        run.start_command([run.profile.program], os.open(os.devnull, os.O_WRONLY))
         os.mkfifo(inside / "pipe")
         other = Agent(session, run, inside / "pipe", agent.root)
         await other.does(

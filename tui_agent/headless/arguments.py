@@ -225,7 +225,7 @@ class RunOptions(Struct, frozen=True):
 
     `overrides` are settings as `KEY=VALUE`, including `--model`, `--planner-model` and `--protocol`.
     `session` is "" for a new session, `last`, or an id. `trust` trusts the workspace's configuration for
-    this run only. `attach` are paths below the workspace.
+    this run only. `attach` are paths below the workspace. `agent` is the agent that does the turn, or "".
     """
 
     prompt: str
@@ -238,6 +238,7 @@ class RunOptions(Struct, frozen=True):
     open: tuple[OpenOption, ...] = ()
     attach: tuple[str, ...] = ()
     apply: Literal["none", "all", "checked"] = "none"
+    agent: str = ""
     as_json: bool = False
 
 

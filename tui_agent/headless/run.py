@@ -106,7 +106,10 @@ async def _turn(session: Session, options: RunOptions, teller: RunReporter, undo
         await session.files.activate(options.open[0].path)
     before = session.state.usage.session
     proposed = len(session.state.review.changes)
-    await session.chat.submit(options.prompt, options.attach)
+    if options.agent:
+        await session.delegate(options.agent, options.prompt)
+    else:
+        await session.chat.submit(options.prompt, options.attach)
     await session.chat.finished()
     await session.subtasks.settled()
     await session.checks.settled()

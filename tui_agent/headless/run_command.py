@@ -60,6 +60,9 @@ from tui_agent.workspace.early_start import EarlyChild, workspace_child
 @click.option(
     "--checks", type=click.Choice(["none", "proposed"]), help="Whether to run the checks on what is proposed."
 )
+@click.option(
+    "--agent", metavar="NAME", default="", help="An agent of yours does the turn, in a view: claude, codex, …"
+)
 @arguments.record_option
 @arguments.replay_option
 @arguments.set_option

@@ -155,6 +155,10 @@ class View:
         socket.send_fds(self._line, [marshal.dumps(message)], descriptors)
         return self._runs
 
+    def runs(self, number: int) -> bool:
+        """Whether a command has not ended yet."""
+        return number in self._ended and not self._ended[number].done()
+
     async def ended(self, number: int) -> RunnerResult:
         return await asyncio.shield(self._ended[number])
 

@@ -121,15 +121,29 @@ class AgentRun:
         self._following = asyncio.create_task(self._follow(), name="changes of an agent")
         self._mirroring = asyncio.create_task(self._mirror(), name="changes for an agent")
 
-    def start(self, words: Sequence[str], *, terminal: int | None = None, output: int = -1) -> None:
-        """Starts the program with these arguments, in a terminal or without one. Raises OSError."""
+    def start(self, words: Sequence[str], terminal: int) -> None:
+        """Starts the program with these arguments, in a terminal. Raises OSError."""
         assert self._view is not None
         argv = [self.profile.program, *self.profile.arguments, *words]
-        if terminal is not None:
-            self._number = self._view.start_with(argv, self._variables, "terminal", terminal)
-            return
-        argv = [self.profile.program, *words]
-        self._number = self._view.start_with(argv, self._variables, "", output)
+        self._number = self._view.start_with(argv, self._variables, "terminal", terminal)
+
+    def start_command(self, argv: Sequence[str], output: int, source: int | None = None) -> None:
+        """Starts a command without a terminal; `source` is its input, which is empty by default. Raises OSError."""
+        assert self._view is not None
+        if source is None:
+            self._number = self._view.start_with(argv, self._variables, "", output)
+        else:
+            self._number = self._view.start_with(argv, self._variables, "input", output, source)
+
+    @property
+    def root(self) -> str:
+        """The workspace's path in the view."""
+        assert self._view is not None
+        return self._view.plan.root
+
+    @property
+    def running(self) -> bool:
+        return self._view is not None and self._view.runs(self._number)
 
     def headless(self, prompt: str) -> list[str]:
         """Arguments of a run without a terminal. Raises `SettingsError` if the profile has none."""
@@ -144,8 +158,12 @@ class AgentRun:
         """Waits for the program and returns its exit status. All its changes are in the review then."""
         assert self._view is not None
         status = (await self._view.ended(self._number)).status
-        await self._propose(None)
+        await self.propose_all()
         return status
+
+    async def propose_all(self) -> None:
+        """Proposes all changes so far."""
+        await self._propose(None)
 
     def stop(self) -> None:
         if self._view is not None:

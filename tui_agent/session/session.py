@@ -54,6 +54,7 @@ from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.text_cache import Texts
 
 if TYPE_CHECKING:
+    from tui_agent.session.agent_turns import AgentTurns
     from tui_agent.session.outside_agents import OutsideAgents
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
     from tui_agent.turn.context import TurnContext
@@ -142,6 +143,17 @@ class Session:
 
         return OutsideAgents(self.core, self.review, self.commands.views)
 
+    @cached_property
+    def agent_turns(self) -> AgentTurns:
+        from tui_agent.session.agent_turns import AgentTurns
+
+        return AgentTurns(self.outside_agents)
+
+    @call(changes=True)
+    async def delegate(self, name: str, prompt: str) -> None:
+        """Begins a turn that the agent `name` does. Raises `SessionError` while a turn runs."""
+        await self._turns.submit_to(self.agent_turns.steps(name, prompt), prompt)
+
     def _on_batch(self, changes: Sequence[FileChange]) -> None:
         self.checks.on_batch(changes)
         if "outside_agents" in self.__dict__:
@@ -228,6 +240,8 @@ class Session:
             last.push_async_callback(self.subtasks.close)
             if "outside_agents" in self.__dict__:
                 last.push_async_callback(self.outside_agents.close)
+            if "agent_turns" in self.__dict__:
+                last.push_async_callback(self.agent_turns.close)
 
     async def _end_children(self) -> None:
         """Concurrently, because each takes time to exit."""

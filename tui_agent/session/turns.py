@@ -91,6 +91,18 @@ class Turns:
             self._journal.publish(e.DraftChanged(""))
             self._journal.forget(["draft"])
 
+    async def submit_to(self, steps: Steps, text: str) -> None:
+        """Begins a turn that is done by other `steps`, without the model. Returns once the message is on disk.
+        Raises `SessionError` while a turn runs."""
+        if self.running:
+            raise SessionError("A turn is running", "wait, or stop it")
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stopped = False
+        self._unasked = 0
+        started = e.TurnStarted(self.state.next_turn, text)
+        self._task = asyncio.create_task(self._run(started, begun, steps), name="turn")
+        await begun
+
     def ask_again(self, conflicts: Sequence[Change]) -> None:
         """Continues the last turn for conflicts of an apply, immediately or after its end."""
         self._conflicts += conflicts
@@ -259,7 +271,9 @@ class Turns:
             return False
         return any(batch.left and batch.last > 0 for batch in state.batches[:1])
 
-    async def _run(self, started: e.TurnStarted, begun: asyncio.Future[None]) -> None:
+    async def _run(
+        self, started: e.TurnStarted, begun: asyncio.Future[None], others: Steps | None = None
+    ) -> None:
         standstill.begin(REQUEST_FIRST)
         try:
             await self._journal.record(started)
@@ -274,7 +288,7 @@ class Turns:
 
             return await run(context, started.request, started.attachments, emit)
 
-        await self._to_its_end(started.turn, steps)
+        await self._to_its_end(started.turn, others or steps, with_model=others is None)
 
     async def _run_again(self, conflicts: Sequence[Change]) -> None:
         from tui_agent.turn.turn import retry_conflicts
@@ -284,11 +298,13 @@ class Turns:
             turn, lambda context, emit: retry_conflicts(context, conflicts, emit), again=True
         )
 
-    async def _to_its_end(self, turn: int, steps: Steps, *, again: bool = False) -> None:
+    async def _to_its_end(
+        self, turn: int, steps: Steps, *, again: bool = False, with_model: bool = True
+    ) -> None:
         """Runs a turn and records its end. If the model is unavailable for conflicts, the turn stays
         successful and the user resolves them."""
         started = time.monotonic()
-        ended: dict[str, Any] = await self._ended(turn, steps)
+        ended: dict[str, Any] = await self._ended(turn, steps, with_model=with_model)
         if again and not ended["ok"] and not self._stopped:
             sentence = f"The model was asked again without success: {ended['error']}"
             await self._journal.record(e.NoticeGiven("warning", sentence))
@@ -302,9 +318,9 @@ class Turns:
         if not self._stopped:
             self._begin_next(ended_well=ended["ok"])
 
-    async def _ended(self, turn: int, steps: Steps) -> dict:
+    async def _ended(self, turn: int, steps: Steps, *, with_model: bool) -> dict:
         """Runs the turn and returns the fields of `TurnEnded`."""
-        self._work = asyncio.create_task(self._drive(steps), name=f"turn {turn}")
+        self._work = asyncio.create_task(self._drive(steps, with_model=with_model), name=f"turn {turn}")
         if self._stopped:  # Stopped during its first write.
             self._work.cancel()
         try:
@@ -329,13 +345,15 @@ class Turns:
             return {"ok": False, "error": sentence, "kind": "ReplyCut", "limit": limit}
         return {"ok": True, "limit": limit}
 
-    async def _drive(self, steps: Steps) -> str:
+    async def _drive(self, steps: Steps, *, with_model: bool) -> str:
         # The phase informs the user if a message precedes the model's start.
-        if self.state.model.status == "starting":
+        if with_model and self.state.model.status == "starting":
             self._journal.publish(e.PhaseChanged("starting"))
-        await self.get_ready()
+        if with_model:
+            await self.get_ready()
         self._journal.publish(e.PhaseChanged("planning"))
-        await self._tell_level()
+        if with_model:
+            await self._tell_level()
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
         pieces = ReplyChunks(self._emit)

@@ -61,7 +61,7 @@ class Agents:
             self._starting = False
         self._terminal = terminal = AgentTerminal(*self._app.size)
         try:
-            run.start(words[1:], terminal=terminal.program)
+            run.start(words[1:], terminal.program)
         finally:
             terminal.started()
         self._run = run

@@ -52,6 +52,21 @@ async def _allow_host(session: Session, words: str) -> str:
     return f"{name} may reach {words} from now on"
 
 
+def _delegate(session: Session, text: str, words: str) -> Call:
+    """`/delegate NAME TASK` lets an agent do a turn in the chat."""
+    name, _, task = words.partition(" ")
+    if not task.strip():
+        raise SessionError(
+            "A task is missing", "write /delegate, a name and the task, such as /delegate claude fix it"
+        )
+    return _delegated(session, name, task.strip())
+
+
+async def _delegated(session: Session, name: str, task: str) -> str:
+    await session.delegate(name, task)
+    return f"{name} works on it in a view; its changes appear in the review"
+
+
 def _agent(host: Host, words: str) -> None:
     """`/agent NAME [ARGUMENT…]` runs an agent of another maker in a view. Raises `SessionError` for open quotes."""
     try:
@@ -66,5 +81,6 @@ HOST_COMMANDS: Mapping[str, Callable[[Host, str], None]] = {"agent": _agent}
 #: message.
 TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {
     "effort": _effort,
+    "delegate": _delegate,
     "allow-host": lambda session, text, words: _allow_host(session, words),
 }
