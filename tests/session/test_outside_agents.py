@@ -34,7 +34,6 @@ class Agent:
 
     def __init__(self, session: Session, run: AgentRun, pipe: Path, root: Path) -> None:
         self.session, self.run, self.pipe, self.root = session, run, pipe, root
-        self.looks = 0
 
     async def does(self, line: str) -> None:
         await asyncio.to_thread(self.pipe.write_text, line + "\n")
@@ -50,13 +49,14 @@ class Agent:
     async def until_new(self, path: str, text: str) -> None:
         await until(lambda: self.new(path) == text, f"{path} in the review: {self.new(path)!r}")
 
-    async def sees(self, path: str) -> str:
-        """A file as the agent sees it."""
-        self.looks += 1
-        seen = Path(self.run._home.path, f"seen{self.looks}")
-        await self.does(f'cat {path} > "$HOME/now"; mv "$HOME/now" "$HOME/{seen.name}"')
-        await until(seen.exists, "the file as it sees it")
-        return await asyncio.to_thread(seen.read_text)
+    async def sees(self, path: str, text: str) -> None:
+        """Waits until a file is so for the agent."""
+        seen, marker = Path(self.run._home.path, "seen"), f"{path} as {text!r}"
+        await self.does(
+            f'while cat {path} > "$HOME/seen" && [ ! -e "$HOME/enough" ]; do sleep 0.05; done; rm "$HOME/enough"'
+        )
+        await until(lambda: seen.exists() and seen.read_text() == text, marker)
+        await asyncio.to_thread(Path(self.run._home.path, "enough").touch)
 
 
 @asynccontextmanager
@@ -131,14 +131,14 @@ async def test_one_hunk_is_applied_the_agent_goes_on_and_the_undo_is_written_int
         assert (agent.root / "a.py").read_text() == FILES["a.py"]
         rest = FILES["a.py"].replace("six", "SIX").replace("seven", "SEVEN")
         await agent.until_new("a.py", rest)
-        assert await agent.sees("a.py") == rest
+        await agent.sees("a.py", rest)
 
 
 async def test_saves_in_the_folder_reach_the_view_and_merge_with_its_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with at_work(tmp_path, monkeypatch) as agent:
-        assert await agent.sees("b.py") == "b\n"
+        await agent.sees("b.py", "b\n")
         await agent.does("sed -i s/two/TWO/ a.py")
         await agent.until_new("a.py", FILES["a.py"].replace("two", "TWO"))
         for path, text in (("b.py", "saved\n"), ("a.py", FILES["a.py"].replace("six", "mine"))):
@@ -147,15 +147,15 @@ async def test_saves_in_the_folder_reach_the_view_and_merge_with_its_changes(
         (agent.root / "c.py").unlink()
         both = FILES["a.py"].replace("two", "TWO").replace("six", "mine")
         await agent.until_new("a.py", both)
-        assert await agent.sees("a.py") == both
-        assert await agent.sees("b.py") == "saved\n"
+        await agent.sees("a.py", both)
+        await agent.sees("b.py", "saved\n")
         assert agent.change("b.py") is None and agent.change("c.py") is None
         await agent.does("cat c.py && echo there >> b.py || echo gone >> b.py")
         await agent.until_new("b.py", "saved\ngone\n")
         # Both change the same line.
         (agent.root / "a.py").write_text(FILES["a.py"].replace("two", "2").replace("six", "mine"))
         await until(lambda: (one := agent.change("a.py")) is not None and one.state == "conflict", "conflict")
-        assert await agent.sees("a.py") == both
+        await agent.sees("a.py", both)
 
 
 async def test_its_home_is_ours_with_copies_and_shared_credentials(
