@@ -36,7 +36,17 @@ class Agent:
         self.session, self.run, self.pipe, self.root = session, run, pipe, root
 
     async def does(self, line: str) -> None:
-        await asyncio.to_thread(self.pipe.write_text, line + "\n")
+        await until(lambda: self._writes(line.encode() + b"\n"), f"it reads {line}")
+
+    def _writes(self, line: bytes) -> bool:
+        """Whether it reads from its pipe now."""
+        try:
+            pipe = os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            return False
+        with os.fdopen(pipe, "wb") as file:
+            file.write(line)
+        return True
 
     def change(self, path: str) -> Change | None:
         ours = [one for one in self.session.state.review.changes if one.path == path and one.waits]
