@@ -27,6 +27,7 @@ from tui_agent.context.instructions import ContextFile
 from tui_agent.context.prompt import LEFT_OUT, SUMMARY, as_sent
 from tui_agent.edits.change import Change
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
+from tui_agent.files.numbers import whole_number
 from tui_agent.files.text import decode
 from tui_agent.model import model_table
 from tui_agent.model.client import Message, ModelRequest
@@ -163,7 +164,7 @@ async def keep(
 
 
 def _sent(message: Message, blob: str, tokens: int, sizes: Sizes | None) -> SentMessage:
-    tokens += IMAGE_TOKENS * len(message.get("images") or ())
+    tokens += sum(whole_number(one.get("tokens", ""), IMAGE_TOKENS) for one in message.get("images") or ())
     if sizes is None:
         stands_for_older = message["role"] == "user" and _countable(message).startswith((SUMMARY, LEFT_OUT))
         return SentMessage(message["role"], blob, tokens, kind="summary" if stands_for_older else "")

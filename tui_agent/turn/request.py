@@ -30,6 +30,7 @@ from tui_agent.turn.conversation import Sizes, head_of, keep
 from tui_agent.turn.conversation_cache import shared_beginning
 from tui_agent.turn.model_choice import request_options
 from tui_agent.turn.pastes import with_pastes
+from tui_agent.turn.pictures import Picture, with_pictures
 from tui_agent.turn.secret_masking import mask_messages
 
 GO_ON = "Here is what you asked for. Go on with the request."
@@ -69,6 +70,7 @@ class Draft(Struct, frozen=True):
     #: Shortens program-generated text to save space.
     brief: bool = False
     contexts: tuple[ContextFile, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     #: A warning shown only after this request succeeds.
     doubt: str = ""
 
@@ -283,7 +285,8 @@ class _Newest:
             len(shown) + len(file_contents.bundle_section(self._all.bundled)) + blocks,
             len(instructions.section(self._new_contexts, self._gone)),
         )
-        return [*results, ({"role": "user", "content": text}, sizes)]
+        message = with_pictures({"role": "user", "content": text}, self._draft.pictures, earlier)
+        return [*results, (message, sizes)]
 
     def _result(self, call: str) -> tuple[Message, Sizes]:
         result = self._results.get(call)

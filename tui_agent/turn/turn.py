@@ -15,6 +15,7 @@ from tui_agent.turn.compaction import EarlierMessages
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.continuation import LoopDetector, ask_about_cost
 from tui_agent.turn.load import load
+from tui_agent.turn.pictures import take_pictures
 from tui_agent.turn.planner import plan
 from tui_agent.turn.repairs import Repairs
 from tui_agent.turn.reply import ask
@@ -37,7 +38,10 @@ async def run(context: TurnContext, request: str, attachments: Sequence[str], em
     Returns the limit that ended the turn, or "". Raises a `ModelError` if there was no response, and
     `LimitReached` before the model was done. The caller records the end of the turn.
     """
-    draft = await plan(context, request, attachments, emit)
+    taken = await take_pictures(context, request, attachments, emit)
+    draft = await plan(context, taken.words, taken.attachments, emit)
+    if taken.pictures:
+        draft = replace(draft, query=taken.text, pictures=taken.pictures)
     return await _steps(context, draft, Retries(), emit)
 
 

@@ -1,0 +1,117 @@
+"""Pictures in a message: found, sent once, or refused."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from base64 import b64decode
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from support.repositories import repository
+from support.sessions import ScriptedModel, open_session
+
+from tui_agent.model.client import Abilities
+from tui_agent.turn.picture_scaler import scaled
+from tui_agent.turn.pictures import MOST_SENT, MOST_SIDE
+
+
+def picture(kind: str = "PNG", size: tuple[int, int] = (40, 30), **options: object) -> bytes:
+    written = io.BytesIO()
+    Image.new("RGB", size, (200, 30, 30)).save(written, kind, **options)
+    return written.getvalue()
+
+
+class SeeingModel(ScriptedModel):
+    sees = True
+
+    async def abilities(self, model: str) -> Abilities:
+        return Abilities(model, 100_000, known=True, sees=self.sees)
+
+
+async def test_pictures_are_sent_once_beside_the_words_and_shown_as_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    (root / "shot.png").write_bytes(picture())
+    outside = tmp_path / "my shot.jpg"
+    outside.write_bytes(picture("JPEG", (20, 10)))
+    model = SeeingModel(["One.", "Two."])
+    async with open_session(root, prepare=lambda session: setattr(session.models, "model", model)) as session:
+        await session.chat.submit(f"Look at @shot.png and {str(outside).replace(' ', chr(92) + ' ')}")
+        await session.chat.finished()
+        assert session.state.turn.ok, session.state.turn.error
+        message = model.requests[0].messages[-1]
+        assert [one["media_type"] for one in message["images"]] == ["image/png", "image/jpeg"]
+        assert b64decode(message["images"][0]["data"]) == picture()
+        assert "[picture: shot.png, 40 × 30]" in message["content"]
+        assert "my shot.jpg, 20 × 10]" in message["content"] and chr(92) not in message["content"]
+        notes = [one.text for one in session.state.chat.messages if one.kind == "note"]
+        assert notes[0] == "Picture shot.png, 40 × 30: about 1 tokens"
+        assert not session.state.plan.actions
+        await session.chat.submit("Again @shot.png")
+        await session.chat.finished()
+        assert "images" not in model.requests[1].messages[-1]
+        assert model.requests[1].messages[: len(model.requests[0].messages)] == model.requests[0].messages
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("words.png", b"only words", "cannot be read: it is broken, or not a picture"),
+        ("cut.png", picture(size=(400, 300))[:-40], "cannot be read"),
+        ("cut.jpg", picture("JPEG", (400, 300))[:300], "cannot be read"),
+        ("paper.pdf", b"%PDF-1.7\0\1", ""),
+        ("script.ico", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "cannot be read"),
+    ],
+)
+async def test_what_is_no_picture_is_one_sentence(
+    tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    (root / name).write_bytes(content)
+    model = SeeingModel([])
+    async with open_session(root, prepare=lambda session: setattr(session.models, "model", model)) as session:
+        await session.chat.submit(f"Look at @{name}")
+        await session.chat.finished()
+        wanted = f"The picture {name} {said}" if said else f"{name} is neither text nor a picture"
+        assert wanted in session.state.turn.error and not model.requests
+
+
+async def test_nothing_is_sent_to_a_model_that_does_not_see(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    (root / "shot.png").write_bytes(picture())
+    model = SeeingModel([])
+    model.sees = False
+    async with open_session(root, prepare=lambda session: setattr(session.models, "model", model)) as session:
+        await session.chat.submit("Look at @shot.png")
+        await session.chat.finished()
+        assert "does not see pictures, and nothing was sent" in session.state.turn.error
+        assert not model.requests
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "size"),
+    [
+        (picture(size=(3000, 10)), "image/png", (1568, 5)),
+        (picture("BMP"), "image/png", (40, 30)),
+        (picture("GIF", save_all=True, append_images=[Image.new("RGB", (40, 30))]), "image/png", (40, 30)),
+    ],
+)
+def test_it_is_scaled_and_converted(data: bytes, kind: str, size: tuple[int, int]) -> None:
+    header, content = scaled(data, MOST_SIDE, MOST_SENT)
+    assert header == {"media_type": kind, "width": size[0], "height": size[1]}
+    assert Image.open(io.BytesIO(content)).size == size
+
+
+def test_it_is_compressed_to_the_most_bytes_and_a_huge_one_is_refused() -> None:
+    noise = Image.effect_noise((600, 600), 90)
+    written = io.BytesIO()
+    noise.save(written, "PNG")
+    header, content = scaled(written.getvalue(), MOST_SIDE, 200_000)
+    assert header["media_type"] == "image/jpeg" and len(content) <= 200_000
+    head = picture("PNG")
+    fields = b"IHDR" + (30_000).to_bytes(4, "big") * 2 + head[24:29]
+    huge = head[:12] + fields + zlib.crc32(fields).to_bytes(4, "big") + head[33:]
+    assert "is too large (30,000 × 30,000 pixels)" in str(scaled(huge, MOST_SIDE, MOST_SENT)[0])

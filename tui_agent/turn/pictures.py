@@ -1,0 +1,230 @@
+"""Pictures that the user names in a message: found, scaled by another process, and sent beside the text."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import stat
+import sys
+from base64 import b64encode
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+import msgspec
+from msgspec import Struct
+
+from tui_agent.errors import FileError, ModelError, PathRefused
+from tui_agent.files.sanitize import escaped
+from tui_agent.model.client import Message
+from tui_agent.processes.environment import for_any
+from tui_agent.store import events as e
+from tui_agent.tools.context import Emit
+from tui_agent.turn.context import TurnContext
+
+#: Extensions of pictures. SVG is text.
+ENDINGS = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ico"))
+#: Bytes of a file that is read, pictures of one message, and seconds to scale one.
+MOST_BYTES, MOST_PICTURES, SCALED_WITHIN = 50 << 20, 20, 30.0
+#: Longest side in pixels, and bytes before base64: the largest that no provider scales down or refuses.
+MOST_SIDE, MOST_SENT = 1568, 3_500_000
+#: Pixels of a token, by the rule of the provider that documents one; others count similarly.
+PIXELS_A_TOKEN = 750
+_END = r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|ico)"
+#: A mention, and paths as terminals paste dragged files: quoted, escaped, or as an address.
+_NAMED = re.compile(
+    rf"""(?<![\w@])@"(?P<quoted>[^"\n]+{_END})"|(?<![\w@])@(?P<mention>[^\s"']+{_END})(?![\w/])"""
+    rf"""|(?<!\S)'(?P<dragged>(?:/|~/)[^'\n]+{_END})'(?!\S)|(?<!\S)"(?P<double>(?:/|~/)[^"\n]+{_END})"(?!\S)"""
+    rf"""|(?<!\S)(?:file://)?(?P<path>(?:/|~/)(?:[^\s\\'"]|\\.)+{_END})(?!\S)""",
+    re.IGNORECASE,
+)
+
+
+_MENTION = re.compile(r"""(?<![\w@])@(?:"([^"\n]{1,500})"|([^\s"'@]{1,500}))""")
+#: Characters of a message that are searched for mentions, and bytes of a file that show that it is binary.
+MOST_SEARCHED, FIRST_BYTES = 30_000, 8192
+
+
+class Picture(Struct, frozen=True):
+    """A picture as it is sent."""
+
+    name: str
+    media_type: str
+    width: int
+    height: int
+    data: str
+
+    @property
+    def tokens(self) -> int:
+        """An estimate."""
+        return max(1, self.width * self.height // PIXELS_A_TOKEN)
+
+    @property
+    def image(self) -> dict[str, str]:
+        """As `ModelRequest` describes images."""
+        return {"media_type": self.media_type, "data": self.data, "tokens": str(self.tokens)}
+
+    @property
+    def label(self) -> str:
+        return f"{escaped(self.name)}, {self.width} × {self.height}"
+
+
+class _Header(Struct, frozen=True):
+    """The first line of `picture_scaler.py`."""
+
+    media_type: str = ""
+    width: int = 0
+    height: int = 0
+    error: str = ""
+
+
+class PicturedRequest(Struct, frozen=True):
+    """A request with a label in the place of each named picture; `words` has no labels, for the planner."""
+
+    text: str
+    words: str
+    attachments: tuple[str, ...]
+    pictures: tuple[Picture, ...] = ()
+
+
+async def take_pictures(
+    context: TurnContext, request: str, attachments: Sequence[str], emit: Emit
+) -> PicturedRequest:
+    """The request and its pictures.
+
+    Raises `FileError` for a picture that cannot be read and for another binary file, and `ModelError` if the model
+    does not see.
+    """
+    plain = PicturedRequest(request, request, tuple(attachments))
+    if mentions := [one[1] or one[2] for one in _MENTION.finditer(request[:MOST_SEARCHED])]:
+        await asyncio.to_thread(_refuse_binary, context, mentions)
+    if not attachments and not any(ending in request.lower() for ending in ENDINGS):
+        return plain
+    found: dict[Path, str] = {}
+    named: dict[str, Path] = {}
+    for match in _NAMED.finditer(request):
+        name = next(value for value in match.groupdict().values() if value)
+        if match["path"]:
+            name = unquote(name) if match[0].startswith("file://") else re.sub(r"\\(.)", r"\1", name)
+        if (place := await asyncio.to_thread(_place, context, name)) is not None:
+            found.setdefault(place, name)
+            named[match[0]] = place
+    attached = {path: await asyncio.to_thread(_place, context, path) for path in attachments}
+    found = {place: path for path, place in attached.items() if place is not None} | found
+    if not found:
+        return plain
+    await _check_sees(context, [*found.values()])
+    if len(found) > MOST_PICTURES:
+        raise FileError(
+            f"{len(found)} pictures are too many for one message", f"send {MOST_PICTURES} at most"
+        )
+    pictures = {place: await _read(place, name) for place, name in found.items()}
+    text = words = request
+    for written, place in named.items():
+        text = text.replace(written, f"[picture: {pictures[place].label}]")
+        words = words.replace(written, "a picture")
+    shown = {*named.values()}
+    labels = [f"[picture: {one.label}]" for place, one in pictures.items() if place not in shown]
+    for one in pictures.values():
+        await emit(e.NoticeGiven("info", f"Picture {one.label}: about {one.tokens} tokens", in_chat=True))
+    rest = tuple(path for path, place in attached.items() if place is None)
+    return PicturedRequest("\n\n".join([text, *labels]), words, rest, tuple(pictures.values()))
+
+
+def with_pictures(message: Message, pictures: Sequence[Picture], earlier: Sequence[Message]) -> Message:
+    """The message with the pictures that no earlier message has."""
+    sent = {image["data"] for one in earlier for image in one.get("images") or ()}
+    images = [picture.image for picture in pictures if picture.data not in sent]
+    return {**message, "images": images} if images else message
+
+
+async def _check_sees(context: TurnContext, names: Sequence[str]) -> None:
+    model = context.state().model.name
+    abilities = await context.model.abilities(model)
+    if abilities.known and not abilities.sees:
+        named = ", ".join(map(escaped, names))
+        raise ModelError(
+            f"{model} does not see pictures, and nothing was sent",
+            f"choose a model that does (/model), or leave out {named}",
+        )
+
+
+def _place(context: TurnContext, name: str) -> Path | None:
+    """The file of a name, or None if there is no such picture. Blocking."""
+    if Path(name).suffix.lower() not in ENDINGS:
+        return None
+    if name.startswith(("/", "~/")):
+        outside = Path(os.path.expanduser(name))
+        return Path(os.path.realpath(outside)) if outside.is_file() else None
+    try:
+        place = context.workspace.gate.place(name, "read")
+    except PathRefused:
+        return None
+    return place.absolute if place.exists and place.absolute.is_file() else None
+
+
+def _refuse_binary(context: TurnContext, mentions: Sequence[str]) -> None:
+    """Raises `FileError` for a mentioned file that is neither text nor a picture. Blocking."""
+    gate = context.workspace.gate
+    for name in dict.fromkeys(one.rstrip(".,;:!?)") for one in mentions):
+        if not name or Path(name).suffix.lower() in ENDINGS:
+            continue
+        try:
+            place = gate.place(name.removeprefix("./"), "read")
+            if not place.exists or place.secret or not place.absolute.is_file():
+                continue
+            with place.absolute.open("rb") as file:
+                first = file.read(FIRST_BYTES)
+        except (PathRefused, OSError):
+            continue
+        if b"\0" in first and not first.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
+            raise FileError(
+                f"{escaped(name)} is neither text nor a picture, and nothing was sent",
+                "convert it to text, or leave it out",
+            )
+
+
+async def _read(place: Path, name: str) -> Picture:
+    data = await asyncio.to_thread(_content, place, name)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "tui_agent.turn.picture_scaler", str(MOST_SIDE), str(MOST_SENT)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={**for_any(), "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(data), SCALED_WITHIN)
+        line, _, content = out.partition(b"\n")
+        header = msgspec.json.decode(line, type=_Header)
+    except (TimeoutError, msgspec.DecodeError):
+        header, content = _Header(error="cannot be decoded within the limits of time and memory"), b""
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if header.error:
+        raise FileError(f"The picture {escaped(name)} {header.error}", "convert it, or leave it out")
+    return Picture(name, header.media_type, header.width, header.height, b64encode(content).decode())
+
+
+def _content(place: Path, name: str) -> bytes:
+    """Raises `FileError`. Blocking."""
+    try:
+        descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise FileError(f"{escaped(name)} is not a file", "name a picture")
+            if status.st_size > MOST_BYTES:
+                size = status.st_size >> 20
+                raise FileError(
+                    f"The picture {escaped(name)} is too large ({size} MB)",
+                    f"send {MOST_BYTES >> 20} MB at most",
+                )
+            return file.read(MOST_BYTES)
+    except OSError as error:
+        raise FileError(
+            f"The picture {escaped(name)} cannot be read ({error.strerror})", "check its permissions"
+        ) from error
