@@ -53,6 +53,9 @@ def pytest_sessionstart() -> None:
     nursery.use()
 
 
+TESTERS_HOME = os.path.expanduser("~")
+
+
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Folders that are not there yet, one after the other: pytest looks for the next number through all there are."""
@@ -66,6 +69,11 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = next(homes)
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("TUI_AGENT_HOME", str(folder))
+    # The tester's own skills and commands are left alone; a test that has a home of its own sets HOME.
+    monkeypatch.setattr(
+        "tui_agent.extensions.places.home_folder",
+        lambda: Path(home) if (home := os.path.expanduser("~")) != TESTERS_HOME else folder,
+    )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / "gitconfig"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     # The checks of a project run this Python, without plugins: another may be started by scripts, or have many.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from tui_agent.extensions import trusted
 from tui_agent.files.sanitize import escaped
 from tui_agent.headless import arguments, completion
 from tui_agent.headless.output import note, row
@@ -30,7 +31,7 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
         entries = trusts.trusted(folders)
         for entry in entries:
             remark = ""
-            if trusts.trust_status(Path(entry.path), folders) != "trusted":
+            if trusted.standing(Path(entry.path), folders) != "trusted":
                 changed = os.path.isdir(entry.path)
                 remark = "  (changed since: no longer in force)" if changed else "  (gone)"
             row(escaped(entry.path) + remark)
@@ -43,17 +44,18 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
         row(f"{'No longer trusted' if gone else 'It was not trusted'}: {escaped(str(workspace))}")
         return 0
     workspace = arguments.workspace_folder(path)
-    entry, filters = trusts.trust_scope(workspace)
+    _, filters = trusts.trust_scope(workspace)
+    entry = trusted.brought(workspace, user_folders())
     asked = yes or (sys.stdin.isatty() and sys.stdout.isatty())
     if asked:
         trusts.trust(workspace, user_folders(), entry)
     row(f"{'Trusted' if asked else 'Would trust'} {escaped(entry.path)}")
-    for name in entry.files:
+    for name in (*entry.files, *entry.extensions):
         row(f"  {escaped(name)}")
     for key, value in filters:
         row(f"  {escaped(key)} = {escaped(value)}")
     if not asked:
         note("Nothing is trusted yet: there is no terminal to read this on. --yes trusts exactly this.")
-    elif not entry.files:
+    elif not entry.files and not entry.extensions:
         row("  It brings nothing so far; a .tui-agent/ that appears later is not trusted by this.")
     return 0

@@ -30,6 +30,7 @@ from tui_agent.session.auto_apply import auto_apply
 from tui_agent.session.chat import Chat
 from tui_agent.session.checks import Checks
 from tui_agent.session.commands import Commands
+from tui_agent.session.extensions import Extensions
 from tui_agent.session.files import Files
 from tui_agent.session.follower import Follower
 from tui_agent.session.freshness import FreshnessWatch
@@ -129,6 +130,8 @@ class Session:
         self.todos = Todos(core.journal)
         self.subtasks = SubTasks(core, self._parent, self.models.renew)
         self.commands = Commands(core, self.review, self.secrets, copied)
+        self.extensions = Extensions(core, self.commands)
+        self._turns.on_ready = self.extensions.ready
         self.checks = Checks(core, self.commands, unasked=part is None and not follows)
         freshness.listen(self._on_batch)
         self.subscribe(self._on_event)
@@ -391,6 +394,9 @@ class Session:
             planning_words=self.prompts.words[PLANNING],
             planning_schema=self.prompts.words[PLANNING_SCHEMA],
             part=self._part.handover if self._part else "",
+            read_skill=self.extensions.skill,
+            expand=self.extensions.expanded,
+            notify=lambda text: self.notice(text, "warning"),
         )
 
     async def _clean(self) -> None:

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     Steps = Callable[[TurnContext, Emit], Awaitable[str]]
 
 
+async def _nothing() -> None:
+    """The default of `Turns.on_ready`."""
+
+
 class Turns:
     """Runs the turns of one session; calls `after` after each successful turn."""
 
@@ -50,6 +54,8 @@ class Turns:
         self._context = context
         self.get_ready = get_ready
         self._tell_level = tell_level
+        #: Awaited before each turn of the model, after `get_ready`.
+        self.on_ready: Callable[[], Awaitable[None]] = _nothing
         self._after = after
         #: A whole turn, from first to last record. Only `_work`, the part between them, is cancelled.
         self._task: asyncio.Task[None] | None = None
@@ -351,6 +357,7 @@ class Turns:
             self._journal.publish(e.PhaseChanged("starting"))
         if with_model:
             await self.get_ready()
+            await self.on_ready()
         self._journal.publish(e.PhaseChanged("planning"))
         if with_model:
             await self._tell_level()

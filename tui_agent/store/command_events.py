@@ -107,7 +107,7 @@ class CommandEnded(Lasting, frozen=True):
         level = "info" if result.ok else "warning"
         message = ChatMessage(0, "command", state.turn.number, result.command, command=result, level=level)
         at = state.chat.answering(state.turn.number)
-        if result.by != "model" or at != len(state.chat.messages) - 2:
+        if result.by != "model" or at < 0 or at != len(state.chat.messages) - 2:
             return state.with_message(message)
         *earlier, agent, before = state.chat.messages
         ran = before.command or result  # A later command follows: show this one among the model's calls.

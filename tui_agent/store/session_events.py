@@ -137,6 +137,15 @@ class ModelStatusChanged(Passing, frozen=True):
         return replace(state, model=replace(state.model, status=self.status))
 
 
+class SkillsListed(Lasting, frozen=True):
+    """The names and descriptions of skills, fixed for all requests of the session."""
+
+    skills: tuple[tuple[str, str], ...]
+
+    def apply(self, state: State) -> State:
+        return replace(state, skills=self.skills)
+
+
 class NoticeGiven(Lasting, frozen=True):
     """A message outside the conversation. `in_chat` keeps it in the chat as a note."""
 

@@ -402,6 +402,8 @@ class State(Struct, frozen=True):
     instructions: tuple[InstructionFile, ...] = ()
     notices: NoticesSlice = NoticesSlice()
     layout: LayoutSlice = LayoutSlice()
+    #: Names and descriptions of skills, as all requests of the session list them.
+    skills: tuple[tuple[str, str], ...] = ()
     #: Decisions about files with secrets, by SHA-256 of their bytes.
     secrets: dict[str, SecretChoice] = field(default_factory=dict)
     #: Unrevoked decisions about tool calls, oldest first, and the open question.

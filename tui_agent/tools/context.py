@@ -46,6 +46,10 @@ def _none(path: str) -> str:
     return ""
 
 
+async def _unsaid(text: str) -> None:
+    """Shows nothing."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
     """The collaborators of a tool.
@@ -75,6 +79,12 @@ class ToolContext:
     run_command: Callable[[str, float, bool], Awaitable[CommandResult]] | None = None
     #: The isolation of commands, and its limits as a sentence.
     isolation: Callable[[], Awaitable[tuple[Isolated, str]]] | None = None
+    #: The text of a skill, or of a file in its folder, by name and path. Raises a `TuiAgentError`.
+    read_skill: Callable[[str, str], Awaitable[str]] | None = None
+    #: Replaces a custom command by its text. Raises a `TuiAgentError`.
+    expand: Callable[[str], Awaitable[str]] | None = None
+    #: Shows the user a warning.
+    notify: Callable[[str], Awaitable[None]] = _unsaid
     progress: Progress = field(default_factory=Progress)
     #: Values that are never sent to a model.
     secrets: KnownSecrets = field(default_factory=KnownSecrets)

@@ -83,6 +83,10 @@ def _allowed(call: Invocation, context: ToolContext) -> Verdict:
     return "allow"
 
 
+def _offered(context: ToolContext) -> bool:
+    return True
+
+
 def _shown(call: Invocation) -> str:
     return ""
 
@@ -120,6 +124,8 @@ class Tool:
     parallel: bool = True
     #: Timeout in seconds; 0 for none, if it may wait for the user.
     seconds: float = 0.0
+    #: Whether it is part of the session's requests; the same for all of them.
+    offered: Callable[[ToolContext], bool] = _offered
     #: Whether it writes or executes something.
     acts: bool = False
     #: Paths, patterns or commands matched by rules.

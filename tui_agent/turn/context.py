@@ -51,7 +51,8 @@ class TurnContext(ToolContext):
         """The enabled tools; a subset if the model's window is small."""
         from tui_agent.tools.registry import switched_on
 
-        return switched_on(self.settings.tools.off, few=self.state().model.small)
+        on = switched_on(self.settings.tools.off, few=self.state().model.small)
+        return tuple(tool for tool in on if tool.offered(self))
 
     @property
     def functions(self) -> tuple[Function, ...]:

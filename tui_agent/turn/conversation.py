@@ -58,6 +58,8 @@ SOURCE_SHARE = 0.6
 SUMMARY_SHARE, PENDING_SHARE, UNKNOWN_WINDOW = 0.15, 0.1, 8_000
 #: Consecutive failures after which a model is not asked for a summary again.
 MOST_FAILED_SUMMARIES = 2
+#: Tokens of the list of skills in the prompt.
+SKILL_TOKENS = 2_000
 Why = Literal["first", "model", "files", "condensed", "edited"]
 
 
@@ -204,6 +206,8 @@ async def _system(
     needs_words = dialect == "structured" and not state.model.takes_schema and not state.model.small
     words = context.prompt_words
     sections = registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema)
+    if skills := await _skills(context):
+        sections = [*sections, skills]
     if state.model.small and (short := words.get("small", {}).get(dialect)):
         words, sections = {"sections": [{"text": short}]}, []
     return prompt.system_message(
@@ -215,6 +219,25 @@ async def _system(
         working,
         context.part,
         sections,
+    )
+
+
+async def _skills(context: TurnContext) -> str:
+    """The section of the prompt that lists the skills; "" without skills, or if they cannot be read."""
+    skills = context.state().skills
+    if not skills or all(tool.name != "use_skill" for tool in context.tools):
+        return ""
+    from tui_agent.extensions.skills import listed
+
+    found = listed([(name, inert(words)) for name, words in skills], SKILL_TOKENS)
+    if found.short or found.left_out:
+        count = len(found.short) + len(found.left_out)
+        await context.notify(
+            f"The descriptions of {count} skill{'s' * (count > 1)} have no room in the prompt: remove some skills"
+        )
+    more = [f"More skills: {', '.join(found.short)}"] if found.short else []
+    return "\n".join(
+        ["# Skills", "Read a skill with use_skill before work that it describes.", *found.lines, *more]
     )
 
 

@@ -38,6 +38,8 @@ async def run(context: TurnContext, request: str, attachments: Sequence[str], em
     Returns the limit that ended the turn, or "". Raises a `ModelError` if there was no response, and
     `LimitReached` before the model was done. The caller records the end of the turn.
     """
+    if context.expand is not None and request.lstrip().startswith("/"):
+        request = await context.expand(request)
     taken = await take_pictures(context, request, attachments, emit)
     draft = await plan(context, taken.words, taken.attachments, emit)
     if taken.pictures:

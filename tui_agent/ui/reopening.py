@@ -80,18 +80,24 @@ async def _open(screen: WorkspaceScreen, session: Session, place: str) -> bool:
             screen.query_one(TodosPane).write_again(about)
         case "comment" | "hunk" | "place":
             change, _, hunk = about.rpartition(":")
-            pane, number = screen.query_one(ReviewPane), whole_number(hunk, -1)
+            pane, number = screen.query_one(ReviewPane), whole_number(hunk, 0)  # of a whole change: "None"
             if number < 0 or all(one.id != change for one in pane.changes):
                 return False
             screen.focus_pane("review")
             pane.go(ReviewPosition(change, 0 if kind == "place" else number))
+            if kind == "comment":
+                pane.commands["comment"]()
+                return True
             await pane.body.fetch(next(one for one in pane.changes if one.id == change))
-            if kind == "place":
-                choosing = pane.body.choosing
-                if choosing is None or number >= choosing.count:
+            choosing = pane.body.choosing
+            if (choosing is None) != (kind == "hunk"):
+                return False
+            if choosing is not None:
+                if number >= choosing.count:
                     return False
                 choosing.place = number
-            pane.commands["comment" if kind == "comment" else "edit"]()
+            pane.commands["edit"]()
+            return screen.app.screen is not screen
         case "merge":
             path = about.rpartition(":")[0]
             if session.state.buffers.get(path) is None:

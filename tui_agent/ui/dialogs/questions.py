@@ -11,6 +11,7 @@ from textual.app import App
 
 from tui_agent.edits.change import Change
 from tui_agent.errors import AnswerNeeded, PasteTooLong, TuiAgentError
+from tui_agent.extensions import trusted
 from tui_agent.files.git_folder import Entries
 from tui_agent.log.cleanup import CleanupResult, clean, readable, used
 from tui_agent.settings import trust
@@ -99,13 +100,14 @@ async def ask_for_trust(app: Host, session: Session) -> None:
     seen: list[trust.TrustedWorkspace] = []
 
     async def get() -> None:
-        standing = await asyncio.to_thread(trust.trust_status, root, folders)
-        entry, filters = await asyncio.to_thread(trust.trust_scope, root)
+        standing = await asyncio.to_thread(trusted.standing, root, folders)
+        _, filters = await asyncio.to_thread(trust.trust_scope, root)
+        entry = await asyncio.to_thread(trusted.brought, root, folders)
         if standing == "trusted" and entry.filters != await asyncio.to_thread(
             trust.trusted_filters, root, folders
         ):
             standing = "changed"
-        seen[:], found[:] = [entry], trust_rows(standing, filters, list(entry.files))
+        seen[:], found[:] = [entry], trust_rows(standing, filters, [*entry.files, *entry.extensions])
 
     choice = await app.push_screen_wait(
         Chooser("Trust this workspace with what it brings?", lambda _: found, "{choose} chooses", get())

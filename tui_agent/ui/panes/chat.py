@@ -241,7 +241,7 @@ class ChatPane(Pane):
             self.act(self.session.chat.send_queue(), text_waits=False)
         elif command in SLASH:
             self._do_command(command)
-        elif command:
+        elif command and not self.session.extensions.may_have(command):
             said = f"There is no command /{command}: with a space before it, it is sent to the model"
             self.ask(self.session.notice(said, "warning"))
         elif name in HOST_COMMANDS:

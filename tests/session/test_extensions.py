@@ -1,0 +1,108 @@
+"""Skills and custom commands in a session: listed once, read on demand, expanded before the model gets them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.repositories import repository
+from support.sessions import calls, model_of, open_session
+
+from tui_agent.extensions import trusted
+from tui_agent.settings import trust
+from tui_agent.settings.folders import user_folders
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "person"
+    monkeypatch.setenv("HOME", str(folder))
+    (folder / ".claude/commands").mkdir(parents=True)
+    skill = folder / ".agents/skills/release"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: release\ndescription: How to release.\n---\nBump it.\n")
+    (skill / "steps.txt").write_text("first, second\n")
+    return folder
+
+
+async def test_a_skill_is_listed_read_by_the_model_and_kept_for_the_session(
+    home: Path, tmp_path: Path
+) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    read = calls(("use_skill", {"skills": [{"name": "release"}, {"name": "release", "path": "steps.txt"}]}))
+    async with open_session(
+        root, [read, calls(text="Done."), calls(text="Done.")], protocol="tools"
+    ) as session:
+        await session.chat.submit("Make a release")
+        await session.chat.finished()
+        assert session.state.turn.ok, session.state.turn.error
+        first, second = model_of(session).requests
+        assert (
+            "# Skills" in first.messages[0]["content"]
+            and "- release: How to release." in first.messages[0]["content"]
+        )
+        assert "use_skill" in [tool["function"]["name"] for tool in first.tools]
+        result = second.messages[-1]["content"]
+        assert "Bump it." in result and "first, second" in result
+        (home / ".agents/skills/other").mkdir()
+        (home / ".agents/skills/other/SKILL.md").write_text("---\ndescription: New.\n---\nNew.\n")
+        number = session.state.session.id
+    async with open_session(root, [calls(text="Done.")], protocol="tools", session=number) as session:
+        await session.chat.submit("/release now")
+        await session.chat.finished()
+        request = model_of(session).requests[0]
+        assert request.tools == first.tools and request.messages[0] == first.messages[0]
+        assert "Bump it." in request.messages[-1]["content"] and "now" in request.messages[-1]["content"]
+        assert session.state.turn.request == "/release now"
+
+
+async def test_nothing_configured_adds_nothing_to_a_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    async with open_session(root, [calls(text="Done.")], protocol="tools") as session:
+        await session.chat.submit("/nothing here")
+        await session.chat.finished()
+        (request,) = model_of(session).requests
+        assert "kill" not in str(request.tools) and "# Skills" not in request.messages[0]["content"]
+        assert "/nothing here" in request.messages[-1]["content"]
+
+
+async def test_a_command_is_expanded_once_with_quoted_arguments_in_its_commands(
+    home: Path, tmp_path: Path
+) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    (home / ".claude/commands/fix.md").write_text(
+        "---\ndescription: Fix an issue\n---\nFix $1 of $ARGUMENTS.\nOutput: !`printf '%s|' $ARGUMENTS`\n"
+    )
+    async with open_session(root, ["Done."]) as session:
+        await session.chat.submit("/fix '$(touch bad) $2' two")
+        await session.chat.finished()
+        assert session.state.turn.ok, session.state.turn.error
+        sent = model_of(session).requests[0].messages[-1]["content"]
+        assert "Fix $(touch bad) $2 of '$(touch bad) $2' two." in sent
+        assert "Output: $(touch bad) $2|two|" in sent
+        assert session.extensions.names()["fix"] == "Fix an issue" and not (root / "bad").exists()
+
+
+async def test_a_workspace_counts_after_trust_and_as_it_was_trusted(home: Path, tmp_path: Path) -> None:
+    files = {
+        ".claude/commands/own.md": "Own text.\n",
+        ".claude/skills/own/SKILL.md": "---\ndescription: Own.\n---\nOwn.\n",
+    }
+    root = repository(tmp_path / "work", files)
+    folders = user_folders()
+    async with open_session(root, []) as session:
+        await session.extensions.ready()
+        assert set(session.extensions.names()) == {"release"}
+        assert any("not trusted (own)" in one.text for one in session.state.notices.items)
+    trust.trust(root, folders, trusted.brought(root, folders))
+    async with open_session(root, []) as session:
+        await session.extensions.ready()
+        assert session.extensions.names() == {"release": "How to release.", "own": "Own text."}
+    (root / ".claude/commands/own.md").write_text("Another.\n")
+    assert trusted.standing(root, folders) == "changed"
+    async with open_session(root, []) as session:
+        await session.extensions.ready()
+        assert session.extensions.names()["own"] == "Own."

@@ -1,0 +1,138 @@
+"""Skills and commands of a session, read when the first turn needs them.
+
+The first request fixes the list of skills for the session, since a changed prompt would cost the provider's cached
+prefix.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+from tui_agent.errors import SessionError
+from tui_agent.log.calls import call
+from tui_agent.log.core import Core
+from tui_agent.session.commands import Commands
+from tui_agent.store import events as e
+from tui_agent.store.state import State
+
+if TYPE_CHECKING:
+    from tui_agent.extensions.commands import Command
+    from tui_agent.extensions.places import Problem
+    from tui_agent.extensions.skills import Skill
+    from tui_agent.extensions.trusted import TrustedFiles
+
+#: Seconds for a command inside a command file, and characters of its output.
+COMMAND_WITHIN, MOST_OUTPUT = 60.0, 20_000
+_CALLED = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
+
+
+class Extensions:
+    """The skills and commands of the user's folders and of a trusted workspace."""
+
+    def __init__(self, core: Core, commands: Commands) -> None:
+        self._core, self._commands = core, commands
+        self._loading: asyncio.Task[None] | None = None
+        self._trusted: TrustedFiles | None = None
+        self._problems: list[Problem] = []
+        #: By name; empty until loaded.
+        self.skills: dict[str, Skill] = {}
+        self.commands: dict[str, Command] = {}
+
+    @property
+    def state(self) -> State:
+        return self._core.state
+
+    @call(changes=False)
+    def start(self) -> None:
+        """Begins to read them."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load(), name="extensions")
+
+    @call(changes=False)
+    async def ready(self) -> None:
+        """Waits until they are read, and fixes the list of skills if a first request is due."""
+        self.start()
+        assert self._loading is not None
+        await asyncio.shield(self._loading)
+        if self.skills and not self.state.skills and not self.state.conversation.messages:
+            listed = tuple((skill.key, skill.description) for skill in self.skills.values())
+            await self._core.journal.record(e.SkillsListed(listed))
+
+    @call(changes=False)
+    def names(self) -> dict[str, str]:
+        """Descriptions of commands and skills by name. Commands take precedence."""
+        skills = {name: skill.description for name, skill in self.skills.items()}
+        return skills | {name: command.description for name, command in self.commands.items()}
+
+    @call(changes=False)
+    def may_have(self, name: str) -> bool:
+        """Whether a command or skill has this name; True until they are read, which this begins."""
+        self.start()
+        return self._loading is None or not self._loading.done() or name in self.names()
+
+    @call(changes=False)
+    async def skill(self, name: str, path: str = "") -> str:
+        """The text of a skill, or of a file in its folder. Raises `TuiAgentError`."""
+        from tui_agent.extensions import skills
+
+        found = self.skills.get(name)
+        if found is None or self._trusted is None:
+            raise skills.unknown(name, self.skills.values())
+        if path:
+            return await asyncio.to_thread(skills.file_of, found, path, self._trusted)
+        return await asyncio.to_thread(skills.body, found, self._trusted)
+
+    @call(changes=False)
+    async def expanded(self, text: str) -> str:
+        """The message that a command or skill stands for; the same text if it is none. Raises `TuiAgentError`."""
+        called = _CALLED.fullmatch(text.strip())
+        if called is None:
+            return text
+        name, arguments = called[1], (called[2] or "").strip()
+        if (command := self.commands.get(name)) is not None:
+            from tui_agent.extensions.commands import expanded
+
+            return await expanded(command, arguments, self._output)
+        if name in self.skills:
+            body = await self.skill(name)
+            return f"Use this skill, {name}:\n\n{body}\n\n{arguments}".strip()
+        return text
+
+    async def _output(self, command: str) -> str:
+        """What a command prints, in a view."""
+        result = await self._commands.for_model(command, COMMAND_WITHIN)
+        if not result.ok:
+            raise SessionError(
+                f"`{command}` of the command file ended with {result.status}",
+                "correct the file, or the command",
+            )
+        return result.output.strip()[:MOST_OUTPUT]
+
+    async def _load(self) -> None:
+        sentences = await asyncio.to_thread(self._read)
+        await self._core.journal.record(*(e.NoticeGiven("warning", one) for one in sentences))
+
+    def _read(self) -> list[str]:
+        """Reads all folders. Returns sentences about what is left out. Blocking."""
+        from tui_agent.extensions.commands import read_commands
+        from tui_agent.extensions.places import places
+        from tui_agent.extensions.skills import read_skills
+        from tui_agent.extensions.trusted import TrustedFiles
+        from tui_agent.files.names import display_path
+
+        folders, root = self._core.folders, self._core.workspace.root
+        of_skills, of_commands = places("skills", folders, root), places("commands", folders, root)
+        if not of_skills and not of_commands:
+            return []
+        self._trusted = trusted = TrustedFiles(root, folders)
+        skills, problems, withheld = read_skills(of_skills, trusted)
+        commands, others = read_commands(of_commands, trusted)
+        self.skills = {skill.key: skill for skill in skills}
+        self.commands = {command.key: command for command in commands}
+        said = [f"Left out: {problem}" for problem in (*problems, *others)[:5]]
+        if withheld:
+            names = ", ".join(display_path(str(path.parent.name)) for path in withheld[:5])
+            said.append(f"This workspace brings skills that are not trusted ({names}): /trust shows them")
+        return said

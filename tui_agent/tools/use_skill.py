@@ -1,0 +1,45 @@
+"""The tool that reads a skill: its text, and files of its folder."""
+
+from __future__ import annotations
+
+from tui_agent.context.blocks import name
+from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.tool import Invocation, Tool, ToolResult, error
+
+
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
+    if context.read_skill is None:
+        return error("there are no skills here.")
+    sections = []
+    for entry in call.entries:
+        skill, path = str(entry["name"]), str(entry.get("path") or "")
+        title = f"## SKILL {name(skill)}" + (f", {name(path)}" if path else "")
+        sections.append(f"{title}\n{await context.read_skill(skill, path)}")
+    return ToolResult("\n\n".join(sections), amount="read")
+
+
+def _names(call: Invocation) -> tuple[str, ...]:
+    return tuple(str(entry["name"]) for entry in call.entries)
+
+
+TOOL = Tool(
+    name="use_skill",
+    key="useSkills",
+    parameter="skills",
+    words="The instructions of a skill, or a file of its folder. Read a skill before work that it describes.",
+    entry={
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 1, "description": "As the list of skills has it."},
+            "path": {"type": "string", "description": "A file of the skill, relative to its folder."},
+        },
+        "required": ["name"],
+    },
+    example={"name": "release"},
+    place=58,
+    run=run,
+    seconds=30.0,
+    targets=_names,
+    offered=lambda context: bool(context.state().skills),
+    shown=lambda call: ", ".join(_names(call)),
+)
