@@ -6,8 +6,11 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
+from support.repositories import repository
+from support.sessions import open_session
 
 from tui_agent.sandbox.proxy import HostProxy, Target, is_public, parse_allowed
 
@@ -136,3 +139,20 @@ def test_only_public_addresses_are_connected(address: str, public: bool) -> None
 def test_what_is_no_host_is_not_accepted(entry: str) -> None:
     with pytest.raises(ValueError):
         parse_allowed(entry)
+
+
+async def test_commands_reach_the_hosts_of_the_setting_and_no_other(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    ask = (
+        'import os,socket,sys;s=socket.create_connection(("127.0.0.1",int(os.environ["HTTPS_PROXY"].split(":")[2])));'
+        's.sendall(f"CONNECT {sys.argv[1]} HTTP/1.1\\r\\n\\r\\n".encode());print(s.recv(99).split()[1].decode())'
+    )
+    async with (
+        echo() as port,
+        open_session(root, overrides=(f'trial.network=["host.local:{port}"]',)) as session,
+    ):
+        for target, status in ((f"host.local:{port}", "200"), ("host.local:1", "403")):
+            number = await session.commands.run(f"python3 -c '{ask}' {target}")
+            await session.commands.ended()
+            result = next(one for one in session.state.commands.results if one.id == number)
+            assert result.output.strip() == status, result.output

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from tui_agent.files.key_formats import masked
 from tui_agent.files.lazy_regex import late
+from tui_agent.sandbox.inside.main import PROXY_PORT
 
 _PASSED = ("PATH", "LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV")
 #: Locations of tools, and variables for tests. Values that contain a key are omitted.
@@ -90,6 +91,15 @@ OFFLINE: Final[dict[str, str]] = {
     "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1",
     "PUPPETEER_SKIP_DOWNLOAD": "1",
     "DO_NOT_TRACK": "1",
+}
+#: Settings of programs in a view with a proxy.
+PROXIED: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
+        f"http://127.0.0.1:{PROXY_PORT}",
+    ),
+    **dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,::1"),
+    "NODE_USE_ENV_PROXY": "1",
 }
 #: Usual names of virtual environments.
 VIRTUAL = (".venv", "venv")

@@ -17,6 +17,7 @@ from typing import Any, Literal, Self
 
 from tui_agent.sandbox.build_cache import RunLayer
 from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
+from tui_agent.sandbox.proxy import HostProxy, allowed
 from tui_agent.sandbox.run import Over, RunnerResult, RunResult
 from tui_agent.sandbox.view_plan import OURS, PYTHON, NoView, ViewPlan
 
@@ -59,6 +60,7 @@ class View:
         self._reading: asyncio.Task[None] | None = None
         self._ended: dict[int, asyncio.Future[RunnerResult]] = {}
         self._over: Over = ""
+        self._proxy: HostProxy | None = None
         self._runs = 0
 
     async def __aenter__(self) -> Self:
@@ -118,6 +120,9 @@ class View:
                 message.get("why", "its program ended at once"),
             )
         self._reading = asyncio.create_task(self._read())
+        if self.plan.hosts:
+            self._proxy = HostProxy(allowed(self.plan.hosts))
+            await self._proxy.serve(self.listener)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -193,6 +198,9 @@ class View:
             self._line = None
         if self._reading is not None:
             self._reading.cancel()
+        if self._proxy is not None:
+            await self._proxy.close()
+            self._proxy = None
         for descriptor in (self.merged, self.listener):
             if descriptor >= 0:
                 os.close(descriptor)

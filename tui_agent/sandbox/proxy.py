@@ -73,6 +73,15 @@ def parse_allowed(entry: str) -> Target:
     return target(host if colon else entry.strip(), number)
 
 
+def allowed(entries: Iterable[str]) -> set[Target]:
+    """The targets of settings; invalid ones are left out."""
+    found = set()
+    for entry in entries:
+        with suppress(ValueError):
+            found.add(parse_allowed(entry))
+    return found
+
+
 async def _resolved(host: str, port: int) -> list[str]:
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in found))

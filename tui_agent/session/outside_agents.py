@@ -30,12 +30,11 @@ from tui_agent.outside_agents.profiles import (
 )
 from tui_agent.review.review import Review
 from tui_agent.sandbox.bubblewrap import BubblewrapView
-from tui_agent.sandbox.environment import NO_KEYBOARD, variables
-from tui_agent.sandbox.inside.main import PROXY_PORT
+from tui_agent.sandbox.environment import NO_KEYBOARD, PROXIED, variables
 from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
 from tui_agent.sandbox.layer_comparison import LEFT_OUT
 from tui_agent.sandbox.namespace_view import View
-from tui_agent.sandbox.proxy import HostProxy, Target, parse_allowed
+from tui_agent.sandbox.proxy import HostProxy, Target, allowed, parse_allowed
 from tui_agent.sandbox.view_plan import Limits, NoView, ViewPlan, fitting
 from tui_agent.sandbox.writable_folder import UNFINISHED, WritableFolder, mode_of
 from tui_agent.session.trial_views import PreparedView, TrialViews
@@ -205,15 +204,7 @@ class AgentRun:
             chosen.pop(name, None)
             if name in os.environ:
                 chosen[name] = os.environ[name]
-        proxy, direct = f"http://127.0.0.1:{PROXY_PORT}", "localhost,127.0.0.1,::1"
-        for name, value in (
-            ("HTTP_PROXY", proxy),
-            ("HTTPS_PROXY", proxy),
-            ("ALL_PROXY", proxy),
-            ("NO_PROXY", direct),
-        ):
-            chosen |= {name: value, name.lower(): value}
-        return {**chosen, "NODE_USE_ENV_PROXY": "1", "IS_SANDBOX": "1", **self.profile.variables}
+        return {**chosen, **PROXIED, "IS_SANDBOX": "1", **self.profile.variables}
 
     async def _check_writable(self) -> None:
         """Raises `SessionError` if programs in the view cannot write, which some agents do not report."""
@@ -235,11 +226,7 @@ class AgentRun:
 
     def _allowed(self) -> set[Target]:
         named = (*self.profile.hosts, *self._core.settings.trial.network, *self._hosts.load())
-        found = set()
-        for one in named:
-            with suppress(ValueError):
-                found.add(parse_allowed(one))
-        return found
+        return allowed(named)
 
     def _on_refused(self, target: Target) -> None:
         said = f"{self.profile.name} also asked for {target}, which is not allowed; /allow-host {target} allows it"

@@ -205,6 +205,8 @@ class TrialViews:
                 isolated=isolated,
                 folder=folder.path if folder else "",
             )
+            if self._settings.network and isolated in FULL_VIEWS and not network:
+                made = dataclasses.replace(made, proxy=True, hosts=self._settings.network)
             made, without_git = await self._git_objects.hidden_in_view(made, *await self._secret(more))
         except (NoView, OSError) as error:
             if folder is not None:
@@ -217,11 +219,14 @@ class TrialViews:
 
     async def _variables(self, made: ViewPlan, by: By, network: bool) -> dict[str, str]:
         """Environment variables of a command. Reports unreachable tools once."""
-        from tui_agent.sandbox.environment import variables
+        from tui_agent.sandbox.environment import PROXIED, variables
 
         chosen, environment = variables(
-            self._copied or made.root, made.places, os.environ, self._settings.env, offline=not network
+            *(self._copied or made.root, made.places, os.environ, self._settings.env),
+            offline=not network and not made.hosts,
         )
+        if made.hosts:
+            chosen |= PROXIED
         if by == "person":
             chosen = {"FORCE_COLOR": "1", "CLICOLOR_FORCE": "1", "PY_COLORS": "1", **chosen}
         elif by == "check":
