@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from time import monotonic
@@ -14,13 +14,15 @@ from support.screens import Driven, on_screen
 from support.sessions import ScriptedModel, model_of, reply
 from textual import events
 from textual.app import App
+from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_agent.answers.plans import FileAction
 from tui_agent.errors import TimedOut
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, TokenCount
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
-from tui_agent.store.state import ChatMessage
+from tui_agent.store.state import ActionSlice, ChatMessage, PlanSlice
 from tui_agent.ui import bridge
 from tui_agent.ui.markdown import message_text
 from tui_agent.ui.markdown.message_text import MessageText
@@ -105,6 +107,25 @@ async def test_what_became_of_a_message_can_be_told_before_it_is_drawn() -> None
     with App[None]()._context():
         *_, line = block.compose()
     assert isinstance(line, Static) and "1 applied" in str(line.content) and line.display
+
+
+async def test_a_plan_and_an_outcome_that_come_before_a_message_is_drawn_are_shown() -> None:
+    settings = ActionSlice(FileAction("Settings", ("conf/settings.py",)), state="asking")
+
+    class ShownEarly(MessageBlock):
+        def compose(self) -> Iterable[Widget]:
+            yield from super().compose()
+            self.show_plan(PlanSlice(1, "model", (settings,)))
+            self.show_facts("1 change")
+
+    class OneMessage(App[None]):
+        def compose(self) -> Iterable[Widget]:
+            yield ShownEarly(ChatMessage(1, "person", 1, "What is T?"))
+
+    async with OneMessage().run_test() as pilot:
+        texts = [str(one.render()) for one in pilot.app.query(Static)]
+        assert any("0 of 1 file found" in one for one in texts)
+        assert "1 change" in texts
 
 
 async def test_a_new_line_does_not_send(workspace: Path) -> None:

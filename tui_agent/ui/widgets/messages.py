@@ -69,6 +69,10 @@ class MessageBlock(Vertical, GrowsAtEnd):
         self._due: Timer | None = None
         self._took = 0.0
         self._plan: PlanBlock | None = None
+        #: The plan to show when the block is ready.
+        self._planned = PlanSlice()
+        #: Whether the block is composed, so that lines can be added to it.
+        self._ready = False
         #: Whether the block is near the viewport, which gives it priority when widths change.
         self.near = True
 
@@ -107,14 +111,20 @@ class MessageBlock(Vertical, GrowsAtEnd):
         if before is None or (message.calls == before.calls and message.reasoning == before.reasoning):
             return
         self.message = message
-        if self.is_mounted:
+        if self._ready:
             self._draw_calls(message.calls)
             if message.reasoning != before.reasoning:
                 self.run_worker(self._draw_thoughts(message.reasoning, message.thinking), exit_on_error=False)
 
     def on_mount(self) -> None:
+        # Calls, an outcome and a plan can arrive before the block is composed, with no update after it.
+        self._ready = True
         if self.message is not None:
-            self._draw_calls(self.message.calls)  # a call can finish before the block is composed
+            self._draw_calls(self.message.calls)
+        if self.facts and self._facts_line is None:
+            self._facts_line = _line_of(self.facts)
+            self.mount(self._facts_line)
+        self.show_plan(self._planned)
 
     def _draw_calls(self, calls: Sequence[ToolUse]) -> None:
         there, groups = list(self.query(CallLine)), grouped(calls)
@@ -138,7 +148,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
         if self._facts_line is not None:
             self._facts_line.update(label(facts))
             self._facts_line.display = bool(facts)
-        elif self.is_mounted:
+        elif self._ready:
             self._facts_line = _line_of(facts)
             self.mount(self._facts_line)
 
@@ -151,7 +161,8 @@ class MessageBlock(Vertical, GrowsAtEnd):
 
     def show_plan(self, plan: PlanSlice) -> None:
         """Show the live plan of the request: the newest of its turn."""
-        if self._plan is None and plan.actions and self.is_mounted:
+        self._planned = plan
+        if self._plan is None and plan.actions and self._ready:
             from tui_agent.ui.widgets.plan_block import PlanBlock
 
             self._plan = PlanBlock()
