@@ -2,7 +2,7 @@
 # Only relative paths: make is started in this folder, whatever that is called.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench attacks faults fuzz soak providers mutants projects local local-server cov lock newest models picture snapshots clean set-up
+.PHONY: help run test check bench attacks faults fuzz soak providers mutants projects agents local local-server cov lock newest models picture snapshots clean set-up
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -45,6 +45,14 @@ mutants: set-up ## Change 60 random places of eight packages; their own tests mu
 
 projects: set-up ## Fetch real projects and prove changes of them; the table in docs/notes/trial-runs.md
 	@.venv/bin/python -m tests.proofs projects $(ARGS)
+
+agents: set-up ## Install real agents into build/agents, which `make bench ARGS=agents` starts in views
+	@npm install --prefix build/agents --no-audit --no-fund --loglevel=error \
+		@anthropic-ai/claude-code @openai/codex opencode-ai
+	@for agent in mistral-vibe aider-chat; do \
+		test -x build/agents/$$agent/bin/python || .venv/bin/python -m venv build/agents/$$agent; \
+		build/agents/$$agent/bin/python -m pip install --quiet --disable-pip-version-check $$agent || \
+			echo "$$agent is left out: pip could not install it" >&2; done
 
 local: local-server ## A real server with a tiny model of our own; the table in docs/notes/local-models.md
 	@.venv/bin/python -m tests.proofs local $(ARGS)

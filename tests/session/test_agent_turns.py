@@ -40,6 +40,8 @@ class Echo(acp.Agent):
         )
         (self.cwd / "made.txt").write_text(f"{prompt[0].text} {answer.outcome.option_id} {self.turns}\\n")
         await say(acp.update_agent_message_text("It is done."))
+        cost = schema.Cost(amount=0.5 * self.turns, currency="USD")
+        await say(schema.UsageUpdate(session_update="usage_update", used=9, size=99, cost=cost))
         return schema.PromptResponse(stop_reason="end_turn")
 
 asyncio.run(acp.run_agent(Echo()))
@@ -71,6 +73,7 @@ async def test_an_agent_does_a_turn_by_acp_and_the_next_in_the_same_conversation
             (change,) = session.state.review.open
             assert session.core.blobs.get_text(change.new) == f"go yes {turn}\n"
             assert not (root / "made.txt").exists()
+            assert session.state.usage.session.cost == 0.5 * turn and session.state.usage.turn.cost == 0.5
 
 
 async def test_an_agent_does_a_turn_without_a_terminal(

@@ -15,6 +15,7 @@ from support.trees import until
 
 from tui_agent.edits.change import Change, Pick
 from tui_agent.errors import SettingsError
+from tui_agent.session import outside_agents
 from tui_agent.session.outside_agents import AgentRun
 from tui_agent.session.session import Session
 
@@ -203,6 +204,7 @@ async def test_its_home_is_ours_with_copies_and_shared_credentials(
 async def test_only_hosts_of_its_list_are_reached_and_others_are_named_and_can_be_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(outside_agents, "LEAST_FREE", 1.0)  # Any file fills it nearly.
     async with at_work(tmp_path, monkeypatch) as agent:
         connect = (
             'python3 -c \'import os,socket,urllib.parse as u;p=u.urlsplit(os.environ["HTTPS_PROXY"]);'
@@ -213,6 +215,7 @@ async def test_only_hosts_of_its_list_are_reached_and_others_are_named_and_can_b
         await until(lambda: "host.local:9 is not on the list" in agent.new("answer.txt"), "the refusal")
         said = [notice.text for notice in agent.session.state.notices.items]
         assert any("also asked for host.local:9" in one for one in said)
+        assert any("view of someone is nearly full" in one for one in said)
         assert await agent.session.outside_agents.allow_host("host.local:9") == "someone"
         await agent.does(connect)
         await until(lambda: "cannot be reached" in agent.new("answer.txt"), "the try")

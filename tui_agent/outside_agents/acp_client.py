@@ -45,8 +45,8 @@ class AcpAgent:
         #: Titles of tool calls that were shown.
         self._shown: set[str] = set()
         self._last: Part | Literal["tool", ""] = ""
-        #: Cost of the conversation in US dollars, if the agent reports it.
-        self.cost: float | None = None
+        #: Cost of the conversation in US dollars, as far as the agent reports it, and the part already taken.
+        self._cost = self._taken = 0.0
 
     async def connect(self, source: int, target: int) -> None:
         """Connects to the pipes of a started agent: its output and its input. Both are closed by `close`."""
@@ -104,6 +104,11 @@ class AcpAgent:
             ) from error
         return str(answer.stop_reason)
 
+    def take_cost(self) -> float:
+        """Cost in US dollars since the last call."""
+        cost, self._taken = self._cost - self._taken, self._cost
+        return cost
+
     async def close(self) -> None:
         if self._connection is not None:
             await self._connection.close()
@@ -133,8 +138,8 @@ class AcpAgent:
             rows = (f"- [{marks.get(one.status, ' ')}] {one.content}" for one in update.entries)
             self._last = "tool"
             self._on_text("message", "\n\n" + "\n".join(rows))
-        elif kind == "usage_update" and getattr(update, "cost", None) is not None:
-            self.cost = update.cost.amount
+        elif kind == "usage_update" and getattr(update.cost, "currency", "") == "USD":
+            self._cost = max(self._cost, update.cost.amount)
 
     def permitted(self, options: Any) -> Any:
         """The answer to a question for permission: allowed once, since the view holds all of its effects."""

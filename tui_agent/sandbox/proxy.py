@@ -74,7 +74,7 @@ def parse_allowed(entry: str) -> Target:
 
 
 def allowed(entries: Iterable[str]) -> set[Target]:
-    """The targets of settings; invalid ones are left out."""
+    """The targets of settings, without invalid entries."""
     found = set()
     for entry in entries:
         with suppress(ValueError):

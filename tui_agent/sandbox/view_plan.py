@@ -84,7 +84,7 @@ class ViewPlan:
     - kept: layer of `build_cache.py` over the workspace, or "".
     - own_home: folder outside that is the writable HOME instead of one in memory, or "".
     - proxy: opens a port on the view's loopback; its socket is `View.listener`.
-    - hosts: what `View` serves on that port: HOST or HOST:PORT. Empty if the owner of the view serves it.
+    - hosts: allow-list of `View` for that port, HOST or HOST:PORT. Empty if the owner of the view serves it.
     - terminal: programs may open /dev/tty.
     """
 

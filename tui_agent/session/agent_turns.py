@@ -13,6 +13,7 @@ from tui_agent.outside_agents.acp_client import AcpAgent, Part, load_sdk
 from tui_agent.outside_agents.printed_text import answer_of
 from tui_agent.session.outside_agents import AgentRun, OutsideAgents
 from tui_agent.store import events as e
+from tui_agent.store.usage import Usage
 
 if TYPE_CHECKING:
     from tui_agent.tools.context import Emit
@@ -59,6 +60,8 @@ class AgentTurns:
                 texts = ("".join(parts[part])[:MOST_TEXT].strip() for part in ("message", "reasoning"))
                 message, reasoning = texts
                 await emit(e.ReplyRead(state.turn.number, "", message, reasoning, changes=new))
+                if name in self._open and (cost := self._open[name][1].take_cost()):
+                    await emit(e.UsageCounted(Usage(cost=cost)))
             if not message and not new:
                 raise SessionError(f"{name} ended and changed nothing", "run it full screen with /agent")
             return ""

@@ -45,6 +45,8 @@ from tui_agent.workspace.workspace import FileChange
 
 #: Bytes of a file that is kept equal in the folder and the view.
 MOST = 5 << 20
+#: Share of a view's memory for files below which it is reported as nearly full.
+LEAST_FREE = 0.1
 #: Seconds for a first write in the view, before the agent starts.
 WRITES_WITHIN = 10.0
 
@@ -90,8 +92,8 @@ class AgentRun:
         rung = await self._views.rung()
         if rung.isolated not in FULL_VIEWS:
             raise SessionError(
-                f"An agent needs a full trial view, which there is not here ({rung.why})",
-                "see docs/trial-runs.md for what is needed",
+                f"Only a copy of the folder is possible here, without a terminal for an agent ({rung.why})",
+                "see docs/trial-runs.md for a full view",
             )
         tools = await asyncio.to_thread(needed_folders, program)
         prepared = await self._views.prepare(rung.isolated, "person", pending=False, tools=tools)
@@ -260,9 +262,21 @@ class AgentRun:
         layer = f"/proc/{os.getpid()}/fd/{self._view.layers}/{len(plan.overlays) - 1}/u"
         try:
             async for paths in self._workspace.layer_changes(layer):
+                self._warn_if_full()
                 await self._propose(None if paths is None else paths)
         except ChildFailed as error:
             self._say(f"Changes of {self.profile.name} are shown only when it ends ({error.what})")
+
+    def _warn_if_full(self) -> None:
+        """Reports a layer that will soon take no more files, while the program can still be steered."""
+        assert self._view is not None
+        layer = os.fstatvfs(self._view.layers)
+        if layer.f_blocks and layer.f_bavail < LEAST_FREE * layer.f_blocks:
+            size = layer.f_blocks * layer.f_frsize >> 20
+            self._say(
+                f"The view of {self.profile.name} is nearly full, of {size:,} MB for its files: let it remove "
+                "large files, or apply its changes and start it again"
+            )
 
     async def _propose(self, paths: Sequence[str] | None) -> None:
         """Proposes the changes at these paths of the layer; of all with None."""
