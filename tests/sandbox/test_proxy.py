@@ -12,7 +12,8 @@ import pytest
 from support.repositories import repository
 from support.sessions import open_session
 
-from tui_agent.sandbox.proxy import HostProxy, Target, is_public, parse_allowed
+from tui_agent.sandbox.proxy import HostProxy, Target, parse_allowed
+from tui_agent.web.addresses import is_public
 
 
 @asynccontextmanager

@@ -89,6 +89,7 @@ MORE = {
     "models.local_window": 32768,
     "limits.repeat": 100,
     "tools.off": (),
+    "tools.web": False,
     "permissions.deny": (),
     "permissions.ask": (),
     "permissions.allow": (),

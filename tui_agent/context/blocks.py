@@ -33,6 +33,7 @@ HEADINGS = (
     "SUB-TASKS",
     "SEARCH RESULTS",
     "COMMAND RESULT",
+    "WEB PAGE",
     "Working files",
     "Summary of the conversation so far",
 )

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tui_agent.files.numbers import whole_number
+from tui_agent.web.addresses import is_public
 
 #: Bytes of a request's head, seconds in which it must arrive, and seconds to connect.
 MOST_HEAD, HEAD_WITHIN, CONNECT_WITHIN = 64 * 1024, 30.0, 20.0
@@ -226,21 +227,6 @@ class HostProxy:
             raise RequestRefused(
                 "502 Bad Gateway", f"{wanted} cannot be reached: {failed or 'no answer'}."
             ) from failed
-
-
-def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the public internet: not private, loopback, link-local or reserved."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(parsed, ipaddress.IPv6Address):
-        inner = parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo and parsed.teredo[1])
-        if inner:
-            return is_public(str(inner))
-        if parsed in ipaddress.ip_network("64:ff9b::/96"):
-            return is_public(str(ipaddress.IPv4Address(parsed.packed[-4:])))
-    return parsed.is_global and not parsed.is_multicast
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -53,6 +53,7 @@ from tui_agent.subtasks import copies
 from tui_agent.subtasks.subtasks import SubTasks, lost_run_events
 from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.text_cache import Texts
+from tui_agent.web.pages import Pages
 
 if TYPE_CHECKING:
     from tui_agent.session.agent_turns import AgentTurns
@@ -131,6 +132,8 @@ class Session:
         self.subtasks = SubTasks(core, self._parent, self.models.renew)
         self.commands = Commands(core, self.review, self.secrets, copied)
         self.extensions = Extensions(core, self.commands)
+        #: Pages of the web that the model reads.
+        self.pages = Pages()
         self._turns.on_ready = self.extensions.ready
         self.checks = Checks(core, self.commands, unasked=part is None and not follows)
         freshness.listen(self._on_batch)
@@ -241,6 +244,7 @@ class Session:
             last.push_async_callback(self.commands.close)
             last.push_async_callback(self.checks.close)
             last.push_async_callback(self.subtasks.close)
+            last.push_async_callback(self.pages.close)
             if "outside_agents" in self.__dict__:
                 last.push_async_callback(self.outside_agents.close)
             if "agent_turns" in self.__dict__:
@@ -395,6 +399,7 @@ class Session:
             planning_schema=self.prompts.words[PLANNING_SCHEMA],
             part=self._part.handover if self._part else "",
             read_skill=self.extensions.skill,
+            read_page=lambda url, again: self.pages.read(url, again=again),
             expand=self.extensions.expanded,
             notify=lambda text: self.notice(text, "warning"),
         )

@@ -230,6 +230,9 @@ class ToolSettings(Struct, frozen=True):
     off: tuple[str, ...] = ()
     """Tools that the model does not get, by their names."""
 
+    web: bool = False
+    """The model can ask to read pages of the web as text. You are asked about each host."""
+
 
 class PermissionSettings(Struct, frozen=True):
     deny: tuple[str, ...] = ()

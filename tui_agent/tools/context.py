@@ -14,6 +14,7 @@ from tui_agent.settings.schema import Settings
 from tui_agent.store.commands import CommandResult, Isolated
 from tui_agent.store.event import Event
 from tui_agent.store.state import Decision, State
+from tui_agent.web.pages import Page
 from tui_agent.workspace.workspace import Workspace
 
 #: Emits an event; returns after it is applied and, if lasting, on disk.
@@ -81,6 +82,8 @@ class ToolContext:
     isolation: Callable[[], Awaitable[tuple[Isolated, str]]] | None = None
     #: The text of a skill, or of a file in its folder, by name and path. Raises a `TuiAgentError`.
     read_skill: Callable[[str, str], Awaitable[str]] | None = None
+    #: A page of the web, by its address; True for the kept copy, to read on. Raises a `TuiAgentError`.
+    read_page: Callable[[str, bool], Awaitable[Page]] | None = None
     #: Replaces a custom command by its text. Raises a `TuiAgentError`.
     expand: Callable[[str], Awaitable[str]] | None = None
     #: Shows the user a warning.

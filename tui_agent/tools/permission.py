@@ -152,8 +152,8 @@ def _fits(
 
 def digest_of(context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE) -> str:
     """SHA-256 of an approval: workspace, tool, exact effect and circumstances."""
-    what = "" if found.remembered == "session" else tool.preview(call)
-    exactly = "\0".join([str(context.workspace.root), tool.name, what, *filter(None, [found.covers])])
+    effect = "" if found.remembered == "session" else (tool.approves or tool.preview)(call)
+    exactly = "\0".join([str(context.workspace.root), tool.name, effect, *filter(None, [found.covers])])
     return hashlib.sha256(exactly.encode(errors="surrogatepass")).hexdigest()
 
 

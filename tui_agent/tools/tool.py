@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -138,6 +137,8 @@ class Tool:
     exact: bool = False
     #: The exact effect, displayed for approval; an approval covers these characters.
     preview: Callable[[Invocation], str] = exactly
+    #: The part that an approval covers, if it is less than the preview, which then names it.
+    approves: Callable[[Invocation], str] | None = None
     #: Short description for one line of the chat.
     shown: Callable[[Invocation], str] = _shown
 
@@ -148,10 +149,6 @@ class Tool:
     @property
     def schema(self) -> Schema:
         return {"type": "array", "description": self.words, "items": self.entry, **self.limits}
-
-    def digest(self, call: Invocation) -> str:
-        """SHA-256 of the preview, for approvals."""
-        return hashlib.sha256(f"{self.name}\0{self.preview(call)}".encode(errors="surrogatepass")).hexdigest()
 
 
 def call_of(found: ToolCall, todos: tuple[str, ...]) -> Invocation:

@@ -1,0 +1,20 @@
+"""Internet addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address belongs to the public internet: not private, loopback, link-local or reserved."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(parsed, ipaddress.IPv6Address):
+        inner = parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo and parsed.teredo[1])
+        if inner:
+            return is_public(str(inner))
+        if parsed in ipaddress.ip_network("64:ff9b::/96"):
+            return is_public(str(ipaddress.IPv4Address(parsed.packed[-4:])))
+    return parsed.is_global and not parsed.is_multicast
