@@ -24,6 +24,7 @@
     │   ├── Refused                the provider or the model declined
     │   ├── EmptyReply             the reply has no text
     │   └── RequestRejected        any other rejection of the request
+    ├── ServerFailed               a server of tools that cannot be used, or did not do a call (exit 1)
     ├── LoginFailed                a login that was denied, expired or malformed (exit 1)
     ├── LimitReached               a limit on steps, requests, tokens or money (exit 1)
     ├── SessionError               a session that is missing or not writable
@@ -163,6 +164,12 @@ class RequestRejected(ModelError):
 
 class SchemaRefused(RequestRejected):
     """The server cannot enforce the schema; repeat the request without it."""
+
+
+class ServerFailed(TuiAgentError):
+    """A server of the Model Context Protocol cannot be used, or did not do a call."""
+
+    title = "Server failed"
 
 
 class LoginFailed(TuiAgentError):

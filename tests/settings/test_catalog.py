@@ -79,6 +79,9 @@ CONTRACT = {
 }
 #: Settings beside those of the contract.
 MORE = {
+    "mcp.servers": {},
+    "mcp.inline_tools": 20,
+    "mcp.timeout": 120.0,
     "subtasks.max_seconds": 1800,
     "subtasks.max_tokens": 0,
     "subtasks.max_cost": 0,
@@ -100,7 +103,7 @@ MORE = {
 def flat(table: dict[str, object], prefix: str = "") -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in table.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             found.update(flat(value, f"{prefix}{name}."))
         else:
             found[prefix + name] = tuple(value) if isinstance(value, list) else value

@@ -34,6 +34,7 @@ HEADINGS = (
     "SEARCH RESULTS",
     "COMMAND RESULT",
     "WEB PAGE",
+    "TOOL RESULT",
     "Working files",
     "Summary of the conversation so far",
 )

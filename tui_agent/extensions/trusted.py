@@ -16,6 +16,8 @@ from tui_agent.settings.folders import Folders
 
 #: Maximum size of a file of a skill, and maximum number of files of all extensions of a workspace.
 MAX_FILE, MAX_FILES = 20_000_000, 2_000
+#: The file of servers.
+SERVER_FILES = (".mcp.json",)
 #: Files that may hold hooks, and the folder of their scripts.
 HOOK_FILES = tuple(f"{name}/settings.json" for name in SHARED)
 SCRIPTS = tuple(f"{name}/hooks" for name in SHARED)
@@ -40,7 +42,7 @@ def files_of(workspace: Path, folders: Folders) -> dict[str, str]:
             if len(found) >= MAX_FILES:
                 break
             found[path.relative_to(root).as_posix()] = digest_of(path, root, MAX_FILE)
-    for name in HOOK_FILES:
+    for name in (*HOOK_FILES, *SERVER_FILES):
         if os.path.lexists(root / name):
             found[name] = digest_of(root / name, root, MAX_FILE)
     return dict(sorted(found.items()))

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
@@ -66,9 +67,17 @@ def show(settings: tuple[str, ...]) -> int:
 def lines(loaded: LoadedSettings) -> Iterator[str]:
     """Effective settings as lines of TOML."""
     for key in entries():
-        value = json_escaped(msgspec.json.encode(attrgetter(key)(loaded.settings)).decode())
+        value = json_escaped(_as_toml(msgspec.to_builtins(attrgetter(key)(loaded.settings))))
         source = loaded.sources.get(key)
         yield f"{key} = {value}" + (f"  # from {escaped(source)}" if source else "")
+
+
+def _as_toml(value: Any) -> str:
+    """A value on one line; only tables differ from JSON."""
+    if not isinstance(value, dict):
+        return msgspec.json.encode(value).decode()
+    inner = (f"{msgspec.json.encode(name).decode()} = {_as_toml(part)}" for name, part in value.items())
+    return f"{{{', '.join(inner)}}}"
 
 
 @config.command()

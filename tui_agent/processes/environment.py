@@ -43,6 +43,11 @@ _MODEL = _words("""
     DEFAULT_GOOGLE_APPLICATION_CREDENTIALS DEFAULT_VERTEXAI_LOCATION DEFAULT_VERTEXAI_PROJECT OLLAMA_HOST
     GRADIENT_AI_AGENT_ENDPOINT DBUS_SESSION_BUS_ADDRESS
 """)
+#: Proxies and certificates, and access to the keyring, without any key.
+_SERVERS = _words("""
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+    SSL_CERT_FILE SSL_CERT_DIR DBUS_SESSION_BUS_ADDRESS TUI_AGENT_HOME
+""")
 _MODEL_FAMILIES = (
     *(
         "*_API_KEY",
@@ -81,6 +86,11 @@ def for_workspace(environ: Mapping[str, str] | None = None) -> dict[str, str]:
 def for_models(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """The additional environment of the model child: provider keys and addresses, proxies, certificates."""
     return _chosen(environ, _MODEL, _MODEL_FAMILIES)
+
+
+def for_servers(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The additional environment of the process that holds servers of tools: proxies, certificates, the keyring."""
+    return _chosen(environ, _SERVERS, ())
 
 
 def avoid_programs_in(folder: str) -> None:

@@ -34,6 +34,7 @@ from tui_agent.session.extensions import Extensions
 from tui_agent.session.files import Files
 from tui_agent.session.follower import Follower
 from tui_agent.session.freshness import FreshnessWatch
+from tui_agent.session.mcp_servers import McpServers
 from tui_agent.session.models import ModelAccess
 from tui_agent.session.preparation import Preparation
 from tui_agent.session.running_commands import interrupted
@@ -134,7 +135,8 @@ class Session:
         self.extensions = Extensions(core, self.commands)
         #: Pages of the web that the model reads.
         self.pages = Pages()
-        self._turns.on_ready = self.extensions.ready
+        self.mcp = McpServers(core, self.notice)
+        self._turns.on_ready = self._ready
         self.checks = Checks(core, self.commands, unasked=part is None and not follows)
         freshness.listen(self._on_batch)
         self.subscribe(self._on_event)
@@ -159,6 +161,9 @@ class Session:
     async def delegate(self, name: str, prompt: str) -> None:
         """Begins a turn that the agent `name` does. Raises `SessionError` while a turn runs."""
         await self._turns.submit_to(self.agent_turns.steps(name, prompt), prompt)
+
+    async def _ready(self) -> None:
+        await asyncio.gather(self.extensions.ready(), self.mcp.ready())
 
     def _on_batch(self, changes: Sequence[FileChange]) -> None:
         self.checks.on_batch(changes)
@@ -193,6 +198,7 @@ class Session:
         elif self._interactive:
             self.commands.views.start_scan()
             await self.checks.offer()
+            self.mcp.start()
 
     @call(changes=False)
     async def notify_opening(self) -> None:
@@ -259,7 +265,8 @@ class Session:
                 last.push_async_callback(self._preparation.close)
                 last.push_async_callback(self.models.end_uploads)
 
-        ended = await asyncio.gather(self.workspace.close(), end_model(), return_exceptions=True)
+        ending = self.workspace.close(), end_model(), self.mcp.close()
+        ended = await asyncio.gather(*ending, return_exceptions=True)
         for fault in filter(None, ended):
             raise fault
 
@@ -400,6 +407,7 @@ class Session:
             part=self._part.handover if self._part else "",
             read_skill=self.extensions.skill,
             read_page=lambda url, again: self.pages.read(url, again=again),
+            servers=self.mcp.calls,
             expand=self.extensions.expanded,
             notify=lambda text: self.notice(text, "warning"),
         )

@@ -95,6 +95,7 @@ async def open_child(
         await journal.record(e.SecretDecided("", digest, choice))
     for name, effort in parent.state.model.efforts.items():
         await journal.record(e.EffortChosen(name, effort))
+    await child.mcp.share(parent.mcp)
     journal.publish(e.SessionOpened(parent.state.session.trusted))
     return ChildSession(child)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from tui_agent.settings.schema import CheckCommand, ModelOptions, Settings
+from tui_agent.settings.schema import CheckCommand, ModelOptions, ServerSettings, Settings
 
-Value = str | int | float | bool | tuple[str | CheckCommand | ModelOptions, ...]
+Value = str | int | float | bool | tuple[str | CheckCommand | ModelOptions, ...] | dict[str, ServerSettings]
 
 
 class SettingEntry(msgspec.Struct, frozen=True):
@@ -30,10 +30,14 @@ def entries() -> Mapping[str, SettingEntry]:
         if isinstance(field.default, msgspec.Struct):
             for inner in msgspec.structs.fields(field.default):
                 key = f"{field.name}.{inner.name}"
-                found[key] = SettingEntry(key, inner.type, inner.default)
+                found[key] = SettingEntry(key, inner.type, _default(inner))
         else:
             found[field.name] = SettingEntry(field.name, field.type, field.default)
     return found
+
+
+def _default(field: Any) -> Value:
+    return field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
 
 
 @cache
@@ -64,6 +68,8 @@ def from_words(key: str, words: str) -> Value:
             return checked(key, {"true": True, "false": False}.get(words.strip().lower()))
         case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
             return checked(key, _number(words))
+        case msgspec.inspect.DictType():
+            return checked(key, _json(key, words))
         case _:
             return checked(key, words)
 
@@ -87,6 +93,8 @@ def wanted(key: str) -> str:
             return 'tables with name and command, such as [{name = "tests", command = "pytest -q"}]'
         case msgspec.inspect.VarTupleType(item_type=item):
             return f'a list of {_kind_of(item)}, such as ["a.md", "b.md"]'
+        case msgspec.inspect.DictType():
+            return 'tables by name with command or url, such as {time = {command = "uvx", args = ["mcp-server-time"]}}'
         case msgspec.inspect.StrType(pattern=str()):
             return "the name of a file, without a folder"
         case _:
@@ -140,6 +148,10 @@ def _list(key: str, words: str) -> object:
     text = words.strip()
     if not text.startswith("["):
         return [part.strip() for part in text.split(",") if part.strip()]
+    return _json(key, text)
+
+
+def _json(key: str, text: str) -> object:
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

@@ -245,6 +245,32 @@ class PermissionSettings(Struct, frozen=True):
     """Calls that are done without asking, unless one of the others says otherwise."""
 
 
+class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """A server of the Model Context Protocol: a program (`command`), or an address (`url`) with `headers`.
+
+    `${NAME}` and `${NAME:-default}` in its values are variables of the environment. A server that is not
+    `enabled` is not started, and its tools are not offered.
+    """
+
+    command: Annotated[str, Meta(max_length=4_096)] = ""
+    args: Annotated[tuple[str, ...], Meta(max_length=200)] = ()
+    env: dict[str, str] = {}
+    url: Annotated[str, Meta(max_length=4_096)] = ""
+    headers: dict[str, str] = {}
+    enabled: bool = True
+
+
+class McpSettings(Struct, frozen=True):
+    servers: dict[str, ServerSettings] = {}
+    """Servers of the Model Context Protocol, a [mcp.servers.NAME] each: command, args, env; or url, headers."""
+
+    inline_tools: Annotated[int, Meta(ge=0, le=200)] = 20
+    """How many tools of servers a request describes in full; of more it has a line each, and the model asks for one."""
+
+    timeout: Annotated[float, Meta(ge=1.0, le=86_400.0)] = 120.0
+    """Seconds that a call of a server's tool may take."""
+
+
 class UndoSettings(Struct, frozen=True):
     max_bytes: Count = 1_073_741_824
     """Bytes that the contents kept for undo may take on disk."""
@@ -317,3 +343,4 @@ class Settings(Struct, frozen=True):
     trial: TrialSettings = TrialSettings()
     tools: ToolSettings = ToolSettings()
     permissions: PermissionSettings = PermissionSettings()
+    mcp: McpSettings = McpSettings()

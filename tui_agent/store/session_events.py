@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tui_agent.settings.schema import Effort
 from tui_agent.store.event import Growing, Lasting, Passing
+from tui_agent.store.server_tools import ServerToolsSlice
 from tui_agent.store.state import ChatMessage, LayoutSlice, Notice, NoticesSlice, SessionSlice, State
 
 NOTICES_KEPT = 50
@@ -144,6 +145,15 @@ class SkillsListed(Lasting, frozen=True):
 
     def apply(self, state: State) -> State:
         return replace(state, skills=self.skills)
+
+
+class ServerToolsListed(Lasting, frozen=True):
+    """The tools of servers, fixed for all requests of the session."""
+
+    listed: ServerToolsSlice
+
+    def apply(self, state: State) -> State:
+        return replace(state, server_tools=self.listed)
 
 
 class NoticeGiven(Lasting, frozen=True):

@@ -24,6 +24,7 @@ from tui_agent.store.conversation import ConversationSlice
 from tui_agent.store.files import Buffer, BuffersSlice, KnownSlice
 from tui_agent.store.graph import SubTask
 from tui_agent.store.layout import LayoutSlice
+from tui_agent.store.server_tools import ServerToolsSlice
 from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ToolUse
 from tui_agent.store.usage import UsageSlice
 
@@ -404,6 +405,7 @@ class State(Struct, frozen=True):
     layout: LayoutSlice = LayoutSlice()
     #: Names and descriptions of skills, as all requests of the session list them.
     skills: tuple[tuple[str, str], ...] = ()
+    server_tools: ServerToolsSlice = ServerToolsSlice()
     #: Decisions about files with secrets, by SHA-256 of their bytes.
     secrets: dict[str, SecretChoice] = field(default_factory=dict)
     #: Unrevoked decisions about tool calls, oldest first, and the open question.

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.known_secrets import KnownSecrets
@@ -16,6 +17,9 @@ from tui_agent.store.event import Event
 from tui_agent.store.state import Decision, State
 from tui_agent.web.pages import Page
 from tui_agent.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tui_agent.tools.server_calls import ServerCalls
 
 #: Emits an event; returns after it is applied and, if lasting, on disk.
 Emit = Callable[[Event], Awaitable[None]]
@@ -86,6 +90,8 @@ class ToolContext:
     read_page: Callable[[str, bool], Awaitable[Page]] | None = None
     #: Replaces a custom command by its text. Raises a `TuiAgentError`.
     expand: Callable[[str], Awaitable[str]] | None = None
+    #: The servers of tools; None without any.
+    servers: ServerCalls | None = None
     #: Shows the user a warning.
     notify: Callable[[str], Awaitable[None]] = _unsaid
     progress: Progress = field(default_factory=Progress)

@@ -1,6 +1,7 @@
 """Permission of calls: by the user's rules, by earlier approvals, or by asking.
 
-A rule is a tool, or `tool(pattern)` for its paths, patterns or commands. Precedence: `deny`, `ask`,
+A rule is a tool, or `tool(pattern)` for its paths, patterns or commands; `*` in the name of a tool stands for any
+letters (`server__*`). Precedence: `deny`, `ask`,
 `allow`, the tool's default. An approval covers exactly the displayed call in this workspace.
 """
 
@@ -30,7 +31,7 @@ STORE = "permissions.json"
 MOST_KEPT = 2_000
 _ANYWHERE = CallContext()
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_RULE = re.compile(r"(?P<tool>[\w-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
+_RULE = re.compile(r"(?P<tool>[\w*-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
 
 async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult | None:
@@ -139,7 +140,7 @@ def _fits(
     """Whether a rule matches a call: its pattern matches, or with `exact` equals, one target, or with `every`
     all of them."""
     match = _RULE.match(rule)
-    if match is None or match["tool"] != tool:
+    if match is None or not fnmatch.fnmatchcase(tool, match["tool"]):
         return False
     pattern = match["pattern"]
     if pattern is None:

@@ -51,8 +51,14 @@ class TurnContext(ToolContext):
         """The enabled tools; a subset if the model's window is small."""
         from tui_agent.tools.registry import switched_on
 
-        on = switched_on(self.settings.tools.off, few=self.state().model.small)
-        return tuple(tool for tool in on if tool.offered(self))
+        model, off = self.state().model, self.settings.tools.off
+        on = tuple(tool for tool in switched_on(off, few=model.small) if tool.offered(self))
+        listed = self.state().server_tools
+        if model.small or not (listed.inline or listed.by_name):
+            return on
+        from tui_agent.tools.server_tools import server_tools
+
+        return (*on, *server_tools(listed, off, as_calls=model.protocol == "tools"))
 
     @property
     def functions(self) -> tuple[Function, ...]:

@@ -208,6 +208,8 @@ async def _system(
     sections = registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema)
     if skills := await _skills(context):
         sections = [*sections, skills]
+    if servers := await _server_tools(context):
+        sections = [*sections, servers]
     if state.model.small and (short := words.get("small", {}).get(dialect)):
         words, sections = {"sections": [{"text": short}]}, []
     return prompt.system_message(
@@ -239,6 +241,21 @@ async def _skills(context: TurnContext) -> str:
     return "\n".join(
         ["# Skills", "Read a skill with use_skill before work that it describes.", *found.lines, *more]
     )
+
+
+async def _server_tools(context: TurnContext) -> str:
+    """The section of the prompt that names tools of servers; "" if there are none, or they are functions."""
+    listed = context.state().server_tools
+    if not listed.by_name or context.state().model.small:
+        return ""
+    from tui_agent.tools.server_tools import prompt_section
+
+    section, left_out = prompt_section(listed, context.settings.tools.off)
+    if left_out:
+        await context.notify(
+            f"{left_out:,} tools of servers have no room in the prompt: the model finds them with describe_tool"
+        )
+    return section
 
 
 def _sizes(contexts: Sequence[ContextFile], working: Sequence[LoadedFile]) -> Sizes:

@@ -1,0 +1,212 @@
+"""Servers of tools in a session: listed once, started when called, under the permission rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.repositories import repository
+from support.sessions import calls, model_of, open_session
+from support.tool_servers import BARE, ORDINARY, program
+
+from tui_agent.extensions import trusted
+from tui_agent.mcp_servers.servers import switch
+from tui_agent.session.session import Session
+from tui_agent.settings import trust
+from tui_agent.settings.folders import user_folders
+
+ALLOWED = 'permissions.allow=["*__*"]'
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "person"
+    monkeypatch.setenv("HOME", str(folder))
+    folder.mkdir()
+    yield folder
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return repository(tmp_path / "work", {"a.py": "a\n"})
+
+
+def servers(**found: dict[str, object]) -> str:
+    return f"mcp.servers={json.dumps(found)}"
+
+
+async def known(session: Session) -> None:
+    """Lists each server that is not known yet, as an interactive session does after its first frame."""
+    await session.mcp.ready()
+    for server in session.mcp.servers:
+        if server.on:
+            await session.mcp.tools_of(server.name)
+
+
+async def listed(root: Path, *overrides: str) -> None:
+    async with open_session(root, protocol="tools", overrides=overrides) as session:
+        await known(session)
+
+
+async def turn(session: Session) -> list[str]:
+    """Runs a turn; returns the results of its calls."""
+    await session.chat.submit("Go")
+    await session.chat.finished()
+    assert session.state.turn.ok, session.state.turn.error
+    messages = model_of(session).requests[-1].messages
+    return [str(message["content"]) for message in messages if message["role"] == "tool"]
+
+
+def functions(session: Session, number: int = 0) -> list[str]:
+    return [tool["function"]["name"] for tool in model_of(session).requests[number].tools]
+
+
+async def test_few_tools_are_offered_with_their_schemas_and_called(root: Path, tmp_path: Path) -> None:
+    set_up = servers(sums=program(tmp_path / "servers", ORDINARY))
+    await listed(root, set_up)
+    replies = [calls(("sums__add", {"first": 2, "second": 3})), calls(text="Done.")]
+    async with open_session(root, replies, protocol="tools", overrides=(set_up, ALLOWED)) as session:
+        assert await turn(session) == ["5"]
+        assert functions(session)[-5:] == [
+            f"sums__{name}" for name in ("add", "repeat", "variable", "die", "fail")
+        ]
+        assert functions(session) == functions(session, 1)
+        add = next(tool for tool in model_of(session).requests[0].tools if "add" in tool["function"]["name"])
+        assert add["function"]["parameters"]["required"] == ["first", "second"]
+        assert "describe_tool" not in functions(session)
+
+
+async def test_a_request_does_not_wait_for_a_server_whose_tools_are_not_known(
+    root: Path, tmp_path: Path
+) -> None:
+    set_up = servers(sums=program(tmp_path / "servers", ORDINARY))
+    replies = [
+        calls(("describe_tool", {"name": "sums"})),
+        calls(("describe_tool", {"name": "sums__add"})),
+        calls(("call_tool", {"name": "sums__add", "arguments": {"first": 2, "second": "3"}})),
+        calls(("call_tool", {"name": "sums__add", "arguments": {"first": 2}})),
+        calls(text="Done."),
+    ]
+    async with open_session(root, replies, protocol="tools", overrides=(set_up, ALLOWED)) as session:
+        names, described, added, refused = await turn(session)
+        first = model_of(session).requests[0]
+        assert "- sums: a server whose tools describe_tool names" in first.messages[0]["content"]
+        assert [name for name in functions(session) if "__" in name] == []
+        assert "- sums__add: Adds two numbers." in names
+        assert '"second"' in described and added == "5"
+        assert "second" in refused and "required" in refused
+        tools = {json.dumps(request.tools) for request in model_of(session).requests}
+        assert len(tools) == 1
+
+
+async def test_many_tools_have_a_line_each(root: Path, tmp_path: Path) -> None:
+    many = (
+        BARE
+        % 'TOOLS = [{"name": f"t{n}", "description": "x" * 90, "inputSchema": SCHEMA} for n in range(400)]'
+    )
+    set_up = servers(many=program(tmp_path / "servers", many))
+    await listed(root, set_up)
+    replies = [calls(("call_tool", {"name": "many__t399", "arguments": {"path": "a"}})), calls(text="Done.")]
+    async with open_session(root, replies, protocol="tools", overrides=(set_up, ALLOWED)) as session:
+        assert await turn(session) == ["done"]
+        system = model_of(session).requests[0].messages[0]["content"]
+        section = system[system.index("# Tools of servers") :].partition("\n\n")[0]
+        assert "- many__t0: xxx" in section and "many__t399" not in section
+        assert len(section) < 9_000 and "describe_tool names the tools of many" in section
+        assert any("have no room" in notice.text for notice in session.state.notices.items)
+
+
+async def test_a_structured_reply_calls_by_name_with_the_arguments_as_json(
+    root: Path, tmp_path: Path
+) -> None:
+    set_up = servers(sums=program(tmp_path / "servers", ORDINARY))
+    await listed(root, set_up)
+    made = {"name": "sums__add", "arguments": '{"first": 4, "second": 5}'}
+    replies: list[Any] = [{"summary": "Adds.", "callTools": [made]}, {"summary": "Done."}]
+    async with open_session(root, replies, overrides=(set_up, ALLOWED)) as session:
+        await turn(session)
+        assert (
+            model_of(session).requests[1].messages[-1]["content"].startswith("## TOOL RESULT sums__add\n9\n")
+        )
+
+
+async def test_nothing_is_called_that_a_rule_denies_or_nobody_allows(root: Path, tmp_path: Path) -> None:
+    set_up = servers(sums=program(tmp_path / "servers", ORDINARY))
+    rules = (set_up, 'permissions.deny=["sums__die"]', 'permissions.allow=["call_tool"]')
+    replies = [
+        calls(("call_tool", {"name": "sums__die", "arguments": {}})),
+        calls(("call_tool", {"name": "sums__add", "arguments": {"first": 2, "second": 3}})),
+        calls(text="Done."),
+    ]
+    async with open_session(root, replies, protocol="tools", overrides=rules) as session:
+        denied, unasked = await turn(session)
+        assert "the rule sums__die denies it" in denied
+        assert "nobody can be asked" in unasked
+    off = (set_up, ALLOWED, 'tools.off=["sums__add"]')
+    async with open_session(root, [replies[1], replies[2]], protocol="tools", overrides=off) as session:
+        await turn(session)
+        assert "sums__add" not in functions(session) and "sums__repeat" in functions(session)
+
+
+async def test_a_changed_tool_is_not_called_as_the_old_one(root: Path, tmp_path: Path) -> None:
+    set_up = servers(bare=program(tmp_path / "servers", BARE % ""))
+    await listed(root, set_up)
+    program(tmp_path / "servers", BARE % 'TOOLS[0]["description"] = "Sends your keys first."')
+    replies = [calls(("bare__plain", {"path": "a"})), calls(text="Done.")]
+    async with open_session(root, replies, protocol="tools", overrides=(set_up, ALLOWED)) as session:
+        (result,) = await turn(session)
+        assert "now describes it differently" in result and "done" not in result
+        assert any("have changed" in notice.text for notice in session.state.notices.items)
+
+
+async def test_a_resumed_session_has_the_same_tools(root: Path, tmp_path: Path) -> None:
+    set_up = servers(sums=program(tmp_path / "servers", ORDINARY))
+    await listed(root, set_up)
+    async with open_session(root, [calls(text="Done.")], protocol="tools", overrides=(set_up,)) as session:
+        await turn(session)
+        number, before = session.state.session.id, model_of(session).requests[0].tools
+    replies = [calls(("sums__add", {"first": 1, "second": 1})), calls(text="Done.")]
+    async with open_session(root, replies, protocol="tools", session=number, overrides=(ALLOWED,)) as session:
+        results = await turn(session)
+        assert model_of(session).requests[0].tools == before
+        assert "There is no server sums" in results[-1]
+
+
+async def test_a_workspace_brings_servers_after_trust_and_by_name(root: Path, tmp_path: Path) -> None:
+    table = {"mcpServers": {"theirs": program(tmp_path / "servers", ORDINARY)}}
+    (root / ".mcp.json").write_text(json.dumps(table))
+    folders = user_folders()
+    async with open_session(root, [calls(text="Done.")], protocol="tools") as session:
+        await turn(session)
+        assert session.mcp.servers == () and "describe_tool" not in functions(session)
+        assert any("not trusted" in notice.text for notice in session.state.notices.items)
+    trust.trust(root, folders, trusted.brought(root, folders))
+    async with open_session(root, [calls(text="Done.")], protocol="tools") as session:
+        await turn(session)
+        assert [server.on for server in session.mcp.servers] == [False]
+        assert any("mcp on NAME" in notice.text for notice in session.state.notices.items)
+    switch(root, folders, "theirs", True)
+    async with open_session(root, [calls(text="Done.")], protocol="tools") as session:
+        await turn(session)
+        assert "describe_tool" in functions(session)
+    table["mcpServers"]["theirs"]["args"] = ["other.py"]
+    (root / ".mcp.json").write_text(json.dumps(table))
+    async with open_session(root, [calls(text="Done.")], protocol="tools") as session:
+        await turn(session)
+        assert session.mcp.servers == ()
+    trust.trust(root, folders, trusted.brought(root, folders))
+    async with open_session(root, [calls(text="Done.")], protocol="tools") as session:
+        await turn(session)
+        assert [server.on for server in session.mcp.servers] == [False]
+        assert any("has changed" in notice.text for notice in session.state.notices.items)
+
+
+async def test_nothing_is_read_or_started_without_servers(root: Path) -> None:
+    async with open_session(root, [calls(text="Done.")], protocol="tools") as session:
+        session.mcp.start()
+        await turn(session)
+        assert session.mcp._loading is None and session.mcp._process is None
+        assert session.state.server_tools.inline == () and "describe_tool" not in functions(session)

@@ -1,0 +1,113 @@
+"""The process that holds the SDK, from the session's side: it starts when a server is first needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tui_agent.errors import ChildFailed, ServerFailed
+from tui_agent.mcp_servers.offer import ServerOffer
+from tui_agent.mcp_servers.servers import ToolServer
+from tui_agent.processes.child import ChildProcess
+from tui_agent.processes.environment import for_servers
+
+WORKER = "tui_agent.mcp_servers.worker"
+#: Seconds beyond the worker's own limits after which it is taken for dead.
+BEYOND = 15.0
+#: Seconds for the start of the process and of a server, and its lists.
+OFFER_SECONDS = 45.0
+
+
+class ServerQuestion(Struct, frozen=True):
+    """A question of a server: its words, and the JSON schema of the answer."""
+
+    id: int
+    server: str
+    message: str
+    schema: dict[str, Any] = {}
+
+
+#: Answers a question: accept with the content, decline, or cancel.
+Answer = Callable[[ServerQuestion], Awaitable[tuple[str, dict[str, Any]]]]
+
+
+class CalledResult(Struct, frozen=True):
+    """The text of a result; a long one is in the file `kept`."""
+
+    text: str
+    failed: bool = False
+    kept: str = ""
+    bytes: int = 0
+
+
+class ServerProcess:
+    """Calls servers of one folder. `keep` is the folder of long results, `asked` answers questions of servers."""
+
+    def __init__(self, folder: Path, keep: Path, asked: Answer | None = None) -> None:
+        self._folder, self._keep, self._asked = str(folder), str(keep), asked
+        self._answering: set[asyncio.Task[None]] = set()
+        self.child = ChildProcess(WORKER, name="servers", env=for_servers(), on_event=self._heard)
+
+    async def offer(self, server: ToolServer) -> ServerOffer:
+        """Everything that a server lists. Raises ServerFailed."""
+        return msgspec.convert(await self._ask("offer", server, {}, OFFER_SECONDS), ServerOffer)
+
+    async def call(
+        self, server: ToolServer, tool: str, arguments: dict[str, Any], seconds: float
+    ) -> CalledResult:
+        """Raises ServerFailed."""
+        params = {"tool": tool, "arguments": arguments, "timeout": seconds}
+        return msgspec.convert(await self._ask("call", server, params), CalledResult)
+
+    async def read(self, server: ToolServer, uri: str, seconds: float) -> CalledResult:
+        """A resource. Raises ServerFailed."""
+        params = {"uri": uri, "timeout": seconds}
+        return msgspec.convert(await self._ask("read", server, params, seconds + OFFER_SECONDS), CalledResult)
+
+    async def prompt(self, server: ToolServer, name: str, arguments: dict[str, str], seconds: float) -> str:
+        """The text of a prompt. Raises ServerFailed."""
+        params = {"name": name, "arguments": arguments, "timeout": seconds}
+        return str(await self._ask("prompt", server, params, seconds + OFFER_SECONDS))
+
+    async def end(self, name: str) -> None:
+        """Ends a server if it runs."""
+        if self.child.pid is not None:
+            await self.child.ask("end", {"name": name}, BEYOND)
+
+    async def close(self) -> None:
+        for task in self._answering:
+            task.cancel()
+        await self.child.close()
+
+    async def _ask(
+        self, method: str, server: ToolServer, params: dict[str, Any], seconds: float | None = None
+    ) -> Any:
+        if find_spec("mcp") is None:
+            raise ServerFailed(
+                f"The server {server.name} needs the package mcp, which is not installed",
+                "install tui-agent[mcp], such as with `pip install 'tui-agent[mcp]'`",
+            )
+        sent = {"server": msgspec.to_builtins(server), "folder": self._folder, "keep": self._keep, **params}
+        try:
+            return await self.child.ask(method, sent, seconds)
+        except ChildFailed as error:
+            raise ServerFailed(error.what, error.remedy) from error
+
+    def _heard(self, event: dict[str, Any]) -> None:
+        try:
+            question = msgspec.convert(event, ServerQuestion)
+        except msgspec.ValidationError:
+            return
+        task = asyncio.create_task(self._answer(question), name="servers: question")
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _answer(self, question: ServerQuestion) -> None:
+        action, content = await self._asked(question) if self._asked else ("decline", {})
+        await self.child.ask("answer", {"id": question.id, "action": action, "content": content})

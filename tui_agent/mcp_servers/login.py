@@ -1,0 +1,255 @@
+"""Logins at servers by OAuth: kept tokens, one refresh at a time, and the login itself."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, TokenStorage
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
+from pydantic import AnyUrl
+
+from tui_agent.files.numbers import amount
+from tui_agent.mcp_servers.servers import ToolServer
+from tui_agent.model.login.store import Login, LoginStore
+
+#: Path of the page that a login leads back to, and seconds for a browser to ask for it.
+CALLBACK, HEAD_SECONDS = "/callback", 10.0
+#: Seconds before its end at which a token is refreshed.
+EARLY = 30.0
+
+
+class WantsLogin(Exception):
+    """The server wants a login, and nobody is there for it."""
+
+
+class KeptTokens(TokenStorage):
+    """The login at one server in the user's logins."""
+
+    def __init__(self, server: ToolServer) -> None:
+        self.store, self.name = LoginStore(), login_name(server)
+        self.kept: dict[str, Any] = {}
+
+    async def load(self) -> None:
+        login = await asyncio.to_thread(self.store.get, self.name)
+        try:
+            value = json.loads(login.token) if login is not None else {}
+        except ValueError:
+            value = {}
+        self.kept = value if isinstance(value, dict) else {}
+
+    async def save(self) -> None:
+        """Raises FileError."""
+        login = Login(token=json.dumps(self.kept), expires=amount(self.kept.get("expires"), 0.0))
+        await asyncio.to_thread(self.store.put, self.name, login)
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return OAuthToken.model_validate(self.kept["tokens"]) if self.kept.get("tokens") else None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.kept["tokens"] = tokens.model_dump(mode="json", exclude_none=True)
+        self.kept["expires"] = time.time() + tokens.expires_in - EARLY if tokens.expires_in else 0.0
+        await self.save()
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        client = self.kept.get("client")
+        return OAuthClientInformationFull.model_validate(client) if client else None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.kept["client"] = client_info.model_dump(mode="json", exclude_none=True)
+
+
+class ServerAccess(OAuthClientProvider):
+    """Adds the token to requests, and refreshes it with the addresses that the login found.
+
+    Processes take turns to refresh, and a token that another process refreshed is used.
+    """
+
+    def __init__(
+        self,
+        server: ToolServer,
+        redirect: str = "http://localhost/",
+        open_page: Callable[[str], Awaitable[None]] | None = None,
+        code: Callable[[], Awaitable[AuthorizationCodeResult]] | None = None,
+    ) -> None:
+        self.tokens = KeptTokens(server)
+        self._name = server.name
+        super().__init__(
+            server.settings.url,
+            OAuthClientMetadata(
+                client_name="tui-agent",
+                redirect_uris=[AnyUrl(redirect)],
+                grant_types=["authorization_code", "refresh_token"],
+                response_types=["code"],
+                token_endpoint_auth_method="none",
+            ),
+            self.tokens,
+            redirect_handler=open_page or self._nobody,
+            callback_handler=code or self._no_code,
+        )
+
+    async def restore(self) -> None:
+        """Reads the kept login."""
+        await self.tokens.load()
+        self.context.current_tokens = await self.tokens.get_tokens()
+        self.context.client_info = await self.tokens.get_client_info()
+        self.context.token_expiry_time = amount(self.tokens.kept.get("expires"), 0.0) or None
+        if metadata := self.tokens.kept.get("metadata"):
+            self.context.oauth_metadata = OAuthMetadata.model_validate(metadata)
+        if issuer := self.tokens.kept.get("issuer"):
+            self.context.auth_server_url = str(issuer)
+
+    async def remember(self) -> None:
+        """Keeps the addresses of the login beside its tokens."""
+        if self.context.oauth_metadata is not None:
+            self.tokens.kept["metadata"] = self.context.oauth_metadata.model_dump(
+                mode="json", exclude_none=True
+            )
+        self.tokens.kept["issuer"] = self.context.auth_server_url
+        await self.tokens.save()
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        used = self.context.current_tokens
+        if used is None or not self.context.can_refresh_token():
+            async with aclosing(_driven(super().async_auth_flow(request))) as exchanges:
+                async for one in exchanges:
+                    one.response = yield one.request
+            return
+        if self.context.is_token_valid():
+            request.headers["Authorization"] = f"Bearer {used.access_token}"
+            response = yield request
+            if response.status_code != 401:
+                return
+        async with self.tokens.store.locked():
+            await self.restore()
+            kept = self.context.current_tokens
+            if kept is None or kept.access_token == used.access_token:
+                self.context.token_expiry_time = 1.0  # Nobody refreshed it meanwhile.
+            async with aclosing(_driven(super().async_auth_flow(request))) as exchanges:
+                async for one in exchanges:
+                    one.response = yield one.request
+
+    async def _nobody(self, url: str) -> None:
+        raise WantsLogin(f"it wants a login: run `tui-agent mcp login {self._name}`")
+
+    async def _no_code(self) -> AuthorizationCodeResult:
+        raise WantsLogin(f"it wants a login: run `tui-agent mcp login {self._name}`")
+
+
+class _Exchange:
+    def __init__(self, request: httpx2.Request) -> None:
+        self.request = request
+        self.response: httpx2.Response | None = None
+
+
+async def _driven(flow: AsyncGenerator[httpx2.Request, httpx2.Response]) -> AsyncGenerator[_Exchange]:
+    """The requests of a flow, each of which gets its response before the next one."""
+    try:
+        one = _Exchange(await flow.__anext__())
+        while True:
+            yield one
+            assert one.response is not None
+            one = _Exchange(await flow.asend(one.response))
+    except StopAsyncIteration:
+        return
+    finally:
+        await flow.aclose()
+
+
+def login_name(server: ToolServer) -> str:
+    """The name of a server's login: of its address, so that another address never gets its token."""
+    digest = hashlib.sha256(server.settings.url.encode(errors="surrogatepass")).hexdigest()[:12]
+    return f"mcp {server.name} {digest}"
+
+
+async def log_in(
+    server: ToolServer,
+    pasted: asyncio.Future[str],
+    open_page: Callable[[str], Awaitable[None]],
+    connect: Callable[[ServerAccess], Awaitable[None]],
+) -> bool:
+    """Logs in at a server, by a page that leads back to this machine or whose address is `pasted`.
+
+    `connect` makes the request that the server refuses without a login. Returns False if it refuses nothing.
+    """
+    found: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
+
+    async def code() -> AuthorizationCodeResult:
+        done, _ = await asyncio.wait((found, pasted), return_when=asyncio.FIRST_COMPLETED)
+        if found in done:
+            return found.result()
+        return _code_in(urlsplit(pasted.result().strip()).query)
+
+    async def show(url: str) -> None:
+        if urlsplit(url).scheme not in ("http", "https") or not url.isprintable():
+            raise WantsLogin("its login page is not an http or https address")
+        await open_page(url)
+
+    async with _listener(found) as port:
+        access = ServerAccess(server, f"http://127.0.0.1:{port}{CALLBACK}", show, code)
+        await connect(access)
+    if access.context.current_tokens is None:
+        return False
+    await access.remember()
+    return True
+
+
+def _code_in(query: str) -> AuthorizationCodeResult:
+    fields = parse_qs(query)
+    if error := fields.get("error"):
+        raise WantsLogin(f"the login was denied ({error[0][:100]})")
+    state, issuer = fields.get("state", [None])[0], fields.get("iss", [None])[0]
+    return AuthorizationCodeResult(code=fields.get("code", [""])[0], state=state, iss=issuer)
+
+
+@asynccontextmanager
+async def _listener(found: asyncio.Future[AuthorizationCodeResult]) -> AsyncGenerator[int]:
+    """Listens on a free port of the loopback interface for the page that leads back."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(HEAD_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+            method, _, rest = head.decode("latin-1").partition(" ")
+            parts = urlsplit(rest.split(" ", 1)[0])
+            words = "There is nothing here."
+            if method == "GET" and parts.path == CALLBACK and parts.query:
+                words = "Go back to the terminal. This page can be closed."
+                if not found.done():
+                    try:
+                        found.set_result(_code_in(parts.query))
+                    except WantsLogin as denied:
+                        found.set_exception(denied)
+            page = f"<!doctype html><meta charset=utf-8><title>tui-agent</title><p>{words}</p>".encode()
+            writer.write(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nConnection: close\r\n"
+                + f"Content-Length: {len(page)}\r\n\r\n".encode()
+                + page
+            )
+            await writer.drain()
+        except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # Another program, or a browser that went away.
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+
+
+async def with_token(server: ToolServer) -> ServerAccess:
+    """Access by the kept login, or without one if there is none."""
+    access = ServerAccess(server)
+    await access.restore()
+    return access

@@ -1,0 +1,196 @@
+"""The lists of a server, as the SDK's process sends them and as they are kept between sessions.
+
+All text of a server is hostile: it is bounded and has no control characters here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tui_agent.files.private import write_private
+from tui_agent.files.sanitize import clean, one_line
+
+#: Maximum number of tools, prompts and resources of a server.
+MAX_TOOLS, MAX_OTHERS = 1_000, 200
+#: Maximum characters of a description, of a schema as JSON, and the depth of a schema.
+MAX_WORDS, MAX_SCHEMA, MAX_DEPTH = 1_000, 16_000, 24
+#: Maximum size of the stored lists of a server, in bytes.
+MAX_FILE = 32_000_000
+#: Maximum characters of a function's name with all providers.
+MAX_NAME = 64
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class ServerTool(Struct, frozen=True):
+    """A tool: its name at the server, its description and the JSON schema of its arguments."""
+
+    name: str
+    description: str = ""
+    schema: dict[str, Any] = {}
+
+    @property
+    def digest(self) -> str:
+        """Fingerprint of the description and the schema."""
+        shown = json.dumps([self.name, self.description, self.schema], sort_keys=True)
+        return hashlib.sha256(shown.encode(errors="surrogatepass")).hexdigest()
+
+
+class ServerPrompt(Struct, frozen=True):
+    """A prompt, and the names of its arguments; a `?` follows those that may be left out."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[str, ...] = ()
+
+
+class ServerResource(Struct, frozen=True):
+    uri: str
+    name: str = ""
+
+
+class ServerOffer(Struct, frozen=True):
+    """Everything that a server lists, and sentences about entries that are left out."""
+
+    tools: tuple[ServerTool, ...] = ()
+    prompts: tuple[ServerPrompt, ...] = ()
+    resources: tuple[ServerResource, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class RawOffer(Struct):
+    """The lists as they came from a server."""
+
+    tools: list[dict[str, Any]] = []
+    prompts: list[dict[str, Any]] = []
+    resources: list[dict[str, Any]] = []
+    cut: list[str] = []
+
+
+def checked_offer(server: str, raw: RawOffer) -> ServerOffer:
+    """The usable entries of the lists. Slow for thousands of schemas."""
+    problems: list[str] = []
+    tools: dict[str, ServerTool] = {}
+    for one in raw.tools[:MAX_TOOLS]:
+        name = str(one.get("name", ""))
+        full = tool_name(server, name)
+        fault = "" if name else "it has no name"
+        fault = fault or (f"its name is that of another tool ({full})" if full in tools else "")
+        schema = one.get("schema")
+        if isinstance(schema, dict):
+            schema = {key: part for key, part in schema.items() if key not in ("$schema", "$id")}
+        fault = fault or _fault_of(schema)
+        if fault:
+            problems.append(f"{server}: the tool {one_line(name)[:60]} is left out: {fault}")
+        else:
+            assert isinstance(schema, dict)
+            tools[full] = ServerTool(name, _words(one.get("description")), schema)
+    if len(raw.tools) > MAX_TOOLS:
+        problems.append(f"{server} lists more than {MAX_TOOLS:,} tools: the others are left out")
+    prompts = tuple(
+        ServerPrompt(
+            str(one.get("name", "")),
+            one_line(_words(one.get("description")))[:200],
+            tuple(one_line(str(name))[:60] for name in one.get("arguments") or ()),
+        )
+        for one in raw.prompts[:MAX_OTHERS]
+        if re.fullmatch(r"[\w.:/-]{1,80}", str(one.get("name", "")), re.ASCII)
+    )
+    resources = tuple(
+        ServerResource(str(one.get("uri", "")), one_line(str(one.get("name") or ""))[:200])
+        for one in raw.resources[:MAX_OTHERS]
+        if str(one.get("uri", "")).isprintable() and len(str(one.get("uri", ""))) <= 500
+    )
+    problems += [f"{server}: {words}" for words in raw.cut]
+    return ServerOffer(tuple(tools.values()), prompts, resources, tuple(problems[:20]))
+
+
+def tool_name(server: str, tool: str) -> str:
+    """The name of a server's tool in requests."""
+    name = f"{server}__{_NOT_IN_NAMES.sub('_', tool)}"
+    if len(name) <= MAX_NAME:
+        return name
+    return f"{name[: MAX_NAME - 9]}_{hashlib.sha256(tool.encode(errors='surrogatepass')).hexdigest()[:8]}"
+
+
+def _words(text: Any) -> str:
+    words = clean(text).strip() if isinstance(text, str) else ""
+    return words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS].rstrip()} …"
+
+
+def _fault_of(schema: Any) -> str:
+    """The reason that a schema cannot be used, or ""."""
+    if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+        return "its schema is not that of an object"
+    if _depth(schema) > MAX_DEPTH:
+        return "its schema is nested too deeply"
+    size = len(json.dumps(schema))
+    if size > MAX_SCHEMA:
+        return f"its schema has {size:,} characters, more than {MAX_SCHEMA:,}"
+    if any(not reference.startswith("#") for reference in _references(schema)):
+        return "its schema refers to another document"
+    import jsonschema_rs
+
+    try:
+        jsonschema_rs.Draft202012Validator(schema)
+    except (ValueError, RecursionError) as error:
+        return f"its schema is not valid ({one_line(str(error))[:120]})"
+    return ""
+
+
+def _references(value: Any) -> list[str]:
+    """Targets of all references of a schema."""
+    found: list[str] = []
+    level = [value]
+    while level:
+        inner: list[Any] = []
+        for one in level:
+            if isinstance(one, dict):
+                found += [
+                    str(part)
+                    for key, part in one.items()
+                    if key in ("$ref", "$dynamicRef", "$recursiveRef", "$schema") and isinstance(part, str)
+                ]
+                inner += one.values()
+            elif isinstance(one, list):
+                inner += one
+        level = inner
+    return found
+
+
+def _depth(value: Any) -> int:
+    level, depth = [value], 0
+    while level and depth <= MAX_DEPTH:
+        level = [
+            part
+            for one in level
+            for part in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+        ]
+        depth += 1
+    return depth
+
+
+def stored_offer(cache: Path, digest: str) -> ServerOffer | None:
+    """The lists of an earlier session; None without them. Blocking."""
+    try:
+        path = _path(cache, digest)
+        return msgspec.json.decode(
+            path.read_bytes() if path.stat().st_size <= MAX_FILE else b"", type=ServerOffer
+        )
+    except (OSError, msgspec.DecodeError, RecursionError):
+        return None
+
+
+def store_offer(cache: Path, digest: str, offer: ServerOffer) -> None:
+    """Raises OSError. Blocking."""
+    write_private(_path(cache, digest), msgspec.json.encode(offer), sync=False)
+
+
+def _path(cache: Path, digest: str) -> Path:
+    return cache / "mcp" / f"{digest}.json"

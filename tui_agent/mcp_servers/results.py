@@ -1,0 +1,65 @@
+"""The result of a server's tool as text, and long results as files."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from tui_agent.files.private import make_private, open_private
+from tui_agent.files.sanitize import clean, one_line, size_in_words
+
+#: Bytes of a result that are sent as they are; of a longer one the beginning and the end.
+WHOLE, HEAD, TAIL = 100_000, 20_000, 10_000
+
+
+def text_of(parts: list[Any], structured: Any) -> str:
+    """The text of content parts. Pictures, sounds and other bytes are named only."""
+    found = [_part(part) for part in parts]
+    if not any(found) and structured is not None:
+        found = [json.dumps(structured, ensure_ascii=False, indent=1)]
+    return clean("\n".join(words for words in found if words))
+
+
+def _part(part: Any) -> str:
+    kind = getattr(part, "type", "")
+    if kind == "text":
+        return part.text
+    if kind == "resource":
+        return resource_text(part.resource)
+    if kind == "resource_link":
+        return f"[resource {one_line(str(part.uri))}: {one_line(part.name or '')}]"
+    data, mime = getattr(part, "data", ""), getattr(part, "mime_type", "")
+    return f"[{one_line(str(mime or kind))}, {size_in_words(len(data) * 3 // 4)}, which is not shown]"
+
+
+def resource_text(resource: Any) -> str:
+    """The text of a resource; bytes are named only."""
+    text = getattr(resource, "text", None)
+    if isinstance(text, str):
+        return text
+    size = size_in_words(len(getattr(resource, "blob", "")) * 3 // 4)
+    return f"[{one_line(str(resource.uri))}: {one_line(resource.mime_type or 'bytes')}, {size}, which is not shown]"
+
+
+def kept(text: str, folder: str, name: str) -> dict[str, Any]:
+    """A text as a result: whole, or with its beginning and end and the path of the file with all. Blocking."""
+    data = text.encode(errors="replace")
+    if len(data) <= WHOLE:
+        return {"text": text, "kept": "", "bytes": len(data)}
+    path = Path(folder) / f"{name}-{secrets.token_hex(3)}.txt"
+    try:
+        make_private(path.parent)
+        with os.fdopen(
+            open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW), "wb"
+        ) as file:
+            file.write(data)
+        where = str(path)
+    except OSError:
+        where = ""
+    head, tail = data[:HEAD].decode(errors="ignore"), data[-TAIL:].decode(errors="ignore")
+    left = size_in_words(len(data) - HEAD - TAIL)
+    about = f"[… {left} of {size_in_words(len(data))} are left out here …]"
+    return {"text": f"{head}\n{about}\n{tail}", "kept": where, "bytes": len(data)}

@@ -1,0 +1,287 @@
+"""The configured servers: the person's own, and those of a trusted workspace that are switched on by name."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.errors import SettingsError
+from tui_agent.extensions.places import digest_of
+from tui_agent.extensions.trusted import MAX_FILE, TrustedFiles
+from tui_agent.files.names import display_path
+from tui_agent.files.private import write_private
+from tui_agent.files.sanitize import escaped, one_line
+from tui_agent.files.structures import Unreadable, read_json
+from tui_agent.settings.files import read_beneath, read_small, reason_of
+from tui_agent.settings.folders import Folders
+from tui_agent.settings.schema import ServerSettings
+
+#: A workspace's file of servers, as other agents read it.
+WORKSPACE_FILE = ".mcp.json"
+#: The servers of workspaces that are switched on, in the data folder.
+STORE = "mcp-servers.json"
+#: Name of a server: without `__`, which separates it from the name of a tool.
+NAME = re.compile(r"(?!.*__)[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?", re.ASCII)
+#: Maximum number of servers that are read from one file.
+MAX_SERVERS = 100
+Origin = Literal["user", "project"]
+_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
+
+
+class ToolServer(Struct, frozen=True):
+    """A server with its variables filled in. `on` is false for a server that is not switched on."""
+
+    name: str
+    settings: ServerSettings
+    origin: Origin = "user"
+    on: bool = True
+
+    @property
+    def digest(self) -> str:
+        """Fingerprint of the configuration; a new one makes earlier lists and approvals invalid."""
+        settings = msgspec.structs.replace(self.settings, enabled=True)
+        return hashlib.sha256(msgspec.json.encode([self.name, self.origin, settings])).hexdigest()
+
+    @property
+    def shown(self) -> str:
+        """The command line or the address, in one line, without the values of variables and headers."""
+        words = [self.settings.command, *self.settings.args] if self.settings.command else [self.settings.url]
+        return one_line(" ".join(words))[:200]
+
+
+class ConfiguredServers(Struct, frozen=True):
+    """All servers in order, and sentences about entries that are left out."""
+
+    servers: tuple[ToolServer, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def on(self) -> tuple[ToolServer, ...]:
+        return tuple(server for server in self.servers if server.on)
+
+
+def configured(
+    own: Mapping[str, ServerSettings],
+    workspace: Path,
+    folders: Folders,
+    environ: Mapping[str, str] | None = None,
+) -> ConfiguredServers:
+    """The person's servers, then those of a trusted `.mcp.json`; a name of the person's wins. Blocking."""
+    environ = os.environ if environ is None else environ
+    found, problems = _own(own, environ)
+    theirs, more = _of_workspace(workspace, folders, environ)
+    problems += more
+    for server in theirs:
+        if server.name in {one.name for one in found}:
+            problems.append(
+                f"{WORKSPACE_FILE}: the server {server.name} is left out, since one of yours has its name"
+            )
+        else:
+            found.append(server)
+    return ConfiguredServers(tuple(found), tuple(problems))
+
+
+def _own(own: Mapping[str, ServerSettings], environ: Mapping[str, str]) -> tuple[list[ToolServer], list[str]]:
+    found, problems = [], []
+    for name, settings in own.items():
+        try:
+            found.append(_server(name, settings, "user", environ))
+        except ValueError as error:
+            problems.append(f"The server {escaped(name)[:60]} of your settings is left out: {error}")
+    return found, problems
+
+
+def _of_workspace(
+    workspace: Path, folders: Folders, environ: Mapping[str, str]
+) -> tuple[list[ToolServer], list[str]]:
+    root = Path(os.path.realpath(workspace))
+    path = root / WORKSPACE_FILE
+    if not os.path.lexists(path):
+        return [], []
+    trusted = TrustedFiles(root, folders)
+    try:
+        data = read_beneath(root, WORKSPACE_FILE)
+    except OSError as error:
+        return [], [f"{WORKSPACE_FILE} is left out: it cannot be read ({reason_of(error)})"]
+    if not trusted.holds_bytes(path, hashlib.sha256(data).hexdigest()):
+        return [], [
+            f"This workspace brings servers in {WORKSPACE_FILE} that are not trusted: /trust shows them"
+        ]
+    entries, problems = read_entries(data, WORKSPACE_FILE)
+    switched_on = _switched_on(folders).get(str(root), {})
+    found = []
+    for name, settings in entries.items():
+        try:
+            server = _server(name, settings, "project", environ)
+        except ValueError as error:
+            problems.append(f"{WORKSPACE_FILE}: the server {name} is left out: {error}")
+            continue
+        kept = _as_written(name, settings)
+        found.append(replace(server, on=settings.enabled and switched_on.get(name) == kept))
+    off = [server.name for server in found if not server.on]
+    if off and not any(name in switched_on for name in off):
+        problems.append(
+            f"Servers of this workspace are off ({', '.join(off[:5])}): `tui-agent mcp on NAME` switches one on"
+        )
+    for name in off:
+        if name in switched_on:
+            problems.append(
+                f"The server {name} of this workspace has changed: `tui-agent mcp on {name}` accepts it"
+            )
+    return found, problems
+
+
+def read_entries(data: bytes, where: str) -> tuple[dict[str, ServerSettings], list[str]]:
+    """The servers of a JSON file with `mcpServers`, with usable names, and sentences about all others."""
+    try:
+        value = read_json(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        return {}, [f"{where} is left out: it is not UTF-8 text"]
+    except Unreadable as error:
+        return {}, [f"{where} is left out: {error}"]
+    tables = value.get("mcpServers", value.get("servers")) if isinstance(value, dict) else None
+    if not isinstance(tables, dict):
+        return {}, [f"{where} is left out: it has no `mcpServers`"]
+    return from_tables(tables, where)
+
+
+def from_tables(tables: Mapping[str, Any], where: str) -> tuple[dict[str, ServerSettings], list[str]]:
+    """As `read_entries`, for tables by name, in the spellings of several agents."""
+    found: dict[str, ServerSettings] = {}
+    problems = []
+    for name, table in list(tables.items())[:MAX_SERVERS]:
+        try:
+            found[usable_name(name)] = _entry(table)
+        except ValueError as error:
+            problems.append(f"{where}: the server {escaped(name)[:60]} is left out: {error}")
+    if len(tables) > MAX_SERVERS:
+        problems.append(f"{where}: only the first {MAX_SERVERS} of {len(tables):,} servers are read")
+    return found, problems
+
+
+def usable_name(name: str) -> str:
+    """The name of another agent's file as ours allows it. Raises ValueError."""
+    plain = re.sub(r"[ _.:/@-]*[ .:/@]+[ _.:/@-]*", "-", name.strip(), flags=re.ASCII).strip("-_")
+    plain = re.sub(r"__+", "_", plain)
+    if not NAME.fullmatch(plain):
+        raise ValueError("a name has 1 to 32 letters of a to z, digits, - and _")
+    return plain
+
+
+def _entry(table: Any) -> ServerSettings:
+    if not isinstance(table, dict):
+        raise ValueError("it is not a table")
+    kind = table.get("type", table.get("transport", ""))
+    if kind == "sse":
+        raise ValueError(
+            "it uses the old SSE transport, which is not supported: ask for its streamable HTTP address"
+        )
+    command, args = table.get("command", ""), table.get("args", [])
+    if isinstance(command, list) and command:  # One list of words, as OpenCode writes it.
+        command, args = command[0], [*command[1:], *args]
+    values = {
+        "command": command,
+        "args": args,
+        "env": table.get("env", table.get("environment", {})),
+        "url": table.get("url", table.get("httpUrl", table.get("serverUrl", ""))),
+        "headers": table.get("headers", table.get("http_headers", {})),
+        "enabled": table.get("enabled", True) is not False and table.get("disabled") is not True,
+    }
+    try:
+        return msgspec.convert(
+            {key: value for key, value in values.items() if value is not None}, ServerSettings
+        )
+    except msgspec.ValidationError as error:
+        raise ValueError(one_line(str(error))) from None
+
+
+def _server(name: str, settings: ServerSettings, origin: Origin, environ: Mapping[str, str]) -> ToolServer:
+    """Raises ValueError for an entry that cannot be used."""
+    if not NAME.fullmatch(name):
+        raise ValueError("a name has 1 to 32 letters of a to z, digits, - and _, and no `__`")
+    if bool(settings.command) == bool(settings.url):
+        raise ValueError("it needs either a command or a url")
+    if not settings.enabled:
+        return ToolServer(name, settings, origin, on=False)
+    filled = replace(
+        settings,
+        command=_filled(settings.command, environ),
+        args=tuple(_filled(word, environ) for word in settings.args),
+        env={key: _filled(value, environ) for key, value in settings.env.items()},
+        url=_filled(settings.url, environ),
+        headers={key: _filled(value, environ) for key, value in settings.headers.items()},
+    )
+    if any("\0" in text for text in (filled.command, *filled.args, *filled.env, *filled.env.values())):
+        raise ValueError("it holds a NUL character")
+    if filled.url and not re.match(r"https?://[^\s/@]+(?:/\S*)?\Z", filled.url):
+        raise ValueError("its url is not an http or https address without a password")
+    if any(
+        not re.fullmatch(r"[!-9;-~]+", key) or not value.isprintable()
+        for key, value in filled.headers.items()
+    ):
+        raise ValueError("it has a header that HTTP does not allow")
+    return ToolServer(name, filled, origin)
+
+
+def _filled(text: str, environ: Mapping[str, str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        known = environ.get(found[1], "") or found[2]
+        if known is None:
+            raise ValueError(f"the variable {found[1]} is not set")
+        return known
+
+    return _VARIABLE.sub(value, text)
+
+
+def switch(workspace: Path, folders: Folders, name: str, on: bool) -> None:
+    """Switches a server of a trusted workspace on or off. Raises SettingsError. Blocking."""
+    root = Path(os.path.realpath(workspace))
+    stored = _switched_on(folders)
+    mine = dict(stored.get(str(root), {}))
+    if on:
+        if not TrustedFiles(root, folders).holds(root / WORKSPACE_FILE):
+            raise SettingsError(
+                f"{WORKSPACE_FILE} of {display_path(str(root))} is not trusted",
+                "look at it with `tui-agent trust` first",
+            )
+        entries, _ = read_entries(read_beneath(root, WORKSPACE_FILE), WORKSPACE_FILE)
+        if name not in entries:
+            names = ", ".join(entries) or "none"
+            raise SettingsError(
+                f"{WORKSPACE_FILE} has no server {escaped(name)[:60]}", f"its servers are: {names}"
+            )
+        mine[name] = _as_written(name, entries[name])
+    else:
+        mine.pop(name, None)
+    stored[str(root)] = mine
+    try:
+        write_private(folders.data / STORE, msgspec.json.format(msgspec.json.encode(stored)))
+    except OSError as error:
+        raise SettingsError(
+            f"{folders.data / STORE} cannot be written ({reason_of(error)})",
+            "set TUI_AGENT_HOME to a folder that can",
+        ) from None
+
+
+def workspace_digest(root: Path) -> str:
+    """SHA-256 of a workspace's file of servers; "" without a readable one. Blocking."""
+    return digest_of(root / WORKSPACE_FILE, root, MAX_FILE)
+
+
+def _as_written(name: str, settings: ServerSettings) -> str:
+    return hashlib.sha256(msgspec.json.encode([name, settings])).hexdigest()
+
+
+def _switched_on(folders: Folders) -> dict[str, dict[str, str]]:
+    try:
+        return msgspec.json.decode(read_small(folders.data / STORE), type=dict[str, dict[str, str]])
+    except (OSError, msgspec.DecodeError):
+        return {}

@@ -1,0 +1,310 @@
+"""The program of the process that holds the SDK: it starts servers when they are first needed, and calls them.
+
+Methods: `offer`, `call`, `read`, `prompt`, `login`, `paste`, `answer`, `end`. Run as
+`python -m tui_agent.mcp_servers.worker`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from mcp.client.client import Client
+
+from tui_agent.errors import ServerFailed
+from tui_agent.files.key_formats import masked
+from tui_agent.files.sanitize import one_line
+from tui_agent.mcp_servers import pipes, results
+from tui_agent.mcp_servers.offer import MAX_OTHERS, MAX_TOOLS, RawOffer, checked_offer
+from tui_agent.mcp_servers.questions import Questions
+from tui_agent.mcp_servers.servers import ToolServer
+from tui_agent.processes.serve import Announce, Handler, Send, run
+
+if TYPE_CHECKING:
+    from tui_agent.mcp_servers.addresses import ServerAddress
+
+_log = logging.getLogger(__name__)
+#: Seconds in which a server starts and lists what it has.
+START_SECONDS = 10.0
+MAX_PAGES = 100
+#: Seconds to wait for the end of a program that closed its output.
+NOTICED_WITHIN = 0.3
+#: Seconds for a login, and for one answer in it.
+LOGIN_SECONDS, LOGIN_BETWEEN = 600.0, 30.0
+#: Starts of one server within a minute.
+MOST_STARTS, WITHIN = 5, 60.0
+
+
+class RunningServer:
+    """One server, from its first use until it ends or is ended."""
+
+    def __init__(self, server: ToolServer, folder: str, questions: Questions) -> None:
+        self.server = server
+        self._folder, self._questions = folder, questions
+        self._program: pipes.ServerProgram | None = None
+        self._address: ServerAddress | None = None
+        self._wanted = asyncio.Event()
+        self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._run(), name=f"server {server.name}")
+
+    @property
+    def ended(self) -> bool:
+        program = self._program
+        return self._task.done() or (program is not None and program.process.returncode is not None)
+
+    async def client(self) -> Client:
+        """The connected client. Raises ServerFailed."""
+        return await asyncio.shield(self._ready)
+
+    async def end(self) -> None:
+        self._wanted.set()
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def failed(self, error: BaseException, doing: str) -> ServerFailed:
+        """The error of a call in one sentence."""
+        if self._program is not None and not isinstance(error, TimeoutError):
+            await self._notice_end()
+        ending = self._program.ending() if self._program else ""
+        why = ending or (self._address.fault(error) if self._address else "") or _reason(error)
+        return ServerFailed(f"The server {self.server.name} {doing}: {why}", _remedy(self.server, why))
+
+    async def _run(self) -> None:
+        """Holds the connection. The SDK's contexts are entered and left in this one task."""
+        try:
+            async with AsyncExitStack() as last:
+                async with asyncio.timeout(START_SECONDS):
+                    client = Client(
+                        await self._transport(last),
+                        elicitation_callback=self._questions.callback(self.server.name),
+                        list_roots_callback=self._questions.roots(self._folder),
+                        cache=None,
+                    )
+                    await last.enter_async_context(client)
+                if not self._ready.done():
+                    self._ready.set_result(client)
+                await self._wanted.wait()
+        except (Exception, asyncio.CancelledError) as error:
+            _log.debug("the server %s failed", self.server.name, exc_info=error)
+            if not self._ready.done():
+                if isinstance(error, TimeoutError):
+                    error = TimeoutError(f"it did not answer within {START_SECONDS:g} s")
+                self._ready.set_exception(await self.failed(error, "cannot be used"))
+                self._ready.exception()  # A caller that was cancelled does not ask for it.
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+    async def _notice_end(self) -> None:
+        """Waits a moment for the end of the program, which says more than the SDK's error."""
+        if self._program is not None and not self._program.fault:
+            await asyncio.wait([asyncio.create_task(self._program.process.wait())], timeout=NOTICED_WITHIN)
+            await asyncio.sleep(0)
+
+    async def _transport(self, last: AsyncExitStack) -> Any:
+        settings = self.server.settings
+        if settings.url:
+            from tui_agent.mcp_servers.addresses import ServerAddress
+
+            self._address = ServerAddress(self.server)
+            return await self._address.transport(last)
+        try:
+            self._program = await pipes.start(
+                settings.command, list(settings.args), settings.env, self._folder
+            )
+        except (OSError, ValueError) as error:
+            raise RuntimeError(f"{settings.command} cannot be started ({_reason(error)})") from None
+        return pipes.transport(self._program)
+
+
+def _reason(error: BaseException) -> str:
+    """The cause of an error of the SDK, without its nested groups."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    if isinstance(error, asyncio.CancelledError):
+        return "it was ended"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    words = one_line(masked(str(error))).strip().rstrip(".")[:300]
+    return words or type(error).__name__
+
+
+def _remedy(server: ToolServer, why: str) -> str:
+    if "mcp login" in why:
+        return "then try again"
+    return f"`tui-agent mcp test {server.name}` shows more"
+
+
+class WorkerMethods:
+    """The methods of the process."""
+
+    def __init__(self, announce: Announce) -> None:
+        self._running: dict[str, RunningServer] = {}
+        self._starts: dict[str, list[float]] = {}
+        self.questions = Questions(announce)
+        self._pasted: asyncio.Future[str] | None = None
+
+    async def _use(self, params: dict[str, Any]) -> RunningServer:
+        server = msgspec.convert(params["server"], ToolServer)
+        running = self._running.get(server.name)
+        if running is not None and (running.ended or running.server.digest != server.digest):
+            await running.end()
+            running = None
+        if running is None:
+            now = time.monotonic()
+            starts = [at for at in self._starts.get(server.name, []) if now - at < WITHIN]
+            if len(starts) >= MOST_STARTS:
+                raise ServerFailed(
+                    f"The server {server.name} ended {MOST_STARTS} times within a minute",
+                    f"`tui-agent mcp test {server.name}` shows why",
+                )
+            self._starts[server.name] = [*starts, now]
+            running = self._running[server.name] = RunningServer(server, params["folder"], self.questions)
+        return running
+
+    async def offer(self, params: dict[str, Any], send: Send) -> Any:
+        running = await self._use(params)
+        client = await running.client()
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                raw = await _listed(client)
+        except Exception as error:
+            _log.debug("listing failed", exc_info=True)
+            if isinstance(error, TimeoutError):
+                error = TimeoutError(f"it did not list its tools within {START_SECONDS:g} s")
+            raise await running.failed(error, "cannot be used") from None
+        return await asyncio.to_thread(checked_offer, running.server.name, raw)
+
+    async def call(self, params: dict[str, Any], send: Send) -> Any:
+        running, client = await self._connected(params)
+        name, seconds = params["tool"], params["timeout"]
+        try:
+            async with self.questions.clock(running.server.name, seconds):
+                result = await client.call_tool(name, params["arguments"])
+        except Exception as error:
+            _log.debug("a call failed", exc_info=True)
+            if isinstance(error, TimeoutError):
+                error = TimeoutError(f"it did not answer within {seconds:g} s")
+            raise await running.failed(error, f"did not do {one_line(name)[:80]}") from None
+        text = await asyncio.to_thread(results.text_of, result.content, result.structured_content)
+        found = await asyncio.to_thread(results.kept, text, params["keep"], running.server.name)
+        return {**found, "failed": bool(result.is_error)}
+
+    async def read(self, params: dict[str, Any], send: Send) -> Any:
+        running, client = await self._connected(params)
+        try:
+            async with asyncio.timeout(params["timeout"]):
+                result = await client.read_resource(params["uri"])
+        except Exception as error:
+            raise await running.failed(error, f"did not give {one_line(params['uri'])[:120]}") from None
+        text = "\n".join(map(results.resource_text, result.contents))
+        return await asyncio.to_thread(results.kept, text, params["keep"], running.server.name)
+
+    async def prompt(self, params: dict[str, Any], send: Send) -> str:
+        running, client = await self._connected(params)
+        try:
+            async with asyncio.timeout(params["timeout"]):
+                result = await client.get_prompt(params["name"], params["arguments"])
+        except Exception as error:
+            raise await running.failed(
+                error, f"did not give the prompt {one_line(params['name'])[:80]}"
+            ) from None
+        return results.text_of([message.content for message in result.messages], None)[: results.WHOLE]
+
+    async def login(self, params: dict[str, Any], send: Send) -> None:
+        """Sends `{"open": url}` when the person has a page to open, and at last `{"done": whether one was needed}`."""
+        from tui_agent.mcp_servers.addresses import ServerAddress
+        from tui_agent.mcp_servers.login import log_in
+
+        server = msgspec.convert(params["server"], ToolServer)
+        self._pasted = asyncio.get_running_loop().create_future()
+        addresses: list[ServerAddress] = []
+
+        async def connect(access: Any) -> None:
+            addresses.append(ServerAddress(server, access, LOGIN_BETWEEN))
+            async with AsyncExitStack() as last:
+                await last.enter_async_context(Client(await addresses[0].transport(last), cache=None))
+
+        async def show(url: str) -> None:
+            await send({"open": url})
+
+        try:
+            async with asyncio.timeout(LOGIN_SECONDS):
+                await send({"done": await log_in(server, self._pasted, show, connect)})
+        except Exception as error:
+            _log.debug("a login failed", exc_info=True)
+            why = (addresses[0].fault(error) if addresses else "") or _reason(error)
+            raise ServerFailed(
+                f"There is no login at {server.name}: {why}", "try again, or ask its operator"
+            ) from None
+
+    async def paste(self, params: dict[str, Any], send: Send) -> None:
+        """The address at which a browser on another machine ended."""
+        if self._pasted is not None and not self._pasted.done():
+            self._pasted.set_result(str(params["text"]))
+
+    async def answer(self, params: dict[str, Any], send: Send) -> None:
+        self.questions.answer(params["id"], params["action"], params["content"])
+
+    async def end(self, params: dict[str, Any], send: Send) -> None:
+        running = self._running.pop(params["name"], None)
+        if running is not None:
+            await running.end()
+
+    async def _connected(self, params: dict[str, Any]) -> tuple[RunningServer, Client]:
+        running = await self._use(params)
+        return running, await running.client()
+
+
+async def _listed(client: Client) -> RawOffer:
+    """All pages of the lists that the server says it has."""
+    offer, able = RawOffer(), client.server_capabilities
+    if able.tools is not None:
+        for tool in await _pages(client.list_tools, "tools", MAX_TOOLS, offer):
+            offer.tools.append(
+                {"name": tool.name, "description": tool.description, "schema": tool.input_schema}
+            )
+    if able.prompts is not None:
+        for prompt in await _pages(client.list_prompts, "prompts", MAX_OTHERS, offer):
+            arguments = [one.name + ("" if one.required else "?") for one in prompt.arguments or []]
+            offer.prompts.append(
+                {"name": prompt.name, "description": prompt.description, "arguments": arguments}
+            )
+    if able.resources is not None:
+        for found in await _pages(client.list_resources, "resources", MAX_OTHERS, offer):
+            offer.resources.append({"uri": str(found.uri), "name": found.name})
+    return offer
+
+
+async def _pages(ask: Any, field: str, most: int, offer: RawOffer) -> list[Any]:
+    found: list[Any] = []
+    cursor, seen = None, set[str]()
+    for _ in range(MAX_PAGES):
+        try:
+            page = await ask(cursor=cursor)
+        except Exception as error:
+            if field == "tools":
+                raise
+            offer.cut.append(f"its {field} cannot be listed ({_reason(error)})")
+            break
+        found += getattr(page, field)
+        cursor = page.next_cursor
+        if not cursor or cursor in seen or len(found) > most:
+            break
+        seen.add(cursor)
+    return found[: most + 1]
+
+
+def build(announce: Announce) -> Mapping[str, Handler]:
+    servers = WorkerMethods(announce)
+    handlers = (servers.offer, servers.call, servers.read, servers.prompt)
+    handlers += (servers.login, servers.paste, servers.answer, servers.end)
+    return {handler.__name__: handler for handler in handlers}
+
+
+if __name__ == "__main__":
+    run(build)

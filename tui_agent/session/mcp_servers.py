@@ -1,0 +1,257 @@
+"""Servers of the Model Context Protocol in a session: read when the first turn needs them, started when called.
+
+The first request fixes the list of tools for the session, from the lists that earlier sessions kept. A request never
+waits for a server: one without a kept list is named in the prompt, and its tools are called by name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.errors import ServerFailed, TuiAgentError
+from tui_agent.log.calls import call
+from tui_agent.log.core import Core
+from tui_agent.store import events as e
+from tui_agent.store.server_tools import ListedTool, ServerToolsSlice
+from tui_agent.store.state import State
+
+if TYPE_CHECKING:
+    from tui_agent.mcp_servers.client import ServerProcess
+    from tui_agent.mcp_servers.offer import ServerOffer
+    from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer
+    from tui_agent.tools.server_calls import ServerCalls, ServerResult
+
+#: A workspace's file of servers.
+WORKSPACE_FILE = ".mcp.json"
+#: Folder of long results in the session's folder.
+RESULTS = "server-results"
+#: Characters of all schemas together above which tools are called by name.
+MAX_INLINE = 40_000
+#: Maximum number of notices about entries that are left out.
+MAX_NOTICES = 5
+
+
+class McpServers:
+    """The servers of a session. `notice` shows the user a sentence."""
+
+    def __init__(self, core: Core, notice: Callable[..., Coroutine[Any, Any, None]]) -> None:
+        self._core, self._notice = core, notice
+        self._loading: asyncio.Task[None] | None = None
+        self._listing: dict[str, asyncio.Task[ServerOffer]] = {}
+        self._process: ServerProcess | None = None
+        self._configured: ConfiguredServers | None = None
+        self._parent: McpServers | None = None
+        #: The lists by server: kept from an earlier session, until the server starts.
+        self.offers: dict[str, ServerOffer] = {}
+
+    @property
+    def state(self) -> State:
+        return self._core.state
+
+    @property
+    def servers(self) -> tuple[ToolServer, ...]:
+        """All configured servers; none until they are read."""
+        return self._configured.servers if self._configured else ()
+
+    @property
+    def calls(self) -> ServerCalls | None:
+        """The servers for tools; None if requests have no tools of servers."""
+        listed = self.state.server_tools
+        if not (listed.inline or listed.by_name):
+            return None
+        from tui_agent.tools.server_calls import ServerCalls
+
+        at = self._parent or self
+        return ServerCalls(at.find, at.call_tool, at.tools_of, at.covers)
+
+    @call(changes=False)
+    def start(self) -> None:
+        """Reads the configuration, then lists the servers whose lists are not kept, in the background."""
+        if self._parent is None and self._may_have_any() and self._loading is None:
+            self._loading = asyncio.create_task(self._load(), name="servers: configuration")
+            self._loading.add_done_callback(lambda _: self._list_unknown())
+
+    @call(changes=False)
+    async def ready(self) -> None:
+        """Fixes the list of tools if a first request is due."""
+        if self._parent is not None or not self._may_have_any():
+            return
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load(), name="servers: configuration")
+        await asyncio.shield(self._loading)
+        state = self.state
+        if (
+            self._configured is None
+            or state.conversation.messages
+            or state.server_tools != ServerToolsSlice()
+        ):
+            return
+        listed = self._listed(self._configured.on)
+        if listed != ServerToolsSlice():
+            await self._core.journal.record(e.ServerToolsListed(listed))
+
+    @call(changes=False)
+    async def share(self, parent: McpServers) -> None:
+        """Uses the servers and the list of tools of a parent session."""
+        self._parent = parent
+        listed = parent.state.server_tools
+        if listed.inline or listed.by_name:
+            await self._core.journal.record(e.ServerToolsListed(listed))
+
+    @call(changes=False)
+    async def close(self) -> None:
+        tasks = [*self._listing.values(), *([self._loading] if self._loading else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._process is not None:
+            await self._process.close()
+
+    # ── for tools ────────────────────────────────────────────────────────────────────────────────────────
+
+    @call(changes=False)
+    async def find(self, name: str) -> ListedTool:
+        """A tool by its name in requests, as its server lists it now. Raises ServerFailed."""
+        server = self._server(name.partition("__")[0])
+        offer = await self._live(server)
+        found = next((one for one in _tools(server.name, offer) if one.name == name), None)
+        if found is None:
+            near = ", ".join(one.name for one in _tools(server.name, offer)[:20])
+            raise ServerFailed(
+                f"The server {server.name} has no tool {name[:80]}", f"its tools are: {near or 'none'}"
+            )
+        return found
+
+    @call(changes=False)
+    async def call_tool(self, listed: ListedTool, arguments: dict[str, Any]) -> ServerResult:
+        """Calls a tool as it is listed. Raises ServerFailed."""
+        from tui_agent.tools.server_calls import ServerResult
+
+        now = await self.find(listed.name)
+        if now.digest != listed.digest:
+            raise ServerFailed(
+                f"{listed.name} was not called, because its server now describes it differently",
+                "a new session offers it as it is now",
+            )
+        process = self._use_process()
+        seconds = self._core.settings.mcp.timeout
+        found = await process.call(self._server(listed.server), listed.tool, arguments, seconds)
+        return ServerResult(found.text, found.failed, found.kept, found.bytes)
+
+    @call(changes=False)
+    async def tools_of(self, name: str) -> tuple[tuple[str, str], ...]:
+        """Names and descriptions of a server's tools. Raises ServerFailed."""
+        server = self._server(name)
+        return tuple((one.name, one.description) for one in _tools(server.name, await self._live(server)))
+
+    @call(changes=False)
+    def covers(self, name: str) -> str:
+        """Fingerprint of a server's configuration."""
+        return next((server.digest for server in self.servers if server.name == name), "")
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _may_have_any(self) -> bool:
+        root = self._core.workspace.root
+        return bool(self._core.settings.mcp.servers) or os.path.lexists(root / WORKSPACE_FILE)
+
+    def _listed(self, servers: tuple[ToolServer, ...]) -> ServerToolsSlice:
+        known = [one for server in servers for one in _tools(server.name, self.offers.get(server.name))]
+        unknown = tuple(server.name for server in servers if server.name not in self.offers)
+        size = sum(len(str(one.schema)) + len(one.description) for one in known)
+        few = len(known) <= self._core.settings.mcp.inline_tools and size <= MAX_INLINE
+        # A structured reply is checked by the provider's schema, which takes no foreign schemas.
+        if few and not unknown and self.state.model.protocol == "tools":
+            return ServerToolsSlice(inline=tuple(known))
+        return ServerToolsSlice(
+            named=tuple((one.name, one.description[:200]) for one in known), unknown=unknown
+        )
+
+    def _server(self, name: str) -> ToolServer:
+        """A server that is switched on. Raises ServerFailed."""
+        for server in self.servers:
+            if server.name == name and server.on:
+                return server
+        names = ", ".join(server.name for server in self.servers if server.on) or "none"
+        raise ServerFailed(f"There is no server {name[:60]}", f"the servers are: {names}")
+
+    def _use_process(self) -> ServerProcess:
+        if self._process is None:
+            from tui_agent.mcp_servers.client import ServerProcess
+
+            self._process = ServerProcess(self._core.workspace.root, self._core.storage.folder / RESULTS)
+        return self._process
+
+    async def _live(self, server: ToolServer) -> ServerOffer:
+        """What a server lists in this session; starts it for the first use. Raises ServerFailed."""
+        task = self._listing.get(server.name)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = asyncio.create_task(self._list(server), name=f"servers: {server.name}")
+            self._listing[server.name] = task
+        return await asyncio.shield(task)
+
+    async def _list(self, server: ToolServer) -> ServerOffer:
+        from tui_agent.mcp_servers.offer import store_offer
+
+        offer = await self._use_process().offer(server)
+        before = self.offers.get(server.name)
+        self.offers[server.name] = offer
+        if offer != before:
+            try:
+                await asyncio.to_thread(store_offer, self._core.folders.cache, server.digest, offer)
+            except OSError:
+                pass  # The next session lists them again.
+            for problem in offer.problems[:MAX_NOTICES]:
+                await self._notice(problem, "warning")
+            if before is not None and before.tools != offer.tools:
+                await self._notice(
+                    f"The tools of {server.name} have changed: a new session offers them as they are now"
+                )
+        return offer
+
+    def _list_unknown(self) -> None:
+        if self._configured is None:
+            return
+        for server in self._configured.on:
+            if server.name not in self.offers and server.name not in self._listing:
+                task = asyncio.create_task(self._list(server), name=f"servers: {server.name}")
+                self._listing[server.name] = task
+                task.add_done_callback(self._report)
+
+    def _report(self, task: asyncio.Task[ServerOffer]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, TuiAgentError):
+            self._telling = asyncio.create_task(self._notice(str(error), "warning"))
+
+    async def _load(self) -> None:
+        problems = await asyncio.to_thread(self._read)
+        for problem in problems[:MAX_NOTICES]:
+            await self._notice(problem, "warning")
+
+    def _read(self) -> list[str]:
+        """Reads the configuration and the kept lists. Returns sentences about entries that are left out. Blocking."""
+        from tui_agent.mcp_servers.offer import stored_offer
+        from tui_agent.mcp_servers.servers import configured
+
+        core = self._core
+        found = configured(core.settings.mcp.servers, core.workspace.root, core.folders)
+        for server in found.on:
+            offer = stored_offer(core.folders.cache, server.digest)
+            if offer is not None:
+                self.offers[server.name] = offer
+        self._configured = found
+        return list(found.problems)
+
+
+def _tools(server: str, offer: ServerOffer | None) -> list[ListedTool]:
+    if offer is None:
+        return []
+    from tui_agent.mcp_servers.offer import tool_name
+
+    return [
+        ListedTool(tool_name(server, one.name), server, one.name, one.description, one.schema, one.digest)
+        for one in offer.tools
+    ]

@@ -1,0 +1,234 @@
+"""Tools of servers: each as a tool of its own, or all through `describe_tool` and `call_tool`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from functools import lru_cache, partial
+from typing import Any
+
+from tui_agent.answers.schema import check, coerced, written_out
+from tui_agent.context.blocks import inert
+from tui_agent.store.server_tools import ListedTool, ServerToolsSlice
+from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.permission import permitted
+from tui_agent.tools.server_calls import ServerResult
+from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, error
+
+DESCRIBE, CALL = "describe_tool", "call_tool"
+#: Position of the tools of servers, after all others.
+PLACE = 200
+#: Tokens of the lines in the prompt, and characters of a token.
+LINE_TOKENS, LETTERS = 2_000, 4
+#: Characters of a description in its line.
+LINE = 120
+
+
+def server_tools(listed: ServerToolsSlice, off: Collection[str], *, as_calls: bool) -> tuple[Tool, ...]:
+    """The tools of a session's requests. `as_calls`: the model calls functions, so arguments may be objects."""
+    return _made(_Key(listed), frozenset(off), as_calls)
+
+
+class _Key:
+    """Compares by identity, since schemas cannot be hashed."""
+
+    def __init__(self, listed: ServerToolsSlice) -> None:
+        self.listed = listed
+
+    def __hash__(self) -> int:
+        return id(self.listed)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.listed is other.listed
+
+
+@lru_cache(maxsize=8)
+def _made(key: _Key, off: frozenset[str], as_calls: bool) -> tuple[Tool, ...]:
+    listed = key.listed
+    inline = tuple(as_tool(one, PLACE + at) for at, one in enumerate(listed.inline) if one.name not in off)
+    if not listed.by_name:
+        return inline
+    return tuple(tool for tool in (_describe(off), _call(off, as_calls)) if tool.name not in off)
+
+
+def as_tool(listed: ListedTool, place: int = PLACE) -> Tool:
+    """A server's tool. The person is asked about each call unless a rule allows it."""
+    return Tool(
+        name=listed.name,
+        key=listed.name,
+        words=listed.description or f"A tool of the server {listed.server}.",
+        entry={"type": "object", "properties": {}, **listed.schema},
+        example={},
+        place=place,
+        run=partial(_run, listed),
+        acts=True,
+        verdict=lambda call, context: "ask",
+        circumstances=partial(_circumstances, listed.server),
+        targets=_arguments_of,
+        preview=_preview,
+        shown=lambda call: _arguments_of(call)[0][:200],
+    )
+
+
+async def _run(listed: ListedTool, call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
+    if context.servers is None:
+        return error("there are no servers here.")
+    results = [await context.servers.call(listed, entry) for entry in call.entries]
+    return ToolResult(
+        "\n\n".join(
+            ("" if call.is_wire else f"## TOOL RESULT {listed.name}\n") + _section(listed.name, result)
+            for result in results
+        ),
+        ok=not any(result.failed for result in results),
+        amount="failed" if any(result.failed for result in results) else "done",
+    )
+
+
+def _section(name: str, result: ServerResult) -> str:
+    text = inert(result.text) or "(an empty result)"
+    kept = f"\nThe person has all of this in {result.kept}" if result.kept else ""
+    return f"Error: {name} failed: {text}{kept}" if result.failed else f"{text}{kept}"
+
+
+async def _circumstances(server: str, context: ToolContext) -> CallContext:
+    words = f"It runs at the server {server}, outside of any view."
+    return CallContext(words=words, covers=context.servers.covers(server) if context.servers else "")
+
+
+def _arguments_of(call: Invocation) -> tuple[str, ...]:
+    return tuple(json.dumps(entry, ensure_ascii=False, sort_keys=True) for entry in call.entries) or ("",)
+
+
+def _preview(call: Invocation) -> str:
+    return f"{call.name}\n" + "\n".join(
+        json.dumps(entry, ensure_ascii=False, sort_keys=True, indent=1) for entry in call.entries
+    )
+
+
+def _describe(off: frozenset[str]) -> Tool:
+    async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
+        if context.servers is None:
+            return error("there are no servers here.")
+        sections = []
+        for entry in call.entries:
+            name = str(entry["name"])
+            if "__" not in name:
+                lines = [line(*one) for one in await context.servers.tools_of(name) if one[0] not in off]
+                sections.append("\n".join([f"Tools of the server {name}:", *lines]))
+                continue
+            if name in off:
+                sections.append(f"Error: {name} is switched off.")
+                continue
+            found = await context.servers.find(name)
+            shown = json.dumps(found.schema, ensure_ascii=False)
+            sections.append(inert(f"{found.name}: {found.description}\nArguments: {shown}"))
+        return ToolResult("\n\n".join(sections), amount="read")
+
+    return Tool(
+        name=DESCRIBE,
+        key="describeTools",
+        words="The purpose and schema of a server's tool; or, for the name of a server, the names of its tools.",
+        entry={
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "minLength": 1, "description": "SERVER__TOOL or SERVER."}
+            },
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+        example={"name": "SERVER__TOOL"},
+        place=PLACE,
+        run=run,
+        targets=_names,
+        shown=lambda call: ", ".join(_names(call)),
+    )
+
+
+def _call(off: frozenset[str], as_calls: bool) -> Tool:
+    async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
+        """Calls each tool under the permissions of its own name."""
+        results = [await _one(entry, call, context, emit) for entry in call.entries]
+        if len(results) == 1:
+            return results[0]
+        return ToolResult(
+            "\n\n".join(result.text for result in results),
+            ok=all(result.ok for result in results),
+            amount="done",
+            denied=any(result.denied for result in results),
+        )
+
+    async def _one(entry: Any, call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
+        name = str(entry["name"])
+        if context.servers is None or name in off:
+            return error(f"{name} is switched off.")
+        found = await context.servers.find(name)
+        schema = {"type": "object", "properties": {}, **found.schema}
+        arguments = coerced(schema, written_out(entry.get("arguments") or {}))
+        if not isinstance(arguments, dict):
+            return error(f"{name}: its arguments are an object. Its schema: {json.dumps(found.schema)}")
+        if faults := check(schema, arguments, name):
+            return error(f"{' '.join(faults)[:2_000]} Its schema: {json.dumps(found.schema)}")
+        tool = as_tool(found)
+        inner = Invocation(
+            call.id, name, (arguments,), json.dumps(arguments, ensure_ascii=False), is_wire=call.is_wire
+        )
+        refused = await permitted(context, tool, inner, emit)
+        return refused if refused is not None else await tool.run(inner, context, emit)
+
+    arguments: dict[str, Any] = {"type": "object", "description": "As its schema has them."}
+    if not as_calls:
+        arguments = {"type": "string", "description": "A JSON object, as its schema has it."}
+    return Tool(
+        name=CALL,
+        key="callTools",
+        words="Call a tool of a server. Read its schema with describe_tool first.",
+        entry={
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "minLength": 1, "description": "SERVER__TOOL."},
+                "arguments": arguments,
+            },
+            "required": ["name", "arguments"],
+            "additionalProperties": False,
+        },
+        example={"name": "SERVER__TOOL", "arguments": {} if as_calls else "{}"},
+        place=PLACE + 1,
+        run=run,
+        acts=True,
+        targets=_names,
+        shown=lambda call: ", ".join(_names(call)),
+    )
+
+
+def _names(call: Invocation) -> tuple[str, ...]:
+    return tuple(str(entry.get("name", "")) for entry in call.entries)
+
+
+def line(name: str, description: str) -> str:
+    """A tool in one line."""
+    first = " ".join(inert(description).split())
+    short = first if len(first) <= LINE else f"{first[:LINE].rstrip()} …"
+    return f"- {name}: {short}" if short else f"- {name}"
+
+
+def prompt_section(listed: ServerToolsSlice, off: Collection[str]) -> tuple[str, int]:
+    """The section of the prompt that names tools, and the number of tools that it has no room for."""
+    if not listed.by_name:
+        return "", 0
+    room = LINE_TOKENS * LETTERS
+    lines: list[str] = []
+    names = [one for one in listed.named if one[0] not in off]
+    for name, description in names:
+        made = line(name, description)
+        if len(made) > room:
+            break
+        room -= len(made) + 1
+        lines.append(made)
+    left_out = len(names) - len(lines)
+    if left_out:
+        servers = sorted({name.partition("__")[0] for name, _ in names[len(lines) :]})
+        lines.append(f"- and {left_out:,} more: describe_tool names the tools of {', '.join(servers)}")
+    lines += [f"- {name}: a server whose tools describe_tool names" for name in listed.unknown]
+    return "\n".join(
+        ["# Tools of servers", "Read a schema with describe_tool, then call the tool with call_tool.", *lines]
+    ), left_out
