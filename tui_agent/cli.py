@@ -359,6 +359,7 @@ for command in (
     ("doctor", "doctor", "Show what is installed, what is found and what is missing."),
     ("login", "login_command", "Log in at a service whose subscription or account pays for a model."),
     ("logout", "login_command", "Forget the login at a service."),
+    ("mcp", "mcp_command", "Servers of tools: list, test, switch on, log in, take over from other agents."),
     ("trust", "trust_command", "Let a workspace use what its .tui-agent/ brings."),
     ("completion", "shell_command", "Print the completion script of a shell."),
     ("manual", "shell_command", "Print the manual page."),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 #: A server on the official SDK.
@@ -100,3 +103,90 @@ def program(folder: Path, source: str, name: str = "server") -> dict[str, object
     path = folder / f"{name}.py"
     path.write_text(source)
     return {"command": sys.executable, "args": [str(path)]}
+
+
+#: The same over HTTP, at a port that it writes; with `auth`, it wants a login that ends after a second.
+AT_ADDRESS = '''
+import secrets, socket, sys, time, uvicorn
+from mcp.server.auth.provider import AccessToken, AuthorizationCode, RefreshToken, construct_redirect_uri
+from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
+from mcp.server.mcpserver import MCPServer
+from mcp.shared.auth import OAuthToken
+
+listening = socket.socket()
+listening.bind(("127.0.0.1", 0))
+here = f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+class Provider:
+    clients, codes, access, refresh, refreshed = {}, {}, {}, {}, 0
+
+    async def get_client(self, id):
+        return self.clients.get(id)
+
+    async def register_client(self, client):
+        self.clients[client.client_id] = client
+
+    async def authorize(self, client, params):
+        code = secrets.token_hex(16)
+        self.codes[code] = AuthorizationCode(code=code, scopes=[], expires_at=time.time() + 60,
+            client_id=client.client_id, code_challenge=params.code_challenge, redirect_uri=params.redirect_uri,
+            redirect_uri_provided_explicitly=params.redirect_uri_provided_explicitly, resource=params.resource)
+        return construct_redirect_uri(str(params.redirect_uri), code=code, state=params.state)
+
+    async def load_authorization_code(self, client, code):
+        return self.codes.get(code)
+
+    async def exchange_authorization_code(self, client, code):
+        return self.tokens(client)
+
+    async def load_refresh_token(self, client, token):
+        return self.refresh.pop(token, None)
+
+    async def exchange_refresh_token(self, client, token, scopes):
+        self.refreshed += 1
+        return self.tokens(client)
+
+    async def load_access_token(self, token):
+        return self.access.get(token)
+
+    def tokens(self, client):
+        access, refresh = secrets.token_hex(16), secrets.token_hex(16)
+        seconds = 1 if not self.refreshed else 3600
+        self.access[access] = AccessToken(token=access, client_id=client.client_id, scopes=[],
+            expires_at=int(time.time()) + seconds)
+        self.refresh[refresh] = RefreshToken(token=refresh, client_id=client.client_id, scopes=[])
+        return OAuthToken(access_token=access, token_type="Bearer", expires_in=seconds, refresh_token=refresh)
+
+
+options = {}
+if "auth" in sys.argv:
+    options = dict(auth_server_provider=Provider(), auth=AuthSettings(
+        issuer_url=here, resource_server_url=here + "/mcp",
+        client_registration_options=ClientRegistrationOptions(enabled=True)))
+server = MCPServer("there", **options)
+
+
+@server.tool()
+def refreshed() -> int:
+    """How often a token was refreshed."""
+    return Provider.refreshed if not options else options["auth_server_provider"].refreshed
+
+
+print(here, flush=True)
+uvicorn.Server(uvicorn.Config(server.streamable_http_app(), log_level="error")).run(sockets=[listening])
+'''
+
+
+@asynccontextmanager
+async def at_address(*words: str) -> AsyncGenerator[str]:
+    """The address of a server at this machine."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", AT_ADDRESS, *words, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        assert process.stdout is not None
+        yield (await process.stdout.readline()).decode().strip() + "/mcp"
+    finally:
+        process.kill()
+        await process.wait()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,15 @@ class CalledResult(Struct, frozen=True):
     bytes: int = 0
 
 
+def need_sdk() -> None:
+    """Raises ServerFailed without the SDK."""
+    if find_spec("mcp") is None:
+        raise ServerFailed(
+            "Servers of tools need the package mcp, which is not installed",
+            "install tui-agent[mcp], such as with `pip install 'tui-agent[mcp]'`",
+        )
+
+
 class ServerProcess:
     """Calls servers of one folder. `keep` is the folder of long results, `asked` answers questions of servers."""
 
@@ -75,6 +85,25 @@ class ServerProcess:
         params = {"name": name, "arguments": arguments, "timeout": seconds}
         return str(await self._ask("prompt", server, params, seconds + OFFER_SECONDS))
 
+    async def login(self, server: ToolServer, pasted: asyncio.Queue[str]) -> AsyncGenerator[str, None]:
+        """Yields the page that the person opens, or nothing if no login is needed. An address in `pasted` ends it
+        as the page does. Raises ServerFailed."""
+
+        async def paste() -> None:
+            await self.child.ask("paste", {"text": await pasted.get()}, BEYOND)
+
+        pasting = asyncio.create_task(paste(), name="servers: pasted")
+        try:
+            params = {"server": msgspec.to_builtins(server)}
+            async with aclosing(self.child.stream("login", params)) as steps:
+                async for step in steps:
+                    if url := step.get("open"):
+                        yield str(url)
+        except ChildFailed as error:
+            raise ServerFailed(error.what, error.remedy) from error
+        finally:
+            pasting.cancel()
+
     async def end(self, name: str) -> None:
         """Ends a server if it runs."""
         if self.child.pid is not None:
@@ -88,11 +117,7 @@ class ServerProcess:
     async def _ask(
         self, method: str, server: ToolServer, params: dict[str, Any], seconds: float | None = None
     ) -> Any:
-        if find_spec("mcp") is None:
-            raise ServerFailed(
-                f"The server {server.name} needs the package mcp, which is not installed",
-                "install tui-agent[mcp], such as with `pip install 'tui-agent[mcp]'`",
-            )
+        need_sdk()
         sent = {"server": msgspec.to_builtins(server), "folder": self._folder, "keep": self._keep, **params}
         try:
             return await self.child.ask(method, sent, seconds)

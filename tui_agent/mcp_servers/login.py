@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -17,7 +16,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from pydantic import AnyUrl
 
 from tui_agent.files.numbers import amount
-from tui_agent.mcp_servers.servers import ToolServer
+from tui_agent.mcp_servers.servers import ToolServer, login_name
 from tui_agent.model.login.store import Login, LoginStore
 
 #: Path of the page that a login leads back to, and seconds for a browser to ask for it.
@@ -163,12 +162,6 @@ async def _driven(flow: AsyncGenerator[httpx2.Request, httpx2.Response]) -> Asyn
         return
     finally:
         await flow.aclose()
-
-
-def login_name(server: ToolServer) -> str:
-    """The name of a server's login: of its address, so that another address never gets its token."""
-    digest = hashlib.sha256(server.settings.url.encode(errors="surrogatepass")).hexdigest()[:12]
-    return f"mcp {server.name} {digest}"
 
 
 async def log_in(

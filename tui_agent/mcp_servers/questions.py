@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import mcp_types
 from mcp.client.session import ElicitationFnT, ListRootsFnT
@@ -14,6 +14,7 @@ from mcp.client.session import ElicitationFnT, ListRootsFnT
 from tui_agent.files.sanitize import clean
 from tui_agent.processes.serve import Announce
 
+Action = Literal["accept", "decline", "cancel"]
 #: Maximum characters of a question, and questions of one server at a time.
 MAX_WORDS, MAX_OPEN = 2_000, 3
 
@@ -23,7 +24,7 @@ class Questions:
 
     def __init__(self, announce: Announce) -> None:
         self._announce = announce
-        self._open: dict[int, asyncio.Future[tuple[str, Any]]] = {}
+        self._open: dict[int, asyncio.Future[tuple[Action, Any]]] = {}
         self._last = 0
         self._clocks: dict[str, list[asyncio.Timeout]] = {}
 
@@ -55,12 +56,12 @@ class Questions:
             finally:
                 self._clocks[server].remove(limit)
 
-    def answer(self, id: int, action: str, content: Any) -> None:
+    def answer(self, id: int, action: Action, content: Any) -> None:
         found = self._open.get(id)
         if found is not None and not found.done():
             found.set_result((action, content))
 
-    async def _ask(self, server: str, message: str, schema: Any) -> tuple[str, Any]:
+    async def _ask(self, server: str, message: str, schema: Any) -> tuple[Action, Any]:
         loop = asyncio.get_running_loop()
         self._last += 1
         id, answer = self._last, loop.create_future()

@@ -57,6 +57,12 @@ class ToolServer(Struct, frozen=True):
         return one_line(" ".join(words))[:200]
 
 
+def login_name(server: ToolServer) -> str:
+    """The name of a server's login: of its address, so that another address never gets its token."""
+    digest = hashlib.sha256(server.settings.url.encode(errors="surrogatepass")).hexdigest()[:12]
+    return f"mcp {server.name} {digest}"
+
+
 class ConfiguredServers(Struct, frozen=True):
     """All servers in order, and sentences about entries that are left out."""
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from mcp.client.client import Client
+from pydantic import ValidationError
 
 from tui_agent.errors import ServerFailed
 from tui_agent.files.key_formats import masked
@@ -129,6 +130,10 @@ def _reason(error: BaseException) -> str:
         return "it was ended"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
+    if isinstance(error, ValidationError):
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        return one_line(f"its answer does not follow the protocol ({where}: {first['msg']})")[:300]
     words = one_line(masked(str(error))).strip().rstrip(".")[:300]
     return words or type(error).__name__
 

@@ -1,4 +1,4 @@
-"""Writes one setting to the user's `settings.toml` and leaves every other line unchanged."""
+"""Writes to the user's `settings.toml` and leaves every other line unchanged."""
 
 from __future__ import annotations
 
@@ -27,6 +27,21 @@ def save(folder: Path, name: str, value: str) -> Path:
     except (OSError, UnicodeDecodeError) as error:
         why = reason_of(error) if isinstance(error, OSError) else "not UTF-8"
         raise FileError(f"{path} cannot be written ({why})", f"put {name} into it yourself") from error
+    return path
+
+
+def append(folder: Path, text: str) -> Path:
+    """Appends tables to `settings.toml`, creating it if necessary. Returns its path. Raises `FileError`."""
+    path = folder / "settings.toml"
+    try:
+        try:
+            before = read_small(path).decode("utf-8")
+        except FileNotFoundError:
+            before = ""
+        write_private(path, f"{before.rstrip()}\n\n{text}".lstrip().encode())
+    except (OSError, UnicodeDecodeError) as error:
+        why = reason_of(error) if isinstance(error, OSError) else "not UTF-8"
+        raise FileError(f"{path} cannot be written ({why})", "put the tables into it yourself") from error
     return path
 
 

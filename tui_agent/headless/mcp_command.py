@@ -1,0 +1,257 @@
+"""`tui-agent mcp list|test|login|logout|on|off|import`: servers of the Model Context Protocol without a screen."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from contextlib import aclosing
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from tui_agent.errors import ServerFailed, UsageError
+from tui_agent.files.sanitize import escaped
+from tui_agent.headless import arguments
+from tui_agent.headless.arguments import CommandGroup
+from tui_agent.headless.output import error, json_line, note, row, write_text
+from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer, configured, switch
+from tui_agent.settings import trust
+from tui_agent.settings.folders import Folders, user_folders
+from tui_agent.settings.loading import load
+
+
+class ServerLine(Struct, frozen=True):
+    """A line of `mcp list --json`: the origin is user or project."""
+
+    name: str
+    shown: str
+    origin: str
+    on: bool
+
+
+@click.group(cls=CommandGroup)
+def mcp() -> None:
+    """Servers of tools: list, test, switch on, log in, take over from other agents."""
+
+
+@mcp.command("list")
+@arguments.workspace_option
+@arguments.json_option
+def list_(workspace: str, as_json: bool) -> int:
+    """List the servers of your settings and of a trusted .mcp.json."""
+    found = _configured(arguments.workspace_folder(workspace))
+    for server in found.servers:
+        if as_json:
+            json_line(ServerLine(server.name, server.shown, server.origin, server.on))
+        else:
+            theirs = " (of this workspace)" if server.origin == "project" else ""
+            row(f"{server.name:<16} {'on ' if server.on else 'off'}  {escaped(server.shown)}{theirs}")
+    for problem in found.problems:
+        note(problem)
+    if not found.servers and not as_json:
+        note(
+            "No server is configured: write [mcp.servers.NAME] in your settings, or run `tui-agent mcp import`."
+        )
+    return 0
+
+
+@mcp.command()
+@click.argument("name", required=False)
+@arguments.workspace_option
+def test(name: str | None, workspace: str) -> int:
+    """Start servers, list what they have and end them: those that are on, or NAME."""
+    folder = arguments.workspace_folder(workspace)
+    servers = [_named(folder, name)] if name else list(_configured(folder).on)
+    if not servers:
+        note("No server is switched on: `tui-agent mcp list` shows them.")
+    return asyncio.run(_test(folder, servers))
+
+
+@mcp.command()
+@click.argument("name")
+@arguments.workspace_option
+def login(name: str, workspace: str) -> int:
+    """Log in at a server, by its page in a browser."""
+    folder = arguments.workspace_folder(workspace)
+    server = _at_address(folder, name)
+    pages = asyncio.run(_log_in(folder, server))
+    row(f"Logged in at {name}." if pages else f"{name} needs no login.")
+    return 0
+
+
+@mcp.command()
+@click.argument("name")
+@arguments.workspace_option
+def logout(name: str, workspace: str) -> int:
+    """Forget the login at a server."""
+    from tui_agent.mcp_servers.servers import login_name
+    from tui_agent.model.login.store import LoginStore
+
+    server, store = _at_address(arguments.workspace_folder(workspace), name), LoginStore()
+
+    async def forget() -> bool:
+        async with store.locked():
+            return await asyncio.to_thread(store.remove, login_name(server))
+
+    row(f"Logged out of {name}." if asyncio.run(forget()) else f"There was no login at {name}.")
+    return 0
+
+
+@mcp.command()
+@click.argument("name")
+@arguments.workspace_option
+def on(name: str, workspace: str) -> int:
+    """Switch on a server of a trusted workspace, exactly as its .mcp.json has it now."""
+    folder = arguments.workspace_folder(workspace)
+    switch(folder, user_folders(), name, True)
+    server = next((one for one in _configured(folder).servers if one.name == name), None)
+    row(f"{name} is on: {escaped(server.shown)}" if server else f"{name} is on.")
+    return 0
+
+
+@mcp.command()
+@click.argument("name")
+@arguments.workspace_option
+def off(name: str, workspace: str) -> int:
+    """Switch off a server of a workspace."""
+    switch(arguments.workspace_folder(workspace), user_folders(), name, False)
+    row(f"{name} is off.")
+    return 0
+
+
+@mcp.command("import")
+@click.argument("names", nargs=-1)
+@click.option("--yes", is_flag=True, help="Write them to your settings; otherwise they are only shown.")
+def import_(names: tuple[str, ...], yes: bool) -> int:
+    """Take over servers from the settings of other agents: all, or those NAMED."""
+    from tui_agent.mcp_servers import other_agents
+    from tui_agent.settings.saving import append
+
+    folders = user_folders()
+    found, problems = other_agents.found(Path.home())
+    own = load(folders, None).settings.mcp.servers
+    for problem in problems:
+        note(problem)
+    if missing := [name for name in names if name not in found]:
+        raise UsageError(
+            f"no other agent has a server {escaped(missing[0])}", f"they have: {', '.join(found) or 'none'}"
+        )
+    tables = []
+    for name, (settings, where) in found.items():
+        if names and name not in names:
+            continue
+        if name in own:
+            row(f"{name:<16} left out: you have it already")
+            continue
+        row(f"{name:<16} from {where}: {escaped(ToolServer(name, settings).shown)}")
+        tables.append(other_agents.as_toml(name, settings))
+    if not tables:
+        note("There is nothing to take over.")
+    elif yes:
+        path = append(folders.config, "\n".join(tables))
+        row(f"Written to {escaped(str(path))}.")
+    else:
+        note("Nothing is written yet: --yes writes these to your settings.")
+    return 0
+
+
+def _configured(folder: Path, folders: Folders | None = None) -> ConfiguredServers:
+    folders = folders or user_folders()
+    loaded = load(folders, folder, trust.is_trusted(folder, folders))
+    for fault in loaded.faults:
+        if fault.key.startswith("mcp"):
+            error(str(fault))
+    return configured(loaded.settings.mcp.servers, folder, folders)
+
+
+def _named(folder: Path, name: str) -> ToolServer:
+    found = _configured(folder)
+    for server in found.servers:
+        if server.name == name and server.on:
+            return server
+    if any(server.name == name for server in found.servers):
+        raise UsageError(f"the server {name} is off", f"`tui-agent mcp on {name}` switches it on")
+    for problem in found.problems:
+        note(problem)
+    names = ", ".join(server.name for server in found.servers) or "none"
+    raise UsageError(f"there is no server {escaped(name)}", f"the servers are: {names}")
+
+
+def _at_address(folder: Path, name: str) -> ToolServer:
+    server = _named(folder, name)
+    if not server.settings.url:
+        raise UsageError(f"{name} is a program, which has no login", "give it a key in its `env`")
+    return server
+
+
+async def _test(folder: Path, servers: list[ToolServer]) -> int:
+    from tui_agent.mcp_servers.client import ServerProcess
+    from tui_agent.mcp_servers.offer import store_offer, tool_name
+
+    process, failed = ServerProcess(folder, folder), 0
+    try:
+        for server in servers:
+            try:
+                offer = await process.offer(server)
+            except ServerFailed as failure:
+                failed = 1
+                error(str(failure))
+                continue
+            counts = (
+                f"{len(offer.tools)} tools, {len(offer.prompts)} prompts, {len(offer.resources)} resources"
+            )
+            row(f"{server.name}: {counts}")
+            for tool in offer.tools:
+                first = tool.description.partition("\n")[0][:100]
+                row(f"  {tool_name(server.name, tool.name)}  {first}")
+            for prompt in offer.prompts:
+                row(f"  /{server.name}:{prompt.name} {' '.join(prompt.arguments)}")
+            for resource in offer.resources:
+                row(f"  @{server.name}:{resource.uri}")
+            for problem in offer.problems:
+                note(problem)
+            try:
+                store_offer(user_folders().cache, server.digest, offer)
+            except OSError:
+                pass  # The next session lists them again.
+    finally:
+        await process.close()
+    return failed
+
+
+async def _log_in(folder: Path, server: ToolServer) -> int:
+    from tui_agent.mcp_servers.client import ServerProcess, need_sdk
+
+    need_sdk()
+    process, pages = ServerProcess(folder, folder), 0
+    pasted: asyncio.Queue[str] = asyncio.Queue()
+    try:
+        async with aclosing(process.login(server, pasted)) as opened:
+            async for url in opened:
+                pages += 1
+                write_text(f"Open {url}")
+                note(
+                    "If the browser is on another machine, paste the address that it ends at and press Enter."
+                )
+                sys.stdout.flush()
+                _read_into(pasted)
+    finally:
+        await process.close()
+    return pages
+
+
+def _read_into(pasted: asyncio.Queue[str]) -> None:
+    """Puts the first non-empty line of standard input into the queue, from a daemon thread."""
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        try:
+            line = next((line for line in sys.stdin if line.strip()), "")
+            if line:
+                loop.call_soon_threadsafe(pasted.put_nowait, line.strip())
+        except (OSError, ValueError, RuntimeError):
+            pass  # The stream is closed, or the login has ended.
+
+    threading.Thread(target=read, name="what is pasted", daemon=True).start()

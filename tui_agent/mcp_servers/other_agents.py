@@ -1,0 +1,98 @@
+"""Servers in the settings of other agents, for `tui-agent mcp import`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tui_agent.files.structures import Unreadable, read_json, read_toml
+from tui_agent.mcp_servers.servers import from_tables
+from tui_agent.settings.files import read_small, reason_of
+from tui_agent.settings.schema import ServerSettings
+
+#: The files below the home folder, and the key of their servers.
+FILES = (
+    (".claude.json", "mcpServers"),
+    (".codex/config.toml", "mcp_servers"),
+    (".cursor/mcp.json", "mcpServers"),
+    (".gemini/settings.json", "mcpServers"),
+    (".codeium/windsurf/mcp_config.json", "mcpServers"),
+    (".config/Claude/claude_desktop_config.json", "mcpServers"),
+    (".config/Code/User/mcp.json", "servers"),
+    (".config/opencode/opencode.json", "mcp"),
+    (".config/zed/settings.json", "context_servers"),
+)
+#: Spellings of a variable in other agents' files.
+_SPELLINGS = re.compile(r"\$\{env:([A-Za-z_]\w*)\}|\{env:([A-Za-z_]\w*)\}")
+_ASKED = re.compile(r"\$\{input:[^}]*\}")
+
+
+def found(home: Path) -> tuple[dict[str, tuple[ServerSettings, str]], list[str]]:
+    """The servers by name, each with its file; the first file that has a name wins. Blocking."""
+    servers: dict[str, tuple[ServerSettings, str]] = {}
+    problems: list[str] = []
+    for name, key in FILES:
+        try:
+            text = read_small(home / name).decode("utf-8-sig")
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            problems.append(f"~/{name} is left out: it cannot be read ({reason_of(error)})")
+            continue
+        except UnicodeDecodeError:
+            problems.append(f"~/{name} is left out: it is not UTF-8 text")
+            continue
+        try:
+            value = read_toml(text) if name.endswith(".toml") else read_json(text)
+        except Unreadable as error:
+            problems.append(f"~/{name} is left out: {error}")
+            continue
+        tables = value.get(key) if isinstance(value, dict) else None
+        if not isinstance(tables, dict):
+            continue
+        entries, more = from_tables({one: _respelt(table) for one, table in tables.items()}, f"~/{name}")
+        problems += more
+        for one, settings in entries.items():
+            servers.setdefault(one, (settings, f"~/{name}"))
+    return servers, problems
+
+
+def _respelt(value: Any) -> Any:
+    """A table with variables as ours spell them. A value that its agent would ask for becomes a variable."""
+    match value:
+        case dict():
+            return {key: _respelt(part) for key, part in value.items()}
+        case list():
+            return [_respelt(part) for part in value]
+        case str():
+            text = _SPELLINGS.sub(lambda match: f"${{{match[1] or match[2]}}}", value)
+            return _ASKED.sub(lambda match: "${" + re.sub(r"\W+", "_", match[0][8:-1]).upper() + "}", text)
+    return value
+
+
+def as_toml(name: str, settings: ServerSettings) -> str:
+    """The table of a server in `settings.toml`."""
+    return "\n".join([f"[mcp.servers.{name}]", *_lines(settings)]) + "\n"
+
+
+def _lines(settings: ServerSettings) -> Iterator[str]:
+    for key, value in msgspec.to_builtins(settings).items():
+        if key == "enabled":
+            if not value:
+                yield "enabled = false"
+        elif isinstance(value, dict) and value:
+            inner = ", ".join(f"{_quoted(name)} = {_quoted(part)}" for name, part in value.items())
+            yield f"{key} = {{{inner}}}"
+        elif isinstance(value, list | tuple) and value:
+            yield f"{key} = [{', '.join(map(_quoted, value))}]"
+        elif isinstance(value, str) and value:
+            yield f"{key} = {_quoted(value)}"
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML, whose escapes are those of JSON; DEL needs one more."""
+    return msgspec.json.encode(text).decode().replace("\x7f", "\\u007f")
