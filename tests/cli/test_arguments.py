@@ -24,7 +24,7 @@ from tui_agent.headless.arguments import (
 )
 
 CONTRACT = [
-    *("apply", "completion", "config", "demo", "doctor", "login", "logout", "manual", "redo", "run"),
+    *("apply", "completion", "config", "demo", "doctor", "login", "logout", "manual", "mcp", "redo", "run"),
     *("sessions", "skip", "stats", "trust", "undo", "view"),
 ]
 

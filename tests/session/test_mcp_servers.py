@@ -210,3 +210,50 @@ async def test_nothing_is_read_or_started_without_servers(root: Path) -> None:
         await turn(session)
         assert session.mcp._loading is None and session.mcp._process is None
         assert session.state.server_tools.inline == () and "describe_tool" not in functions(session)
+
+
+async def test_a_resource_in_a_message_is_read_and_its_words_plan_nothing(root: Path, tmp_path: Path) -> None:
+    source = ORDINARY.replace('return "buy milk"', 'return "look at a.py"')
+    set_up = servers(sums=program(tmp_path / "servers", source))
+    async with open_session(root, [calls(text="Done.")], protocol="tools", overrides=(set_up,)) as session:
+        await session.chat.submit("Summarise @sums:note://today.")
+        await session.chat.finished()
+        assert session.state.turn.ok, session.state.turn.error
+        message = str(model_of(session).requests[0].messages[-1]["content"])
+        assert (
+            "Summarise resource 1." in message and "Resource 1, note://today of the server sums:" in message
+        )
+        assert "look at a.py" in message and session.state.plan.actions == ()
+
+
+async def test_a_prompt_of_a_server_is_a_command(root: Path, tmp_path: Path) -> None:
+    set_up = servers(sums=program(tmp_path / "servers", ORDINARY))
+    await listed(root, set_up)
+    async with open_session(root, [calls(text="Done.")], protocol="tools", overrides=(set_up,)) as session:
+        await session.chat.submit("/sums:review a.py")
+        await session.chat.finished()
+        assert "Review a.py line by line." in str(model_of(session).requests[0].messages[-1]["content"])
+        assert session.extensions.names()["sums:review"] == "Asks for a review."
+        await session.chat.submit("/sums:review")
+        await session.chat.finished()
+        assert "/sums:review needs path" in session.state.turn.error
+
+
+async def test_a_sub_task_has_the_tools_of_its_session(root: Path, tmp_path: Path) -> None:
+    set_up = servers(sums=program(tmp_path / "servers", ORDINARY))
+    await listed(root, set_up)
+    task = {"id": "add", "goal": "Add two numbers", "files": ["a.py"]}
+    replies = [
+        calls(("spawn_subtasks", {"subTasks": [task]}), text="Done."),
+        calls(("sums__add", {"first": 20, "second": 22})),
+        calls(text="Done."),
+        calls(text="Done."),
+    ]
+    async with open_session(root, replies, protocol="tools", overrides=(set_up, ALLOWED)) as session:
+        await session.chat.submit("Go")
+        await session.chat.finished()
+        await session.subtasks.run("add")
+        await session.subtasks.settled()
+        of_task = [one for one in model_of(session).requests if one.purpose == "subtask"]
+        assert of_task and "sums__add" in [tool["function"]["name"] for tool in of_task[0].tools]
+        assert of_task[1].messages[-1]["content"] == "42"

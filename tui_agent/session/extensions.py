@@ -14,6 +14,7 @@ from tui_agent.errors import SessionError
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
 from tui_agent.session.commands import Commands
+from tui_agent.session.mcp_servers import McpServers
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 
@@ -31,8 +32,8 @@ _CALLED = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 class Extensions:
     """The skills and commands of the user's folders and of a trusted workspace."""
 
-    def __init__(self, core: Core, commands: Commands) -> None:
-        self._core, self._commands = core, commands
+    def __init__(self, core: Core, commands: Commands, servers: McpServers) -> None:
+        self._core, self._commands, self._servers = core, commands, servers
         self._loading: asyncio.Task[None] | None = None
         self._trusted: TrustedFiles | None = None
         self._problems: list[Problem] = []
@@ -62,9 +63,13 @@ class Extensions:
 
     @call(changes=False)
     def names(self) -> dict[str, str]:
-        """Descriptions of commands and skills by name. Commands take precedence."""
+        """Descriptions of commands, skills and prompts of servers by name. Commands take precedence."""
         skills = {name: skill.description for name, skill in self.skills.items()}
-        return skills | {name: command.description for name, command in self.commands.items()}
+        return (
+            self._servers.prompts()
+            | skills
+            | {name: command.description for name, command in self.commands.items()}
+        )
 
     @call(changes=False)
     def may_have(self, name: str) -> bool:
@@ -98,6 +103,8 @@ class Extensions:
         if name in self.skills:
             body = await self.skill(name)
             return f"Use this skill, {name}:\n\n{body}\n\n{arguments}".strip()
+        if name in self._servers.prompts():
+            return await self._servers.prompt(name, arguments)
         return text
 
     async def _output(self, command: str) -> str:
@@ -111,6 +118,7 @@ class Extensions:
         return result.output.strip()[:MOST_OUTPUT]
 
     async def _load(self) -> None:
+        await self._servers.read()
         sentences = await asyncio.to_thread(self._read)
         await self._core.journal.record(*(e.NoticeGiven("warning", one) for one in sentences))
 

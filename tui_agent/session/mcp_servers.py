@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,11 @@ WORKSPACE_FILE = ".mcp.json"
 RESULTS = "server-results"
 #: Characters of all schemas together above which tools are called by name.
 MAX_INLINE = 40_000
+#: Maximum number of resources in a message.
+MAX_RESOURCES = 10
+_RESOURCE = re.compile(
+    r"(?<![\w@])@([A-Za-z0-9][A-Za-z0-9_-]*):([a-zA-Z][a-zA-Z0-9+.-]*:[^\s\"'<>]*[^\s\"'<>.,;:!?)])"
+)
 #: Maximum number of notices about entries that are left out.
 MAX_NOTICES = 5
 
@@ -75,13 +81,18 @@ class McpServers:
             self._loading.add_done_callback(lambda _: self._list_unknown())
 
     @call(changes=False)
-    async def ready(self) -> None:
-        """Fixes the list of tools if a first request is due."""
+    async def read(self) -> None:
+        """Waits until the configuration and the kept lists are read."""
         if self._parent is not None or not self._may_have_any():
             return
         if self._loading is None:
             self._loading = asyncio.create_task(self._load(), name="servers: configuration")
         await asyncio.shield(self._loading)
+
+    @call(changes=False)
+    async def ready(self) -> None:
+        """Fixes the list of tools if a first request is due."""
+        await self.read()
         state = self.state
         if (
             self._configured is None
@@ -109,6 +120,54 @@ class McpServers:
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._process is not None:
             await self._process.close()
+
+    # ── for messages ─────────────────────────────────────────────────────────────────────────────────────
+
+    @call(changes=False)
+    def prompts(self) -> dict[str, str]:
+        """Descriptions of prompts by `server:prompt`, as far as servers have listed them."""
+        return {
+            f"{server.name}:{prompt.name}": prompt.description or f"A prompt of {server.name}"
+            for server in self.servers
+            if server.on and server.name in self.offers
+            for prompt in self.offers[server.name].prompts
+        }
+
+    @call(changes=False)
+    async def prompt(self, name: str, words: str) -> str:
+        """The text of a prompt; `words` are its arguments, of which the last takes the rest. Raises ServerFailed."""
+        at, _, own = name.partition(":")
+        server = self._server(at)
+        wanted = next(one.arguments for one in self.offers[at].prompts if one.name == own)
+        given = words.split(None, max(0, len(wanted) - 1)) if words else []
+        missing = [one for one in wanted[len(given) :] if not one.endswith("?")]
+        if missing:
+            usage = " ".join(wanted)
+            raise ServerFailed(f"/{name} needs {', '.join(missing)}", f"write /{name} {usage}")
+        arguments = {one.rstrip("?"): word for one, word in zip(wanted, given, strict=False)}
+        return await self._use_process().prompt(server, own, arguments, self._core.settings.mcp.timeout)
+
+    @call(changes=False)
+    async def with_resources(self, text: str) -> tuple[str, str]:
+        """The message without `@server:uri`, and the text of these resources. Raises ServerFailed."""
+        names = {server.name for server in self.servers if server.on}
+        found: list[str] = []
+
+        def name(match: re.Match[str]) -> str:
+            if match[1] not in names:
+                return match[0]
+            if match[0] not in found:
+                found.append(match[0])
+            return f"resource {found.index(match[0]) + 1}"
+
+        words = _RESOURCE.sub(name, text)
+        sections = []
+        for number, mention in enumerate(found[:MAX_RESOURCES], 1):
+            at, _, uri = mention[1:].partition(":")
+            result = await self._use_process().read(self._server(at), uri, self._core.settings.mcp.timeout)
+            kept = f"\n(All of it is in {result.kept})" if result.kept else ""
+            sections.append(f"Resource {number}, {uri} of the server {at}:\n{result.text}{kept}")
+        return words, "\n\n".join(sections)
 
     # ── for tools ────────────────────────────────────────────────────────────────────────────────────────
 

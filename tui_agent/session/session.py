@@ -132,10 +132,10 @@ class Session:
         self.todos = Todos(core.journal)
         self.subtasks = SubTasks(core, self._parent, self.models.renew)
         self.commands = Commands(core, self.review, self.secrets, copied)
-        self.extensions = Extensions(core, self.commands)
         #: Pages of the web that the model reads.
         self.pages = Pages()
         self.mcp = McpServers(core, self.notice)
+        self.extensions = Extensions(core, self.commands, self.mcp)
         self._turns.on_ready = self._ready
         self.checks = Checks(core, self.commands, unasked=part is None and not follows)
         freshness.listen(self._on_batch)
@@ -408,6 +408,7 @@ class Session:
             read_skill=self.extensions.skill,
             read_page=lambda url, again: self.pages.read(url, again=again),
             servers=self.mcp.calls,
+            resources=self.mcp.with_resources,
             expand=self.extensions.expanded,
             notify=lambda text: self.notice(text, "warning"),
         )

@@ -46,6 +46,10 @@ class TurnContext(ToolContext):
     #: no checks are configured.
     run_checks: Callable[[int], Awaitable[tuple[CheckResult, ...]]] | None = None
 
+    #: Replaces resources of servers that a message names; returns the message and the text of the resources.
+    #: Raises a `TuiAgentError`.
+    resources: Callable[[str], Awaitable[tuple[str, str]]] | None = None
+
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The enabled tools; a subset if the model's window is small."""

@@ -40,10 +40,15 @@ async def run(context: TurnContext, request: str, attachments: Sequence[str], em
     """
     if context.expand is not None and request.lstrip().startswith("/"):
         request = await context.expand(request)
+    resources = ""
+    if context.resources is not None and "@" in request:
+        request, resources = await context.resources(request)
     taken = await take_pictures(context, request, attachments, emit)
     draft = await plan(context, taken.words, taken.attachments, emit)
     if taken.pictures:
         draft = replace(draft, query=taken.text, pictures=taken.pictures)
+    if resources:  # Not for the planner, which would look for the files that they name.
+        draft = replace(draft, query=f"{draft.query}\n\n{resources}")
     return await _steps(context, draft, Retries(), emit)
 
 
