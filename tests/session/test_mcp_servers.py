@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +11,16 @@ from typing import Any
 import pytest
 from support.repositories import repository
 from support.sessions import calls, model_of, open_session
-from support.tool_servers import BARE, ORDINARY, program
+from support.tool_servers import ASKS, BARE, ORDINARY, program
 
 from tui_agent.extensions import trusted
 from tui_agent.mcp_servers.servers import switch
 from tui_agent.session.session import Session
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
+from tui_agent.store.events import PermissionAsked
+from tui_agent.store.tool_calls import PermissionQuestion
+from tui_agent.ui.dialogs.permissions import question_rows
 
 ALLOWED = 'permissions.allow=["*__*"]'
 
@@ -257,3 +261,44 @@ async def test_a_sub_task_has_the_tools_of_its_session(root: Path, tmp_path: Pat
         of_task = [one for one in model_of(session).requests if one.purpose == "subtask"]
         assert of_task and "sums__add" in [tool["function"]["name"] for tool in of_task[0].tools]
         assert of_task[1].messages[-1]["content"] == "42"
+
+
+@pytest.mark.parametrize("declined", [False, True])
+async def test_a_question_of_a_server_is_asked_a_field_at_a_time(
+    root: Path, tmp_path: Path, declined: bool
+) -> None:
+    set_up = servers(sums=program(tmp_path / "servers", BARE % ASKS))
+    await listed(root, set_up)
+    replies = [calls(("sums__plain", {})), calls(text="Done.")]
+    answers = {"name": ("typed", "Tea"), "colour": ("choice 1", ""), "sure": ("choice 0", "")}
+    if declined:
+        answers["colour"] = ("decline", "")
+    questions = []
+    more = (set_up, ALLOWED)
+    async with open_session(root, replies, protocol="tools", interactive=True, overrides=more) as session:
+
+        def answer(event: object, state: object) -> None:
+            if isinstance(event, PermissionAsked):
+                questions.append(event)
+                field = next(name for name in answers if name in event.preview.lower())
+                given.append(asyncio.create_task(session.chat.permit(event.call, *answers[field])))
+
+        given: list[asyncio.Task[None]] = []
+        session.subscribe(answer)
+        (result,) = await turn(session)
+        await asyncio.gather(*given)
+        assert questions[0].shown == "sums asks: What do you order?" and questions[0].typed
+        assert dict(questions[1].answers)["choice 1"] == "green"
+        order = {"name": "Tea", "colour": "green", "sure": True}
+        expected = {"action": "decline"} if declined else {"action": "accept", "content": order}
+        assert json.loads(result) == expected
+
+
+def test_a_typed_answer_is_the_first_row_of_the_question() -> None:
+    answers = (("typed", "Answer"), ("decline", "Do not answer"))
+    asked = PermissionQuestion("c", "", "sums asks: What do you order?", "name", answers, typed=True)
+    rows = question_rows(asked, " Tea ", "Enter")
+    assert [(row.value, row.words.plain) for row in rows[:2]] == [
+        ("typed", "Answer: Tea"),
+        ("decline", "Do not answer"),
+    ]

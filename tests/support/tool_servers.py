@@ -97,6 +97,18 @@ for line in sys.stdin:
 """
 
 
+#: For `BARE`: a call asks the person first, and gives the answer.
+ASKS = """
+ORDER = {"type": "object", "required": ["name", "colour"], "properties": {"name": {"type": "string"},
+    "colour": {"type": "string", "enum": ["red", "green"]}, "sure": {"type": "boolean"}}}
+
+def called(id, params):
+    send(id="q", method="elicitation/create", params={"message": "What do you order?", "requestedSchema": ORDER})
+    answer = json.loads(sys.stdin.readline())["result"]
+    send(id=id, result={"content": [{"type": "text", "text": json.dumps(answer, sort_keys=True)}]})
+"""
+
+
 def program(folder: Path, source: str, name: str = "server") -> dict[str, object]:
     """The settings of a server with this source."""
     folder.mkdir(parents=True, exist_ok=True)

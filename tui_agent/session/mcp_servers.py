@@ -20,10 +20,10 @@ from tui_agent.store.server_tools import ListedTool, ServerToolsSlice
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
-    from tui_agent.mcp_servers.client import ServerProcess
+    from tui_agent.mcp_servers.client import ServerProcess, ServerQuestion
     from tui_agent.mcp_servers.offer import ServerOffer
     from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer
-    from tui_agent.tools.server_calls import ServerCalls, ServerResult
+    from tui_agent.tools.server_calls import AskPerson, ServerCalls, ServerResult
 
 #: A workspace's file of servers.
 WORKSPACE_FILE = ".mcp.json"
@@ -50,6 +50,7 @@ class McpServers:
         self._process: ServerProcess | None = None
         self._configured: ConfiguredServers | None = None
         self._parent: McpServers | None = None
+        self._asking: dict[str, list[AskPerson]] = {}
         #: The lists by server: kept from an earlier session, until the server starts.
         self.offers: dict[str, ServerOffer] = {}
 
@@ -185,8 +186,10 @@ class McpServers:
         return found
 
     @call(changes=False)
-    async def call_tool(self, listed: ListedTool, arguments: dict[str, Any]) -> ServerResult:
-        """Calls a tool as it is listed. Raises ServerFailed."""
+    async def call_tool(
+        self, listed: ListedTool, arguments: dict[str, Any], asking: AskPerson
+    ) -> ServerResult:
+        """Calls a tool as it is listed; `asking` answers questions of its server. Raises ServerFailed."""
         from tui_agent.tools.server_calls import ServerResult
 
         now = await self.find(listed.name)
@@ -197,7 +200,12 @@ class McpServers:
             )
         process = self._use_process()
         seconds = self._core.settings.mcp.timeout
-        found = await process.call(self._server(listed.server), listed.tool, arguments, seconds)
+        waiting = self._asking.setdefault(listed.server, [])
+        waiting.append(asking)
+        try:
+            found = await process.call(self._server(listed.server), listed.tool, arguments, seconds)
+        finally:
+            waiting.remove(asking)
         return ServerResult(found.text, found.failed, found.kept, found.bytes)
 
     @call(changes=False)
@@ -241,8 +249,19 @@ class McpServers:
         if self._process is None:
             from tui_agent.mcp_servers.client import ServerProcess
 
-            self._process = ServerProcess(self._core.workspace.root, self._core.storage.folder / RESULTS)
+            keep = self._core.storage.folder / RESULTS
+            self._process = ServerProcess(self._core.workspace.root, keep, self._answer)
         return self._process
+
+    async def _answer(self, question: ServerQuestion) -> tuple[str, dict[str, Any]]:
+        """Asks in the turn that waits for the server; declines if there is none."""
+        waiting = self._asking.get(question.server)
+        if not waiting:
+            await self._notice(
+                f"A question of the server {question.server} was declined: no call of it runs", "warning"
+            )
+            return "decline", {}
+        return await waiting[-1](question.server, question.message, question.schema)
 
     async def _live(self, server: ToolServer) -> ServerOffer:
         """What a server lists in this session; starts it for the first use. Raises ServerFailed."""

@@ -43,16 +43,21 @@ class PermissionDecision(Struct, frozen=True):
 
 class PermissionQuestion(Struct, frozen=True):
     """The open question about a tool call and its exact effect. Without a tool: whether the turn may
-    continue, because of `shown`."""
+    continue, because of `shown`. With `answers` (by key), it is a question of its own; with `typed`, typed text
+    is part of the first answer."""
 
     call: str
     tool: str
     shown: str
     preview: str
+    answers: tuple[tuple[str, str], ...] = ()
+    typed: bool = False
 
     @property
     def words(self) -> str:
         """The question, without punctuation."""
+        if self.answers:
+            return self.shown
         if not self.tool:
             return f"{self.shown}: may it go on?"
         return f"{self.tool} {self.shown} asks for permission"

@@ -346,9 +346,13 @@ class PermissionAsked(Passing, frozen=True):
     shown: str
     preview: str
     digest: str
+    answers: tuple[tuple[str, str], ...] = ()
+    typed: bool = False
 
     def apply(self, state: State) -> State:
-        question = PermissionQuestion(self.call, self.tool, self.shown, self.preview)
+        question = PermissionQuestion(
+            self.call, self.tool, self.shown, self.preview, self.answers, self.typed
+        )
         return replace(
             state, asked=question, turn=replace(state.turn, phase="waiting", waiting_for=self.call)
         )

@@ -19,13 +19,17 @@ class ServerResult(Struct, frozen=True):
     bytes: int = 0
 
 
+#: Answers a server's question (server, message, schema) with an action and its content.
+AskPerson = Callable[[str, str, dict[str, Any]], Awaitable[tuple[str, dict[str, Any]]]]
+
+
 class ServerCalls(Struct, frozen=True):
     """The servers of a session, as tools use them. Each raises `TuiAgentError`."""
 
     #: A tool by its name in requests, as its server lists it now.
     find: Callable[[str], Awaitable[ListedTool]]
-    #: Calls a tool; refuses if it is no longer as listed.
-    call: Callable[[ListedTool, dict[str, Any]], Awaitable[ServerResult]]
+    #: Calls a tool; refuses if it is no longer as listed. The last argument answers questions of the server.
+    call: Callable[[ListedTool, dict[str, Any], AskPerson], Awaitable[ServerResult]]
     #: Names and descriptions of a server's tools.
     tools_of: Callable[[str], Awaitable[tuple[tuple[str, str], ...]]]
     #: Fingerprint of a server's configuration, which approvals cover.

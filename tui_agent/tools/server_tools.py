@@ -13,6 +13,7 @@ from tui_agent.store.server_tools import ListedTool, ServerToolsSlice
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.permission import permitted
 from tui_agent.tools.server_calls import ServerResult
+from tui_agent.tools.server_questions import ask_person
 from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, error
 
 DESCRIBE, CALL = "describe_tool", "call_tool"
@@ -73,7 +74,8 @@ def as_tool(listed: ListedTool, place: int = PLACE) -> Tool:
 async def _run(listed: ListedTool, call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     if context.servers is None:
         return error("there are no servers here.")
-    results = [await context.servers.call(listed, entry) for entry in call.entries]
+    asking = partial(ask_person, context, emit)
+    results = [await context.servers.call(listed, entry, asking) for entry in call.entries]
     return ToolResult(
         "\n\n".join(
             ("" if call.is_wire else f"## TOOL RESULT {listed.name}\n") + _section(listed.name, result)

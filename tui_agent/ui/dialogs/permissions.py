@@ -45,7 +45,12 @@ async def answer_permission(app: App[object], session: Session) -> None:
         title = f"{question.tool} {question.shown}".strip() + ": allow it?"
         hint = "{choose} allows it once; or type why not, and it is not allowed"
         yes = ""
-        if not question.tool:  # no reason is requested, so a single key can be an answer
+        if question.answers:
+            title, hint = (
+                question.words,
+                "type the answer; {choose} chooses" if question.typed else "{choose} chooses",
+            )
+        elif not question.tool:  # no reason is requested, so a single key can be an answer
             title, hint, yes = question.words, "{yes} goes on, {choose} chooses", "once"
         chosen = await app.push_screen_wait(Chooser(title, rows, hint, yes=yes))
         if chosen == _ALL:
@@ -57,7 +62,8 @@ async def answer_permission(app: App[object], session: Session) -> None:
         elif chosen:
             break
     try:
-        await session.chat.permit(question.call, chosen, typed.strip() if chosen == "no" else "")
+        told = typed.strip() if chosen == "no" or question.typed else ""
+        await session.chat.permit(question.call, chosen, told)
     except TuiAgentError as error:
         await session.notice(str(error), "warning")
 
@@ -67,7 +73,12 @@ def question_rows(question: PermissionQuestion, typed: str, choose: str) -> list
     reason."""
     reason = typed.strip()
     words = ANSWERS
-    if not question.tool:
+    if question.answers:
+        words = dict(question.answers)
+        if question.typed and reason:
+            first = next(iter(words))
+            words[first] = f"{words[first]}: {reason}"
+    elif not question.tool:
         words = GO_ON_ANSWERS
     elif reason and reason.lower() not in ("y", "yes"):
         words = {"no": f"{ANSWERS['no']}: {reason}"}
