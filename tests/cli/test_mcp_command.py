@@ -68,6 +68,21 @@ def test_a_server_of_the_workspace_is_trusted_switched_on_and_tested(
     ] == [False]
 
 
+def test_keys_of_servers_are_not_shown(
+    work: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = user_folders().config
+    folder.mkdir(parents=True)
+    (folder / "settings.toml").write_text(
+        '[mcp.servers.one]\ncommand = "one"\nargs = ["--key=${MY_KEY}"]\n'
+        'env = {KEY = "written-out", OTHER = "${MY_KEY}"}\n'
+    )
+    monkeypatch.setenv("MY_KEY", "from-the-environment")
+    said = run_here(capfd, ["mcp", "list"]).out + run_here(capfd, ["config", "show"]).out
+    assert "--key=${MY_KEY}" in said and '"OTHER" = "${MY_KEY}"' in said
+    assert "written-out" not in said and "from-the-environment" not in said
+
+
 def test_a_wrong_name_and_a_wrong_kind_are_sentences(work: Path, capfd: pytest.CaptureFixture[str]) -> None:
     folder = user_folders().config
     folder.mkdir(parents=True)

@@ -67,7 +67,11 @@ def show(settings: tuple[str, ...]) -> int:
 def lines(loaded: LoadedSettings) -> Iterator[str]:
     """Effective settings as lines of TOML."""
     for key in entries():
-        value = json_escaped(_as_toml(msgspec.to_builtins(attrgetter(key)(loaded.settings))))
+        found = msgspec.to_builtins(attrgetter(key)(loaded.settings))
+        for server in found.values() if isinstance(found, dict) else ():
+            for part in ("env", "headers"):  # May hold keys.
+                server[part] = {name: text if "${" in text else "…" for name, text in server[part].items()}
+        value = json_escaped(_as_toml(found))
         source = loaded.sources.get(key)
         yield f"{key} = {value}" + (f"  # from {escaped(source)}" if source else "")
 

@@ -43,17 +43,20 @@ class ToolServer(Struct, frozen=True):
     settings: ServerSettings
     origin: Origin = "user"
     on: bool = True
+    #: As its file has them; None if no variables were filled in.
+    written: ServerSettings | None = None
 
     @property
     def digest(self) -> str:
         """Fingerprint of the configuration; a new one makes earlier lists and approvals invalid."""
-        settings = msgspec.structs.replace(self.settings, enabled=True)
+        settings = replace(self.written or self.settings, enabled=True)
         return hashlib.sha256(msgspec.json.encode([self.name, self.origin, settings])).hexdigest()
 
     @property
     def shown(self) -> str:
         """The command line or the address, in one line, without the values of variables and headers."""
-        words = [self.settings.command, *self.settings.args] if self.settings.command else [self.settings.url]
+        settings = self.written or self.settings
+        words = [settings.command, *settings.args] if settings.command else [settings.url]
         return one_line(" ".join(words))[:200]
 
 
@@ -234,7 +237,7 @@ def _server(name: str, settings: ServerSettings, origin: Origin, environ: Mappin
         for key, value in filled.headers.items()
     ):
         raise ValueError("it has a header that HTTP does not allow")
-    return ToolServer(name, filled, origin)
+    return ToolServer(name, filled, origin, written=settings)
 
 
 def _filled(text: str, environ: Mapping[str, str]) -> str:

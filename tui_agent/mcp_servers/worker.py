@@ -156,7 +156,7 @@ class WorkerMethods:
     async def _use(self, params: dict[str, Any]) -> RunningServer:
         server = msgspec.convert(params["server"], ToolServer)
         running = self._running.get(server.name)
-        if running is not None and (running.ended or running.server.digest != server.digest):
+        if running is not None and (running.ended or running.server != server):
             await running.end()
             running = None
         if running is None:
