@@ -84,10 +84,19 @@ def test_a_command_has_one_word_and_the_first_that_fits_begins_with_it() -> None
     named = {"model", "new", "undo", "compact", "fork", "export", "theme", "help", "resume", "commit", "quit"}
     assert named <= SLASH.keys() and all(action.id in ACTIONS for action in SLASH.values())
     assert slash_commands("mo")[0][0] == "model"
-    assert [name for name, _ in slash_commands("")][-2:] == ["quit", "stop-everything"], (
-        "Enter takes the first"
-    )
+    assert [name for name, _ in slash_commands("")][-1] == "exit", "Enter takes the first"
     assert "undo" in [name for name, _ in slash_commands("last apply")]
+
+
+async def test_the_words_of_other_agents_do_what_they_say(workspace: Path) -> None:
+    also = {"clear": "session.new", "cost": "session.context", "diff": "pane.review", "exit": "app.quit"}
+    assert {word: SLASH[word].id for word in also} == also
+    assert all(slash_commands(begun)[0][0] not in also for begun in ("", "c", "e"))
+    async with on_screen(workspace) as it:
+        await it.press(*"/diff", "enter")
+        await it.until(lambda: it.session.state.layout.focus == "review", "the review")
+        await it.press("f7", *"/cost", "enter")
+        await it.shows("this session")
 
 
 async def test_a_slash_offers_commands_and_does_the_chosen_one(workspace: Path) -> None:

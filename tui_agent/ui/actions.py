@@ -126,6 +126,9 @@ SLASH: dict[str, Action] = {
     if (action.pane in (APP, ANYWHERE) and action.id not in _KEYS_ONLY)
     or action.id in ("chat.copy", "chat.reasoning")
 }
+#: Additional words of other agents, by the action they start.
+_ALSO = {"clear": "session.new", "cost": "session.context", "diff": "pane.review", "exit": "app.quit"}
+SLASH |= {word: ACTIONS[action_id] for word, action_id in _ALSO.items()}
 
 
 def slash_commands(words: str) -> list[tuple[str, Action]]:
