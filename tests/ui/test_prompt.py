@@ -253,7 +253,7 @@ VIM = (
     ("one two three", "0weiX", "one twXo three"),
     ("f(a, b)", "0fadi(", "f()"),
     ("f(a, b)", "0faci(x", "f(x)"),
-    ("one two", "bdaw", "one "),
+    ("one two", "bdaw", "one"),
     ("one\ntwo\nthree", "ggdd", "two\nthree"),
     ("one\ntwo\nthree", "kdd", "one\nthree"),
     ("one\ntwo\nthree", "dd", "one\ntwo"),

@@ -266,7 +266,7 @@ class Editor(WritingArea):
     async def _indent(self, event: events.Key) -> None:
         """Enter keeps the indentation of the line; Shift+Tab removes one step."""
         self._by_mouse = False
-        if self.read_only or self.locked:
+        if self._taken_by_vim(event) or self.read_only or self.locked:
             return  # the base class refuses the key
         if event.key == "enter":
             event.stop()
@@ -298,6 +298,11 @@ class Editor(WritingArea):
         """Moves the cursor to a line and a column, both counted from 1."""
         place = (max(number, 1) - 1, max(column, 1) - 1)
         self.select(place, place)
+
+    def _go_outside(self, line: int) -> bool:
+        if self.whole is not None:
+            self.go_to_line(len(self.whole) if line < 0 else min(line, len(self.whole)))
+        return self.whole is not None
 
     def _looks(self, row: int) -> tuple[object, ...]:
         return tuple(self.colours[row]), self.colours.marks(row + self.first_line)

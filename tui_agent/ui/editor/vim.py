@@ -1,180 +1,341 @@
-"""Vim keys for a text area: modes, counts, motions, operators and some text objects."""
+"""Vim keys for a text area: modes, counts, operators, registers and the repetition of a change."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 from textual import events
+from textual.app import App
 from textual.widgets import TextArea
-from textual.widgets.text_area import Location
+from textual.widgets.text_area import Location, Selection
 
-from tui_agent.files.numbers import whole_number
+from tui_agent.ui.editor.vim_motions import (
+    TextRange,
+    indent_of,
+    line_at,
+    moved,
+    range_of,
+    text_object,
+)
 
-Mode = Literal["insert", "normal", "visual"]
-#: A word of `w`, `b` and `e`: a run of word characters or of punctuation.
-_WORD = re.compile(r"\w+|[^\w\s]+")
-#: Maximum count of a command.
-_MOST_TIMES = 100_000
-_OPERATORS = frozenset("dcy")
+Mode = Literal["insert", "normal", "visual", "visual line"]
+#: Maximum count of a command, and maximum length of the text that a count inserts.
+_MOST_TIMES, _MOST_TEXT = 100_000, 1_000_000
+#: A command: register, counts around the operator, and the rest.
+_COMMAND = re.compile(r'(?:"(.))?([1-9]\d*)?(?:"(.))?(g[uU~]|[dcy<>])?([1-9]\d*)?(.*)', re.DOTALL)
 #: Commands with a character as argument.
-_PREFIXES = frozenset("grfFtT")
-_PAIRS = {
-    "(": "()",
-    ")": "()",
-    "b": "()",
-    "[": "[]",
-    "]": "[]",
-    "{": "{}",
-    "}": "{}",
-    '"': '""',
-    "'": "''",
-    "`": "``",
+_PREFIXES = frozenset('grfFtTq@"')
+#: Keys that move in all modes but insert mode.
+_SAME_AS = {
+    "left": "h",
+    "right": "l",
+    "up": "k",
+    "down": "j",
+    "home": "0",
+    "end": "$",
+    "backspace": "h",
+    "delete": "x",
+    "enter": "+",
+    "ctrl+d": "\x04",
+    "ctrl+u": "\x15",
+    "ctrl+r": "\x12",
 }
+#: Commands that `.` repeats, besides operators.
+_REPEATED = frozenset("xXsSDCpPJ~rioaIAO")
+#: Commands that change nothing.
+_HARMLESS = frozenset("vVnN/:qm@")
+_TOO_LONG = "The text would become too long: type a smaller count"
 
 
-class TextRange(NamedTuple):
-    """Range of an operator: offsets, the end excluded. `lines` is set for whole lines."""
+class Register(NamedTuple):
+    """Text of a register, and whether it consists of whole lines."""
 
-    start: int
-    end: int
+    text: str = ""
     lines: bool = False
 
 
-class Vim:
-    """Vim state of one text area."""
+class Shown(NamedTuple):
+    """Display of the mode: typed part of a command, and a sentence about a refused one."""
 
-    def __init__(self, area: TextArea, on_mode: Callable[[Mode], object]) -> None:
+    mode: Mode
+    typed: str = ""
+    refused: str = ""
+
+
+class Registers:
+    """Registers of all text areas of an application."""
+
+    _by_app: ClassVar[WeakKeyDictionary[App[object], Registers]] = WeakKeyDictionary()
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Register] = {}
+
+    @classmethod
+    def of(cls, app: App[object]) -> Registers:
+        return cls._by_app.setdefault(app, cls())
+
+    def read(self, name: str, app: App[object]) -> Register:
+        if name in ("+", "*"):
+            return Register(app.clipboard, app.clipboard.endswith("\n"))
+        return self._by_name.get(name.lower() or '"', Register())
+
+    def write(self, name: str, register: Register, app: App[object], *, copied: bool) -> None:
+        if name == "_":
+            return
+        if name in ("+", "*"):
+            app.copy_to_clipboard(register.text + "\n" * register.lines)
+        elif name.isupper():
+            before = self._by_name.get(name.lower(), Register())
+            between = "\n" if before.text and (before.lines or register.lines) else ""
+            register = Register(before.text + between + register.text, before.lines or register.lines)
+        if name:
+            self._by_name[name.lower()] = register
+        elif copied:
+            self._by_name["0"] = register
+        self._by_name['"'] = register
+
+
+class Vim:
+    """Vim state of a text area."""
+
+    def __init__(
+        self,
+        area: TextArea,
+        on_shown: Callable[[Shown], object],
+        on_refused: Callable[[], object],
+        go_to_line: Callable[[int], bool] = lambda _line: False,
+    ) -> None:
+        """`on_refused` is called for a change of a text that is read-only. `go_to_line` moves to a line outside
+        the area's text and returns whether it did; -1 means the last line."""
         self._area = area
-        self._on_mode = on_mode
+        self._on_shown = on_shown
+        self._on_refused = on_refused
+        self._go_to_line = go_to_line
         self.mode: Mode = "insert"
+        self.shown = Shown("insert")
         self._typed = ""
+        self._text = ""
         self._anchor = 0
-        #: Last deleted or copied text, and whether it consists of whole lines.
-        self._register = ("", False)
+        #: Column that `j` and `k` keep.
+        self._column: int | None = None
+        self._last_find = ""
+        #: Last change: its command, and the text that was inserted after it.
+        self._change = ("", "")
+        #: Running insertion: its command, its count, its offset, and the text before it.
+        self._insertion: tuple[str, int, int, str] | None = None
+        self._running = ""
+        self._register = ""
 
     def enter(self, mode: Mode) -> None:
-        if mode == "normal" and self.mode == "insert":
-            start = self._text.rfind("\n", 0, self._at) + 1
+        """Changes the mode."""
+        self._read()
+        before, self.mode, self._typed = self.mode, mode, ""
+        if mode == "normal" and before == "insert":
+            self._end_insertion()
+            start = line_at(self._text, self._at)[0]
             self._go(max(start, self._at - 1))
-        self.mode, self._typed = mode, ""
-        self._anchor = self._at
-        self._on_mode(mode)
+        elif mode == "insert":
+            self._area.history.checkpoint()
+        elif mode == "normal":
+            self._go(self._at)
+        elif before == "normal":
+            self._anchor = self._at
+        self._show()
 
     def take(self, event: events.Key) -> bool:
         """Handles a key. Returns False if the key has no meaning in this mode; insert mode handles only
         Esc."""
-        if self.mode == "insert":
-            if event.key == "escape":
-                self.enter("normal")
-            return event.key == "escape"
         if event.key == "escape":
-            waited = bool(self._typed) or self.mode == "visual"
+            waited = bool(self._typed) or self.mode != "normal"
             if waited:
                 self.enter("normal")
             return waited
-        if event.key == "ctrl+r":
-            self._area.redo()
-            return True
-        letter = event.character or ""
-        if not event.is_printable or letter == " ":
+        if self.mode == "insert":
             return False
+        letter = _SAME_AS.get(event.key) or (event.character if event.is_printable else "") or ""
+        if not letter or (letter == " " and self._typed[-1:] not in _PREFIXES):
+            return False
+        self._read()
         self._typed += letter
-        if self._run(self._typed):
-            self._typed = ""
-        if self.mode == "visual":
+        refused = ""
+        try:
+            if self._run(self._typed) or len(self._typed) > 80:
+                self._typed = ""
+        except _Refused as error:
+            self._typed, refused = "", str(error)
+        if self.mode.startswith("visual"):
             self._select()
+        elif self.mode == "normal" and not self._typed:
+            self._settle()
+        self._show(refused)
         return True
+
+    def _show(self, refused: str = "") -> None:
+        shown = Shown(self.mode, "".join(sign for sign in self._typed if sign.isprintable()), refused)
+        if shown != self.shown:
+            self.shown = shown
+            self._on_shown(shown)
 
     # ── the text as one string ───────────────────────────────────────────────────────────────────────────
 
-    @property
-    def _text(self) -> str:
-        return "\n".join(self._area.document.lines)
+    def _read(self) -> None:
+        self._text = "\n".join(self._area.document.lines)
 
     @property
     def _at(self) -> int:
         row, column = self._area.cursor_location
-        return sum(len(line) + 1 for line in self._area.document.lines[:row]) + column
+        return self._offset(row) + column
+
+    def _offset(self, row: int) -> int:
+        lines = self._area.document.lines
+        return sum(map(len, lines[:row])) + min(row, len(lines))
 
     def _place(self, at: int) -> Location:
-        before = self._text[:at]
-        return before.count("\n"), len(before) - before.rfind("\n") - 1
+        start = self._text.rfind("\n", 0, at) + 1
+        return self._text.count("\n", 0, start), at - start
 
     def _go(self, at: int) -> None:
         self._area.move_cursor(self._place(max(0, min(at, len(self._text)))))
 
+    def _settle(self) -> None:
+        """Moves the cursor from behind a line to its last character."""
+        row, column = self._area.cursor_location
+        length = len(self._area.document.get_line(row))
+        if self._area.selection.is_empty and column >= length > 0:
+            self._area.move_cursor((row, length - 1))
+
     def _replace(self, start: int, end: int, text: str) -> None:
         """Replaces a range in one undo step and puts the cursor at its start."""
+        if self._area.read_only:
+            self._on_refused()
+            raise _Refused("")
         ending = self._area.document.newline
-        self._area.replace(text.replace("\n", ending), self._place(start), self._place(end))
+        self._area.history.checkpoint()
+        self._area.replace(
+            text.replace("\n", ending),
+            self._place(start),
+            self._place(end),
+            maintain_selection_offset=False,
+        )
+        self._area.history.checkpoint()
+        self._read()
         self._go(start)
 
     def _select(self) -> None:
-        first, last = sorted((self._anchor, self._at))
-        at = self._place(self._at)
-        area = self._area
-        if self._at >= self._anchor:
-            area.selection = type(area.selection)(self._place(first), at)
+        at = self._at
+        first, last = sorted((self._anchor, at))
+        if self.mode == "visual line":
+            first, last = line_at(self._text, first)[0], line_at(self._text, last)[1]
+            # The cursor stays on its line: Textual's selection ends at the cursor.
+            far = self._place(first if at >= self._anchor else last)
+            self._area.selection = Selection(far, self._place(at))
         else:
-            area.selection = type(area.selection)(self._place(last + 1), at)
+            far = self._anchor if at >= self._anchor else min(self._anchor + 1, len(self._text))
+            self._area.selection = Selection(self._place(far), self._place(at))
 
     # ── commands ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _run(self, typed: str) -> bool:
         """Runs the typed command. Returns False if it is incomplete."""
-        found = re.fullmatch(r"([1-9]\d*)?([dcy])?([1-9]\d*)?(.*)", typed, re.DOTALL)
+        found = _COMMAND.fullmatch(typed)
         assert found is not None
-        first, operator, second, rest = found.groups()
-        count = min(_MOST_TIMES, whole_number(first, 1) * whole_number(second, 1))
-        if operator and self.mode == "visual":
-            first_place, last_place = sorted((self._anchor, self._at))
-            self._operate(operator, TextRange(first_place, min(last_place + 1, len(self._text))))
-            return True
-        if not rest or (len(rest) == 1 and rest in _PREFIXES) or (operator and rest in ("i", "a")):
-            return False
-        if self.mode == "visual":
-            return self._in_visual(rest, count)
+        register, first, again, operator, second, rest = found.groups()
+        counted, count = bool(first or second), min(_MOST_TIMES, _number(first) * _number(second))
+        self._register = register or again or ""
+        visual = self.mode.startswith("visual")
+        if not (operator and visual):
+            if not rest or (len(rest) == 1 and rest in _PREFIXES):
+                return False
+            if (operator or visual) and rest in ("i", "a"):
+                return False
+        self._running = typed
+        if visual:
+            return self._in_visual(operator or rest, count, counted)
         if operator:
-            if (span := self._span(operator, rest, count)) is not None:
+            if operator.startswith("g") and rest == operator[1]:
+                rest = operator
+            span = self._span(operator, rest, count, counted)
+            if span is not None:
                 self._operate(operator, span)
             return True
-        if (target := self._moved(rest, count, bool(first or second))) is not None:
-            self._go(target)
+        if self._move(rest, count, counted):
             return True
+        self._column = None
         return self._command(rest, count)
 
-    def _in_visual(self, rest: str, count: int) -> bool:
-        if (target := self._moved(rest, count, False)) is not None:
-            self._area.move_cursor(self._place(target))
-        elif rest == "x":
-            return self._run("d")
-        elif rest == "v":
+    def _in_visual(self, rest: str, count: int, counted: bool) -> bool:
+        lines = self.mode == "visual line"
+        match rest:
+            case "v" | "V":
+                mode: Mode = "visual" if rest == "v" else "visual line"
+                self.enter("normal" if mode == self.mode else mode)
+                return True
+            case "o":
+                at = self._at
+                self._go(self._anchor)
+                self._anchor = at
+                return True
+            case "i" | "a":
+                return False
+        if rest[0] in "ia" and len(rest) == 2:
+            if (span := text_object(self._text, self._at, rest[1], around=rest[0] == "a")) is not None:
+                self._anchor = span.start
+                self._go(max(span.start, span.end - 1))
+            return True
+        if self._move(rest, count, counted):
+            return True
+        first, last = sorted((self._anchor, self._at))
+        span = TextRange(first, min(last + 1, len(self._text)))
+        if lines or rest in ("D", "Y", "C", "S", "X"):
+            span = TextRange(line_at(self._text, first)[0], line_at(self._text, last)[1], lines=True)
+        operator = {"x": "d", "s": "c", "u": "gu", "U": "gU", "~": "g~"}.get(rest, rest)
+        if rest in ("D", "Y", "C", "S", "X"):
+            operator = {"S": "c", "X": "d"}.get(rest, rest.lower())
+        if operator in ("d", "c", "y", "<", ">", "gu", "gU", "g~"):
+            self._operate(operator, span)
+        elif rest in ("p", "P"):
+            self._put_over(span)
+        elif rest == "J":
+            self._join(first, self._text.count("\n", first, last) + 1)
+        elif rest[0] == "r":
+            kept = (sign if sign == "\n" else rest[1] for sign in self._text[span.start : span.end])
+            self._replace(span.start, span.end, "".join(kept))
+        else:
+            return True
+        if self.mode != "insert":
             self.enter("normal")
         return True
 
     def _command(self, rest: str, count: int) -> bool:
         text, at = self._text, self._at
-        start, end = _line(text, at)
+        start, end = line_at(text, at)
+        if self._area.read_only and rest[0] not in _HARMLESS:
+            self._on_refused()
+            return True
+        if rest[0] in _REPEATED:
+            self._change = (self._running, "")
         match rest:
             case "i":
-                self.enter("insert")
+                self._insert(at, count)
             case "a":
-                self._go(min(at + 1, end))
-                self.enter("insert")
+                self._insert(min(at + 1, end), count)
             case "I":
-                self._go(start + _indent(text[start:end]))
-                self.enter("insert")
+                self._insert(min(indent_of(text, start), end), count)
             case "A":
-                self._go(end)
-                self.enter("insert")
+                self._insert(end, count)
             case "o" | "O":
-                self._replace(*((end, end) if rest == "o" else (start, start)), "\n")
-                self._go(end + 1 if rest == "o" else start)
-                self.enter("insert")
+                indent = text[start : min(indent_of(text, start), end)]
+                below = rest == "o"
+                at = end if below else start
+                self._replace(at, at, f"\n{indent}" if below else f"{indent}\n")
+                self._insert(at + len(indent) + below, count)
             case "v":
                 self.enter("visual")
+            case "V":
+                self.enter("visual line")
             case "x":
                 self._operate("d", TextRange(at, min(at + count, end)))
             case "X":
@@ -183,164 +344,247 @@ class Vim:
                 self._operate(rest.lower(), TextRange(at, end))
             case "s":
                 self._operate("c", TextRange(at, min(at + count, end)))
-            case "S":
-                self._operate("c", TextRange(start, end, lines=True))
-            case "Y":
-                self._operate("y", TextRange(start, end, lines=True))
+            case "S" | "Y":
+                if (span := self._rows(self._area.cursor_location[0], count)) is not None:
+                    self._operate("c" if rest == "S" else "y", span)
             case "p" | "P":
                 self._put(after=rest == "p", count=count)
-            case "u":
-                for _ in range(count):
-                    self._area.undo()
+            case "u" | "\x12":
+                for _ in range(min(count, 1_000)):
+                    (self._area.undo if rest == "u" else self._area.redo)()
+                self._read()
             case "J":
-                if end < len(text):
-                    self._replace(end, end + 1 + _indent(text[end + 1 :]), " ")
+                self._join(at, max(count - 1, 1))
             case "~":
-                self._replace(at, min(at + count, end), text[at : min(at + count, end)].swapcase())
-                self._go(min(at + count, end))
-            case _ if rest[0] == "r":
-                if at < end:
-                    self._replace(at, at + 1, rest[1])
+                last = min(at + count, end)
+                self._replace(at, last, text[at:last].swapcase())
+                self._go(last)
+            case ".":
+                self._repeat()
+            case _ if rest[0] in "q@":
+                raise _Refused("Macros are not offered: . repeats the last change")
+            case _ if rest[0] == "r" and at + count <= end:
+                self._replace(at, at + count, rest[1] * count)
+                self._go(at + count - 1)
         return True
 
     def _operate(self, operator: str, span: TextRange) -> None:
-        text = self._text
-        self._register = (text[span.start : span.end], span.lines)
-        if operator == "y":
-            self._go(min(span.start, self._at))
-        else:
-            start, end = span.start, span.end
-            if (
-                span.lines and operator == "d"
-            ):  # includes the line ending after it, or before it for the last line
-                start, end = (start, end + 1) if end < len(text) else (max(start - 1, 0), end)
-            self._replace(start, end, "")
-            if span.lines and operator == "d":
-                self._go(_line(self._text, min(start + (start < span.start), len(self._text)))[0])
-        if operator == "c":
-            self.enter("insert")
-        elif self.mode == "visual":
+        text, (start, end, lines) = self._text, span
+        if operator != "y" and not self.mode.startswith("visual"):
+            self._change = (self._running, "")
+        match operator:
+            case "y":
+                self._keep(span, copied=True)
+                self._go(min(start, self._at) if not lines or start > self._at else self._at)
+                if start < self._at and not lines:
+                    self._go(start)
+            case "d":
+                if start < end or lines:
+                    first, last = start, end
+                    if lines:  # with the line ending after it, or before it for the last line
+                        first, last = (start, end + 1) if end < len(text) else (max(start - 1, 0), end)
+                    kept = Register(text[start:end], lines)
+                    self._replace(first, last, "")
+                    self._write(kept)
+                    if lines:
+                        self._go(indent_of(self._text, line_at(self._text, min(start, len(self._text)))[0]))
+            case "c":
+                if lines:
+                    start = min(indent_of(text, start), end)
+                kept = Register(text[span.start : end], lines)
+                self._replace(start, end, "")
+                self._write(kept)
+                self._insert(start, 1)
+            case "<" | ">":
+                first, last = line_at(text, start)[0], line_at(text, max(start, end - (not lines)))[1]
+                rows = [self._shifted(row, operator) for row in text[first:last].split("\n")]
+                self._replace(first, last, "\n".join(rows))
+                self._go(indent_of(self._text, first))
+            case _:
+                change = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}[operator]
+                self._replace(start, end, change(text[start:end]))
+
+    def _shifted(self, row: str, operator: str) -> str:
+        width = self._area.indent_width
+        if operator == ">":
+            step = "\t" if row.startswith("\t") or self._area.indent_type == "tabs" else " " * width
+            return step + row if row else row
+        return row[1:] if row.startswith("\t") else row[min(width, len(row) - len(row.lstrip(" "))) :]
+
+    def _join(self, at: int, times: int) -> None:
+        """Joins lines in one undo step."""
+        end = line_at(self._text, at)[1]
+        rows = self._text[end + 1 :].split("\n", times)[:times] if end < len(self._text) else []
+        if rows:
+            words = [row.lstrip(" \t") for row in rows]
+            self._replace(end, end + sum(len(row) + 1 for row in rows), "".join(f" {row}" for row in words))
+
+    # ── inserting ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _insert(self, at: int, count: int) -> None:
+        if self._area.read_only:
+            self._on_refused()
+            return
+        self._go(at)
+        self._insertion = (self._running, count, self._at, self._text)
+        self.enter("insert")
+
+    def _end_insertion(self) -> None:
+        """Keeps the inserted text for `.`, and inserts it again for a count."""
+        insertion, self._insertion = self._insertion, None
+        self._area.history.checkpoint()
+        if insertion is None:
+            return
+        command, count, at, before = insertion
+        grown = len(self._text) - len(before)
+        same = grown >= 0 and self._text.startswith(before[:at]) and self._text[at + grown :] == before[at:]
+        words = self._text[at : at + grown] if same else ""
+        self._change = (command, words)
+        if count > 1 and words:
+            more = words if command[-1] not in "oO" else f"\n{words}"
+            if len(more) * count <= _MOST_TEXT:
+                self._replace(at + grown, at + grown, more * (count - 1))
+                self._go(at + grown + len(more) * (count - 1))
+
+    def _repeat(self) -> None:
+        """Repeats the last change, with the count before the dot if there is a count."""
+        change, words = self._change
+        if not change:
+            return
+        if count := re.sub(r"\D", "", self._running.rpartition(".")[0]):
+            found = _COMMAND.fullmatch(change)
+            assert found is not None
+            register, _first, again, operator, _second, rest = found.groups()
+            name = register or again
+            change = (f'"{name}' if name else "") + count + (operator or "") + rest
+        self._run(change)
+        if self.mode == "insert":
+            self._area.history.checkpoint()
+            self._area.insert(words.replace("\n", self._area.document.newline))
             self.enter("normal")
+        self._change = (change, words)
+
+    # ── registers ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _keep(self, span: TextRange, *, copied: bool = False) -> None:
+        self._write(Register(self._text[span.start : span.end], span.lines), copied=copied)
+
+    def _write(self, register: Register, *, copied: bool = False) -> None:
+        app = self._area.app
+        Registers.of(app).write(self._register, register, app, copied=copied)
+
+    def _content(self) -> Register:
+        found = Registers.of(self._area.app).read(self._register, self._area.app)
+        text = found.text.replace("\r\n", "\n").replace("\r", "\n")
+        return Register(text.removesuffix("\n") if found.lines else text, found.lines)
 
     def _put(self, *, after: bool, count: int) -> None:
-        words, lines = self._register
-        start, end = _line(self._text, self._at)
-        if lines and after:
-            self._replace(end, end, f"\n{words}" * count)
-            self._go(end + 1)
-        elif lines:
-            self._replace(start, start, f"{words}\n" * count)
-        elif words:
+        words, lines = self._content()
+        if not words and not lines:
+            return
+        if (len(words) + 1) * count > _MOST_TEXT and count > 1:
+            raise _Refused(_TOO_LONG)
+        start, end = line_at(self._text, self._at)
+        if lines:
+            at = end if after else start
+            self._replace(at, at, f"\n{words}" * count if after else f"{words}\n" * count)
+            self._go(indent_of(self._text, at + after))
+        else:
             at = min(self._at + after, end)
             self._replace(at, at, words * count)
             self._go(at + len(words) * count - 1)
 
+    def _put_over(self, span: TextRange) -> None:
+        words, lines = self._content()
+        around = lines and not span.lines
+        gone = Register(self._text[span.start : span.end], span.lines)
+        self._replace(span.start, span.end, f"\n{words}\n" if around else words)
+        self._register = ""
+        self._write(gone)
+
     # ── motions ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def _span(self, operator: str, rest: str, count: int) -> TextRange | None:
-        """Returns the range of `d`, `c` or `y`, or `None` for an invalid motion."""
-        text, at = self._text, self._at
-        if rest == operator or rest in "jk":
-            row, rows = self._area.cursor_location[0], len(self._area.document.lines)
-            first, last = row, row + count - (rest == operator)
-            if rest == "k":
-                first, last = row - count, row
-            if not 0 <= first <= last < rows and rest != operator:
-                return None
-            place = [self._offset(max(first, 0)), self._offset(min(last, rows - 1))]
-            return TextRange(place[0], _line(text, place[1])[1], lines=True)
-        if rest[0] in "ia" and len(rest) == 2:
-            return _object(text, at, rest[1], around=rest[0] == "a")
-        if operator == "c" and rest == "w" and at < len(text) and not text[at].isspace():
-            rest = "e"
-        if (target := self._moved(rest, count, True)) is None:
-            return None
-        if rest == "w":  # stops at the end of the line
-            target = max(at, min(target, _line(text, at)[1])) if count == 1 else target
-        first, last = sorted((at, target))
-        return TextRange(first, min(last + (rest[0] in "eft$" and rest != "$" and target >= at), len(text)))
+    def _move(self, rest: str, count: int, counted: bool) -> bool:
+        """Moves the cursor. Returns False if `rest` is not a motion."""
+        if self._rows_over(rest, count, counted) is not None:
+            self._move_rows(rest, count, counted)
+            return True
+        self._column = None
+        rest = self._find_again(rest)
+        target = moved(self._text, self._at, rest, count)
+        if target is not None:
+            if rest == "$":
+                self._column = _MOST_TEXT
+            self._go(target)
+        return target is not None or rest[0] in "fFtT%"
 
-    def _offset(self, row: int) -> int:
-        return sum(len(line) + 1 for line in self._area.document.lines[:row])
+    def _move_rows(self, rest: str, count: int, counted: bool) -> None:
+        area = self._area
+        row, column = area.cursor_location
+        if rest in ("G", "gg") and self._go_to_line(count if counted or rest == "gg" else -1):
+            self._read()
+            return
+        if rest in "jk" and row == (0 if rest == "k" else area.document.line_count - 1):
+            if self.mode == "normal":  # history in the prompt, more lines of a very long text
+                (area.action_cursor_up if rest == "k" else area.action_cursor_down)()
+                self._read()
+            return
+        to = self._rows_over(rest, count, counted) or 0
+        line = area.document.get_line(to)
+        if rest in "jk\x04\x15":
+            self._column = column if self._column is None else self._column
+            area.move_cursor((to, min(self._column, max(0, len(line) - 1))))
+        else:
+            self._column = None
+            area.move_cursor((to, indent_of(line, 0) if line.strip() else 0))
 
-    def _moved(self, rest: str, count: int, counted: bool) -> int | None:
-        """Returns the target offset of a motion, or `None` if `rest` is not a motion."""
-        text, at = self._text, self._at
-        start, end = _line(text, at)
-        rows = self._area.document.lines
-        row = self._area.cursor_location[0]
-        match rest:
-            case "h":
-                return max(start, at - count)
-            case "l":
-                return min(end, at + count)
-            case "0":
-                return start
-            case "^":
-                return start + _indent(text[start:end])
-            case "$":
-                return end
-            case "j" | "k":
-                to = min(max(row + (count if rest == "j" else -count), 0), len(rows) - 1)
-                return self._offset(to) + min(at - start, len(rows[to]))
-            case "G" | "gg":
-                to = min(count - 1, len(rows) - 1) if counted or rest == "gg" else len(rows) - 1
-                return self._offset(to)
-            case "w":
-                return _nth(
-                    [word.start() for word in _WORD.finditer(text) if word.start() > at], count, len(text)
-                )
-            case "e":
-                return _nth(
-                    [word.end() - 1 for word in _WORD.finditer(text) if word.end() - 1 > at], count, len(text)
-                )
-            case "b":
-                return _nth(
-                    [word.start() for word in _WORD.finditer(text) if word.start() < at][::-1], count, 0
-                )
+    def _rows_over(self, rest: str, count: int, counted: bool) -> int | None:
+        """Returns the target row of a motion over lines, `None` for other motions."""
+        row, last = self._area.cursor_location[0], self._area.document.line_count - 1
+        half = max(1, self._area.size.height // 2) * count
+        targets = {
+            "j": row + count,
+            "+": row + count,
+            "k": row - count,
+            "-": row - count,
+            "\x04": row + half,
+            "\x15": row - half,
+            "G": count - 1 if counted else last,
+            "gg": count - 1,
+        }
+        return None if rest not in targets else min(max(targets[rest], 0), last)
+
+    def _find_again(self, rest: str) -> str:
+        """Returns `;` and `,` as the search they repeat."""
         if rest[0] in "fFtT" and len(rest) == 2:
-            forward = rest[0] in "ft"
-            line = range(at + 1, end) if forward else range(at - 1, start - 1, -1)
-            places = [place for place in line if text[place] == rest[1]]
-            if len(places) < count:
-                return at
-            near = {"t": -1, "T": 1}.get(rest[0], 0)
-            return places[count - 1] + near
-        return None
+            self._last_find = rest
+        elif rest in (";", ",") and self._last_find:
+            kind, sign = self._last_find
+            return (kind.swapcase() if rest == "," else kind) + sign
+        return rest
+
+    def _span(self, operator: str, rest: str, count: int, counted: bool) -> TextRange | None:
+        """Returns the range of an operator, or `None` for an invalid motion."""
+        row = self._area.cursor_location[0]
+        if rest == operator:
+            return self._rows(row, count)
+        if (to := self._rows_over(rest, count, counted)) is not None:
+            if to == row and rest in "jk":
+                return None
+            return self._rows(min(row, to), abs(to - row) + 1)
+        if rest[0] in "ia" and len(rest) == 2:
+            return text_object(self._text, self._at, rest[1], around=rest[0] == "a")
+        return range_of(self._text, self._at, self._find_again(rest), count, operator == "c")
+
+    def _rows(self, row: int, count: int) -> TextRange:
+        last = min(row + count, self._area.document.line_count) - 1
+        start = self._offset(row)
+        return TextRange(start, line_at(self._text, self._offset(last))[1], lines=True)
 
 
-def _line(text: str, at: int) -> tuple[int, int]:
-    """Returns start and end of the line at `at`, without its ending."""
-    end = text.find("\n", at)
-    return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
+class _Refused(Exception):
+    """A command that cannot run, with a sentence for the line of the mode."""
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" \t"))
-
-
-def _nth(places: list[int], count: int, otherwise: int) -> int:
-    return places[count - 1] if len(places) >= count else otherwise
-
-
-def _object(text: str, at: int, kind: str, *, around: bool) -> TextRange | None:
-    """Returns the range of a word or of a bracketed text on this line; `around` includes the brackets."""
-    start, end = _line(text, at)
-    if kind == "w":
-        found = next(
-            (word for word in _WORD.finditer(text, start, end) if word.start() <= at < word.end()), None
-        )
-        if found is None:
-            return None
-        after = found.end()
-        while around and after < end and text[after] == " ":
-            after += 1
-        return TextRange(found.start(), after)
-    pair = _PAIRS.get(kind)
-    if pair is None:
-        return None
-    left = text.rfind(pair[0], start, at + 1)
-    right = text.find(pair[1], max(at, left + 1), end)
-    if left < 0 or right < 0:
-        return None
-    return TextRange(left, right + 1) if around else TextRange(left + 1, right)
+def _number(digits: str | None) -> int:
+    return 1 if not digits else int(digits) if len(digits) < 7 else _MOST_TIMES

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
@@ -33,6 +33,9 @@ from tui_agent.ui.editor.documents import ExactDocument, widest
 from tui_agent.ui.safe_text import clean
 from tui_agent.ui.textual_patches.text_area_lines import drawn_line
 from tui_agent.ui.textual_patches.unwrapped_rows import view_of
+
+if TYPE_CHECKING:
+    from tui_agent.ui.editor.vim import Shown, Vim
 
 
 @runtime_checkable
@@ -118,6 +121,15 @@ class WritingArea(TextArea, inherit_bindings=False):
     class TypingRefused(Message):
         """Something was typed where nothing can be written."""
 
+    class VimShown(Message):
+        """The Vim mode, or the typed part of a command, has changed."""
+
+        def __init__(self, shown: Shown) -> None:
+            super().__init__()
+            self.shown = shown
+
+    #: Vim keys, `None` with the default keys.
+    vim: Vim | None = None
     #: Whether typing is refused because the session is read-only.
     locked = False
 
@@ -245,6 +257,42 @@ class WritingArea(TextArea, inherit_bindings=False):
         """Only the cursor depends on the focus; the base class would compute the styles of the widget and of
         ten components."""
         self.refresh()
+
+    def use_vim(self) -> None:
+        """Enables Vim keys, in insert mode."""
+        from tui_agent.ui.editor.vim import Vim  # loaded only with these keys
+
+        self.vim = self.vim or Vim(
+            self,
+            lambda shown: self.post_message(self.VimShown(shown)),
+            lambda: self.post_message(self.TypingRefused()) if self.locked else None,
+            self._go_outside,
+        )
+
+    def _go_outside(self, line: int) -> bool:
+        """Moves to a line that the document does not have. Returns whether it did."""
+        return False
+
+    def _taken_by_vim(self, event: events.Key) -> bool:
+        """Handles a key with Vim. Outside insert mode, no key reaches the text, except those of the workspace."""
+        vim = self.vim
+        if vim is None:
+            return False
+        pane = next((node for node in self.ancestors if isinstance(node, KeyedPane)), None)
+        writes = vim.mode == "insert"
+        if not writes and event.key == "enter" and pane and event.key in pane.calls_by_key:
+            return False
+        if vim.take(event):
+            event.prevent_default()
+            event.stop()
+            return True
+        deletes = _EDITING.get(event.key, "").startswith("delete_")
+        if not writes and (event.is_printable or deletes or event.key in ("escape", "tab")):
+            event.prevent_default()  # a key of the workspace, such as the leader
+            if deletes or event.key == "tab":
+                event.stop()
+            return True
+        return False
 
     def refuse_text(self) -> None:
         self.locked = self.read_only = True

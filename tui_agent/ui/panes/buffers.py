@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, cast
 
-from textual import events, work
+from textual import events, on, work
 from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
@@ -85,6 +85,8 @@ class BuffersPane(Pane):
         yield HintLine()
         yield Static("", id="no-file", markup=False)
         yield FindBar(self.session)
+        if self.keys.modal:
+            yield Static("", id="vim-mode", markup=False)
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self._recolour())
@@ -126,6 +128,23 @@ class BuffersPane(Pane):
         bar = self.query_one(FindBar)
         if bar.editor is not None and bar.editor is not self.editor:
             bar.close()
+        self._show_mode()
+
+    @on(WritingArea.VimShown)
+    def _vim_shown(self, message: WritingArea.VimShown) -> None:
+        message.stop()
+        self._show_mode()
+
+    def _show_mode(self) -> None:
+        """Shows the Vim mode of the active editor."""
+        if not self.keys.modal:
+            return
+        from tui_agent.ui.editor.vim_line import mode_words
+
+        line, vim = self.query_one("#vim-mode", Static), self.editor.vim if self.editor else None
+        line.display = vim is not None
+        if vim is not None:
+            line.update(mode_words(vim.shown))
 
     def _close_gone(self, buffers: BuffersSlice) -> None:
         for path in self._editors.keys() - {buffer.path for buffer in buffers.open}:
@@ -139,6 +158,8 @@ class BuffersPane(Pane):
         if editor is None:
             editor = Editor(buffer, editor_theme(self.app.theme, self.app.theme_variables))
             focused = self.has_focus_within or self.has_focus
+            if self.keys.modal:
+                editor.use_vim()
             self._editors[buffer.path] = editor
             self.mount(editor, before="#no-file")
             self.call_later(self._fill, editor, focused)
@@ -151,6 +172,8 @@ class BuffersPane(Pane):
         buffer = self.session.state.buffers.get(editor.path)
         if buffer and editor.is_attached:
             self._take(editor, buffer)
+            if editor.vim is not None:
+                editor.vim.enter("normal")
             self._show_banner(buffer)
             if focused and self.editor is editor:
                 editor.focus()

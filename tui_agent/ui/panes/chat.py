@@ -28,7 +28,7 @@ from tui_agent.ui.panes.chat_actions import (
     retry,
     write_outside,
 )
-from tui_agent.ui.safe_text import one_line, parts
+from tui_agent.ui.safe_text import one_line
 from tui_agent.ui.slash_commands import HOST_COMMANDS, Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.completion import CompletionList
@@ -189,11 +189,14 @@ class ChatPane(Pane):
         offers.display = bool(state.input.queue) and not state.turn.running
         offers.set_words(_OFFERS if offers.display else ())
 
-    @on(Prompt.ModeChanged)
-    def _show_mode(self, message: Prompt.ModeChanged) -> None:
+    @on(Prompt.VimShown)
+    def _show_mode(self, message: Prompt.VimShown) -> None:
+        from tui_agent.ui.editor.vim_line import mode_words
+
+        message.stop()
         line = self.query_one("#mode", Static)
-        line.display = message.mode != "insert"
-        line.update(parts((message.mode.upper(), "$accent")))
+        line.display = message.shown.mode != "insert"
+        line.update(mode_words(message.shown))
 
     def _show_draft(self, draft: str) -> None:
         """Show an externally set draft unless the user is writing another."""

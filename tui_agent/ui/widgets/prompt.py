@@ -11,7 +11,6 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from tui_agent.files.numbers import whole_number
-from tui_agent.ui.editor.vim import Mode, Vim
 from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.keys.leader import is_modifier
@@ -54,13 +53,6 @@ class Prompt(WritingArea):
     class EditorAsked(Message):
         """The user asked for the external editor."""
 
-    class ModeChanged(Message):
-        """The Vim mode has changed."""
-
-        def __init__(self, mode: Mode) -> None:
-            super().__init__()
-            self.mode = mode
-
     class PickerKey(Message):
         """A key for the open completion list, by its name in the `offers` table of `keys.toml`."""
 
@@ -90,7 +82,6 @@ class Prompt(WritingArea):
         self.picked_for = ("", "")
         #: Whether the last key was Ctrl+X without a selection.
         self._after_x = False
-        self._vim: Vim | None = None
 
     # ── the whole text ───────────────────────────────────────────────────────────────────────────────────
 
@@ -196,10 +187,6 @@ class Prompt(WritingArea):
 
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def use_vim(self) -> None:
-        """Enables Vim keys, in insert mode."""
-        self._vim = self._vim or Vim(self, lambda mode: self.post_message(self.ModeChanged(mode)))
-
     @on(events.Key)
     async def _take_key(self, event: events.Key) -> None:
         if self.locked:
@@ -211,11 +198,8 @@ class Prompt(WritingArea):
             event.prevent_default()
             event.stop()
             self.post_message(self.PickerKey(meant))
-        elif self._vim is not None and self._vim.take(event):
-            event.prevent_default()
-            event.stop()
-        elif self._vim is not None and self._vim.mode != "insert" and event.is_printable:
-            event.prevent_default()  # a key of the workspace, such as the leader
+        elif self._taken_by_vim(event):
+            return
         elif self._chosen is not None:
             self._after_choice(self._chosen, event)
         elif (digit := event.character or "").isdecimal() and not self.text and not self.read_only:

@@ -1,0 +1,134 @@
+"""Vim keys in the editor: modes, counts, registers, repetition, and a text that nobody may change."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.screens import Driven, on_screen
+
+from tui_agent.ui.editor.code_editor import Editor
+from tui_agent.ui.panes.buffers import BuffersPane
+from tui_agent.ui.widgets.prompt import Prompt
+
+TEXT = "def fetch(url):\n    return get(url)\n\nlast = 1\n"
+
+#: Text, keys from its start in normal mode, and the result.
+COMMANDS = (
+    ("a b c", "wx.", "a c"),
+    ("aa bb cc", "dw..", ""),
+    ("a\nb\nc\nd", "dd2.", "d"),
+    ("one two", "cwX<w.", "X X"),
+    ("ab", "3ix<", "xxxab"),
+    ("a\nb", "Ay<j.", "ay\nby"),
+    ("a\nb", "2oz<", "a\nz\nz\nb"),
+    ("abc", "xxxu", "c"),
+    ("abc", "xu\x12", "bc"),
+    ("a\nb\nc", "Vjd", "c"),
+    ("a\nb\nc", "Vd", "b\nc"),
+    ("one two", "wviwU", "one TWO"),
+    ("a(b,\n(c), d)e", "fbdi(", "a()e"),
+    ("a(b, c)", "f(d%", "a"),
+    ("a.b;c d", "dW", "d"),
+    ("a b", "gUw", "A b"),
+    ("a\nb", ">j", "    a\n    b"),
+    ("    a", "<<", "a"),
+    ("a\nb", '"ayyj"ap', "a\nb\na"),
+    ("a\nb", '"ayyj"Ayy"ap', "a\nb\na\nb"),
+    ("a b", 'yw"_dwP', "a b"),
+    ("a x b x", "fx;x", "a x b "),
+    ("a\n\nb\nc", "}dd", "a\nb\nc"),
+    ("a\nb\n\nc", "dap", "c"),
+    ("a\nb\nc", "3J", "a b c"),
+    ("one two", "wbD", ""),
+    ("one two", "$ged$", "on"),
+    ("one two", "yiwwviwp", "one one"),
+    ("'a' \"b\"", 'fbci"x<', "'a' \"x\""),
+    ("a\nb\nc", "999999999dd", ""),
+    ("a\nb\nc", "j" + "9" * 60 + "dd", "a"),
+    ("abc", "100000x", ""),
+    ("ab", "yl100000000p", "a" * 100_001 + "b"),
+    ("ab", "qa@ax", "b"),
+)
+
+
+async def open_text(it: Driven, text: str) -> Editor:
+    (it.session.workspace.root / "a.txt").write_text(text)
+    await it.session.files.open("a.txt")
+    await it.until(lambda: any(one.revision >= 0 for one in it.screen.query(Editor)), "the text")
+    await it.press("f4")
+    pane = it.pane("buffers")
+    assert isinstance(pane, BuffersPane) and pane.editor is not None
+    return pane.editor
+
+
+def pressed(keys: str) -> list[str]:
+    other = {"<": "escape", "\x12": "ctrl+r"}
+    return [other.get(key, key) for key in keys]
+
+
+async def test_commands_in_the_editor(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, keys="vim") as it:
+        editor = await open_text(it, "start")
+        for text, keys, wanted in COMMANDS:
+            editor.text = text
+            raw = keys.replace("<<", "{shift}")
+            names = [one for part in raw.split("{shift}") for one in [*pressed(part), "<", "<"]][:-2]
+            editor.focus()
+            await it.press(*names)
+            assert editor.text == wanted, (text, keys)
+            await it.press("escape")
+
+
+async def test_the_mode_is_on_the_screen_and_nothing_is_typed_in_normal_mode(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, keys="vim") as it:
+        editor = await open_text(it, TEXT)
+        await it.shows("NORMAL")
+        await it.press("Z", "tab", "ctrl+k", "é")
+        assert editor.text == TEXT
+        await it.press("2", "d")
+        await it.shows("NORMAL  2d")
+        await it.press("escape")
+        await it.press("q", "a")
+        await it.shows("Macros are not offered")
+        await it.press("V")
+        await it.shows("VISUAL LINE")
+        await it.press("escape", "i")
+        await it.shows("INSERT")
+        await it.press("x", "escape")
+        assert editor.text == f"x{TEXT}"
+
+
+async def test_a_register_reaches_the_prompt(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, keys="vim") as it:
+        await open_text(it, TEXT)
+        await it.press("w", "y", "w", "f7", "escape", "p")
+        assert it.one(Prompt).text == "fetch"
+
+
+async def test_a_text_that_is_read_only_is_not_changed(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, keys="vim") as it:
+        editor = await open_text(it, TEXT)
+        editor.read_only = True
+        for keys in ("x", "dd", "p", "ix", "ox", "J", "~", "ra", ">>", "."):
+            await it.press(*keys)
+            assert editor.text == TEXT, keys
+        await it.press("j", "w")
+        assert editor.cursor_location == (1, 4)
+
+
+async def test_a_very_long_line(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, keys="vim") as it:
+        editor = await open_text(it, "a")
+        editor.text = "word (" * 20_000
+        await it.press("$", "b", "g", "e", "%", "d", "i", "(", "d", "0")
+        assert editor.text.startswith("(") and len(editor.text) < 20
+
+
+@pytest.mark.parametrize("module", ["tui_agent.ui.panes.chat", "tui_agent.ui.panes.buffers"])
+def test_the_default_keys_load_nothing_of_vim(module: str) -> None:
+    code = f"import sys, {module}; print([name for name in sys.modules if 'editor.vim' in name])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,266 @@
+"""Vim's motions and text objects, as functions of a text and an offset."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import NamedTuple
+
+#: Words of `w` and of `W`; an empty line is a word too.
+_WORD = re.compile(r"\w+|[^\w\s]+|^$", re.MULTILINE)
+_BIG_WORD = re.compile(r"\S+|^$", re.MULTILINE)
+#: Words and blanks of `iw` and `iW`.
+_PIECE = re.compile(r"\w+|[^\S\n]+|[^\w\s]+")
+_BIG_PIECE = re.compile(r"[^\S\n]+|\S+")
+#: First part of the text that a backward search reads, in characters.
+_READ_BACK = 2_000
+#: Maximum distance of a bracket, in characters.
+_SEARCHED = 200_000
+_BRACKETS = {sign: pair for pair in ("()", "[]", "{}", "<>") for sign in pair} | {"b": "()", "B": "{}"}
+_QUOTES = "\"'`"
+_PARTNERS = {sign: pair for sign, pair in _BRACKETS.items() if sign in "()[]{}"}
+#: Motions whose last character belongs to the range of an operator.
+_INCLUSIVE = frozenset("eEftg%")
+
+
+class TextRange(NamedTuple):
+    """Range of an operator: offsets, the end excluded. `lines` is set for whole lines."""
+
+    start: int
+    end: int
+    lines: bool = False
+
+
+def line_at(text: str, at: int) -> tuple[int, int]:
+    """Returns start and end of the line at `at`, without its ending."""
+    end = text.find("\n", at)
+    return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
+
+
+def indent_of(text: str, start: int) -> int:
+    """Returns the offset of the first character after the blanks of a line."""
+    while text[start : start + 1] in (" ", "\t"):
+        start += 1
+    return start
+
+
+def moved(text: str, at: int, motion: str, count: int, operated: bool = False) -> int | None:
+    """Returns the target of a motion within the text, `None` for an unknown motion or if nothing is found.
+
+    With `operated`, `l`, `w` and `$` may reach the end of the line or of the text.
+    """
+    start, end = line_at(text, at)
+    last = end if operated else max(start, end - 1)
+    match motion:
+        case "h":
+            return max(start, at - count)
+        case "l":
+            return min(last, at + count)
+        case "0":
+            return start
+        case "^":
+            return min(indent_of(text, start), last)
+        case "$":
+            for _ in range(count - 1):
+                end = line_at(text, min(end + 1, len(text)))[1]
+                if end == len(text):
+                    break
+            return end if operated else max(line_at(text, end)[0], end - 1)
+        case "w" | "W":
+            return _word_after(text, at, motion == "W", count, operated)
+        case "e" | "E":
+            return word_end(text, at, motion == "E", count)
+        case "b" | "B":
+            return _word_before(text, at, motion == "B", count, ends=False)
+        case "ge" | "gE":
+            return _word_before(text, at, motion == "gE", count, ends=True)
+        case "{" | "}":
+            return _paragraph(text, at, count, forward=motion == "}")
+        case "%":
+            return _partner(text, at, end)
+    if len(motion) == 2 and motion[0] in "fFtT":
+        return _found(text, at, motion, count)
+    return None
+
+
+def range_of(text: str, at: int, motion: str, count: int, changed: bool) -> TextRange | None:
+    """Returns the range from `at` over a motion. With `changed`, `w` ends with the word (`cw`)."""
+    if changed and motion in ("w", "W") and at < len(text) and not text[at].isspace():
+        return TextRange(at, word_end(text, at - 1, motion == "W", count) + 1)
+    target = moved(text, at, motion, count, operated=True)
+    if target is None:
+        return None
+    if motion in ("w", "W"):  # the last word of a line does not take the line ending with it
+        words = len(text[at:target].rstrip()) + at
+        ending = text.find("\n", words, target)
+        target = ending if ending >= 0 else target
+    first, last = sorted((at, target))
+    forward = target >= at or motion[0] in "g%"
+    return TextRange(first, min(last + (motion[0] in _INCLUSIVE and forward), len(text)))
+
+
+def _word_after(text: str, at: int, big: bool, count: int, operated: bool) -> int:
+    words = (found.start() for found in (_BIG_WORD if big else _WORD).finditer(text, at))
+    found = next(islice((start for start in words if start > at), count - 1, None), len(text))
+    return found if operated else min(found, max(0, len(text) - 1))
+
+
+def word_end(text: str, at: int, big: bool, count: int) -> int:
+    """Returns the last character of the word after `at`."""
+    ends = (
+        found.end() - 1
+        for found in (_BIG_WORD if big else _WORD).finditer(text, max(at, 0))
+        if found.end() > found.start()
+    )
+    return next(islice((end for end in ends if end > at), count - 1, None), max(0, len(text) - 1))
+
+
+def _word_before(text: str, at: int, big: bool, count: int, *, ends: bool) -> int:
+    """Returns the start of a word before `at`, or the end of it."""
+    back = _READ_BACK
+    while True:
+        first = max(0, at - back)
+        words = list((_BIG_WORD if big else _WORD).finditer(text, first, min(at + 1, len(text))))
+        if ends:
+            places = [max(word.start(), word.end() - 1) for word in words]
+            places = [place for place in places if place < at and not _goes_on(text, place, big)]
+        else:
+            places = [word.start() for word in words if word.start() < at]
+        if len(places) > count or (first == 0 and len(places) == count):
+            return places[-count]
+        if first == 0:
+            return 0
+        back *= 4
+
+
+def _goes_on(text: str, at: int, big: bool) -> bool:
+    found = (_BIG_WORD if big else _WORD).match(text, at)
+    return found is not None and found.end() > at + 1
+
+
+def _paragraph(text: str, at: int, count: int, *, forward: bool) -> int:
+    """Returns the next empty line after a paragraph, or the end of the text."""
+    for _ in range(count):
+        start, end = line_at(text, at)
+        if forward:
+            while start == end < len(text):
+                start, end = line_at(text, end + 1)
+            found = text.find("\n\n", end)
+            at = len(text) if found < 0 else found + 1
+        else:
+            while start == end and start > 0:
+                start, end = line_at(text, start - 1)
+            found = text.rfind("\n\n", 0, start)
+            at = 0 if found < 0 else found + 1
+        if at in (0, len(text)):
+            break
+    return at
+
+
+def _partner(text: str, at: int, end: int) -> int | None:
+    """Returns the bracket that belongs to the first bracket from `at` to the end of the line."""
+    here = next((place for place in range(at, min(end, at + _SEARCHED)) if text[place] in _PARTNERS), None)
+    if here is None:
+        return None
+    pair = _PARTNERS[text[here]]
+    return _closing(text, here, pair) if text[here] == pair[0] else _opening(text, here, pair)
+
+
+def _closing(text: str, opening: int, pair: str) -> int | None:
+    return _balanced(text, range(opening, min(len(text), opening + _SEARCHED)), pair[0], pair[1])
+
+
+def _opening(text: str, closing: int, pair: str) -> int | None:
+    return _balanced(text, range(closing, max(-1, closing - _SEARCHED), -1), pair[1], pair[0])
+
+
+def _balanced(text: str, places: range, deeper: str, sought: str) -> int | None:
+    depth = 0
+    for place in places:
+        sign = text[place]
+        depth += (sign == deeper) - (sign == sought)
+        if depth == 0:
+            return place
+    return None
+
+
+def _found(text: str, at: int, motion: str, count: int) -> int | None:
+    """Returns the target of `f`, `F`, `t` and `T` on the line."""
+    start, end = line_at(text, at)
+    sign, forward, place = motion[1], motion[0] in "ft", at
+    for _ in range(count):
+        place = text.find(sign, place + 1, end) if forward else text.rfind(sign, start, place)
+        if place < 0:
+            return None
+    return place + {"t": -1, "T": 1}.get(motion[0], 0)
+
+
+# ── text objects ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def text_object(text: str, at: int, kind: str, *, around: bool) -> TextRange | None:
+    """Returns the range of a word, paragraph, quoted or bracketed text; `around` includes its limits."""
+    if kind in "wW":
+        return _word_object(text, at, kind == "W", around=around)
+    if kind == "p":
+        return _paragraph_object(text, at, around=around)
+    if kind in _QUOTES:
+        return _quoted(text, at, kind, around=around)
+    if (pair := _BRACKETS.get(kind)) is None:
+        return None
+    here = text[at : at + 1]
+    opening = at if here == pair[0] else _enclosing(text, at - (here == pair[1]), pair)
+    closing = None if opening is None else _closing(text, opening, pair)
+    if opening is None or closing is None:
+        return None
+    return TextRange(opening, closing + 1) if around else TextRange(opening + 1, closing)
+
+
+def _enclosing(text: str, at: int, pair: str) -> int | None:
+    depth = 0
+    for place in range(at, max(-1, at - _SEARCHED), -1):
+        if text[place : place + 1] == pair[0]:
+            if depth == 0:
+                return place
+            depth -= 1
+        depth += text[place : place + 1] == pair[1]
+    return None
+
+
+def _word_object(text: str, at: int, big: bool, *, around: bool) -> TextRange | None:
+    start, end = line_at(text, at)
+    pieces = _BIG_PIECE if big else _PIECE
+    found = next((piece for piece in pieces.finditer(text, start, end) if piece.end() > at), None)
+    if found is None:
+        return None
+    first, last = found.span()
+    if around:
+        after = last
+        while after < end and text[after] in " \t":
+            after += 1
+        if after == last:
+            while first > start and text[first - 1] in " \t":
+                first -= 1
+        last = after
+    return TextRange(first, last)
+
+
+def _paragraph_object(text: str, at: int, *, around: bool) -> TextRange:
+    start, end = line_at(text, at)
+    empty = start == end
+    while start > 0 and ((above := line_at(text, start - 1))[0] == above[1]) == empty:
+        start = above[0]
+    while end < len(text) and ((below := line_at(text, end + 1))[0] == below[1]) == empty:
+        end = below[1]
+    while around and end < len(text) and ((below := line_at(text, end + 1))[0] == below[1]) != empty:
+        end = below[1]
+    return TextRange(start, end, lines=True)
+
+
+def _quoted(text: str, at: int, quote: str, *, around: bool) -> TextRange | None:
+    start, end = line_at(text, at)
+    places = [place for place in range(start, min(end, start + _SEARCHED)) if text[place] == quote]
+    for left, right in zip(places[::2], places[1::2], strict=False):
+        if right >= at:
+            return TextRange(left, right + 1) if around else TextRange(left + 1, right)
+    return None
