@@ -109,3 +109,18 @@ def test_set_up_with_uv_is_done_once_until_the_lock_or_the_folder_is_another(tmp
     folder = folder.rename(tmp_path / "moved")
     assert times_asked() == 3
     assert (folder / "uv-was-asked").read_text().count("venv --quiet") == 2
+
+
+def test_set_up_installs_the_lock_as_it_is_and_resolves_nothing(tmp_path):
+    """Else a new release of a package can break a lock that has not changed."""
+    made = 'mkdir -p .venv/bin; echo "echo \\$* >>installed" >.venv/bin/python; echo >.venv/bin/tui-agent; '
+    made += "chmod +x .venv/bin/*"
+    for number, programs in enumerate(
+        ({"python3": made}, {"python3": "", "uv": f"echo $* >>installed; {made}"})
+    ):
+        folder = copy_of_the_scripts(tmp_path / f"clone {number}")
+        done = set_up(folder, tools(tmp_path / f"bin{number}", **programs))
+        assert done.returncode == 0, done.stderr
+        lines = [line for line in (folder / "installed").read_text().splitlines() if " install " in line]
+        assert len(lines) == 2
+        assert [line for line in lines if "--no-deps" not in line] == []
