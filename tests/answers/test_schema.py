@@ -105,8 +105,10 @@ def test_the_functions_carry_the_shapes_of_the_reply() -> None:
 def test_prompt_and_functions_stay_small(dialect: registry.Dialect) -> None:
     sections = json.loads((CONFIG / "system-prompt.json").read_text())["sections"]
     words = [part["text"] for part in sections if part.get("dialect", dialect) == dialect]
-    text = "\n\n".join([*words, *registry.prompt_sections(TOOLS, dialect)])
-    told = json.dumps(registry.functions(TOOLS)) if dialect == "tools" else json.dumps(RESPONSE)
+    tools = [tool for tool in TOOLS if tool.name != "fetch_page"]  # off by default
+    response = registry.reply_schema(schema.load(CONFIG).response, tools)
+    text = "\n\n".join([*words, *registry.prompt_sections(tools, dialect)])
+    told = json.dumps(registry.functions(tools)) if dialect == "tools" else json.dumps(response)
     assert (len(text) + len(told)) / 4 < 2500
 
 

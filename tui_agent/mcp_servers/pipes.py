@@ -157,8 +157,7 @@ async def transport(program: ServerProgram) -> AsyncGenerator[Any]:
     finally:
         await asyncio.shield(_end(program, tasks))
         for stream in (to_session, from_server, to_server, from_session):
-            with suppress(Exception):
-                await stream.aclose()
+            await stream.aclose()
 
 
 async def _end(program: ServerProgram, tasks: list[asyncio.Task[None]]) -> None:

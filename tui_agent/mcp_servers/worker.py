@@ -294,6 +294,7 @@ async def _pages(ask: Any, field: str, most: int, offer: RawOffer) -> list[Any]:
         except Exception as error:
             if field == "tools":
                 raise
+            _log.debug("a list of %s failed", field, exc_info=True)
             offer.cut.append(f"its {field} cannot be listed ({_reason(error)})")
             break
         found += getattr(page, field)

@@ -54,13 +54,13 @@ from tui_agent.subtasks import copies
 from tui_agent.subtasks.subtasks import SubTasks, lost_run_events
 from tui_agent.turn.conversation_cache import ConversationCache
 from tui_agent.turn.text_cache import Texts
-from tui_agent.web.pages import Pages
 
 if TYPE_CHECKING:
     from tui_agent.session.agent_turns import AgentTurns
     from tui_agent.session.outside_agents import OutsideAgents
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
     from tui_agent.turn.context import TurnContext
+    from tui_agent.web.pages import Pages
     from tui_agent.workspace.workspace import FileChange
 
 #: Shown while running tasks end, before the session is stored.
@@ -132,8 +132,6 @@ class Session:
         self.todos = Todos(core.journal)
         self.subtasks = SubTasks(core, self._parent, self.models.renew)
         self.commands = Commands(core, self.review, self.secrets, copied)
-        #: Pages of the web that the model reads.
-        self.pages = Pages()
         self.mcp = McpServers(core, self.notice)
         self.extensions = Extensions(core, self.commands, self.mcp)
         self._turns.on_ready = self._ready
@@ -156,6 +154,13 @@ class Session:
         from tui_agent.session.agent_turns import AgentTurns
 
         return AgentTurns(self.outside_agents)
+
+    @cached_property
+    def pages(self) -> Pages:
+        """Pages of the web that the model reads."""
+        from tui_agent.web.pages import Pages
+
+        return Pages()
 
     @call(changes=True)
     async def delegate(self, name: str, prompt: str) -> None:
@@ -250,7 +255,8 @@ class Session:
             last.push_async_callback(self.commands.close)
             last.push_async_callback(self.checks.close)
             last.push_async_callback(self.subtasks.close)
-            last.push_async_callback(self.pages.close)
+            if "pages" in self.__dict__:
+                last.push_async_callback(self.pages.close)
             if "outside_agents" in self.__dict__:
                 last.push_async_callback(self.outside_agents.close)
             if "agent_turns" in self.__dict__:

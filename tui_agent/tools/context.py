@@ -15,11 +15,11 @@ from tui_agent.settings.schema import Settings
 from tui_agent.store.commands import CommandResult, Isolated
 from tui_agent.store.event import Event
 from tui_agent.store.state import Decision, State
-from tui_agent.web.pages import Page
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.tools.server_calls import ServerCalls
+    from tui_agent.web.pages import Page
 
 #: Emits an event; returns after it is applied and, if lasting, on disk.
 Emit = Callable[[Event], Awaitable[None]]
