@@ -68,7 +68,16 @@ def open_screen(options: ScreenOptions) -> int:
             pick_from=(folders.data, options.workspace) if options.resume == "" else None,
             loop=loop,
             at_last=ahead.process.close,
+            serve=_serve,
         )
+
+
+def _serve(session: Any, terminals: Any) -> Any:
+    """The control socket of a session: it is opened when the screen is complete."""
+    from tui_agent.control.server import ControlServer
+    from tui_agent.headless.event_lines import lines
+
+    return ControlServer(session, terminals, lines)
 
 
 def _wanted(folder: Path) -> bool:
@@ -364,6 +373,11 @@ for command in (
     ("completion", "shell_command", "Print the completion script of a shell."),
     ("manual", "shell_command", "Print the manual page."),
     ("config", "config_command", "Show where the configuration is and what is in force."),
+    ("ps", "running_sessions", "List running sessions."),
+    ("attach", "running_sessions", "Open a running session in this terminal."),
+    ("stop", "running_sessions", "End a running session; everything is kept."),
+    ("logs", "running_sessions", "Show the events of a running session."),
+    ("answer", "running_sessions", "Answer the question of a running session."),
     ("sessions", "sessions", "List, read, search, export, fork and delete sessions."),
 ):
     tui_agent.add_command(LateCommand(*command))

@@ -88,6 +88,7 @@ MORE = {
     "subtasks.silent_after": 30,
     "screen.plain": False,
     "screen.bell_after": 20,
+    "session.linger": 1800,
     "models.options": (),
     "models.local_window": 32768,
     "limits.repeat": 100,

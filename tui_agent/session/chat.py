@@ -153,6 +153,11 @@ class Chat:
         """Sends the messages queued when a turn was stopped."""
         self._turns.send_queue()
 
+    @call(changes=False)
+    def set_attended(self, attended: bool) -> None:
+        """Without a terminal, queued messages and the next batch wait until there is one."""
+        self._turns.set_attended(attended)
+
     @call(changes=True)
     async def compact(self) -> None:
         """Summarises all older messages. Raises `SessionError` if there are none, or while a turn runs."""

@@ -68,6 +68,9 @@ class Turns:
         self._conflicts: list[Change] = []
         #: Number of consecutive automatic turns.
         self._unasked = 0
+        #: Whether a person can see the session, and whether the turn that ended last without one succeeded.
+        self._attended = True
+        self._held: bool | None = None
 
     @property
     def state(self) -> State:
@@ -122,6 +125,13 @@ class Turns:
         if not self.running:
             self._stopped = False
             self._begin_next()
+
+    def set_attended(self, attended: bool) -> None:
+        """Holds queued messages and the next batch while no terminal is attached, and begins them afterwards."""
+        self._attended = attended
+        if attended and self._held is not None and not self.running and not self._stopped:
+            ended_well, self._held = self._held, None
+            self._begin_next(ended_well=ended_well)
 
     def compact(self) -> None:
         """Summarises older messages. Raises `SessionError` while a turn runs."""
@@ -257,6 +267,9 @@ class Turns:
         return begun
 
     def _begin_next(self, *, ended_well: bool = False) -> None:
+        if not self._attended:
+            self._held = ended_well
+            return
         waiting = [self.state.review.change(change.id) for change in self._conflicts]
         conflicts = [change for change in waiting if change is not None and change.state == "conflict"]
         self._conflicts = []

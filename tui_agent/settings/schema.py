@@ -92,6 +92,11 @@ class ScreenSettings(Struct, frozen=True):
     """Seconds after which a turn that ends unseen rings the bell; 0 means never."""
 
 
+class SessionSettings(Struct, frozen=True):
+    linger: Annotated[int, Meta(ge=0, le=604_800)] = 1800
+    """Seconds that a session without a terminal waits after its work; 0 ends it when its terminal closes."""
+
+
 class SubTaskSettings(Struct, frozen=True):
     max_parallel: Annotated[int, Meta(ge=1, le=32)] = 3
     """How many sub-tasks run at once."""
@@ -334,6 +339,7 @@ class Settings(Struct, frozen=True):
     bundling: BundlingSettings = BundlingSettings()
     review: ReviewSettings = ReviewSettings()
     screen: ScreenSettings = ScreenSettings()
+    session: SessionSettings = SessionSettings()
     subtasks: SubTaskSettings = SubTaskSettings()
     models: ModelsSettings = ModelsSettings()
     limits: LimitSettings = LimitSettings()

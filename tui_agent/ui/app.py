@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from rich.console import Console
 from textual import events, on
 from textual.driver import Driver
 from textual.notifications import Notification, Notify
@@ -38,6 +39,7 @@ from tui_agent.ui.textual_patches.driver import driver_of
 from tui_agent.ui.textual_patches.fatal_errors import FatalErrorsApp
 from tui_agent.ui.textual_patches.notices import dismiss_notices
 from tui_agent.ui.textual_patches.plain_display import PlainDisplayApp
+from tui_agent.ui.textual_patches.sequences import known
 from tui_agent.ui.textual_patches.typed_keys import TypedKeysApp
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import LIGHT, NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
     from tui_agent.ui.agents import Agents
     from tui_agent.ui.announcements import Announcements
+    from tui_agent.ui.attachment import Attachment, Serve
     from tui_agent.ui.plain_screen import PlainScreen
     from tui_agent.ui.widgets.guide import Guide
 
@@ -100,13 +103,14 @@ class WorkspaceApp(
         guide: Guide | None = None,
         follows_background: bool = False,
         begin_with: Sequence[str] = (),
+        serve: Serve | None = None,
     ) -> None:
         """`folders` may contain `keys.toml` and `themes/`; later folders take precedence. `depth` overrides
         colour detection.
 
         `reopen` opens a session selected on the screen. With `pick_from` (data folder, workspace) the
         session picker is shown first. follows_background: use the light theme on a light terminal. begin_with: command
-        of an agent that is shown first.
+        of an agent that is shown first. serve: opens the control socket.
         """
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
@@ -122,6 +126,7 @@ class WorkspaceApp(
         self.keyboard = Keyboard(self, self._handle, self._is_urgent)
         self.garbage = Garbage(self._quiet_for)
         self.follows_background = follows_background and not no_colour
+        self._theme = theme
         self.palette = self._use(NO_COLOUR if no_colour else theme)
         #: The rendered rows in plain mode.
         self.plain_screen: PlainScreen | None = None
@@ -131,6 +136,10 @@ class WorkspaceApp(
         self.guide = guide
         self._pick_from = pick_from
         self._begin_with = begin_with
+        self._serve = serve
+        #: Present after the session is open.
+        self.attachment: Attachment | None = None
+        self.is_leaving = False
         #: The session to open after this one closes.
         self.next: Choice | None = None
         self.session: Session | None = None
@@ -273,10 +282,13 @@ class WorkspaceApp(
             return
         self.session = session
         session.subscribe(self._on_session_event)
+        self._make_attachable(session)
         typed, handled = session.state.input.typed, self.keyboard.handled
         await self.workspace_screen.fill(session)
         # The folder listing runs in another process while the remaining panes are created here.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
+        if self.attachment is not None and self._serve is not None and not session.state.session.read_only:
+            self.attachment.serve(self._serve)
         self.garbage.begin()
         if self._begin_with:
             self.agents.ends_with_it = True
@@ -287,6 +299,13 @@ class WorkspaceApp(
             await reopen(self.workspace_screen, session, typed, self.keyboard.handled > handled)
         for fault in (*self.keys.faults, *self.palette.faults):
             await session.notice(fault, "warning")
+
+    def _make_attachable(self, session: Session) -> None:
+        driver = driver_of(self)
+        if isinstance(driver, TerminalDriver) and known():
+            from tui_agent.ui.attachment import Attachment
+
+            self.attachment = Attachment(self, driver, session)
 
     def _on_session_event(self, event: Event, state: State) -> None:
         from tui_agent.store.turn_events import TurnEnded
@@ -366,8 +385,13 @@ class WorkspaceApp(
         return names(self._theme_folders)
 
     def use_theme(self, name: str) -> None:
-        """Switch the theme for this run."""
+        """Switch the theme for this run. "" keeps it, with the colours that the terminal's variables name."""
+        if not name:
+            self._depth = depth_of(Console(force_terminal=True, legacy_windows=False).color_system)
+            self._use(NO_COLOUR if os.environ.get("NO_COLOR") else self._theme)
+            return
         self.follows_background = False
+        self._theme = name
         if name != self.palette.name:
             self._use(name)
 
@@ -375,6 +399,7 @@ class WorkspaceApp(
     def _follow_background(self, event: BackgroundReported) -> None:
         theme = DEFAULT_THEME if event.dark else LIGHT
         if self.follows_background and theme != self.palette.name:
+            self._theme = theme
             self._use(theme)
 
     def _use(self, name: str) -> Palette:
@@ -411,18 +436,18 @@ class WorkspaceApp(
 
     # ── suspending, and the end by a signal ──────────────────────────────────────────────────────────────
 
-    async def suspend_to_shell(self) -> None:
-        """Flush typed text, then stop the process group."""
-        driver = driver_of(self)
-        if not isinstance(driver, TerminalDriver) or not driver.can_suspend:
-            said = "Not suspended: no shell started this program, so nothing could bring it back."
-            self.notify(said, severity="warning", markup=False)
-            return
+    async def suspend_to_shell(self, *, leave: bool = False) -> None:
         await self.workspace_screen.flush()
         if self.session is not None:
             self.session.journal.flush()
-        self.app_suspend_signal.publish(self)
-        driver.suspend()
+        if self.attachment is not None and leave:
+            try:
+                self.attachment.detach()
+            except TuiAgentError as error:
+                self.notify(str(error), severity="warning", markup=False)
+        elif self.attachment is None or not self.attachment.suspend():
+            said = "Not suspended: no shell started this program, so nothing could bring it back."
+            self.notify(said, severity="warning", markup=False)
 
     async def hand_over(self, words: Sequence[str]) -> int:
         driver = driver_of(self)
@@ -465,7 +490,10 @@ class WorkspaceApp(
             dismiss_notices(self, lambda shown: [it for it in shown if it.message == PASTE_WAITS])
 
     @on(TerminalGone)
-    def _terminal_is_gone(self) -> None:
+    def _terminal_is_gone(self, event: TerminalGone) -> None:
+        if self.attachment is not None and self.attachment.outlives_terminal:
+            self.attachment.on_gone(event.number)
+            return
         os.kill(os.getpid(), signal.SIGHUP)
 
     def end_by(self, number: int) -> None:
@@ -479,11 +507,14 @@ class WorkspaceApp(
 
     async def leave(self, status: int) -> None:
         """Flush input to the session, wait for pending calls, and exit."""
+        self.is_leaving = True
         await self.workspace_screen.leave()
         await asyncio.sleep(0)  # starts pending calls
         asked = [worker.wait() for worker in self.workers if worker.group == GROUP and worker.is_running]
         ended = asyncio.gather(*asked, return_exceptions=True)
         await asyncio.wait([ended], timeout=SETTLE_AT_SIGNAL if self.signal else SETTLE)
+        if self.attachment is not None:
+            self.attachment.close(status)
         self.exit(return_code=status)
 
 

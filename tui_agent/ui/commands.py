@@ -83,6 +83,7 @@ class ScreenCommands:
             "app.theme": self._open_themes,
             "app.plain": lambda: screen.host.show_plainly(not screen.host.plain),
             "app.suspend": self._suspend,
+            "app.detach": lambda: screen.host.suspend_to_shell(leave=True),
             "session.agent": lambda: screen.host.agents.begin(),
             "session.compact": self._compact,
             "turn.stop": self._stop,

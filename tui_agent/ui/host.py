@@ -46,6 +46,7 @@ class Host(App[int], inherit_bindings=False):
     keyboard: Keyboard
     session: Session | None
     reopen: Reopen | None
+    is_leaving: bool
     #: The guide of the rehearsal, otherwise `None`.
     guide: Guide | None
 
@@ -72,7 +73,7 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     def use_theme(self, name: str) -> None:
-        """Switch the theme for this run."""
+        """Switch the theme for this run. "" keeps it, with the colours that the terminal's variables name."""
         raise NotImplementedError
 
     async def hand_over(self, words: Sequence[str]) -> int:
@@ -89,6 +90,7 @@ class Host(App[int], inherit_bindings=False):
         `UsageError`."""
         raise NotImplementedError
 
-    async def suspend_to_shell(self) -> None:
-        """Flush typed text, then stop the process group."""
+    async def suspend_to_shell(self, *, leave: bool = False) -> None:
+        """Flush typed text, then give the terminal to its shell, whose `fg` returns to the session. `leave`: a program
+        that has handed its terminal over ends."""
         raise NotImplementedError

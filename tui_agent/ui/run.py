@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent import debug_log
 from tui_agent.ui.app import OpenSession, WorkspaceApp
@@ -19,6 +20,9 @@ from tui_agent.ui.host import Reopen
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.widgets.guide import Guide
+
+if TYPE_CHECKING:
+    from tui_agent.ui.attachment import Serve
 
 #: Timeout in seconds for closing the session after a signal.
 CLOSE_AT_SIGNAL = 1.0
@@ -44,6 +48,7 @@ def run_app(
     begin_with: Sequence[str] = (),
     loop: asyncio.Runner | None = None,
     at_last: Callable[[], Awaitable[object]] | None = None,
+    serve: Serve | None = None,
 ) -> int:
     """Run full screen until the user quits. Returns the exit status. Raises the error that prevented session
     opening.
@@ -64,6 +69,7 @@ def run_app(
             guide=guide,
             follows_background=follows_background,
             begin_with=begin_with,
+            serve=serve,
         )
         with loop or asyncio.Runner() as runner:
             status = runner.run(_run(app, at_last))
@@ -95,6 +101,10 @@ async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | Non
 
     def end(number: int, _: object) -> None:
         """A signal handler instead of a loop handler, because it also runs when the loop is blocked."""
+        attachment = app.attachment
+        if number == signal.SIGHUP and attachment is not None and attachment.outlives_terminal:
+            loop.call_soon_threadsafe(attachment.hang_up)
+            return
         threading.Thread(target=_end_at_last, args=(number,), daemon=True).start()
         loop.call_soon_threadsafe(app.end_by, number)
 

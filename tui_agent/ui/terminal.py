@@ -10,19 +10,20 @@ import asyncio
 import codecs
 import os
 import selectors
+import shutil
 import signal
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Size
 
-from tui_agent.files.numbers import whole_number
+from tui_agent.control.shell import can_be_continued
 from tui_agent.ui.terminal_input import ASK_BACKGROUND, TerminalInput
 from tui_agent.ui.textual_patches.sequences import known
 
@@ -52,7 +53,8 @@ class TerminalWriter(threading.Thread):
     def __init__(self, descriptor: int, on_drained: Callable[[], None]) -> None:
         """`on_drained` is called in this thread when the terminal accepts output again after a drop."""
         super().__init__(name="terminal-output", daemon=True)
-        self._descriptor = descriptor
+        #: A copy, because the original may become another terminal while a write waits.
+        self._descriptor = os.dup(descriptor)
         self._at_once = _opened_apart(descriptor)
         self._on_drained = on_drained
         self._waiting: deque[bytes] = deque()
@@ -99,6 +101,12 @@ class TerminalWriter(threading.Thread):
             self._at_once = None
 
     def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            os.close(self._descriptor)
+
+    def _run(self) -> None:
         while True:
             with self._changed:
                 while not self._waiting and not self._ended:
@@ -142,31 +150,6 @@ def _opened_apart(descriptor: int) -> int | None:
     return None
 
 
-def can_be_continued() -> bool:
-    """Whether a shell exists that could resume this program after a stop.
-
-    Such a shell is a process of this session outside our process group that started a member of the group.
-    Programs started directly by a terminal or a remote connection have none.
-    """
-    pid, group, session = os.getpid(), os.getpgid(0), os.getsid(0)
-    try:
-        while os.getsid(parent := _parent(pid)) == session:
-            if os.getpgid(parent) != group:
-                return True
-            pid = parent
-    except (ProcessLookupError, PermissionError):
-        pass  # exited, or owned by another user
-    except FileNotFoundError:
-        return True  # without process information, assume that the parent belongs to this session
-    return False
-
-
-def _parent(pid: int) -> int:
-    if pid == os.getpid():
-        return os.getppid()
-    return whole_number(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
 class TerminalDriver(LinuxDriver):
     """Draws on standard output, so that standard error can be redirected to a file."""
 
@@ -179,6 +162,11 @@ class TerminalDriver(LinuxDriver):
         self.output = sys.__stdout__.fileno()
         self._writer: TerminalWriter | None = None
         self._is_on = self._was_stopped = self._is_given_away = False
+        #: Whether there is no terminal: output is dropped, and the program continues.
+        self.is_parked = not os.isatty(self.fileno)
+        #: Number of terminals so far; a late message of an earlier terminal has a lower number.
+        self.terminals = 0
+        self._draws_errors = os.isatty(2)
         signal.signal(signal.SIGTSTP, self._stop)
         signal.signal(signal.SIGCONT, self._go_on)
         #: The incomplete frame; frames are written as a whole.
@@ -211,7 +199,52 @@ class TerminalDriver(LinuxDriver):
         if self._writer is not None:
             self._writer.write(data)
 
+    def park(self, words: str = "") -> None:
+        """Restores and closes the terminal, and prints `words` there. The program continues without one until
+        `take`."""
+        if self.is_parked:
+            return
+        self.is_parked = True
+        if self._is_on:
+            self.suspend_application_mode()
+        if words:
+            self._say(words)
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        self._use(null, null)
+        os.close(null)
+
+    def take(self, source: int, target: int) -> None:
+        """Draws on another terminal, given by descriptors, which are copied."""
+        self.park()
+        self._use(source, target)
+        self.terminals += 1
+        self.is_parked = self._is_given_away = False
+        self.resume_application_mode()
+        self._draw_again()
+
+    def _use(self, source: int, target: int) -> None:
+        os.dup2(source, self.fileno)
+        os.dup2(target, self.output)
+        if self._draws_errors:
+            os.dup2(target, 2)
+
+    def _say(self, words: str) -> None:
+        """Prints a line on the restored terminal, if it accepts output."""
+        if (apart := _opened_apart(self.output)) is not None:
+            with suppress(OSError):
+                os.write(apart, f"{words}\r\n".encode(errors="replace"))
+            os.close(apart)
+
+    def resized(self) -> None:
+        """Another terminal than that of this process has a new size."""
+        if self._is_on:
+            signal.raise_signal(signal.SIGWINCH)
+
     def start_application_mode(self) -> None:
+        if self.is_parked:
+            size = Size(*shutil.get_terminal_size())
+            self._rounds.call_soon_threadsafe(self._program.post_message, events.Resize(size, size))
+            return
         self._writer = TerminalWriter(self.output, self._draw_again)
         self._writer.start()
         self._is_on = True
@@ -224,6 +257,8 @@ class TerminalDriver(LinuxDriver):
         self.write("\x1b[22;2t")  # save the title on the terminal's stack
 
     def stop_application_mode(self) -> None:
+        if not self._is_on:
+            return
         self._is_on = False
         self.write("\x1b[23;2t")
         super().stop_application_mode()
@@ -239,6 +274,7 @@ class TerminalDriver(LinuxDriver):
         if not known():
             super().run_input_thread()
             return
+        gone = TerminalGone(self.terminals)
         parser = TerminalInput(self._reports, self._is_bound, background=self._asks_background)
         # an invalid UTF-8 byte may be a C1 character
         decode = codecs.getincrementaldecoder("utf-8")(errors="surrogateescape").decode
@@ -248,7 +284,7 @@ class TerminalDriver(LinuxDriver):
                 if selector.select(0.1):
                     data = self._read()
                     if not data:
-                        self._rounds.call_soon_threadsafe(self._program.post_message, TerminalGone())
+                        self._rounds.call_soon_threadsafe(self._program.post_message, gone)
                         return
                     if text := decode(data):  # empty for an incomplete character
                         for event in parser.feed(text):
@@ -268,12 +304,6 @@ class TerminalDriver(LinuxDriver):
         except OSError:
             return b""
 
-    def suspend(self) -> None:
-        """Restore the terminal, then stop the process group. The shell takes over as soon as its child stops,
-        which may be a parent of this process, so the terminal must be restored first."""
-        self._give_back()
-        os.killpg(0, signal.SIGTSTP)
-
     @contextmanager
     def given_away(self) -> Generator[None]:
         """Lends the terminal to another program: pauses input and drops output.
@@ -287,7 +317,8 @@ class TerminalDriver(LinuxDriver):
             yield
         finally:
             self._is_given_away = False
-            self.resume_application_mode()
+            if not self._is_on:
+                self.resume_application_mode()
             signal.signal(signal.SIGINT, before)
 
     def _stop(self, *_: object) -> None:
@@ -301,7 +332,7 @@ class TerminalDriver(LinuxDriver):
 
     def _go_on(self, *_: object) -> None:
         """Take over the terminal and set its modes again, since another process may have changed them."""
-        if not self._is_given_away:
+        if not self._is_given_away and not self.is_parked:
             self._give_back()
             self.resume_application_mode()
 
@@ -310,4 +341,8 @@ class TerminalDriver(LinuxDriver):
 
 
 class TerminalGone(events.Event, bubble=False):
-    """The terminal was closed and can no longer be read."""
+    """The terminal was closed and can no longer be read; `number` counts the driver's terminals."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number

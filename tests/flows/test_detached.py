@@ -1,0 +1,162 @@
+"""Sessions whose terminal is closed, left or handed over: they run on, and another terminal continues them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.program import run
+from support.provider import Answer, Provider
+from support.terminal_program import PATIENCE, Program, running
+
+LEADER = b"\x0f"
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Provider]:
+    """A model, and a folder of sockets that belongs to this test."""
+    sockets = tmp_path / "sockets"
+    sockets.mkdir()
+    monkeypatch.setenv("TMPDIR", str(sockets))
+    with Provider() as found:
+        model = {"TUI_AGENT_MODEL": "openai/test-model", "TUI_AGENT_PLANNER_MODEL": "none"}
+        for name, value in (found.environment | model).items():
+            monkeypatch.setenv(name, value)
+        yield found
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+def sessions(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run("ps", "--json", folder=folder).stdout.splitlines()]
+
+
+def session_when(folder: Path, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """The only running session, once this holds for it."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        found = sessions(folder)
+        if len(found) == 1 and holds(found[0]):
+            return found[0]
+        assert time.monotonic() < until, found
+        time.sleep(0.05)
+
+
+def ended(pid: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
+        assert time.monotonic() < until, f"{pid} has not ended"
+        time.sleep(0.05)
+
+
+def exits(program: Program) -> int | None:
+    """The exit status of a program whose terminal is read until then."""
+    program.until(lambda: program.process.poll() is not None, "the end")
+    program.look()
+    return program.process.returncode
+
+
+def test_a_closed_terminal_leaves_the_turn_running_and_another_terminal_shows_its_reply(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    provider.answer(Answer("the answer is complete", hold_after=1))
+    with ExitStack() as last:
+        program = last.enter_context(running(Program(".", folder=workspace, home=home), sign="Chat"))
+        found = session_when(workspace, lambda it: it["attached"])
+        program.type(b"a question\r")
+        provider.wait_for(1)
+        os.close(program.master)
+        found = session_when(workspace, lambda it: not it["attached"])
+        assert (found["state"], found["pid"]) == ("works", program.process.pid)
+        provider.release()
+        session_when(workspace, lambda it: it["state"] == "done")
+        second = last.enter_context(
+            running(Program("attach", folder=workspace, home=home), sign="the answer is complete")
+        )
+        second.type(b"typed there")
+        second.shows("typed there")
+        second.resize(100, 30)
+        second.until(lambda: "typed there" in second.text, "the text at another size")
+        second.type(LEADER + b"&")
+        assert exits(second) == 0
+        second.shows("returns to it")
+        assert termios.tcgetattr(second.master)[3] & termios.ICANON
+        assert run("stop", found["id"], folder=workspace).returncode == 0
+        ended(found["pid"])
+        assert sessions(workspace) == []
+
+
+def test_two_terminals_use_a_session_in_turn_and_a_killed_session_leaves_its_terminal_clean(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    with ExitStack() as last:
+        first = last.enter_context(running(Program(".", folder=workspace, home=home), sign="Chat"))
+        found = session_when(workspace, lambda it: it["attached"])
+        second, third = (
+            last.enter_context(running(Program("attach", found["id"], folder=workspace, home=home), "Chat"))
+            for _ in range(2)
+        )
+        first.until(lambda: b"this window can be closed" in first.written, "the farewell")
+        assert exits(second) == 0
+        second.shows("open in another terminal")
+        third.type(b"newest")
+        third.shows("newest")
+        os.kill(found["pid"], signal.SIGKILL)
+        assert exits(third) == 1
+        third.shows("has ended without a word")
+        assert termios.tcgetattr(third.master)[3] & termios.ICANON
+        assert third.written.rindex(b"\x1b[?1049l") > third.written.rindex(b"\x1b[?1049h")
+        assert sessions(workspace) == []
+
+
+def test_a_queued_message_waits_until_a_terminal_is_there_and_without_one_the_session_ends(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    provider.answer(Answer("first reply", hold_after=1))
+    provider.answer(Answer("second reply"))
+    words = (".", "--set", "session.linger=3")
+    with ExitStack() as last:
+        program = last.enter_context(running(Program(*words, folder=workspace, home=home), sign="Chat"))
+        session_when(workspace, lambda it: it["attached"])
+        program.type(b"one\r")
+        provider.wait_for(1)
+        program.type(b"two\r")
+        program.shows("two")
+        os.close(program.master)
+        found = session_when(workspace, lambda it: not it["attached"])
+        provider.release()
+        session_when(workspace, lambda it: it["state"] == "done")
+        assert len(provider.requests) == 1
+        second = last.enter_context(
+            running(Program("attach", folder=workspace, home=home), sign="second reply")
+        )
+        second.process.send_signal(signal.SIGKILL)
+        ended(found["pid"])
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o755, None])
+def test_a_folder_of_sockets_that_is_not_private_is_refused(
+    workspace: Path, provider: Provider, mode: int | None
+) -> None:
+    folder = Path(os.environ["TMPDIR"]) / f"tui-agent-{os.geteuid()}"
+    if mode is None:
+        folder.symlink_to(workspace)
+    else:
+        folder.mkdir()
+        folder.chmod(mode)
+    done = run("ps", folder=workspace)
+    assert done.returncode == 1
+    assert "cannot be used" in done.stderr

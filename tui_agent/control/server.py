@@ -1,0 +1,312 @@
+"""The control socket of a session: JSON lines both ways, and terminals as descriptors.
+
+The first line sent is `state`, which is repeated when it changes; the events of `run --json` follow. A client sends
+objects with a `type`: `submit`, `stop`, `answer`, `apply`, `skip`, `quit`, `detach`, `attach`. Each is answered by a
+line `result`. A connection that has sent `attach` carries only messages about its terminal.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import json
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tui_agent.control import sockets
+from tui_agent.control.report import question, state_line
+from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.files.numbers import whole_number
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+    from tui_agent.store.event import Event
+    from tui_agent.store.state import State
+
+_log = logging.getLogger(__name__)
+#: Maximum bytes of a message, and of output for a client that does not read.
+LONGEST_LINE, MOST_OUTPUT = 1_000_000, 4_000_000
+#: Maximum connections at once.
+MOST_CLIENTS = 64
+#: Descriptors of a terminal: its input and its output.
+TERMINAL = 2
+_READ_AT_ONCE = 65_536
+Line = dict[str, Any]
+Lines = Callable[["Event", "State"], Iterator[Line]]
+
+
+class Terminals(Protocol):
+    """The screen, which draws on terminals that clients hand over."""
+
+    @property
+    def is_attached(self) -> bool: ...
+
+    def attach(self, client: Client, descriptors: tuple[int, int], message: Mapping[str, Any]) -> None:
+        """Copies the descriptors and draws there. Raises `SessionError`."""
+        ...
+
+    def detach(self) -> None: ...
+
+    def on_message(self, client: Client, message: Mapping[str, Any]) -> None:
+        """A message of the client whose terminal is in use."""
+        ...
+
+    def on_lost(self, client: Client) -> None: ...
+
+    async def leave(self, status: int) -> None: ...
+
+
+class ControlServer:
+    """Serves one session to clients of the same user, in its event loop."""
+
+    def __init__(self, session: Session, terminals: Terminals, lines: Lines) -> None:
+        """`lines` are the lines of an event. Raises `SessionError` and `OSError`."""
+        self.session, self.terminals = session, terminals
+        self._lines = lines
+        self._clients: set[Client] = set()
+        self._said: Line = {}
+        self._socket, self.place = sockets.listen(session.state.session.id)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._socket, self._accept)
+        self._unsubscribe = session.subscribe(self._on_event)
+
+    def close(self) -> None:
+        """Removes the socket and closes all connections, except of a terminal in use."""
+        self._unsubscribe()
+        self._loop.remove_reader(self._socket)
+        try:
+            os.unlink(self.place.folder / self.place.name)
+        except OSError:
+            pass  # removed by the user
+        self._socket.close()
+        for client in list(self._clients):
+            if not client.is_launcher:
+                client.close()
+
+    def adopt(self, connection: socket.socket) -> Client:
+        """A client whose terminal the session before has used."""
+        client = Client(self, connection)
+        client.is_launcher = True
+        self._clients.add(client)
+        return client
+
+    def state_changed(self) -> None:
+        """Sends the state to all clients if it differs from the last."""
+        if self._clients:
+            line = self._state()
+            if line != self._said:
+                self._said = line
+                self._broadcast(line)
+
+    def forget(self, client: Client) -> None:
+        self._clients.discard(client)
+        if client.is_launcher:
+            self.terminals.on_lost(client)
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._socket.accept()
+        except OSError:
+            return  # the client has gone, or no descriptor is free
+        if len(self._clients) >= MOST_CLIENTS or not sockets.is_ours(connection):
+            connection.close()
+            return
+        client = Client(self, connection)
+        self._clients.add(client)
+        self._said = self._state()
+        client.send(self._said)
+
+    def _state(self) -> Line:
+        line = state_line(self.session.state, attached=self.terminals.is_attached)
+        return self.session.secrets.values.masked_json(line)
+
+    def _on_event(self, event: Event, state: State) -> None:
+        if not self._clients:
+            return
+        for line in self._lines(event, state):
+            self._broadcast(self.session.secrets.values.masked_json(line))
+        if type(event).__name__ != "ReplyStreamed":
+            self.state_changed()
+
+    def _broadcast(self, line: Line) -> None:
+        for client in list(self._clients):
+            if not client.is_launcher:
+                client.send(line)
+
+    async def execute(self, message: Mapping[str, Any]) -> None:
+        """Executes a message. Raises `TuiAgentError`."""
+        session = self.session
+        match message:
+            case {"type": "submit", "text": str(text)} if text.strip():
+                await session.chat.submit(text)
+            case {"type": "stop"}:
+                await session.stop_everything()
+            case {"type": "answer", "text": str(text)}:
+                await self._answer(text)
+            case {"type": "apply"}:
+                await session.review.apply()
+            case {"type": "skip"}:
+                await session.review.skip()
+            case {"type": "detach"}:
+                self.terminals.detach()
+            case {"type": "quit"}:
+                await self.terminals.leave(0)
+            case _:
+                shown = json.dumps(message.get("type"))[:40]
+                raise SessionError(
+                    f"The message {shown} is not known",
+                    "send submit, stop, answer, apply, skip, detach or quit with their fields",
+                )
+
+    async def _answer(self, text: str) -> None:
+        """Answers the open question by a choice's number, or by its text."""
+        state = self.session.state
+        asked, choices = question(state)
+        if not asked:
+            raise SessionError("No question is open", "send a message instead")
+        number = whole_number(text) if text.isascii() and text.isdecimal() and len(text) < 4 else 0
+        chosen = choices[number - 1] if 1 <= number <= len(choices) else text
+        if state.asked is None:
+            await self.session.chat.answer(state.turn.waiting_for, chosen)
+        elif chosen in choices:
+            await self.session.chat.permit(state.asked.call, chosen)
+        elif number:
+            raise SessionError(f"There is no answer {number}", f"choose from 1 to {len(choices)}")
+        else:
+            await self.session.chat.permit(state.asked.call, "no", text)
+
+
+class Client:
+    """One connection. It is closed if it sends bad data or does not read."""
+
+    def __init__(self, server: ControlServer, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self.is_launcher = False
+        #: Whether a shell can stop and continue the launcher.
+        self.can_stop = False
+        self._server, self._connection = server, connection
+        self._loop = asyncio.get_running_loop()
+        self._input, self._output = bytearray(), bytearray()
+        self._descriptors: list[int] = []
+        self._requests: set[asyncio.Task[None]] = set()
+        self._loop.add_reader(connection, self._read)
+
+    def send(self, line: Mapping[str, Any]) -> None:
+        """Sends a line, at once if the client accepts it."""
+        if self._connection.fileno() < 0:
+            return
+        data = json.dumps(line).encode() + b"\n"
+        if len(self._output) + len(data) > MOST_OUTPUT:
+            self.close()
+            return
+        if not self._output:
+            self._loop.add_writer(self._connection, self._write)
+        self._output += data
+        self._write()
+
+    def close(self) -> None:
+        """Closes the connection. Idempotent."""
+        if self._connection.fileno() < 0:
+            return
+        self._release()
+        self._connection.close()
+        self._server.forget(self)
+
+    def release(self) -> socket.socket:
+        """The connection of a terminal, for the next session of this process."""
+        self.is_launcher = False
+        self._release()
+        return self._connection
+
+    def _release(self) -> None:
+        self._loop.remove_reader(self._connection)
+        self._loop.remove_writer(self._connection)
+        self._drop_descriptors()
+
+    def _drop_descriptors(self) -> None:
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors.clear()
+
+    def _write(self) -> None:
+        try:
+            sent = self._connection.send(self._output)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        del self._output[:sent]
+        if not self._output:
+            self._loop.remove_writer(self._connection)
+
+    def _read(self) -> None:
+        try:
+            data = self._receive()
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        self._input += data
+        if not data or len(self._input) > LONGEST_LINE or len(self._descriptors) > TERMINAL:
+            self.close()
+            return
+        while (end := self._input.find(b"\n")) >= 0:
+            line = bytes(self._input[:end])
+            del self._input[: end + 1]
+            try:
+                message = json.loads(line)
+            except (ValueError, RecursionError):
+                message = None
+            if not isinstance(message, dict):
+                self.close()
+                return
+            self._take(message)
+
+    def _receive(self) -> bytes:
+        """Reads data and descriptors. All descriptors are kept or closed."""
+        room = socket.CMSG_SPACE(64 * array.array("i").itemsize)
+        data, extra, _, _ = self._connection.recvmsg(
+            _READ_AT_ONCE, room, getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+        )
+        for level, kind, payload in extra:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                found = array.array("i")
+                found.frombytes(payload[: len(payload) - len(payload) % found.itemsize])
+                self._descriptors += found
+        return data
+
+    def _take(self, message: Line) -> None:
+        if message.get("type") == "attach":
+            self._attach(message)
+        elif self.is_launcher:
+            self._server.terminals.on_message(self, message)
+        else:
+            request = self._loop.create_task(self._execute(message), name="control")
+            self._requests.add(request)
+            request.add_done_callback(self._requests.discard)
+
+    def _attach(self, message: Line) -> None:
+        given, self._descriptors = self._descriptors, []
+        try:
+            if len(given) != TERMINAL or not all(map(os.isatty, given)):
+                raise SessionError(
+                    "An attach brings the input and the output of a terminal", "run it in a terminal"
+                )
+            self._server.terminals.attach(self, (given[0], given[1]), message)
+        except TuiAgentError as error:
+            self.send({"type": "result", "of": "attach", "ok": False, "error": str(error)})
+        finally:
+            for descriptor in given:
+                os.close(descriptor)
+
+    async def _execute(self, message: Line) -> None:
+        result: Line = {"type": "result", "of": str(message.get("type")), "ok": True, "error": None}
+        try:
+            await self._server.execute(message)
+        except TuiAgentError as error:
+            result.update(ok=False, error=str(error))
+        self.send(result)

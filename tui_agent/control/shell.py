@@ -1,0 +1,78 @@
+"""The shell that started this process, and its terminal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tui_agent.files.numbers import whole_number
+
+#: The terminal of the session of processes, under the name that each process has for its own.
+OWN_TERMINAL = "/dev/tty"
+#: Continues the process group after its shell has the terminal again, or after two seconds. A shell that is
+#: slower would not see the stop.
+_CONTINUE = """
+import os, sys, time
+group, until = int(sys.argv[1]), time.monotonic() + 2
+try:
+    terminal = os.open(sys.argv[2], os.O_RDONLY | os.O_NOCTTY)
+    while os.tcgetpgrp(terminal) == group and time.monotonic() < until:
+        time.sleep(0.005)
+except OSError:
+    pass
+os.killpg(group, int(sys.argv[3]))
+"""
+
+
+def can_be_continued() -> bool:
+    """Whether a shell exists that could resume this program after a stop.
+
+    Such a shell is a process of this session outside our process group that started a member of the group.
+    Programs started directly by a terminal or a remote connection have none.
+    """
+    pid, group, session = os.getpid(), os.getpgid(0), os.getsid(0)
+    try:
+        while os.getsid(parent := _parent(pid)) == session:
+            if os.getpgid(parent) != group:
+                return True
+            pid = parent
+    except (ProcessLookupError, PermissionError):
+        pass  # exited, or owned by another user
+    except FileNotFoundError:
+        return True  # without process information, assume that the parent belongs to this session
+    return False
+
+
+def _parent(pid: int) -> int:
+    if pid == os.getpid():
+        return os.getppid()
+    return whole_number(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def is_in_front() -> bool | None:
+    """Whether the terminal of the shell belongs to this process group; None if there is no such terminal."""
+    try:
+        terminal = os.open(OWN_TERMINAL, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return None
+    finally:
+        os.close(terminal)
+
+
+def give_to_shell() -> None:
+    """Gives the terminal to the shell while this process group continues in the background.
+
+    A shell takes its terminal only from a job that has stopped, so the group stops for some milliseconds.
+    """
+    given = (str(os.getpgrp()), OWN_TERMINAL, str(int(signal.SIGCONT)))
+    words = [sys.executable, "-IS", "-c", _CONTINUE, *given]
+    null = subprocess.DEVNULL
+    subprocess.Popen(words, process_group=0, stdin=null, stdout=null, stderr=null)
+    os.killpg(0, signal.SIGTSTP)

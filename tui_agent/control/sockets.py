@@ -1,0 +1,151 @@
+"""The private folder with a socket for each running session of this user.
+
+A name is the session's id and the process id, so two sessions never share one. A socket is bound and listens under a
+hidden name before it gets its own: a visible socket that refuses a connection has lost its process.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import struct
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tui_agent.errors import SessionError
+from tui_agent.files.names import display_path
+from tui_agent.files.numbers import whole_number
+
+#: Maximum bytes of a socket's address on all systems, with room for the hidden name.
+LONGEST = 96
+_PEER = struct.Struct("3i")
+
+
+class SessionSocket(NamedTuple):
+    """The socket of a running session."""
+
+    folder: Path
+    session: str
+    pid: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.session}.{self.pid}"
+
+
+def folder() -> Path:
+    """The folder of this user, which may be missing."""
+    return Path(os.environ.get("TMPDIR") or "/tmp") / f"tui-agent-{os.geteuid()}"
+
+
+def checked(path: Path) -> bool:
+    """Whether the folder exists. Raises `SessionError` unless it is a real folder of this user with mode 0700, because
+    its owner could answer for a session."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _not_usable(path, error.strerror or str(error)) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise _not_usable(path, "it is not a folder")
+    if status.st_uid != os.geteuid():
+        raise _not_usable(path, "it belongs to another user")
+    if stat.S_IMODE(status.st_mode) != 0o700:
+        raise _not_usable(path, "its mode is not 0700")
+    return True
+
+
+def places() -> list[SessionSocket]:
+    """The sockets of running sessions, oldest first. Raises `SessionError` for a folder that is not private."""
+    path = folder()
+    if not checked(path):
+        return []
+    found = []
+    with os.scandir(path) as entries:
+        for entry in entries:
+            session, _, pid = entry.name.rpartition(".")
+            is_socket = stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+            if session and pid.isascii() and pid.isdecimal() and len(pid) < 10 and is_socket:
+                found.append(SessionSocket(path, session, whole_number(pid)))
+    return sorted(found)
+
+
+def listen(session: str) -> tuple[socket.socket, SessionSocket]:
+    """A listening, non-blocking socket for this process's session. Raises `SessionError` and `OSError`."""
+    path = folder()
+    if not checked(path):
+        with suppress(FileExistsError):  # created by another session at the same time
+            path.mkdir(mode=0o700)
+            path.chmod(0o700)  # a strict umask would deny access
+        checked(path)
+    place = SessionSocket(path, session, os.getpid())
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    hidden = f".{place.name}"
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(path / hidden)  # left by a killed process with the same id
+        with _address(path, hidden) as address:
+            server.bind(address)
+        os.chmod(path / hidden, 0o600)
+        server.listen(16)
+        server.setblocking(False)
+        os.rename(path / hidden, path / place.name)
+    except BaseException:
+        server.close()
+        raise
+    return server, place
+
+
+def connect(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
+    """A connection to a session of this user. Removes the socket of a process that has ended and raises
+    `ConnectionRefusedError` for it. Raises `SessionError` and `OSError`."""
+    checked(place.folder)
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        client.settimeout(timeout)
+        with _address(place.folder, place.name) as address:
+            client.connect(address)
+        if not is_ours(client):
+            raise _not_usable(place.folder, "a socket in it belongs to another user")
+    except ConnectionRefusedError:
+        client.close()
+        with suppress(OSError):
+            os.unlink(place.folder / place.name)
+        raise
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def is_ours(connection: socket.socket) -> bool:
+    """Whether the process at the other end belongs to this user; without such information, the folder is private."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return True
+    _, user, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, option, _PEER.size))
+    return user == os.geteuid()
+
+
+@contextmanager
+def _address(path: Path, name: str) -> Generator[str]:
+    """An address of limited length for a file in `path`. Raises `OSError` if there is none."""
+    if len(os.fsencode(path / name)) <= LONGEST:
+        yield str(path / name)
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{name}"
+    finally:
+        os.close(descriptor)
+
+
+def _not_usable(path: Path, why: str) -> SessionError:
+    return SessionError(
+        f"the folder of running sessions, {display_path(str(path))}, cannot be used ({why})",
+        "remove it, or set TMPDIR to a folder of your own",
+    )

@@ -1,0 +1,148 @@
+"""`tui-agent ps | attach | stop | logs | answer`: sessions that run now, with or without a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from tui_agent.control import sockets
+from tui_agent.control.sockets import SessionSocket
+from tui_agent.errors import SessionError
+from tui_agent.headless import arguments
+from tui_agent.headless.output import json_line, note, row
+
+#: Seconds in which a session must answer; a stopped process is left out.
+WITHIN = 2.0
+Line = dict[str, Any]
+_session = click.argument("session", metavar="ID")
+
+
+@click.command("ps")
+@arguments.json_option
+def ps(as_json: bool) -> int:
+    """List running sessions, oldest first: id, state, changes, cost, folder."""
+    for place in sockets.places():
+        state = _state_of(place)
+        if state is None:
+            continue
+        if as_json:
+            json_line({name: value for name, value in state.items() if name != "type"})
+            continue
+        asks = f" · {state['asks']}" if state.get("asks") else ""
+        changes = f" · {state['changes']} changes" if state.get("changes") else ""
+        cost = "price unknown" if state.get("cost") is None else f"${state['cost']:.2f}"
+        where = "attached" if state.get("attached") else "detached"
+        row(f"{state['id']}  {state['state']} · {where}{changes} · {cost}  {state['workspace']}{asks}")
+    return 0
+
+
+@click.command("attach")
+@click.argument("session", metavar="[ID]", required=False)
+def attach(session: str | None) -> int:
+    """Open a running session in this terminal; by default that of this folder, or the newest."""
+    from tui_agent.control.launcher import Launcher, needs_terminal
+
+    needs_terminal()
+    with _connected(_found(session)) as connection:
+        connection.settimeout(None)
+        status, words = Launcher(connection).run()
+    if words:
+        note(f"tui-agent: {words}")
+    return status
+
+
+@click.command("stop")
+@_session
+def stop(session: str) -> int:
+    """End a running session, as if its user had quit; everything is kept."""
+    with _connected(_found(session)) as connection:
+        for line in _request(connection, {"type": "quit"}):
+            if line.get("type") == "result" and not line.get("ok"):
+                raise SessionError(str(line.get("error")), "attach it and quit")
+    return 0
+
+
+@click.command("logs")
+@click.option("-f", "--follow", is_flag=True, help="Continue until the session ends.")
+@_session
+def logs(session: str, follow: bool) -> int:
+    """Show a running session as JSON lines: its state, and with -f its events as they happen."""
+    with _connected(_found(session)) as connection:
+        if follow:
+            connection.settimeout(None)
+        for line in _lines(connection):
+            json_line(line)
+            if not follow:
+                break
+    return 0
+
+
+@click.command("answer")
+@_session
+@click.argument("words", metavar="NUMBER|TEXT")
+def answer(session: str, words: str) -> int:
+    """Answer the open question of a running session, by the number of a choice or with words."""
+    with _connected(_found(session)) as connection:
+        for line in _request(connection, {"type": "answer", "text": words}):
+            if line.get("type") == "result":
+                if not line.get("ok"):
+                    raise SessionError(str(line.get("error")), "`tui-agent ps` shows open questions")
+                break
+    return 0
+
+
+def _found(session: str | None) -> SessionSocket:
+    """The session with this id, or whose id begins or ends so. Raises `SessionError`."""
+    running = sockets.places()
+    if session is None:
+        states = [(place, _state_of(place)) for place in running]
+        alive = [(place, state) for place, state in states if state is not None]
+        here = [place for place, state in alive if state["workspace"] == os.path.realpath(os.curdir)]
+        found = here or [place for place, _ in alive]
+        if not found:
+            raise SessionError("no session is running", "start one with `tui-agent`")
+        return found[-1]
+    found = [place for place in running if session in (place.session, str(place.pid))]
+    found = found or [place for place in running if session and place.session.endswith(session)]
+    if len(found) != 1:
+        why = "no running session has" if not found else "several running sessions have"
+        raise SessionError(f"{why} the id {session}", "`tui-agent ps` lists them")
+    return found[0]
+
+
+def _connected(place: SessionSocket) -> socket.socket:
+    try:
+        return sockets.connect(place, WITHIN)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SessionError(
+            f"the session {place.session} cannot be reached ({why})", "try it again"
+        ) from error
+
+
+def _state_of(place: SessionSocket) -> Line | None:
+    """The state of a session; None if its process has ended or is stopped."""
+    try:
+        with sockets.connect(place, WITHIN) as connection:
+            return next(_lines(connection), None)
+    except OSError:
+        return None
+
+
+def _request(connection: socket.socket, message: Line) -> Iterator[Line]:
+    """The lines after a message."""
+    connection.settimeout(None)
+    connection.sendall(json.dumps(message).encode() + b"\n")
+    return _lines(connection)
+
+
+def _lines(connection: socket.socket) -> Iterator[Line]:
+    """Lines until the connection ends."""
+    with connection.makefile("rb") as stream:
+        for line in stream:
+            yield json.loads(line)

@@ -1,0 +1,213 @@
+"""The terminals of a session: the first one, those that `tui-agent attach` hands over, and the time without any."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.control.report import is_busy
+from tui_agent.control.shell import can_be_continued, give_to_shell, is_in_front
+from tui_agent.control.terminal_variables import adopt
+from tui_agent.errors import SessionError
+from tui_agent.ui.terminal import TerminalDriver
+
+if TYPE_CHECKING:
+    from tui_agent.control.server import Client, ControlServer, Terminals
+    from tui_agent.session.session import Session
+    from tui_agent.ui.host import Host
+
+#: Opens the control socket of a session.
+Serve = Callable[["Session", "Terminals"], "ControlServer"]
+#: Seconds between two looks at the shell's terminal and at running work while there is no terminal.
+LOOK_AGAIN = 0.25
+_log = logging.getLogger(__name__)
+
+
+class Attachment:
+    """Detaches the session from its terminal, attaches it to another, and ends it after a long time without one."""
+
+    def __init__(self, app: Host, driver: TerminalDriver, session: Session) -> None:
+        self._app, self._driver, self._session = app, driver, session
+        self._server: ControlServer | None = None
+        self._client: Client | None = None
+        #: Whether a shell has this program as a job.
+        self._is_job = False
+        self._waiting: asyncio.Task[None] | None = None
+
+    @property
+    def is_attached(self) -> bool:
+        return not self._driver.is_parked
+
+    @property
+    def linger(self) -> int:
+        """Seconds without work and without a terminal after which the session ends; 0 ends it with its terminal."""
+        state = self._session.state.session
+        return 0 if state.rehearsal or state.read_only else self._session.loaded.settings.session.linger
+
+    @property
+    def outlives_terminal(self) -> bool:
+        return self.linger > 0 and not self._app.is_leaving
+
+    def serve(self, serve: Serve) -> None:
+        """Opens the control socket. A failure is logged, and the session is not reachable."""
+        try:
+            self._server = serve(self._session, self)
+        except (OSError, SessionError) as error:
+            _log.warning("no control socket: %s", error)
+
+    def close(self, status: int) -> None:
+        """Ends the connections; the launcher of the terminal returns `status` when this process ends."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+        if self._server is not None:
+            client, self._client = self._client, None
+            if client is not None:
+                client.send({"type": "ended", "status": status})
+            self._server.close()
+
+    # ── losing the terminal ──────────────────────────────────────────────────────────────────────────────
+
+    def hang_up(self) -> None:
+        """The terminal that started the program has closed."""
+        self._is_job = False
+        if self._client is None and self.is_attached:
+            self._park()
+
+    def on_gone(self, number: int) -> None:
+        """The terminal in use cannot be read any more."""
+        if number == self._driver.terminals and self.is_attached:
+            self._let_go(self._client)
+
+    def detach(self) -> None:
+        """Leaves the terminal; the session continues. Raises `SessionError` if no program would get the terminal."""
+        client, words = self._client, self._words()
+        if client is not None:
+            self._park()
+            client.send({"type": "detached", "words": words})
+            self._let_go(client)
+        elif not self.is_attached:
+            return
+        elif can_be_continued():
+            self._is_job = True
+            self._park(f"{words}, and so does `fg`")
+            give_to_shell()
+        else:
+            raise SessionError(
+                "No shell started this program, so the terminal stays here",
+                "close the window: the session continues",
+            )
+
+    def suspend(self) -> bool:
+        """Gives the terminal to its shell, which can bring the session back with `fg`. False without a shell."""
+        client = self._client
+        if client is None:
+            if not can_be_continued():
+                return False
+            self.detach()
+            return True
+        if not client.can_stop:
+            return False
+        self._park()
+        self._client = None
+        client.send({"type": "suspended"})
+        return True
+
+    def _words(self) -> str:
+        return f"The session continues: `tui-agent attach {self._session.state.session.id}` returns to it"
+
+    def _let_go(self, client: Client | None) -> None:
+        self._client = None
+        if client is not None:
+            client.close()
+        self._park()
+
+    def _park(self, words: str = "") -> None:
+        if self.is_attached:
+            self._session.journal.flush()
+            self._driver.park(words)
+            self._session.chat.set_attended(False)
+            self._changed()
+        if self._waiting is None or self._waiting.done():
+            self._waiting = asyncio.create_task(self._wait(), name="without a terminal")
+
+    async def _wait(self) -> None:
+        """Waits for the shell's `fg`, and for the end of the time without work."""
+        idle = monotonic()
+        while True:
+            await asyncio.sleep(LOOK_AGAIN)
+            in_front = is_in_front() if self._is_job else None
+            self._is_job = in_front is not None
+            if in_front:
+                self._take_own()
+                return
+            if self.is_attached and not self._is_job:
+                return
+            if self._is_job or self.is_attached or is_busy(self._session.state):
+                idle = monotonic()
+            elif monotonic() - idle >= self.linger:
+                await self.leave(0)
+                return
+
+    # ── getting one ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _take_own(self) -> None:
+        try:
+            terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            return
+        self._replace_client()
+        self._draw_on(terminal, terminal)
+        os.close(terminal)
+
+    def attach(self, client: Client, descriptors: tuple[int, int], message: Mapping[str, Any]) -> None:
+        """Draws on the client's terminal. The terminal in use is restored; its shell gets it back."""
+        if self._app.is_leaving:
+            raise SessionError("The session is ending", "resume it with `tui-agent --resume`")
+        if client is not self._client:
+            self._replace_client()
+        if self._client is None and self.is_attached and can_be_continued():
+            self.detach()
+        elif self._client is None and self.is_attached:
+            self._park(f"{self._words()}; this window can be closed")
+        self._client = client
+        client.is_launcher, client.can_stop = True, message.get("can_stop") is True
+        variables = message.get("environment")
+        adopt(variables if isinstance(variables, dict) else {})
+        self._draw_on(*descriptors)
+        client.send({"type": "attached"})
+
+    def _replace_client(self) -> None:
+        """Ends the use of the present client's terminal."""
+        client = self._client
+        if client is not None:
+            self._park()
+            client.send({"type": "detached", "words": "The session is open in another terminal now"})
+            self._let_go(client)
+
+    def _draw_on(self, source: int, target: int) -> None:
+        self._driver.take(source, target)
+        self._app.use_theme("")
+        self._session.chat.set_attended(True)
+        self._changed()
+
+    def _changed(self) -> None:
+        if self._server is not None:
+            self._server.state_changed()
+
+    # ── messages ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def on_message(self, client: Client, message: Mapping[str, Any]) -> None:
+        if client is self._client and message.get("type") == "resized":
+            self._driver.resized()
+
+    def on_lost(self, client: Client) -> None:
+        if client is self._client:
+            self._client = None
+            self._park()
+
+    async def leave(self, status: int) -> None:
+        await self._app.leave(status)
