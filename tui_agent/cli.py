@@ -32,10 +32,15 @@ _EPILOG = "`tui-agent COMMAND --help` says more. --debug, anywhere, shows where 
 
 def open_screen(options: ScreenOptions) -> int:
     """Open the workspace full screen and return the exit status."""
-    _needs_a_terminal()
-    if not options.named and not _wanted(options.workspace):
-        output.error("nothing was opened: start tui-agent in the folder of a project, or name one")
-        return 1
+    if not options.in_background:
+        _needs_a_terminal()
+        if not options.named and not _wanted(options.workspace):
+            output.error("nothing was opened: start tui-agent in the folder of a project, or name one")
+            return 1
+        if (running := _offered(options)) is not None:
+            from tui_agent.control import launcher
+
+            return launcher.attach(running)
     gc.disable()  # a third of the start would go into it; the screen switches it on when it is complete
     import asyncio
 
@@ -84,6 +89,22 @@ def _wanted(folder: Path) -> bool:
     """Ask before a folder in which the program was started by accident is listed and watched."""
     why = arguments.why_ask_first(folder)
     return not why or click.confirm(f"{why}: all of it would be listed and watched. Open it?")
+
+
+def _offered(options: ScreenOptions) -> Any:
+    """The session of this folder that runs without a terminal, if the user wants it in place of another."""
+    if options.resume is not None or options.continue_newest or options.agent or options.replay:
+        return None
+    from tui_agent.headless.running_sessions import detached_in
+
+    with suppress(TuiAgentError, OSError):
+        for place, state in detached_in(options.workspace):
+            named = state["name"] or state["id"]
+            if click.confirm(
+                f"{named} runs here without a terminal ({state['state']}). Open it?", default=True
+            ):
+                return place
+    return None
 
 
 async def _open(
@@ -288,6 +309,9 @@ _plain_option = click.option(
     help="The colour theme: dark, light, … or one of your own.",
 )
 @_plain_option
+@click.option(
+    "--bg", "prompt", metavar="PROMPT", help="Begin a session without a terminal with this message."
+)
 @arguments.set_option
 @arguments.record_option
 @arguments.replay_option
@@ -298,17 +322,23 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
         raise UsageError("--resume and --continue cannot be combined", "give one of them")
     named = [(key, options[key]) for key in ("model", "planner_model", "theme")]
     named.append(("screen.plain", "true" if options["plain"] else None))
-    return open_screen(
-        ScreenOptions(
-            workspace=_workspace("." if path is None else path),
-            named=path is not None or resume is not None or options["continue_newest"],
-            resume=resume,
-            continue_newest=options["continue_newest"],
-            overrides=arguments.overrides(options["settings"], named),
-            replay=arguments.recording(options["replay"]),
-            record=arguments.new_file(options["record"]),
-        )
+    if options["prompt"] is not None and resume == "":
+        raise UsageError("--resume without an id needs a terminal", "name the session, or leave --bg out")
+    opening = ScreenOptions(
+        workspace=_workspace("." if path is None else path),
+        named=path is not None or resume is not None or options["continue_newest"],
+        resume=resume,
+        continue_newest=options["continue_newest"],
+        overrides=arguments.overrides(options["settings"], named),
+        replay=arguments.recording(options["replay"]),
+        record=arguments.new_file(options["record"]),
+        in_background=options["prompt"] is not None,
     )
+    if options["prompt"] is None:
+        return open_screen(opening)
+    from tui_agent.headless.running_sessions import begin
+
+    return begin(options["prompt"], lambda: open_screen(opening))
 
 
 @tui_agent.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

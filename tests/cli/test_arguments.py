@@ -24,8 +24,20 @@ from tui_agent.headless.arguments import (
 )
 
 CONTRACT = [
-    *("apply", "completion", "config", "demo", "doctor", "login", "logout", "manual", "mcp", "redo", "run"),
-    *("sessions", "skip", "stats", "trust", "undo", "view"),
+    *(
+        "answer",
+        "apply",
+        "attach",
+        "completion",
+        "config",
+        "demo",
+        "doctor",
+        "login",
+        "logout",
+        "logs",
+        "manual",
+    ),
+    *("mcp", "ps", "redo", "run", "sessions", "skip", "stats", "stop", "trust", "undo", "view"),
 ]
 
 

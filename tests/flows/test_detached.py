@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.program import run
+from support.program import run, started
 from support.provider import Answer, Provider
 from support.terminal_program import PATIENCE, Program, running
 
@@ -160,3 +160,73 @@ def test_a_folder_of_sockets_that_is_not_private_is_refused(
     done = run("ps", folder=workspace)
     assert done.returncode == 1
     assert "cannot be used" in done.stderr
+
+
+def test_a_session_begun_without_a_terminal_is_offered_by_the_next_start(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    provider.answer(Answer("done without anybody"))
+    begun = run("--bg", "do it", folder=workspace)
+    assert begun.returncode == 0, begun.stderr
+    found = session_when(workspace, lambda it: it["state"] == "done")
+    assert (found["id"], found["attached"]) == (begun.stdout.strip(), False)
+    with running(Program(folder=workspace, home=home), sign="Open it?") as program:
+        assert f"{found['id']} runs here without a terminal (done)" in program.text
+        program.type(b"\r")
+        program.shows("done without anybody")
+        assert session_when(workspace, lambda it: it["attached"])["pid"] == found["pid"]
+    assert run("stop", found["id"], folder=workspace).returncode == 0
+    ended(found["pid"])
+
+
+def test_a_session_that_cannot_begin_without_a_terminal_says_why(workspace: Path, provider: Provider) -> None:
+    done = run("--bg", "do it", "--set", "theme=7up", "--set", "limits.requests=none", folder=workspace)
+    assert done.returncode == 1
+    assert "limits.requests" in done.stderr
+    assert sessions(workspace) == []
+
+
+def test_a_session_that_is_open_elsewhere_comes_to_this_terminal_and_others_can_follow_there(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    provider.answer(Answer("first reply"))
+    with ExitStack() as last:
+        first = last.enter_context(running(Program(".", folder=workspace, home=home), sign="Chat"))
+        first.type(b"one\r")
+        first.shows("first reply")
+        found = session_when(workspace, lambda it: it["attached"])
+        second = last.enter_context(
+            running(Program("--continue", folder=workspace, home=home), sign="first reply")
+        )
+        first.until(lambda: b"this window can be closed" in first.written, "the farewell")
+        second.type(LEADER + b"B")  # a new session, in the process whose terminal this is not
+        following = session_when(workspace, lambda it: it["id"] != found["id"] and it["attached"])
+        assert following["pid"] == found["pid"]
+        second.type(b"typed in the new one")
+        second.shows("typed in the new one")
+        second.type(LEADER + b"&")
+        assert exits(second) == 0
+        assert run("stop", following["id"], folder=workspace).returncode == 0
+        ended(found["pid"])
+
+
+def test_a_question_is_answered_by_its_number_and_events_are_followed(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    provider.answer(
+        Answer('{"summary": "", "commands": [{"command": "echo seen"}]}'),
+        Answer("the command has run"),
+    )
+    assert run("--bg", "run it", "--set", "commands.ask=always", folder=workspace).returncode == 0
+    found = session_when(workspace, lambda it: it["state"] == "asks")
+    assert "echo seen" in found["asks"] and found["choices"][0] == "once"
+    refused = run("answer", found["id"], "9", folder=workspace)
+    assert (refused.returncode, "choose from 1 to" in refused.stderr) == (1, True)
+    with started("logs", found["id"], "-f", folder=workspace) as follower:
+        assert follower.stdout is not None
+        assert json.loads(follower.stdout.readline())["asks"]
+        assert run("answer", found["id"], "1", folder=workspace).returncode == 0
+        session_when(workspace, lambda it: it["state"] == "done")
+        assert run("stop", found["id"], folder=workspace).returncode == 0
+        assert {"command", "command_result"} <= {json.loads(line)["type"] for line in follower.stdout}
+        assert follower.wait(PATIENCE) == 0

@@ -40,8 +40,8 @@ HEAVY = (
 )
 #: Our packages of which something is imported when keys are taken, and when every pane is filled.
 OURS = (
-    "answers checks cli context debug_log edits errors files git headless log model planning processes review session"
-    " settings store subtasks turn ui workspace"
+    "answers checks cli context control debug_log edits errors files git headless log model planning processes review"
+    " session settings store subtasks turn ui workspace"
 )
 #: What is imported when somebody begins to write, and not before.
 FOR_A_TURN = ("tui_agent.turn.turn", "tui_agent.subtasks.scheduler", "tui_agent.ui.markdown.message_text")

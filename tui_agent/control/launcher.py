@@ -1,4 +1,4 @@
-"""`tui-agent attach`: hands this process's terminal to a session and waits until it is returned."""
+"""Hands this process's terminal to a running session and waits until it is returned."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import termios
 from collections.abc import Iterator
 from typing import Any
 
+from tui_agent.control import sockets
 from tui_agent.control.shell import can_be_continued
+from tui_agent.control.sockets import SessionSocket
 from tui_agent.control.terminal_variables import present
 from tui_agent.errors import SessionError
 
@@ -22,6 +24,27 @@ RESET = (
     "\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
 ENDED_BY_SIGNAL = 128
+
+
+def attach(place: SessionSocket) -> int:
+    """Attaches this terminal to a session, and to those that the user opens there. Returns the exit status. Raises
+    `SessionError`."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise SessionError(
+            "a session needs a terminal, and standard input or output is not one",
+            "run this in a terminal, or use `tui-agent logs`",
+        )
+    while True:
+        with sockets.reach(place) as connection:
+            connection.settimeout(None)
+            launcher = Launcher(connection)
+            status, words = launcher.run()
+        following = sockets.of_session(launcher.moved_to) if launcher.moved_to else None
+        if following is None:
+            if words:
+                sys.stderr.write(f"tui-agent: {words}\n")
+            return status
+        place = following
 
 
 class Launcher:
@@ -34,6 +57,8 @@ class Launcher:
         self._before: list[Any] | None = None
         self._signals: list[int] = []
         self._is_in_use = False
+        #: The id of the session that the user opened in place of this one; "" for none.
+        self.moved_to = ""
 
     def run(self) -> tuple[int, str]:
         """Attaches until the session ends or leaves the terminal. Returns the exit status and a sentence. Raises
@@ -103,6 +128,10 @@ class Launcher:
             case {"type": "detached", "words": words}:
                 self._is_in_use = False
                 return 0, str(words)
+            case {"type": "moved", "session": session}:
+                self._wait_for_end()
+                self.moved_to = str(session)
+                return 0, ""
             case {"type": "suspended"}:
                 self._stop()
             case {"type": "ended", "status": status}:
@@ -145,12 +174,3 @@ class Launcher:
                 termios.tcsetattr(0, termios.TCSANOW, self._before)
         except (OSError, termios.error):
             pass  # the terminal has closed
-
-
-def needs_terminal() -> None:
-    """Raises `SessionError` unless standard input and output are terminals."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise SessionError(
-            "a session needs a terminal, and standard input or output is not one",
-            "run this in a terminal, or use `tui-agent logs`",
-        )

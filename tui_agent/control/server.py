@@ -14,7 +14,8 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tui_agent.control import sockets
 from tui_agent.control.report import question, state_line
@@ -86,12 +87,17 @@ class ControlServer:
             if not client.is_launcher:
                 client.close()
 
-    def adopt(self, connection: socket.socket) -> Client:
-        """A client whose terminal the session before has used."""
-        client = Client(self, connection)
-        client.is_launcher = True
+    def adopt(self, lent: LentTerminal) -> Client:
+        """The client whose terminal the session before has used."""
+        client = Client(self, lent.connection)
+        client.is_launcher, client.can_stop = True, lent.can_stop
         self._clients.add(client)
         return client
+
+    def lend(self, client: Client) -> LentTerminal:
+        """Releases a client, for the next session of this process."""
+        self._clients.discard(client)
+        return LentTerminal(client.release(), client.can_stop)
 
     def state_changed(self) -> None:
         """Sends the state to all clients if it differs from the last."""
@@ -179,6 +185,19 @@ class ControlServer:
             await self.session.chat.permit(state.asked.call, "no", text)
 
 
+class LentTerminal(NamedTuple):
+    """The terminal of a launcher between two sessions of this process."""
+
+    connection: socket.socket
+    can_stop: bool
+
+    def send(self, line: Mapping[str, Any]) -> None:
+        """The last line to the launcher, which may have ended."""
+        with suppress(OSError), self.connection:
+            self.connection.settimeout(1)
+            self.connection.sendall(json.dumps(line).encode() + b"\n")
+
+
 class Client:
     """One connection. It is closed if it sends bad data or does not read."""
 
@@ -216,8 +235,7 @@ class Client:
         self._server.forget(self)
 
     def release(self) -> socket.socket:
-        """The connection of a terminal, for the next session of this process."""
-        self.is_launcher = False
+        """The connection, which this client does not use any more."""
         self._release()
         return self._connection
 

@@ -74,6 +74,16 @@ def places() -> list[SessionSocket]:
     return sorted(found)
 
 
+def of_session(session: str) -> SessionSocket | None:
+    """The socket of a session that runs in another process; None without one, or if the folder is not private."""
+    with suppress(SessionError, OSError):
+        for place in places():
+            if place.session == session and place.pid != os.getpid():
+                with connect(place):
+                    return place
+    return None
+
+
 def listen(session: str) -> tuple[socket.socket, SessionSocket]:
     """A listening, non-blocking socket for this process's session. Raises `SessionError` and `OSError`."""
     path = folder()
@@ -120,6 +130,17 @@ def connect(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
         client.close()
         raise
     return client
+
+
+def reach(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
+    """As `connect`, but raises only `SessionError`."""
+    try:
+        return connect(place, timeout)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SessionError(
+            f"the session {place.session} cannot be reached ({why})", "try it again"
+        ) from error
 
 
 def is_ours(connection: socket.socket) -> bool:

@@ -247,7 +247,7 @@ class ScreenOptions(Struct, frozen=True):
     include `--theme`.
 
     `named` is True if the user passed the folder explicitly. `agent` is the command that is shown first, in a
-    view.
+    view. `in_background` opens without a terminal.
     """
 
     workspace: Path
@@ -258,6 +258,7 @@ class ScreenOptions(Struct, frozen=True):
     replay: Path | None = None
     record: Path | None = None
     agent: tuple[str, ...] = ()
+    in_background: bool = False
 
 
 class CommandGroup(click.Group):

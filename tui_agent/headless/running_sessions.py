@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator
-from typing import Any
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
 from tui_agent.control import sockets
 from tui_agent.control.sockets import SessionSocket
-from tui_agent.errors import SessionError
-from tui_agent.headless import arguments
-from tui_agent.headless.output import json_line, note, row
+from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.headless import arguments, output
+from tui_agent.headless.output import json_line, row
 
 #: Seconds in which a session must answer; a stopped process is left out.
 WITHIN = 2.0
@@ -25,7 +29,10 @@ _session = click.argument("session", metavar="ID")
 @click.command("ps")
 @arguments.json_option
 def ps(as_json: bool) -> int:
-    """List running sessions, oldest first: id, state, changes, cost, folder."""
+    """List running sessions.
+
+    Oldest first, a line each: id, state, changes, cost, folder.
+    """
     for place in sockets.places():
         state = _state_of(place)
         if state is None:
@@ -44,23 +51,20 @@ def ps(as_json: bool) -> int:
 @click.command("attach")
 @click.argument("session", metavar="[ID]", required=False)
 def attach(session: str | None) -> int:
-    """Open a running session in this terminal; by default that of this folder, or the newest."""
-    from tui_agent.control.launcher import Launcher, needs_terminal
+    """Open a running session in this terminal.
 
-    needs_terminal()
-    with _connected(_found(session)) as connection:
-        connection.settimeout(None)
-        status, words = Launcher(connection).run()
-    if words:
-        note(f"tui-agent: {words}")
-    return status
+    By default that of this folder, or the newest.
+    """
+    from tui_agent.control import launcher
+
+    return launcher.attach(_found(session))
 
 
 @click.command("stop")
 @_session
 def stop(session: str) -> int:
-    """End a running session, as if its user had quit; everything is kept."""
-    with _connected(_found(session)) as connection:
+    """End a running session; everything is kept."""
+    with sockets.reach(_found(session)) as connection:
         for line in _request(connection, {"type": "quit"}):
             if line.get("type") == "result" and not line.get("ok"):
                 raise SessionError(str(line.get("error")), "attach it and quit")
@@ -71,12 +75,16 @@ def stop(session: str) -> int:
 @click.option("-f", "--follow", is_flag=True, help="Continue until the session ends.")
 @_session
 def logs(session: str, follow: bool) -> int:
-    """Show a running session as JSON lines: its state, and with -f its events as they happen."""
-    with _connected(_found(session)) as connection:
+    """Show the events of a running session.
+
+    JSON lines: its state and, with -f, its events as they happen.
+    """
+    with sockets.reach(_found(session)) as connection:
         if follow:
             connection.settimeout(None)
         for line in _lines(connection):
             json_line(line)
+            sys.stdout.flush()
             if not follow:
                 break
     return 0
@@ -86,14 +94,65 @@ def logs(session: str, follow: bool) -> int:
 @_session
 @click.argument("words", metavar="NUMBER|TEXT")
 def answer(session: str, words: str) -> int:
-    """Answer the open question of a running session, by the number of a choice or with words."""
-    with _connected(_found(session)) as connection:
+    """Answer the question of a running session.
+
+    By the number of a choice, or with words.
+    """
+    with sockets.reach(_found(session)) as connection:
         for line in _request(connection, {"type": "answer", "text": words}):
             if line.get("type") == "result":
                 if not line.get("ok"):
                     raise SessionError(str(line.get("error")), "`tui-agent ps` shows open questions")
                 break
     return 0
+
+
+def detached_in(workspace: Path) -> Iterator[tuple[SessionSocket, Line]]:
+    """The sessions of this folder without a terminal, and their states, newest first. Raises `SessionError`."""
+    for place in reversed(sockets.places()):
+        state = _state_of(place)
+        if state and not state["attached"] and state["workspace"] == os.path.realpath(workspace):
+            yield place, state
+
+
+def begin(prompt: str, open_screen: Callable[[], int]) -> int:
+    """Begins a session without a terminal in a process of its own, sends its first message, and prints its id."""
+    with tempfile.TemporaryFile() as said:
+        sys.stdout.flush()
+        if not (pid := os.fork()):
+            _run_apart(said.fileno(), open_screen)
+        while (place := next((it for it in sockets.places() if it.pid == pid), None)) is None:
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                said.seek(0)
+                sys.stderr.write(said.read(10_000).decode(errors="replace"))
+                return 1
+            time.sleep(0.02)
+    with sockets.reach(place) as connection:
+        for line in _request(connection, {"type": "submit", "text": prompt}):
+            if line.get("type") == "result":
+                if not line.get("ok"):
+                    connection.sendall(b'{"type": "quit"}\n')
+                    raise SessionError(str(line.get("error")), "try it on the screen")
+                break
+    row(place.session)
+    return 0
+
+
+def _run_apart(errors: int, open_screen: Callable[[], int]) -> NoReturn:
+    """Becomes a process without a terminal, whose errors are written to this descriptor."""
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor, target in ((null, 0), (null, 1), (errors, 2)):
+        os.dup2(descriptor, target)
+    status = 1
+    try:
+        status = open_screen()
+    except TuiAgentError as error:
+        output.error(str(error))
+        status = error.exit_status
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
 
 
 def _found(session: str | None) -> SessionSocket:
@@ -113,16 +172,6 @@ def _found(session: str | None) -> SessionSocket:
         why = "no running session has" if not found else "several running sessions have"
         raise SessionError(f"{why} the id {session}", "`tui-agent ps` lists them")
     return found[0]
-
-
-def _connected(place: SessionSocket) -> socket.socket:
-    try:
-        return sockets.connect(place, WITHIN)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise SessionError(
-            f"the session {place.session} cannot be reached ({why})", "try it again"
-        ) from error
 
 
 def _state_of(place: SessionSocket) -> Line | None:

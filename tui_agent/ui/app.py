@@ -47,6 +47,7 @@ from tui_agent.ui.widgets.scroll_bar import ScrollBarCells
 from tui_agent.ui.widgets.session_calls import GROUP, call_session
 
 if TYPE_CHECKING:
+    from tui_agent.control.server import LentTerminal
     from tui_agent.session.session import Session
     from tui_agent.store.event import Event
     from tui_agent.store.state import State
@@ -104,13 +105,14 @@ class WorkspaceApp(
         follows_background: bool = False,
         begin_with: Sequence[str] = (),
         serve: Serve | None = None,
+        lent: LentTerminal | None = None,
     ) -> None:
         """`folders` may contain `keys.toml` and `themes/`; later folders take precedence. `depth` overrides
         colour detection.
 
         `reopen` opens a session selected on the screen. With `pick_from` (data folder, workspace) the
         session picker is shown first. follows_background: use the light theme on a light terminal. begin_with: command
-        of an agent that is shown first. serve: opens the control socket.
+        of an agent that is shown first. serve: opens the control socket. lent: the terminal, if a launcher owns it.
         """
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
@@ -137,11 +139,11 @@ class WorkspaceApp(
         self._pick_from = pick_from
         self._begin_with = begin_with
         self._serve = serve
+        self.lent = lent
         #: Present after the session is open.
         self.attachment: Attachment | None = None
         self.is_leaving = False
-        #: The session to open after this one closes.
-        self.next: Choice | None = None
+        self.next = None
         self.session: Session | None = None
         self.error: TuiAgentError | None = None
         self._quitting = False
@@ -333,6 +335,11 @@ class WorkspaceApp(
         try:
             return await (self.reopen(choice) if choice else self._open_session())
         except OpenElsewhere as error:
+            from tui_agent.control import sockets
+
+            if sockets.of_session(error.session):
+                self.next = Choice(error.session, attach=True)
+                return None
             from tui_agent.ui.dialogs.sessions import open_otherwise
 
             return await open_otherwise(self, self.reopen, error)

@@ -58,14 +58,24 @@ class Attachment:
             self._server = serve(self._session, self)
         except (OSError, SessionError) as error:
             _log.warning("no control socket: %s", error)
+            return
+        lent, self._app.lent = self._app.lent, None
+        if lent is not None:
+            self._client = self._server.adopt(lent)
+        elif not self.is_attached:
+            self._session.chat.set_attended(False)
+            self._park()
 
     def close(self, status: int) -> None:
-        """Ends the connections; the launcher of the terminal returns `status` when this process ends."""
+        """Ends the connections. The launcher of the terminal returns `status` when this process ends, or waits for the
+        next session."""
         if self._waiting is not None:
             self._waiting.cancel()
         if self._server is not None:
             client, self._client = self._client, None
-            if client is not None:
+            if client is not None and self._app.next is not None:
+                self._app.lent = self._server.lend(client)
+            elif client is not None:
                 client.send({"type": "ended", "status": status})
             self._server.close()
 

@@ -11,6 +11,7 @@ from tui_agent.ui.keys.keyboard import Keyboard
 from tui_agent.ui.keys.keymap import Keys
 
 if TYPE_CHECKING:
+    from tui_agent.control.server import LentTerminal
     from tui_agent.session.session import Session
     from tui_agent.ui.widgets.guide import Guide
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 class Choice(NamedTuple):
     """A session to open; "" creates one. `read_only` also opens a session that is in use by another process.
 
-    `rehearsal` selects the bundled project with recorded replies.
+    `rehearsal` selects the bundled project with recorded replies. `attach` shows a session that runs in another
+    process, which then draws on this terminal.
     """
 
     session: str
@@ -26,6 +28,7 @@ class Choice(NamedTuple):
     rehearsal: bool = False
     #: Initial text of the prompt.
     draft: str = ""
+    attach: bool = False
 
 
 T = TypeVar("T")
@@ -47,6 +50,10 @@ class Host(App[int], inherit_bindings=False):
     session: Session | None
     reopen: Reopen | None
     is_leaving: bool
+    #: The session to open after this one closes.
+    next: Choice | None
+    #: The terminal of a launcher while no session uses it.
+    lent: LentTerminal | None
     #: The guide of the rehearsal, otherwise `None`.
     guide: Guide | None
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent import debug_log
+from tui_agent.errors import SessionError
 from tui_agent.ui.app import OpenSession, WorkspaceApp
 from tui_agent.ui.host import Reopen
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
@@ -22,6 +23,7 @@ from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.widgets.guide import Guide
 
 if TYPE_CHECKING:
+    from tui_agent.control.server import LentTerminal
     from tui_agent.ui.attachment import Serve
 
 #: Timeout in seconds for closing the session after a signal.
@@ -57,6 +59,7 @@ def run_app(
     gets its own screen and loop. The first session uses `loop`, which may already run other tasks and is
     closed after `at_last`.
     """
+    lent: LentTerminal | None = None
     while True:
         app = WorkspaceApp(
             open_session,
@@ -70,14 +73,32 @@ def run_app(
             follows_background=follows_background,
             begin_with=begin_with,
             serve=serve,
+            lent=lent,
         )
         with loop or asyncio.Runner() as runner:
             status = runner.run(_run(app, at_last))
         loop, at_last, begin_with = None, None, ()
-        plain = app.plain
+        plain, lent = app.plain, app.lent
         if app.next is None or reopen is None:
+            if lent is not None:
+                lent.send({"type": "ended", "status": status})
             return status
+        if app.next.attach:
+            return _attach(app.next.session, lent)
         open_session, pick_from = partial(reopen, app.next), None
+
+
+def _attach(session: str, lent: LentTerminal | None) -> int:
+    """Shows a session of another process in the terminal: this process becomes its launcher, if it has none."""
+    from tui_agent.control import launcher, sockets
+
+    if lent is not None:
+        lent.send({"type": "moved", "session": session})
+        return 0
+    place = sockets.of_session(session)
+    if place is None:
+        raise SessionError(f"The session {session} has just ended", "open it with `tui-agent --resume`")
+    return launcher.attach(place)
 
 
 def _say(words: str) -> None:
