@@ -160,7 +160,7 @@ async def _program(
         chunks = ((0.0, TextChunk(part)), (0.0, UsageChunk(1, 1)), (0.0, EndChunk("stop")))
         with replay.open("ab") as file:
             file.write(msgspec.json.encode(RecordedExchange(GOAL, chunks, purpose="subtask")) + b"\n")
-    options = ["--apply", "all", "--planner-model", "none", "--set", "autonomy=auto"]
+    options = ["--apply", "all", "--planner-model", "none", "--set", "subtasks.begin=auto"]
     done = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tui_agent", "run", "--json", *options, "--replay", str(replay), ASK),
         cwd=attempt.ground.root,

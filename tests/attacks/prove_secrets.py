@@ -195,7 +195,7 @@ async def _sub_task(case: Case) -> None:
         Answer(calls=(ToolCall("spawn_subtasks", {"subTasks": [task]}),)),
         *_asks("read_files", _files("**/*", everything=True)),
     )
-    await case.run("Split the work", "autonomy=auto", answers=asked)
+    await case.run("Split the work", "subtasks.begin=auto", answers=asked)
 
 
 async def _upload(case: Case) -> None:

@@ -27,7 +27,7 @@ EIGHT, ROUNDS, USUAL = 8, 3, 600
 TAKES = 2.0
 PATIENCE = 120.0
 SETTINGS = (f"subtasks.max_parallel={EIGHT}", "protocol=structured")
-AUTO = ("--set", "autonomy=auto", *(word for setting in SETTINGS for word in ("--set", setting)))
+AUTO = ("--set", "subtasks.begin=auto", *(word for setting in SETTINGS for word in ("--set", setting)))
 
 
 def main() -> None:

@@ -74,4 +74,5 @@ def test_its_settings_and_keys_are_taken_without_a_fault(version: Path, home: Pa
     assert loaded.faults == ()
     assert loaded.settings.max_steps == 9 and loaded.settings.context.window == 150_000
     assert loaded.settings.checks.commands[0].name == "tests"
+    assert (loaded.settings.mode, loaded.settings.subtasks.begin) == ("edit", "manual")
     assert load_keys(folders=[home / "config"]).faults == ()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP
-from tui_agent.ui.keys.keymap import load_keys
+from tui_agent.ui.keys.keymap import load_keys, place_of
 
 KEYS_PAGE = (Path(__file__).parents[2] / "docs" / "keys.md").read_text(encoding="utf-8")
 KEYS = load_keys()
@@ -15,6 +15,7 @@ PLACES = {
     "everywhere": (),
     "panes": (),
     "editor": ("buffers",),
+    "chat": ("chat", "prompt"),
     "sub-tasks": ("subtasks",),
     "todos, sub-tasks": ("todos", "subtasks"),
 }
@@ -55,7 +56,7 @@ def bound(row: str) -> set[str]:
     return {
         key
         for name, keys in KEYS.by_action.items()
-        if name in ACTIONS and (ACTIONS[name].pane in places or row == LEADER)
+        if place_of(name) in places or (name in ACTIONS and row == LEADER)
         for key in keys
     }
 

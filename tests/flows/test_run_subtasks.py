@@ -40,7 +40,7 @@ def test_sub_tasks_run_and_come_together_without_a_screen(tmp_path: Path) -> Non
         "--replay",
         str(recording),
         "--set",
-        "autonomy=auto",
+        "subtasks.begin=auto",
         "Change both",
         folder=work,
     )
@@ -80,7 +80,7 @@ def test_sub_tasks_and_their_requests_are_capped_and_the_caps_are_said(tmp_path:
         "--replay",
         str(recording),
         "--set",
-        "autonomy=auto",
+        "subtasks.begin=auto",
         "--set",
         "limits.requests=12",
         "--set",
@@ -113,7 +113,7 @@ def test_what_a_sub_task_came_to_is_said_in_words(tmp_path: Path) -> None:
         (PARTS["api"], part("api"), "subtask"),
         (PARTS["docs"], RequestRejected("The model declined", "ask for something else"), "subtask"),
     )
-    done = run("run", "--replay", str(recording), "--set", "autonomy=auto", "Change both", folder=work)
+    done = run("run", "--replay", str(recording), "--set", "subtasks.begin=auto", "Change both", folder=work)
     assert "sub-task api completed: Did api.\n" in done.stdout
     failed = next(line for line in done.stdout.splitlines() if line.startswith("sub-task docs failed: "))
     assert "declined" in failed and done.returncode == 1

@@ -290,7 +290,7 @@ async def test_without_any_view_proposals_are_not_checked_and_the_folder_is_by_k
 async def test_what_applies_itself_waits_for_the_person_where_a_check_failed(root: Path, value: int) -> None:
     change = {"path": "a.py", "edits": [{"search": "return 1", "replace": f"return {value}"}]}
     settings = checks(TEST, repairs=0)
-    settings["overrides"] += ("autonomy=auto", "auto_apply=true")
+    settings["overrides"] += ("mode=auto",)
     async with open_session(root, [reply("It.", fileChanges=[change])], **settings) as session:
         await session.chat.submit("make it 2")
         await session.chat.finished()

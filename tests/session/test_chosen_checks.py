@@ -68,7 +68,7 @@ async def test_what_applies_itself_waits_for_slow_checks(root: Path, value: int)
     change = {"path": "a.py", "edits": [{"search": "return 1", "replace": f"return {value}"}]}
     slow = {"name": "slow", "command": TEST, "slow": True}
     fast = {"name": "fast", "command": "true"}
-    auto = ("autonomy=auto", "auto_apply=true")
+    auto = ("mode=auto",)
     async with open_session(
         root, [reply("It.", fileChanges=[change])], **settings(slow, fast, more=auto)
     ) as session:

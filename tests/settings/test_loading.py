@@ -260,7 +260,7 @@ class TestWorkspace:
             'planner_model = "evil/model"',
             'files_api = "on"',
             'autonomy = "auto"',
-            "auto_apply = true",
+            'mode = "auto"',
             "max_steps = 61",
             "context.window = 1000000",
             "undo.max_bytes = 0",

@@ -66,8 +66,8 @@ async def test_what_waits_for_others_begins_with_what_they_did(folder: Path):
     assert (folder / "ui.py").read_text() == "u = 2\n"
 
 
-async def test_one_that_waits_does_not_begin_and_is_refused_with_autonomy_manual(folder: Path):
-    async with working(folder, GoalModel({}), TASKS, overrides=("autonomy=manual",)) as session:
+async def test_one_that_waits_does_not_begin_and_is_refused_where_each_begins_by_key(folder: Path):
+    async with working(folder, GoalModel({}), TASKS, overrides=("subtasks.begin=manual",)) as session:
         with pytest.raises(SessionError, match="waits for others"):
             await session.subtasks.run("tests")
 

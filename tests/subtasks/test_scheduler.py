@@ -132,13 +132,21 @@ async def test_closing_ends_what_runs_and_the_next_start_can_run_it_again(folder
         assert states(session)["a"] == "completed"
 
 
-async def test_with_autonomy_auto_what_is_marked_runs_by_itself_and_is_applied(folder: Path):
+async def test_what_is_marked_begins_at_once_and_mode_auto_applies_it(folder: Path):
     split = [
         {"id": "a", "goal": GOALS["a"], "autoExecute": True},
         {"id": "b", "goal": GOALS["b"], "autoExecute": False},
     ]
     model = GoalModel(answers("a"), [reply(subTasks=split)])
-    async with working(folder, model, overrides=("autonomy=auto", "auto_apply=true")) as session:
+    async with working(
+        folder,
+        model,
+        overrides=(
+            "mode=auto",
+            "subtasks.begin=auto",
+            'checks.commands=[{"name": "true", "command": "true"}]',
+        ),
+    ) as session:
         await session.chat.submit("Split it")
         await session.chat.finished()
         await session.subtasks.settled()
@@ -146,9 +154,7 @@ async def test_with_autonomy_auto_what_is_marked_runs_by_itself_and_is_applied(f
         assert (folder / "a.txt").read_text() == "new\n"
 
 
-async def test_with_autonomy_assisted_the_ticked_ones_run_when_the_batch_is_approved(
-    folder: Path, home: Path
-):
+async def test_the_ticked_ones_run_when_the_batch_is_approved(folder: Path, home: Path):
     split = [{"id": "a", "goal": GOALS["a"], "autoExecute": True}, {"id": "b", "goal": GOALS["b"]}]
     model = GoalModel(answers("a", "b"), [reply(subTasks=split)])
     async with working(folder, model) as session:
@@ -479,7 +485,7 @@ async def test_the_same_parts_said_again_are_no_news_and_others_join_them(folder
         assert "occur twice: a" in session.state.notices.items[-1].text
 
 
-async def test_with_autonomy_manual_a_batch_is_not_run(folder: Path):
-    async with working(folder, GoalModel({}), TASKS, overrides=("autonomy=manual",)) as session:
-        with pytest.raises(SessionError, match="autonomy = manual"):
+async def test_a_batch_is_not_run_where_each_begins_by_key(folder: Path):
+    async with working(folder, GoalModel({}), TASKS, overrides=("subtasks.begin=manual",)) as session:
+        with pytest.raises(SessionError, match="each sub-task is run alone"):
             await session.subtasks.run_ticked()

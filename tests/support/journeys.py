@@ -165,7 +165,7 @@ async def travel(folder: Path, kind: tuple[str, str, str], seed: int, steps: int
         settings = [
             f"model={name}",
             f"models.transport={transport}",
-            "autonomy=auto",
+            "subtasks.begin=auto",
             f"planner_model={made.choice(['', 'none'])}",
             f"protocol={made.choices(['auto', 'structured'], [4, 1])[0]}",
             f"effort={made.choice(['auto', 'auto', 'none', 'low', 'medium', 'high', 'max'])}",

@@ -26,6 +26,7 @@ from tui_agent.store.state import State
 
 COUNT = 24
 SETTINGS = ("context.window=12000", "outline_tokens=0", "bundling.enabled=false", "planner_model=none")
+AUTO = ("mode=auto", 'checks.commands=[{"name": "true", "command": "true"}]')
 ASK = "Add a line to all files in docs/"
 
 
@@ -104,7 +105,7 @@ async def test_it_is_carried_on_by_continue_and_survives_the_end_of_the_program(
 
 async def test_it_goes_on_by_itself_where_the_person_said_so(work: Path) -> None:
     worker = Worker()
-    auto: dict[str, Any] = {**use(worker), "overrides": (*SETTINGS, "autonomy=auto", "auto_apply=true")}
+    auto: dict[str, Any] = {**use(worker), "overrides": (*SETTINGS, *AUTO)}
     async with open_session(work, **auto) as session:
         await send(session, ASK)
         assert session.state.turn.ok, session.state.turn.error
@@ -115,7 +116,7 @@ async def test_it_goes_on_by_itself_where_the_person_said_so(work: Path) -> None
 
 async def test_limits_stop_it_with_the_rest_still_listed(work: Path) -> None:
     worker = Worker()
-    auto: dict[str, Any] = {**use(worker), "overrides": (*SETTINGS, "autonomy=auto", "limits.requests=2")}
+    auto: dict[str, Any] = {**use(worker), "overrides": (*SETTINGS, *AUTO, "limits.requests=2")}
     async with open_session(work, **auto) as session:
         await send(session, ASK)
         assert session.state.turn.limit in ("limits.requests", "limits.ask_at_cost")

@@ -222,7 +222,7 @@ async def test_a_sub_task_gets_no_secret_by_another_name(tmp_path: Path) -> None
     wanted = [reply(fileRequests=everything), reply(), reply(), reply()]
     task = {"id": "a", "goal": "Read all of it", "files": names, "dependencies": [], "autoExecute": True}
     replies = [reply(subTasks=[task]), *wanted]
-    async with open_session(root, replies, overrides=("autonomy=auto",)) as session:
+    async with open_session(root, replies, overrides=("subtasks.begin=auto",)) as session:
         await session.chat.submit("Split it")
         await session.chat.finished()
         await session.subtasks.settled()

@@ -12,7 +12,7 @@ from tui_agent.answers.plans import FileAction
 from tui_agent.edits.change import Change
 from tui_agent.session.session import Session
 from tui_agent.settings.loading import LoadedSettings
-from tui_agent.settings.schema import Settings
+from tui_agent.settings.schema import Settings, SubTaskSettings
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import (
     ActionSlice,
@@ -36,8 +36,12 @@ OTHER = SubTask("ui", "Do it", dependencies=("api",))
 CASES = (
     (Settings(), (TICKED, OTHER), "2 sub-tasks wait · Ctrl+O R run 1 ticked · Ctrl+O s look"),
     (Settings(), (OTHER,), "1 sub-task waits for you · Ctrl+O s look, then r run"),
-    (Settings(autonomy="manual"), (TICKED,), "1 sub-task waits for you · Ctrl+O s look, then r run"),
-    (Settings(autonomy="auto"), (TICKED, OTHER), ""),
+    (
+        Settings(subtasks=SubTaskSettings("manual")),
+        (TICKED,),
+        "1 sub-task waits for you · Ctrl+O s look, then r run",
+    ),
+    (Settings(subtasks=SubTaskSettings("auto")), (TICKED, OTHER), ""),
     (Settings(), (replace(TICKED, wanted=True), OTHER), ""),
     (Settings(), (replace(TICKED, state="completed"),), ""),
     (Settings(), (), ""),

@@ -272,10 +272,10 @@ async def test_how_it_is_looked_at_is_kept_with_the_session():
         )
 
 
-async def test_autonomy_and_what_is_used_of_the_limits_stand_above():
+async def test_how_they_begin_and_what_is_used_of_the_limits_stand_above():
     app = drawn(*TASKS)
     limits = LimitSettings(session_tokens=20_000, session_cost=2)
-    settings = Settings(autonomy="auto", limits=limits, subtasks=SubTaskSettings(2, max_tokens=9000))
+    settings = Settings(limits=limits, subtasks=SubTaskSettings("auto", 2, max_tokens=9000))
     app.noted.loaded = LoadedSettings(settings)
     app.noted.state = replace(
         app.noted.state, usage=UsageSlice(session=Usage(input=9000, output=500, cost=0.25))

@@ -74,7 +74,7 @@ class MessageParts(Struct, frozen=True):
     """Parts of the newest message; empty parts are omitted.
 
     `rows` are rendered table rows followed by `left_out`; `facts` are sentences about earlier proposals;
-    `memory` and `sub_tasks` are rendered sections.
+    `memory`, `sub_tasks` and `mode` are rendered sections.
     """
 
     query: str = ""
@@ -90,6 +90,7 @@ class MessageParts(Struct, frozen=True):
     gone_contexts: tuple[str, ...] = ()
     files: tuple[file_contents.LoadedFile, ...] = ()
     editor_blocks: dict[str, str] = {}
+    mode: str = ""
 
 
 def user_text(news: MessageParts, in_view: file_contents.FilesInPrompt) -> str:
@@ -106,6 +107,7 @@ def user_text(news: MessageParts, in_view: file_contents.FilesInPrompt) -> str:
         instructions.section(news.new_contexts, news.gone_contexts),
         file_contents.read_files_result(news.files, in_view) if news.files else "",
         editor.additional_data(news.editor_blocks),
+        news.mode,
         f"<user_query>\n{inert(news.query)}\n</user_query>" if news.query else "",
     ]
     return "\n\n".join(part for part in parts if part)

@@ -14,6 +14,7 @@ from tui_agent.headless.arguments import RunOptions
 from tui_agent.headless.event_lines import Line, finished_line, lines, session_line, text_line
 from tui_agent.headless.output import OutputLost, ProgressStream
 from tui_agent.processes.child import ChildProcess
+from tui_agent.session.auto_apply import unchecked
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
@@ -166,17 +167,11 @@ async def apply_all(session: Session, before: int, *, checked: bool = False) -> 
 
 async def _doubt(session: Session, checked: bool) -> str:
     """The reason the pending changes are not known to pass their checks. Runs outdated checks first."""
-    state = session.state
-    if any(mark.look == "stale" for mark in state.check_marks) or (checked and not state.check_marks):
+    if checked:
+        return await unchecked(session.core, session.checks)
+    if any(mark.look == "stale" for mark in session.state.check_marks):
         await session.checks.run()
-    if checked and not session.state.check_doubt:
-        await session.checks.run(slow=True)
-    state = session.state
-    if state.checks.refused:
-        return f"no checks were run, {state.checks.refused}" if checked else ""
-    if checked and not state.check_marks and not await session.checks.all_unconcerned():
-        return "there are no checks: name them in settings.toml, as [[checks.commands]]"
-    return state.check_doubt
+    return "" if session.state.checks.refused else session.state.check_doubt
 
 
 def exit_status(turn: TurnSlice) -> int:

@@ -9,7 +9,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import LoadedSettings
-from tui_agent.settings.schema import Settings
+from tui_agent.settings.schema import Mode, Settings
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import Workspace
 
@@ -30,6 +30,10 @@ class Core(NamedTuple):
     @property
     def settings(self) -> Settings:
         return self.loaded.settings
+
+    @property
+    def mode(self) -> Mode:
+        return self.state.session.mode or self.settings.mode
 
     @property
     def blobs(self) -> Blobs:

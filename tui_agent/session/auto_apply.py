@@ -1,4 +1,4 @@
-"""Auto-apply: changes are written without a key press, with autonomy `auto` and the setting `auto_apply`."""
+"""Mode `auto`: changes that pass all checks are written without a key press."""
 
 from __future__ import annotations
 
@@ -10,15 +10,34 @@ from tui_agent.store.session_events import NoticeGiven
 
 
 async def auto_apply(core: Core, checks: Checks, review: Review) -> None:
-    """Applies all changes after the checks have run, except those that need confirmation."""
-    if core.settings.autonomy != "auto" or not core.settings.auto_apply or not core.state.review.open:
+    """Applies all changes in mode `auto`, except those that need confirmation. If a check failed, is stale or is
+    missing, gives a notice instead."""
+    if core.mode != "auto" or not core.state.review.open:
         return
-    if not core.state.check_doubt:
-        await checks.run(slow=True)
-    if doubt := core.state.check_doubt:
-        await core.journal.record(NoticeGiven("warning", f"Not applied automatically. {doubt}"))
+    doubt = await unchecked(core, checks)
+    if core.mode != "auto":  # It changed while the checks ran.
+        return
+    if doubt:
+        await core.journal.record(
+            NoticeGiven("warning", f"Not applied by mode auto, decide in the review: {doubt}")
+        )
         return
     try:
         await review.apply()
     except TuiAgentError as error:
         await core.journal.record(NoticeGiven("warning", str(error)))
+
+
+async def unchecked(core: Core, checks: Checks) -> str:
+    """The reason the open changes are not known to pass all checks; "" if they pass. Runs stale, missing and slow
+    checks first."""
+    if not core.state.check_marks or any(mark.look == "stale" for mark in core.state.check_marks):
+        await checks.run()
+    if not core.state.check_doubt:
+        await checks.run(slow=True)
+    state = core.state
+    if state.checks.refused:
+        return f"no checks were run, {state.checks.refused}"
+    if not state.check_marks and not await checks.all_unconcerned():
+        return "there are no checks: name them in settings.toml, as [[checks.commands]]"
+    return state.check_doubt

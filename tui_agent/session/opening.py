@@ -168,6 +168,9 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
         await session.settle_others()
     else:
         await session.resume()
+    chosen = found.loaded.sources.get("mode") in ("--set", "the environment") and not opening.read_only
+    if chosen and found.loaded.settings.mode != (journal.store.state.session.mode or "edit"):
+        await journal.record(e.ModeChosen(found.loaded.settings.mode))
     if opening.draft:
         journal.grow(e.DraftChanged(opening.draft))
     session.warn_about_unwritten()

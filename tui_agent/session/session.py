@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 from tui_agent.edits.change import Change
-from tui_agent.errors import FileError
+from tui_agent.errors import FileError, SessionError
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log import recovery
 from tui_agent.log.calls import call
@@ -47,6 +47,7 @@ from tui_agent.settings.prompts import (
     SYSTEM,
     Prompts,
 )
+from tui_agent.settings.schema import Mode
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
     from tui_agent.web.pages import Pages
     from tui_agent.workspace.workspace import FileChange
 
+#: The message that has a plan of mode `ask` carried out.
+CARRY_OUT = "Carry out the plan above."
 #: Shown while running tasks end, before the session is stored.
 STILL_RUNS = "waiting for what still runs to end"
 
@@ -164,7 +167,9 @@ class Session:
 
     @call(changes=True)
     async def delegate(self, name: str, prompt: str) -> None:
-        """Begins a turn that the agent `name` does. Raises `SessionError` while a turn runs."""
+        """Begins a turn that the agent `name` does. Raises `SessionError` while a turn runs, and in mode `ask`."""
+        if self.mode == "ask":
+            raise SessionError("An agent would change files, and the mode is ask", "change the mode first")
         await self._turns.submit_to(self.agent_turns.steps(name, prompt), prompt)
 
     async def _ready(self) -> None:
@@ -288,6 +293,25 @@ class Session:
     async def rename(self, name: str) -> None:
         await self.journal.record(e.SessionRenamed(name))
 
+    @property
+    def mode(self) -> Mode:
+        return self.core.mode
+
+    @call(changes=True)
+    async def set_mode(self, mode: Mode) -> None:
+        """Sets how much turns may do without the user, at once and for later turns."""
+        if mode != self.mode:
+            await self.journal.record(e.ModeChosen(mode))
+
+    @call(changes=True)
+    async def carry_out(self) -> None:
+        """Begins a turn in mode `edit` that carries out the plan of the last one. Raises `SessionError` if there is
+        none."""
+        if not self.state.has_plan or self.mode != "ask":
+            raise SessionError("There is no plan to carry out", "ask for one in mode ask first")
+        await self.set_mode("edit")
+        await self.chat.submit(CARRY_OUT)
+
     @call(changes=False)
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
         """Gives a notice outside the conversation."""
@@ -380,7 +404,7 @@ class Session:
         from tui_agent.turn.retries import may_ask_again
 
         conflicts = [change for change in changes if may_ask_again(change)]
-        if conflicts and self.models.name and not self.state.session.rehearsal:
+        if conflicts and self.mode != "ask" and self.models.name and not self.state.session.rehearsal:
             self._turns.ask_again(conflicts)
 
     def _turn_context(self) -> TurnContext:

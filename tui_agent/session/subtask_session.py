@@ -105,11 +105,10 @@ def settings_of(settings: Settings, task: SubTask) -> Settings:
     own = settings.subtasks
     return replace(
         settings,
-        autonomy="auto",
-        auto_apply=False,
+        mode="edit",
         planner_model="none" if task.files else settings.planner_model,
         files_api="off",
-        subtasks=replace(own, max_depth=max(0, own.max_depth - 1)),
+        subtasks=replace(own, begin="auto", max_depth=max(0, own.max_depth - 1)),
         limits=replace(settings.limits, session_tokens=own.max_tokens, session_cost=own.max_cost),
     )
 

@@ -282,9 +282,11 @@ class Turns:
             self._begin(GO_ON[0], (), None, unasked=True)
 
     def _goes_on_by_itself(self) -> bool:
-        """Whether a batch continues automatically: after progress, and if no apply waits for the user."""
-        settings, state = self._context().settings, self.state
-        if settings.autonomy != "auto" or state.turn.limit or (settings.auto_apply and state.review.open):
+        """Whether a batch continues automatically, in mode `auto` or in a sub-task: after progress, and if no apply
+        waits for the user."""
+        context, state = self._context(), self.state
+        settings, auto = context.settings, context.mode == "auto"
+        if not (auto or context.part) or state.turn.limit or (auto and state.review.open):
             return False
         if settings.limits.turns and self._unasked + 1 >= settings.limits.turns:
             return False

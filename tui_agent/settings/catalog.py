@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -36,6 +36,26 @@ def entries() -> Mapping[str, SettingEntry]:
     return found
 
 
+#: Settings of earlier versions and their types; `replaced` translates them.
+RETIRED: Mapping[str, Any] = {"autonomy": Literal["manual", "assisted", "auto"], "auto_apply": bool}
+
+
+def replaced(values: Mapping[str, Value]) -> dict[str, Value]:
+    """The values of one layer, with today's settings for those of earlier versions. Nothing is written that was not
+    before: the mode is `auto` only if both old settings allowed it."""
+    found = {key: value for key, value in values.items() if key not in RETIRED}
+    if len(found) < len(values):
+        both = values.get("autonomy") == "auto" and values.get("auto_apply") is True
+        found.setdefault("mode", "auto" if both else "edit")
+    if autonomy := values.get("autonomy"):
+        found.setdefault("subtasks.begin", "ticked" if autonomy == "assisted" else autonomy)
+    return found
+
+
+def _type(key: str) -> Any:
+    return RETIRED[key] if key in RETIRED else entries()[key].type
+
+
 def _default(field: Any) -> Value:
     return field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
 
@@ -50,7 +70,7 @@ def checked(key: str, value: object) -> Value:
     """Returns the value converted to the setting's type. Raises ValueError with the expected type as its
     message."""
     try:
-        found = msgspec.convert(value, entries()[key].type)
+        found = msgspec.convert(value, _type(key))
     except msgspec.ValidationError:
         raise ValueError(wanted(key)) from None
     if isinstance(found, float) and not math.isfinite(found):
@@ -60,7 +80,7 @@ def checked(key: str, value: object) -> Value:
 
 def from_words(key: str, words: str) -> Value:
     """Parses a typed value: `8`, `true`, `dark`, `a.md,b.md` or `["a.md", "b.md"]`. Raises ValueError."""
-    kind = msgspec.inspect.type_info(entries()[key].type)
+    kind = msgspec.inspect.type_info(_type(key))
     match kind:
         case msgspec.inspect.VarTupleType():
             return checked(key, _list(key, words))
@@ -76,7 +96,7 @@ def from_words(key: str, words: str) -> Value:
 
 def wanted(key: str) -> str:
     """The expected type as the end of a sentence: `a whole number from 1 to 100`."""
-    match msgspec.inspect.type_info(entries()[key].type):
+    match msgspec.inspect.type_info(_type(key)):
         case msgspec.inspect.BoolType():
             return "true or false"
         case msgspec.inspect.IntType(ge=low, le=high):

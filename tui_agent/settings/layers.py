@@ -13,7 +13,7 @@ from tui_agent.errors import UsageError
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.sanitize import escaped
 from tui_agent.files.structures import Unreadable, read_toml
-from tui_agent.settings.catalog import Value, checked, entries, from_words, groups, wanted
+from tui_agent.settings.catalog import RETIRED, Value, checked, entries, from_words, groups, replaced, wanted
 from tui_agent.settings.faults import ConfigFault, line_of, nearest
 from tui_agent.settings.files import read_small, reason_of
 from tui_agent.settings.folders import HOME_VARIABLE
@@ -84,7 +84,10 @@ def text_layer(where: str, content: bytes, *, lined: bool = False) -> Layer:
         except ValueError as error:
             what, remedy = error.args
             faults.append(ConfigFault(where, what, remedy, line_of(text, key), key))
-    return Layer(where, values, tuple(faults), {key: line_of(text, key) for key in values} if lined else {})
+    lines = {key: line_of(text, key) for key in values} if lined else {}
+    old = min((lines[key] for key in RETIRED if key in lines), default=0)
+    values = replaced(values)
+    return Layer(where, values, tuple(faults), {key: lines.get(key, old) for key in values} if lined else {})
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
@@ -101,7 +104,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
         except ValueError as error:
             what, remedy = error.args
             faults.append(ConfigFault(where, what, remedy, key=key))
-    return Layer(where, values, tuple(faults))
+    return Layer(where, replaced(values), tuple(faults))
 
 
 def override_layer(overrides: Sequence[str]) -> Layer:
@@ -117,7 +120,7 @@ def override_layer(overrides: Sequence[str]) -> Layer:
         except ValueError as error:
             what, remedy = error.args
             raise UsageError(f"--set {escaped(override)}: {what}", remedy) from None
-    return Layer("--set", values)
+    return Layer("--set", replaced(values))
 
 
 def variable(key: str) -> str:
@@ -144,7 +147,7 @@ def checked_typed_value(key: str, words: str, spell: Any = str) -> Value:
 
 
 def _refuse_unknown(key: str, spell: Any) -> None:
-    if key in entries():
+    if key in entries() or key in RETIRED:
         return
     shown = escaped(spell(key))
     if key in groups():

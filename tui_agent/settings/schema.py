@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 Effort = Literal["auto", "none", "low", "medium", "high", "max"]
+#: How much a turn may do without the person; a session changes it by key.
+Mode = Literal["ask", "edit", "auto"]
 Share = Annotated[float, Meta(ge=0.05, le=1.0)]
 Count = Annotated[int, Meta(ge=0)]
 Dollars = Annotated[float, Meta(ge=0.0)]
@@ -98,6 +100,9 @@ class SessionSettings(Struct, frozen=True):
 
 
 class SubTaskSettings(Struct, frozen=True):
+    begin: Literal["manual", "ticked", "auto"] = "ticked"
+    """How sub-tasks begin: manual (each by key), ticked (those you ticked, by key), or auto (at once, where marked)."""
+
     max_parallel: Annotated[int, Meta(ge=1, le=32)] = 3
     """How many sub-tasks run at once."""
 
@@ -317,11 +322,8 @@ class Settings(Struct, frozen=True):
     files_api: Literal["off", "on"] = "off"
     """Upload loaded files to the provider's Files API instead of sending them as text: on or off."""
 
-    autonomy: Literal["manual", "assisted", "auto"] = "assisted"
-    """How much runs by itself: manual (nothing), assisted (what you ticked), or auto (all that is marked for it)."""
-
-    auto_apply: bool = False
-    """With autonomy = "auto", also write proposed changes without asking."""
+    mode: Mode = "edit"
+    """The mode of a new session: ask (no changes, no commands), edit, or auto (applies checked changes)."""
 
     theme: FileName = "dark"
     """The colour theme: a file in themes/ without its ending. Unless set, a light terminal gets the light one."""

@@ -58,3 +58,5 @@ class ConversationSlice(Struct, frozen=True):
     tasks: dict[str, str] = field(default_factory=dict)
     #: Files modified by an apply since the last request, to be bundled with the next.
     unbundled: tuple[str, ...] = ()
+    #: Whether the last message said that the mode is `ask`.
+    asks: bool = False

@@ -136,6 +136,8 @@ class RequestSent(Lasting, frozen=True):
     tasks: dict[str, str] = field(default_factory=dict)
     #: Estimated usage until the provider's count arrives; None in logs of older versions.
     paid: OpenRequest | None = None
+    #: Whether the mode is `ask`.
+    asks: bool = False
 
     def apply(self, state: State) -> State:
         if self.purpose == "subtask":
@@ -173,6 +175,7 @@ class RequestSent(Lasting, frozen=True):
             last=messages,
             restarts=False,
             unbundled=(),
+            asks=self.asks,
             refusable=replace(state.conversation, refusable=None),
         )
         usage = replace(

@@ -35,7 +35,7 @@ MOVES: Mapping[SubTaskState, frozenset[SubTaskState]] = MappingProxyType(
 class SubTask(Struct, frozen=True):
     """A sub-task. `dependencies` are ids of prerequisites, `files` its scope.
 
-    `auto_execute` marks it for the next approved batch, or for an automatic start with autonomy `auto`.
+    `auto_execute` marks it for the next approved batch, or for an automatic start (`subtasks.begin`).
     `wanted`: approved, starts as soon as possible. `runs` counts its starts, `earlier` those of tasks with
     the same id in earlier graphs. `changed` are files modified by the last run; `tokens`, `cost` (dollars,
     None if unknown) and `seconds` are totals of all runs. `reason` is the failure's reason, `cause` its

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import field
 from msgspec.structs import replace
 
-from tui_agent.settings.schema import Effort
+from tui_agent.settings.schema import Effort, Mode
 from tui_agent.store.event import Growing, Lasting, Passing
 from tui_agent.store.server_tools import ServerToolsSlice
 from tui_agent.store.state import ChatMessage, LayoutSlice, Notice, NoticesSlice, SessionSlice, State
@@ -127,6 +127,15 @@ class EffortChosen(Lasting, frozen=True):
     def apply(self, state: State) -> State:
         efforts = {**state.model.efforts, self.model: self.effort}
         return replace(state, model=replace(state.model, efforts=efforts))
+
+
+class ModeChosen(Lasting, frozen=True):
+    """The user chose how much turns may do without them."""
+
+    mode: Mode
+
+    def apply(self, state: State) -> State:
+        return replace(state, session=replace(state.session, mode=self.mode))
 
 
 class ModelStatusChanged(Passing, frozen=True):

@@ -17,7 +17,7 @@ from tui_agent.answers.values import NextStep
 from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.files.disclosure import SecretChoice
 from tui_agent.planning.chain import Attempt
-from tui_agent.settings.schema import Effort
+from tui_agent.settings.schema import Effort, Mode
 from tui_agent.store.checks import CheckMark, CheckResult, ChecksSlice, applied_content, content_of, marks
 from tui_agent.store.commands import CommandResult, CommandsSlice
 from tui_agent.store.conversation import ConversationSlice
@@ -48,6 +48,8 @@ class SessionSlice(Struct, frozen=True):
     not_kept: str = ""
     #: The slow operation the user is waiting for, such as the disk, or "".
     waits_for: str = ""
+    #: The mode that the user chose; "" for that of the settings.
+    mode: Mode | Literal[""] = ""
 
 
 class WorkspaceSlice(Struct, frozen=True):
@@ -476,6 +478,11 @@ class State(Struct, frozen=True):
     def turn_expected(self) -> bool:
         """Whether a turn runs or is likely: a message is queued, or has more than one character."""
         return len(self.input.draft) > 1 or bool(self.input.queue) or self.turn.running
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether the last turn answered in mode `ask`."""
+        return self.conversation.asks and not self.turn.running and self.turn.ok
 
     @property
     def check_doubt(self) -> str:

@@ -88,7 +88,7 @@ class SubTasks:
 
     @call(changes=True)
     async def tick(self, task: str) -> None:
-        """Toggles the mark for the next batch, or for an automatic start with autonomy `auto`."""
+        """Toggles the mark for the next batch, or for an automatic start (`subtasks.begin`)."""
         found = self._task(task)
         await self._journal.record(e.SubTaskChanged(replace(found, auto_execute=not found.auto_execute)))
 
@@ -116,7 +116,7 @@ class SubTasks:
         """Approves the batch: starts all marked tasks as soon as possible."""
         if self._manual:
             raise SessionError(
-                "With autonomy = manual each sub-task is run by itself", "choose one that is ready"
+                "With subtasks.begin = manual each sub-task is run alone", "choose one that is ready"
             )
         ticked = [
             task.id
@@ -216,7 +216,7 @@ class SubTasks:
 
     @property
     def _manual(self) -> bool:
-        return self._settings.autonomy == "manual"
+        return self._settings.subtasks.begin == "manual"
 
     def _task(self, task: str) -> SubTask:
         found = self.state.subtasks.get(task)

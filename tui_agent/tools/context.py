@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.model.client import Model
-from tui_agent.settings.schema import Settings
+from tui_agent.settings.schema import Mode, Settings
 from tui_agent.store.commands import CommandResult, Isolated
 from tui_agent.store.event import Event
 from tui_agent.store.state import Decision, State
@@ -99,6 +99,10 @@ class ToolContext:
     secrets: KnownSecrets = field(default_factory=KnownSecrets)
     #: Tokens of a file in a request, by path and hash.
     costs: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def mode(self) -> Mode:
+        return self.state().session.mode or self.settings.mode
 
     @property
     def turn(self) -> int:

@@ -30,12 +30,18 @@ STORE = "permissions.json"
 #: Maximum characters of a preview stored with a decision.
 MOST_KEPT = 2_000
 _ANYWHERE = CallContext()
+_ASK = "the mode is ask, in which nothing is changed and no command runs"
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _RULE = re.compile(r"(?P<tool>[\w*-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
 
 async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult | None:
     """None if the call is permitted; otherwise its result with the reason."""
+    if context.mode == "ask" and (tool.acts or tool.proposes):
+        await emit(e.NoticeGiven("info", f"{tool.name} was refused: {_ASK}"))
+        if not call.is_wire:  # Its result is not sent.
+            await emit(e.ModelOwesNews(f"Your {tool.name} was refused: {_ASK}."))
+        return _refusal(_ASK)
     found = await tool.circumstances(context) if tool.circumstances is not None else CallContext()
     verdict, rule = verdict_of(context, tool, call, found)
     if verdict == "allow":

@@ -394,6 +394,7 @@ TOOL = Tool(
     ),
     place=20,
     run=run,
+    proposes=True,
     answers=False,
     parallel=False,
     targets=lambda call: tuple(

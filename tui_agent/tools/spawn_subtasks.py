@@ -33,7 +33,7 @@ async def propose_sub_tasks(
 ) -> tuple[str, ...]:
     """Emits the proposal. Returns sentences for the model about refused tasks.
 
-    With autonomy `auto`, marked tasks start immediately; inside a sub-task all tasks do, because the user
+    With `subtasks.begin` auto, marked tasks start immediately; inside a sub-task all tasks do, because the user
     cannot be asked.
     """
     graph, settings = context.state().subtasks.tasks, context.settings.subtasks
@@ -62,7 +62,7 @@ async def propose_sub_tasks(
     if not tasks:
         return told
     await emit(e.SubTasksProposed(tasks))
-    if context.settings.autonomy == "auto":
+    if settings.begin == "auto":
         wanted = tuple(task.id for task in tasks if task.auto_execute or context.part)
         if wanted:
             await emit(e.SubTasksWanted(wanted))
@@ -110,6 +110,7 @@ TOOL = Tool(
     ),
     place=60,
     run=run,
+    proposes=True,
     answers=False,
     parallel=False,
     targets=lambda call: tuple(task.id for task in call.entries),

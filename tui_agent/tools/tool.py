@@ -127,6 +127,8 @@ class Tool:
     offered: Callable[[ToolContext], bool] = _offered
     #: Whether it writes or executes something.
     acts: bool = False
+    #: Whether it proposes changes or sub-tasks.
+    proposes: bool = False
     #: Paths, patterns or commands matched by rules.
     targets: Callable[[Invocation], tuple[str, ...]] = _no_targets
     #: Verdict without a matching rule.

@@ -38,6 +38,12 @@ NOTHING = "Nothing was found."
 SEE_NEXT = "See the message that follows."
 NOT_ANSWERED = "Error: the turn was stopped before this was answered: ask again if you still need it."
 LEFT_OUT = ""
+#: Parts of a message in mode `ask`, and of the first one in another mode.
+ASK = (
+    "The mode is ask: answer, explain or make a plan in words. Do not propose changes or sub-tasks and do not run "
+    "commands; such calls are refused. The person changes the mode to have a plan carried out."
+)
+ASK_ENDED = "The mode is no longer ask: you can propose changes and run commands."
 #: Maximum number of lines, and characters per line, of shortened program output.
 MOST_IN_BRIEF, BRIEF = 20, 200
 #: Tokens per message beyond its text, with any provider.
@@ -151,7 +157,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
     state = state or context.state()
     before, head = state.conversation, head_of(context)
     written, draft = draft, replace(draft, query=await with_pastes(context, draft.query))
-    newest = _Newest(state, draft)
+    newest = _Newest(state, draft, asks=context.mode == "ask")
     # Numbering the lines of long files would block the event loop.
     made = await asyncio.to_thread(_write, context, before, newest)
     sent, exact = await keep(context, made.new, made.sizes, made.held)
@@ -174,6 +180,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
         reset=before.restarts,
         model=state.model.name,
         protocol=state.model.protocol,
+        asks=newest.asks,
     )
     asked = request_options(context.settings, state, state.model.name)
     request = ModelRequest(
@@ -214,8 +221,10 @@ class _Newest:
     Each call gets a result with the requested content; everything remaining is in the user message.
     """
 
-    def __init__(self, state: State, draft: Draft) -> None:
+    def __init__(self, state: State, draft: Draft, *, asks: bool) -> None:
         self._state = state
+        #: Whether the mode is `ask`, as the last request of the user names it.
+        self.asks = asks if draft.query else state.conversation.asks
         self._draft = draft
         self._before = state.conversation
         self._all = draft.everything
@@ -335,6 +344,7 @@ class _Newest:
             gone_contexts=tuple(self._gone),
             files=(*draft.loaded.asked_for, *(file for one in others for file in one.loaded.asked_for)),
             editor_blocks=self._new_blocks | self._gone_blocks,
+            mode=ASK if query and self.asks else ASK_ENDED if self._before.asks and not self.asks else "",
         )
         return prompt.user_text(_in_brief(news) if draft.brief else news, self._in_view)
 

@@ -56,6 +56,8 @@ _ANYWHERE = [
     Action("session.export", "Write this session to a Markdown file"),
     Action("session.summary", "Read and edit the summary of older messages", writes=True),
     Action("session.model", "Choose the model that answers", writes=True),
+    Action("session.mode", "Change the mode: ask, edit or auto", writes=True),
+    Action("session.carry_out", "Carry out the plan of mode ask, in mode edit", writes=True),
     Action("session.login", "Log in to GitHub Copilot, ChatGPT or OpenRouter", writes=True),
     Action("session.agent", "Run an agent of yours in a view, or go back to it", writes=True),
     Action("session.effort", "Choose how much the model thinks", writes=True),
@@ -133,9 +135,11 @@ SLASH |= {word: ACTIONS[action_id] for word, action_id in _ALSO.items()}
 
 
 def slash_commands(words: str) -> list[tuple[str, Action]]:
-    """Returns commands that start with `words`, followed by those whose name or description contains them."""
+    """Returns the command `words`, then those that start with it, then those whose name or description contains it."""
     words = words.lower()
-    begin = [one for one in SLASH.items() if one[0].startswith(words)]
+    begin = sorted(
+        (one for one in SLASH.items() if one[0].startswith(words)), key=lambda one: one[0] != words
+    )
     hold = [one for one in SLASH.items() if words in one[0] and one not in begin]
     said = [one for one in SLASH.items() if words in one[1].words.lower() and one not in (*begin, *hold)]
     return begin + hold + said

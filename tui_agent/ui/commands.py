@@ -86,6 +86,8 @@ class ScreenCommands:
             "app.detach": lambda: screen.host.suspend_to_shell(leave=True),
             "session.agent": lambda: screen.host.agents.begin(),
             "session.compact": self._compact,
+            "session.mode": self._change_mode,
+            "session.carry_out": self._carry_out,
             "turn.stop": self._stop,
             "turn.run_ticked": lambda: screen.do_in("subtasks", "run_ticked"),
             "changes.apply_all": lambda: screen.do_in("review", "apply_all"),
@@ -191,6 +193,17 @@ class ScreenCommands:
     def _compact(self) -> None:
         if (session := self._screen.session) is not None:
             self._screen.act(session.chat.compact())
+
+    def _change_mode(self) -> None:
+        from tui_agent.ui.slash_commands import MODES
+
+        if (session := self._screen.session) is not None:
+            chosen = MODES[(MODES.index(session.mode) + 1) % len(MODES)]
+            self._screen.act(session.set_mode(chosen))
+
+    def _carry_out(self) -> None:
+        if (session := self._screen.session) is not None:
+            self._screen.act(session.carry_out())
 
     def _stop(self) -> None:
         """Stop the turn, or else the running commands. Chat keys wait, so that the next message is not part

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.errors import SessionError
 from tui_agent.session.effort_words import EFFORTS, split_effort
+from tui_agent.settings.schema import Mode
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A session call that returns a sentence for the user.
 Call = Coroutine[Any, Any, str]
+#: The modes, in the order of the key that changes them.
+MODES: tuple[Mode, ...] = ("edit", "ask", "auto")
 _WRITTEN = re.compile(r"/([\w-]+)\s+(.*)", re.DOTALL)
 
 
@@ -45,6 +48,14 @@ async def _set_effort(session: Session, word: str) -> str:
         levels = f"{', '.join(EFFORTS[:-1])} or {EFFORTS[-1]}"
         raise SessionError(f"There is no effort “{word}”", f"write {levels}")
     return await session.models.set_effort(effort)
+
+
+async def _set_mode(session: Session, word: str) -> str:
+    mode = next((mode for mode in MODES if mode == word.lower()), None)
+    if mode is None:
+        raise SessionError(f"There is no mode “{word}”", "write ask, edit or auto")
+    await session.set_mode(mode)
+    return f"The mode is {mode}"
 
 
 async def _allow_host(session: Session, words: str) -> str:
@@ -82,5 +93,6 @@ HOST_COMMANDS: Mapping[str, Callable[[Host, str], None]] = {"agent": _agent}
 TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {
     "effort": _effort,
     "delegate": _delegate,
+    "mode": lambda session, text, words: _set_mode(session, words),
     "allow-host": lambda session, text, words: _allow_host(session, words),
 }

@@ -59,6 +59,10 @@ VIEW_KEYS: dict[str, tuple[ViewKey, ...]] = {
     "output": (ViewKey("open_next"),),
     "blocks": tuple(map(ViewKey, ("previous", "next", "copy", "open", "unfold", "leave"))),
     "offers": tuple(map(ViewKey, ("choose", "take", "up", "down", "close"))),
+    "prompt": (
+        ViewKey("mode", "screen.do('session.mode')"),
+        ViewKey("carry_out", "screen.do('session.carry_out')"),
+    ),
     "line": (ViewKey("leave"),),
     "commit": (ViewKey("tick_too", "tick"), ViewKey("hooks"), ViewKey("draft")),
     "check_list": (

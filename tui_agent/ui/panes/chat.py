@@ -28,7 +28,7 @@ from tui_agent.ui.panes.chat_actions import (
     retry,
     write_outside,
 )
-from tui_agent.ui.safe_text import one_line
+from tui_agent.ui.safe_text import one_line, parts
 from tui_agent.ui.slash_commands import HOST_COMMANDS, Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.completion import CompletionList
@@ -55,6 +55,7 @@ from tui_agent.ui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.editor.vim import Shown
     from tui_agent.ui.host import Host
 
 #: Draft save delay after the first key press, in seconds.
@@ -63,6 +64,7 @@ DRAFT_AFTER = 0.1
 #: Characters shown of the selected transcript item's name.
 _NAMED = 24
 
+_MODE_INK = {"ask": "$accent", "edit": "$muted", "auto": "$warning"}
 _OFFERS = (Hint("chat.send", "send"), Hint("chat.unqueue", "edit the last"), Hint("chat.drop_queue", "drop"))
 
 
@@ -70,7 +72,7 @@ class ChatPane(Pane):
     ID = "chat"
     SLICES = (
         *("chat", "reply", "turn", "input", "review", "model", "commands", "asked", "checks"),
-        *("plan", "subtasks", "usage"),
+        *("plan", "subtasks", "usage", "session", "conversation"),
     )
 
     def __init__(self, session: Session) -> None:
@@ -79,6 +81,7 @@ class ChatPane(Pane):
         self._draft_timer: Timer | None = None
         #: End of the last displayed turn: a turn can start and fail between two frames.
         self._ended = session.state.turn
+        self._vim: Shown | None = None
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
@@ -159,6 +162,7 @@ class ChatPane(Pane):
         self.query_one(PermissionLine).show(state.asked)
         self.query_one(OfferLine).show(state.checks.offered)
         self.query_one(WaitingLines).show(state)
+        self._show_mode()
         self._show_draft(state.input.draft)
         self._show_failed(state)
         if self._unsent and self._unsent == self.prompt.value and state.model.name and not self._missing():
@@ -190,13 +194,24 @@ class ChatPane(Pane):
         offers.set_words(_OFFERS if offers.display else ())
 
     @on(Prompt.VimShown)
-    def _show_mode(self, message: Prompt.VimShown) -> None:
-        from tui_agent.ui.editor.vim_line import mode_words
-
+    def _show_vim(self, message: Prompt.VimShown) -> None:
         message.stop()
-        line = self.query_one("#mode", Static)
-        line.display = message.shown.mode != "insert"
-        line.update(mode_words(message.shown))
+        self._vim = message.shown
+        self._show_mode()
+
+    def _show_mode(self) -> None:
+        """Show the mode and its key, or the key that carries out a plan; before them the mode of the Vim keys."""
+        mode = self.session.mode
+        plan = mode == "ask" and self.session.state.has_plan
+        key, does = (
+            ("prompt.carry_out", "carries out the plan") if plan else ("prompt.mode", "changes the mode")
+        )
+        line = parts((mode, _MODE_INK[mode]), (f"   {self.keys.shown(key)} {does}", "$muted"))
+        if self._vim is not None and self._vim.mode != "insert":
+            from tui_agent.ui.editor.vim_line import mode_words
+
+            line = mode_words(self._vim) + "   " + line
+        self.query_one("#mode", Static).update(line, layout=False)
 
     def _show_draft(self, draft: str) -> None:
         """Show an externally set draft unless the user is writing another."""

@@ -16,10 +16,10 @@ from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.line_view import Line, Piece
 from tui_agent.ui.widgets.rows import Row
 
-#: Descriptions of the `autonomy` setting.
+#: Descriptions of the setting `subtasks.begin`.
 _BY_ITSELF = {
     "manual": "starts nothing by itself",
-    "assisted": "starts only what you tick",
+    "ticked": "starts only what you tick",
     "auto": "starts by itself",
 }
 #: Fraction of a limit at which the warning colour applies.
@@ -89,11 +89,11 @@ def unapproved(tasks: Sequence[SubTask]) -> list[str]:
 
 
 def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row:
-    """Autonomy, running tasks, and usage relative to the limits."""
+    """How tasks begin, running tasks, and usage relative to the limits."""
     running = sum(task.state == "running" for task in tasks)
     most = settings.subtasks.max_parallel
     runs = f"{running} of {most} run" if running else f"none runs, at most {most}"
-    left = Piece(f"{runs} · {_BY_ITSELF[settings.autonomy]}", "muted", "end")
+    left = Piece(f"{runs} · {_BY_ITSELF[settings.subtasks.begin]}", "muted", "end")
     tokens, limits, each = used.input + used.output, settings.limits, settings.subtasks
     most_tokens, most_cost = limits.session_tokens, limits.session_cost
     near = (most_tokens and tokens >= most_tokens * _NEAR) or (

@@ -14,6 +14,7 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.keys.leader import is_modifier
+from tui_agent.ui.keys.views import view_bindings
 
 #: Longer pastes are displayed as one line.
 FOLD_FROM = 2_000
@@ -38,6 +39,8 @@ class Prompt(WritingArea):
     A digit in an empty input chooses a next step. Backspace and undo revert the choice; any other typed
     character means that the digit was text.
     """
+
+    BINDINGS = view_bindings("prompt")
 
     class Picking(Message):
         """The word at the cursor has become `@query` or `/query`; without a sign it is neither."""

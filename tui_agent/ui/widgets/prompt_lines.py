@@ -70,12 +70,12 @@ class ApprovalLine(PromptLine):
         """Empty if no task awaits approval."""
         waiting = [task for task in tasks if task.state in ("pending", "ready") and not task.wanted]
         ticked = sum(task.auto_execute for task in waiting)
-        autonomy = self._session.loaded.settings.autonomy
-        if not waiting or autonomy == "auto":
+        begin = self._session.loaded.settings.subtasks.begin
+        if not waiting or begin == "auto":
             return ""
         keys = getattr(self.app, "keys", None)
         go, run, one = (keys.shown(name) for name in _KEYS) if keys else ("", "", "")
-        if autonomy == "assisted" and ticked:
+        if begin == "ticked" and ticked:
             return f"{_count(waiting)} · {run} run {ticked} ticked · {go} look"
         if any(task.wanted or task.state == "running" for task in tasks):
             return ""
