@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.headless import doctor as doctor_module
-from tui_agent.headless import doctor as surroundings_module
-from tui_agent.headless.doctor import key_names, packages, terminal
 from tui_agent.model.client import Abilities
+from tui_agent.session import doctor as doctor_module
+from tui_agent.session import doctor as surroundings_module
+from tui_agent.session.doctor import key_names, packages, terminal
 
 
 @pytest.fixture(autouse=True)

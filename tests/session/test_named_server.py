@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from support.local_servers import LocalFake, local_server
 
-from tui_agent.headless import doctor
 from tui_agent.model import servers
 from tui_agent.model.servers import Kind
-from tui_agent.session import opening
+from tui_agent.session import doctor, opening
 from tui_agent.session.opening import Opening
 from tui_agent.settings.folders import user_folders
 

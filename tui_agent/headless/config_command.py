@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 
 from tui_agent import debug_log
-from tui_agent.files.sanitize import escaped, json_escaped
+from tui_agent.files.sanitize import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import error, row
 from tui_agent.settings import trust
-from tui_agent.settings.catalog import entries
 from tui_agent.settings.faults import ConfigFault, line_of, nearest
 from tui_agent.settings.folders import config_folder, themes_folder, user_folders
 from tui_agent.settings.layers import broken_file
-from tui_agent.settings.loading import FILE, WORKSPACE_FOLDER, LoadedSettings, load, workspace_layer
+from tui_agent.settings.loading import (
+    FILE,
+    WORKSPACE_FOLDER,
+    LoadedSettings,
+    load,
+    setting_lines,
+    workspace_layer,
+)
 from tui_agent.settings.prompts import read_prompts
 
 
@@ -57,31 +60,11 @@ def path() -> int:
 def show(settings: tuple[str, ...]) -> int:
     """Show every setting in force here, and where it comes from."""
     loaded = _loaded(arguments.workspace_folder("."), settings)
-    for line in lines(loaded):
+    for line in setting_lines(loaded):
         row(line)
     for fault in loaded.faults:
         error(str(fault))
     return 0
-
-
-def lines(loaded: LoadedSettings) -> Iterator[str]:
-    """Effective settings as lines of TOML."""
-    for key in entries():
-        found = msgspec.to_builtins(attrgetter(key)(loaded.settings))
-        for server in found.values() if isinstance(found, dict) else ():
-            for part in ("env", "headers"):  # May hold keys.
-                server[part] = {name: text if "${" in text else "…" for name, text in server[part].items()}
-        value = json_escaped(_as_toml(found))
-        source = loaded.sources.get(key)
-        yield f"{key} = {value}" + (f"  # from {escaped(source)}" if source else "")
-
-
-def _as_toml(value: Any) -> str:
-    """A value on one line; only tables differ from JSON."""
-    if not isinstance(value, dict):
-        return msgspec.json.encode(value).decode()
-    inner = (f"{msgspec.json.encode(name).decode()} = {_as_toml(part)}" for name, part in value.items())
-    return f"{{{', '.join(inner)}}}"
 
 
 @config.command()

@@ -21,7 +21,7 @@ from tui_agent.headless.output import document, json_line, note, row, write_text
 from tui_agent.log import catalog, cleanup, directory, transfer
 from tui_agent.log import fork as log_fork
 from tui_agent.log.catalog import Sort
-from tui_agent.log.cleanup import CleanupResult, readable, used
+from tui_agent.log.cleanup import CleanupResult, cleanup_summary, used
 from tui_agent.log.directory import SessionEntry
 from tui_agent.log.exchanges import Exchange, exchanges
 from tui_agent.log.log import events_of
@@ -257,17 +257,3 @@ def _exchange_text(exchange: Exchange) -> str:
     head = f"== turn {exchange.turn}, {to}, {exchange.tokens} tokens{restarted}"
     answer = ["-- answer", exchange.reply] if exchange.reply else ["-- no answer"]
     return "\n".join([head, *exchange.messages, *answer])
-
-
-def cleanup_summary(done: CleanupResult, limit: int) -> str:
-    """Sizes before and after cleaning, and possible further savings."""
-    said = [f"{readable(done.after)} of {readable(limit)} kept for undo and resume"]
-    if done.removed:
-        said.append(f"{done.removed} texts removed ({readable(done.before - done.after)})")
-    if done.why_not:
-        said.append(f"nothing was removed: {done.why_not}")
-    elif done.young:
-        said.append(f"{readable(done.young)} are younger than 30 days: --young removes them too")
-    elif done.after > limit and not done.removed:
-        said.append("--yes removes the oldest")
-    return "; ".join(said)

@@ -166,3 +166,17 @@ def _remove(path: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def cleanup_summary(done: CleanupResult, limit: int) -> str:
+    """Sizes before and after cleaning, and possible further savings."""
+    said = [f"{readable(done.after)} of {readable(limit)} kept for undo and resume"]
+    if done.removed:
+        said.append(f"{done.removed} texts removed ({readable(done.before - done.after)})")
+    if done.why_not:
+        said.append(f"nothing was removed: {done.why_not}")
+    elif done.young:
+        said.append(f"{readable(done.young)} are younger than 30 days: --young removes them too")
+    elif done.after > limit and not done.removed:
+        said.append("--yes removes the oldest")
+    return "; ".join(said)

@@ -52,11 +52,16 @@ class Extensions:
             self._loading = asyncio.create_task(self._load(), name="extensions")
 
     @call(changes=False)
-    async def ready(self) -> None:
-        """Waits until they are read, and fixes the list of skills if a first request is due."""
+    async def read(self) -> None:
+        """Waits until they are read."""
         self.start()
         assert self._loading is not None
         await asyncio.shield(self._loading)
+
+    @call(changes=False)
+    async def ready(self) -> None:
+        """Waits until they are read, and fixes the list of skills if a first request is due."""
+        await self.read()
         if self.skills and not self.state.skills and not self.state.conversation.messages:
             listed = tuple((skill.key, skill.description) for skill in self.skills.values())
             await self._core.journal.record(e.SkillsListed(listed))

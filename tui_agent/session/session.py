@@ -66,6 +66,12 @@ if TYPE_CHECKING:
 
 #: The message that has a plan of mode `ask` carried out.
 CARRY_OUT = "Carry out the plan above."
+#: The message that has instructions for models proposed.
+INIT = (
+    "Propose an AGENTS.md at the top of this folder for agents that work here: the commands that build, test and "
+    "check, how the code is arranged, and the conventions that a newcomer needs. Read the README, the build files "
+    "and some of the code first. If there is an AGENTS.md, improve it. Be brief, and write only facts that you saw."
+)
 #: Shown while running tasks end, before the session is stored.
 STILL_RUNS = "waiting for what still runs to end"
 
@@ -311,6 +317,12 @@ class Session:
             raise SessionError("There is no plan to carry out", "ask for one in mode ask first")
         await self.set_mode("edit")
         await self.chat.submit(CARRY_OUT)
+
+    @call(changes=True)
+    async def propose_instructions(self) -> None:
+        """Begins a turn that proposes an AGENTS.md."""
+        self.models.check()
+        await self.chat.submit(INIT)
 
     @call(changes=False)
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:

@@ -6,14 +6,17 @@ In increasing priority: shipped, user, trusted workspace, environment, `--set`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from tui_agent.errors import SettingsError
-from tui_agent.files.sanitize import escaped
-from tui_agent.settings.catalog import build, default_values
+from tui_agent.files.sanitize import escaped, json_escaped
+from tui_agent.settings.catalog import build, default_values, entries
 from tui_agent.settings.faults import ConfigFault
 from tui_agent.settings.files import WORKSPACE_FOLDER, read_beneath, reason_of
 from tui_agent.settings.folders import Folders, config_folder, user_folders
@@ -91,3 +94,23 @@ def workspace_layer(workspace: Path) -> Layer:
         what = f"the file cannot be read ({reason_of(error)})"
         return Layer(where, faults=(ConfigFault(where, what, "it must be a plain file, not a link"),))
     return text_layer(where, content, lined=True)
+
+
+def setting_lines(loaded: LoadedSettings) -> Iterator[str]:
+    """Effective settings as lines of TOML."""
+    for key in entries():
+        found = msgspec.to_builtins(attrgetter(key)(loaded.settings))
+        for server in found.values() if isinstance(found, dict) else ():
+            for part in ("env", "headers"):  # May hold keys.
+                server[part] = {name: text if "${" in text else "…" for name, text in server[part].items()}
+        value = json_escaped(_as_toml(found))
+        source = loaded.sources.get(key)
+        yield f"{key} = {value}" + (f"  # from {escaped(source)}" if source else "")
+
+
+def _as_toml(value: Any) -> str:
+    """A value on one line; only tables differ from JSON."""
+    if not isinstance(value, dict):
+        return msgspec.json.encode(value).decode()
+    inner = (f"{msgspec.json.encode(name).decode()} = {_as_toml(part)}" for name, part in value.items())
+    return f"{{{', '.join(inner)}}}"

@@ -28,7 +28,7 @@ from tui_agent.ui.garbage_collection import Garbage
 from tui_agent.ui.host import Choice, Host, Reopen, T
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
-from tui_agent.ui.keys.keymap import load_keys
+from tui_agent.ui.keys.keymap import VIM, load_keys
 from tui_agent.ui.layout.areas import WIDE_FROM
 from tui_agent.ui.safe_text import counted
 from tui_agent.ui.screen import WorkspaceScreen, keys_wait
@@ -123,6 +123,7 @@ class WorkspaceApp(
         self._open_session = open_session
         self._depth = depth or depth_of(self.console.color_system)
         self._theme_folders = [folder / "themes" for folder in folders]
+        self._key_folders = folders
         self.keys = load_keys(keys, folders)
         self.set_keymap(self.keys.keymap())
         self.keyboard = Keyboard(self, self._handle, self._is_urgent)
@@ -170,17 +171,33 @@ class WorkspaceApp(
         self.stylesheet.add_source(STYLES.read_text(encoding="utf-8"), (str(STYLES), ""))
         self.set_class(plain, "-plain")
 
-    def show_plainly(self, plain: bool) -> None:
-        if self.session is not None and self.workspace_screen.ready:
-            keys = ExitStack()  # takes effect before the worker starts
-            keys.enter_context(keys_wait(self.workspace_screen))
-            self.run_worker(self._show_plainly(self.session, plain, keys), exclusive=True, group="plain")
+    def show_as(self, *, plain: bool | None = None, keys: str = "") -> None:
+        def change() -> None:
+            if plain is not None:
+                self._draw_plainly(plain)
+            if keys:
+                self.keys = load_keys(keys, self._key_folders)
+                self.set_keymap(self.keys.keymap())
 
-    async def _show_plainly(self, session: Session, plain: bool, keys: ExitStack) -> None:
-        """Rebuilds the widgets of the same session; `keys` blocks input until then."""
+        if keys:
+            said = (
+                f"{'Vim keys' if keys == VIM else 'The usual keys again'}; `keys` in settings.toml keeps it."
+            )
+        else:
+            shown = "Plain screen, one pane at a time" if plain else "The usual screen again"
+            said = f"{shown}; screen.plain in settings.toml keeps it."
+        if self.session is not None and self.workspace_screen.ready:
+            waiting = ExitStack()  # takes effect before the worker starts
+            waiting.enter_context(keys_wait(self.workspace_screen))
+            self.run_worker(self._rebuild(self.session, change, said, waiting), exclusive=True, group="plain")
+
+    async def _rebuild(
+        self, session: Session, change: Callable[[], None], said: str, keys: ExitStack
+    ) -> None:
+        """Rebuilds the widgets of the same session after a change; `keys` blocks input until then."""
         with keys:
             await self.workspace_screen.leave()
-            self._draw_plainly(plain)
+            change()
             after = WorkspaceScreen()
             keys.enter_context(keys_wait(after))
             mode = self.current_mode
@@ -189,8 +206,7 @@ class WorkspaceApp(
             await self.remove_mode(mode)
             await after.fill(session, opened=False)
             await after.complete(session)
-        said = "Plain screen, one pane at a time" if plain else "The usual screen again"
-        self.notify(f"{said}; screen.plain in settings.toml keeps it.", markup=False)
+        self.notify(said, markup=False)
 
     def notify(self, message: str, **how: Any) -> None:
         """The plain screen announces notices as text."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.availability import why_not
 from tui_agent.ui.host import Host
+from tui_agent.ui.keys.keymap import DEFAULT, VIM
 from tui_agent.ui.keys.leader import Leader
 from tui_agent.ui.layout.arrangement import Arrangement
 from tui_agent.ui.recent_actions import RecentActions
@@ -36,6 +37,13 @@ DIALOGS = {
     "session.effort": "effort:choose_effort",
     "session.clean": "questions:clean_up",
     "session.trust": "questions:ask_for_trust",
+    "session.config": "information:show_settings",
+    "session.status": "information:show_status",
+    "session.memory": "information:choose_instructions",
+    "session.skills": "information:choose_skill",
+    "session.mcp": "information:show_servers",
+    "session.stats": "information:show_stats",
+    "session.doctor": "information:show_doctor",
     "session.permission": "permissions:answer_permission",
     "session.permissions": "permissions:show_permissions",
     "checks.run": "questions:run_checks",
@@ -81,13 +89,15 @@ class ScreenCommands:
             "app.help": self._open_help,
             "app.leader": self._begin_leader,
             "app.theme": self._open_themes,
-            "app.plain": lambda: screen.host.show_plainly(not screen.host.plain),
+            "app.plain": lambda: screen.host.show_as(plain=not screen.host.plain),
+            "app.vim": lambda: screen.host.show_as(keys=DEFAULT if screen.host.keys.modal else VIM),
             "app.suspend": self._suspend,
             "app.detach": lambda: screen.host.suspend_to_shell(leave=True),
             "session.agent": lambda: screen.host.agents.begin(),
             "session.compact": self._compact,
             "session.mode": self._change_mode,
             "session.carry_out": self._carry_out,
+            "session.init": self._init,
             "turn.stop": self._stop,
             "turn.run_ticked": lambda: screen.do_in("subtasks", "run_ticked"),
             "changes.apply_all": lambda: screen.do_in("review", "apply_all"),
@@ -204,6 +214,10 @@ class ScreenCommands:
     def _carry_out(self) -> None:
         if (session := self._screen.session) is not None:
             self._screen.act(session.carry_out())
+
+    def _init(self) -> None:
+        if (session := self._screen.session) is not None:
+            self._screen.act(session.propose_instructions())
 
     def _stop(self) -> None:
         """Stop the turn, or else the running commands. Chat keys wait, so that the next message is not part

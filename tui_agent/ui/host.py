@@ -70,8 +70,8 @@ class Host(App[int], inherit_bindings=False):
         """Whether the screen reader mode is on."""
         raise NotImplementedError
 
-    def show_plainly(self, plain: bool) -> None:
-        """Switch the screen reader mode for this run."""
+    def show_as(self, *, plain: bool | None = None, keys: str = "") -> None:
+        """Switch the screen reader mode, or the set of keys, for this run."""
         raise NotImplementedError
 
     @property

@@ -1,0 +1,89 @@
+"""Words of other agents in the prompt: lists about the session, instructions that are proposed, Vim keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.screens import on_screen
+from support.sessions import model_of, reply
+
+from tui_agent.model.parts import text_of
+from tui_agent.session.session import INIT
+from tui_agent.settings.folders import user_folders
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    (tmp_path / "AGENTS.md").write_text("Be brief.\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("word", "title", "typed", "row"),
+    [
+        ("config", "Settings in force", "subtasks.b", '"ticked"'),
+        ("status", "Status", "session", "0 tokens in"),
+        ("mcp", "Servers of tools", "import", "write [mcp.servers.NAME]"),
+        ("stats", "Figures of this folder's sessions", "questions", "questions about files"),
+        ("doctor", "This machine", "packages python", "Python 3"),
+    ],
+)
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_a_word_shows_a_list_that_narrows(
+    workspace: Path, word: str, title: str, typed: str, row: str, size: tuple[int, int]
+) -> None:
+    async with on_screen(workspace, size=size) as it:
+        await it.press(*f"/{word}", "enter")
+        await it.shows(title)
+        await it.press(*typed.split()[-1])
+        await it.shows(row)
+        await it.press(*"qqqq")
+        await it.until(lambda: row not in it.text, "nothing that matches")
+        await it.press("escape")
+        await it.until(lambda: title not in it.text, "the dialog closed")
+
+
+async def test_memory_opens_an_instruction_file(workspace: Path) -> None:
+    async with on_screen(workspace, [reply("Hello.")]) as it:
+        await it.press(*"Hello", "enter")
+        await it.until(lambda: it.session.state.instructions and not it.session.state.turn.running, "a turn")
+        await it.press(*"/memory", "enter")
+        await it.shows("Instructions of the model")
+        await it.press("enter")
+        await it.until(lambda: it.session.state.buffers.active == "AGENTS.md", "the file")
+
+
+async def test_a_chosen_skill_is_put_into_the_prompt(workspace: Path) -> None:
+    folder = user_folders().config / "skills" / "greet"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: greet\ndescription: Greets people.\n---\nSay hello.\n")
+    async with on_screen(workspace) as it:
+        await it.press(*"/skills", "enter")
+        await it.shows("Greets people.")
+        await it.press("enter")
+        await it.until(lambda: it.session.state.input.draft == "/greet ", "the skill in the prompt")
+        await it.shows("/greet")
+
+
+async def test_init_is_an_ordinary_turn(workspace: Path) -> None:
+    change = {"path": "AGENTS.md", "content": "Run make test.\n"}
+    async with on_screen(workspace, [reply("Proposed.", fileChanges=[change])]) as it:
+        await it.press(*"/init", "enter")
+        await it.until(lambda: it.session.state.review.open, "the proposal")
+        assert INIT in text_of(model_of(it.session).requests[0].messages[-1])
+        assert (workspace / "AGENTS.md").read_text() == "Be brief.\n"
+
+
+async def test_vim_switches_the_keys_and_back_and_keeps_the_text(workspace: Path) -> None:
+    async with on_screen(workspace) as it:
+        for modal in (True, False):
+            await it.press(*"/vim", "enter")
+            await it.until(lambda modal=modal: it.app.keys.modal == modal and it.screen.ready, "the keys")
+            await it.pilot.pause()
+        await it.press(*"/vim", "enter")
+        await it.until(lambda: it.app.keys.modal and it.screen.ready, "the keys")
+        await it.press(*"ends", "escape")
+        await it.shows("NORMAL")
+        await it.press("x")
+        await it.shows("end")

@@ -1,0 +1,169 @@
+"""Lists about the session, its configuration and this machine, narrowed by typing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from tui_agent import __version__
+from tui_agent.errors import TuiAgentError
+from tui_agent.store.usage import Usage
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
+from tui_agent.ui.graph.facts import dollars, short_count
+from tui_agent.ui.safe_text import counted, one_line, parts
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+
+#: A name and a description.
+Fact = tuple[str, str]
+_INKS = {"ok": "$success", "note": "$warning", "problem": "$error"}
+
+
+def fact_rows(words: str, facts: Iterable[Fact], width: int) -> list[ChooserRow]:
+    """Matching facts, their names in a column."""
+    return [
+        ChooserRow(name, parts((f"{one_line(name):<{width}}  ", _INKS.get(name, "$accent")), one_line(text)))
+        for name, text in facts
+        if words.strip().lower() in f"{name} {text}".lower()
+    ]
+
+
+async def _choose(
+    app: App[object],
+    title: str,
+    facts: Sequence[Fact] | Coroutine[None, None, Sequence[Fact]],
+    to_type: str = "type to narrow",
+) -> str | None:
+    """Shows facts and returns the chosen name. A coroutine is awaited while the dialog waits."""
+    found: list[Fact] = []
+
+    async def get() -> None:
+        found.extend(await facts if isinstance(facts, Coroutine) else facts)
+
+    def rows(words: str) -> list[ChooserRow]:
+        return fact_rows(words, found, max((len(name) for name, _ in found), default=0))
+
+    return await app.push_screen_wait(Chooser(title, rows, to_type, get()))
+
+
+async def show_settings(app: App[object], session: Session) -> None:
+    """Every setting in force, with its origin."""
+    from tui_agent.settings.loading import setting_lines
+
+    lines = (line.partition(" = ") for line in setting_lines(session.loaded))
+    await _choose(app, "Settings in force", [(name, value) for name, _, value in lines])
+
+
+async def show_status(app: App[object], session: Session) -> None:
+    await _choose(app, "Status", list(status_facts(session)))
+
+
+def status_facts(session: Session) -> Iterator[Fact]:
+    """The program, the session, its model and its use."""
+    state = session.state
+    yield "tui-agent", __version__
+    yield "session", f"{state.session.id} {state.session.name}".rstrip()
+    yield "folder", f"{session.workspace.root}{'' if state.session.trusted else ', not trusted'}"
+    if state.workspace.is_repository:
+        yield "branch", state.workspace.branch
+    yield "model", session.models.name or "none"
+    yield "planner", state.model.planner or session.loaded.settings.planner_model or "the model"
+    yield "mode", session.mode
+    yield "sub-tasks", f"{len(state.subtasks.tasks)}, begin: {session.loaded.settings.subtasks.begin}"
+    window = f" of {state.model.window:,}" if state.model.window else ""
+    yield "context", f"{state.usage.context:,} tokens{window}"
+    yield "this session", used_words(state.usage.session)
+    yield "changes", f"{len(state.review.open)} to decide, {counted(len(state.review.checkpoints), 'apply')}"
+    yield "checks", ", ".join(mark.words for mark in state.check_marks) or "none ran"
+    yield "skills", str(len(session.extensions.skills) or "none")
+    yield "servers", ", ".join(server.name for server in session.mcp.servers if server.on) or "none"
+
+
+def used_words(usage: Usage) -> str:
+    price = "price unknown" if usage.cost is None else dollars(usage.cost) or "$0"
+    return f"{short_count(usage.input)} tokens in, {short_count(usage.output)} out, {price}"
+
+
+async def show_doctor(app: App[object], session: Session) -> None:
+    """The examination of this machine."""
+
+    async def get() -> list[Fact]:
+        from tui_agent.session.doctor import examine, report_lines
+
+        try:
+            return list(report_lines(await examine(session.workspace.root, session.folders)))
+        except TuiAgentError as error:
+            return [("problem", str(error))]
+
+    await _choose(app, "This machine", get())
+
+
+async def show_stats(app: App[object], session: Session) -> None:
+    """Figures of the sessions of this folder."""
+    await _choose(app, "Figures of this folder's sessions", asyncio.to_thread(_figures, session))
+
+
+def _figures(session: Session) -> list[Fact]:
+    """Blocking."""
+    from tui_agent.log import catalog, directory
+    from tui_agent.log.log import timed_events_of
+    from tui_agent.log.stats import Figures, figures_over_time
+
+    data, total = session.folders.data, Figures()
+    for entry in catalog.list_sessions(data, session.workspace.root):
+        try:
+            log = directory.existing(data, entry.id) / directory.LOG
+            total = total.plus(figures_over_time(timed_events_of(log, []), entry.id))
+        except TuiAgentError:
+            continue  # It was deleted meanwhile.
+    return list(total.in_words())
+
+
+async def choose_instructions(app: App[object], session: Session) -> None:
+    """The instruction files in force; opens the chosen one in the editor."""
+    files = [
+        (
+            file.path,
+            f"left alone: {file.left_out}" if file.left_out else f"{file.why}, {file.tokens:,} tokens",
+        )
+        for file in session.state.instructions
+    ]
+    none = [("none", "the first message reads AGENTS.md and its like; /init has one proposed")]
+    chosen = await _choose(app, "Instructions of the model", files or none, "{choose} opens the file")
+    if chosen and files:
+        try:
+            await session.files.open(chosen)
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
+
+
+async def show_servers(app: App[object], session: Session) -> None:
+    """The servers of tools, with the tools that they list."""
+
+    async def get() -> list[Fact]:
+        await session.mcp.read()
+        facts = []
+        for server in session.mcp.servers:
+            offer = session.mcp.offers.get(server.name)
+            tools = counted(len(offer.tools), "tool") if offer else "not listed yet"
+            theirs = " · of this workspace" if server.origin == "project" else ""
+            facts.append((server.name, f"{'on' if server.on else 'off'} · {tools} · {server.shown}{theirs}"))
+        return facts or [("none", "write [mcp.servers.NAME] in your settings, or run `tui-agent mcp import`")]
+
+    await _choose(app, "Servers of tools", get())
+
+
+async def choose_skill(app: App[object], session: Session) -> None:
+    """The skills; puts the chosen one into the prompt."""
+
+    async def get() -> list[Fact]:
+        await session.extensions.read()
+        return [(name, skill.description) for name, skill in session.extensions.skills.items()]
+
+    chosen = await _choose(app, "Skills", get(), "{choose} puts one into the prompt")
+    if chosen:
+        session.chat.set_draft(f"/{chosen} ")
