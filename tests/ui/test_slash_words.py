@@ -9,8 +9,9 @@ from support.screens import on_screen
 from support.sessions import model_of, reply
 
 from tui_agent.model.parts import text_of
-from tui_agent.session.session import INIT
+from tui_agent.session.session import INIT, Session
 from tui_agent.settings.folders import user_folders
+from tui_agent.ui.host import Choice
 
 
 @pytest.fixture
@@ -87,3 +88,25 @@ async def test_vim_switches_the_keys_and_back_and_keeps_the_text(workspace: Path
         await it.shows("NORMAL")
         await it.press("x")
         await it.shows("end")
+
+
+async def test_rewind_goes_on_in_a_copy_with_the_message_in_the_prompt(workspace: Path) -> None:
+    replies = [reply("Hello."), reply("Changed.", fileChanges=[{"path": "b.txt", "content": "b\n"}])]
+    async with on_screen(workspace, replies) as it:
+        for words in ("Say hello", "Write b"):
+            await it.press(*words, "enter")
+            await it.until(
+                lambda: it.session.state.turn.number and not it.session.state.turn.running, "a turn"
+            )
+        await it.session.review.apply()
+        it.app.reopen = _unused
+        await it.press(*"/rewind", "enter")
+        await it.shows("turn 2")
+        await it.press("enter")
+        await it.until(lambda: it.app.next is not None, "the copy")
+        assert it.app.next is not None and it.app.next.draft == "Write b" and it.app.next.session
+        assert not (workspace / "b.txt").exists()
+
+
+async def _unused(choice: Choice) -> Session:
+    raise AssertionError("the program opens it")

@@ -93,6 +93,27 @@ def applies_in_force(events: Sequence[Lasting], start: int) -> list[Checkpoint]:
     return [point for point in points.values() if not point.undone]
 
 
+def moved_since(log_path: Path, turn: int) -> list[Checkpoint]:
+    """The applies whose effect on the files changed since the start of `turn`: first those that were made or done
+    again, newest first, then those that were undone. Blocking."""
+    then: dict[str, bool] = {}
+    now: dict[str, Checkpoint] = {}
+    begun = False
+    for event in log.events_of(log_path, []):
+        match event:
+            case e.TurnStarted(number) if number >= turn and not begun:
+                begun, then = True, {name: point.undone for name, point in now.items()}
+            case e.CheckpointMade(point):
+                now[point.id] = point
+            case e.CheckpointUndone(name, undone) if name in now:
+                now[name] = replace(now[name], undone=undone)
+    moved = [point for point in now.values() if begun and point.undone != then.get(point.id, True)]
+    return [
+        *reversed([point for point in moved if not point.undone]),
+        *(point for point in moved if point.undone),
+    ]
+
+
 def differing(workspace: Path, points: Iterable[Checkpoint]) -> tuple[str, ...]:
     """The paths whose files on disk differ from their state before the first of these applies."""
     before: dict[str, str] = {}

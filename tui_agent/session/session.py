@@ -12,8 +12,8 @@ from dataclasses import replace as with_fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
-from tui_agent.edits.change import Change
-from tui_agent.errors import FileError, SessionError
+from tui_agent.edits.change import Change, Checkpoint
+from tui_agent.errors import FileError, SessionError, TuiAgentError
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log import recovery
 from tui_agent.log.calls import call
@@ -323,6 +323,31 @@ class Session:
         """Begins a turn that proposes an AGENTS.md."""
         self.models.check()
         await self.chat.submit(INIT)
+
+    @call(changes=True)
+    async def rewind(self, turn: int) -> str:
+        """Takes files back to their state before a message, all or none, and copies the session as it was then. Returns
+        the id of the copy.
+
+        Raises `SessionError` while a turn runs and for a session in memory, and `EditFailed` for a conflict.
+        """
+        from tui_agent.log.fork import fork, moved_since
+
+        if self.state.turn.running:
+            raise SessionError("A turn is running", "wait, or stop it")
+        if self.log_path is None:
+            raise SessionError("This session is only in memory", "undo the applies one by one")
+        done: list[Checkpoint] = []
+        try:
+            for point in await asyncio.to_thread(moved_since, self.log_path, turn):
+                await (self.review.redo if point.undone else self.review.undo)(point.id)
+                done.append(point)
+        except TuiAgentError:
+            for point in reversed(done):
+                await (self.review.undo if point.undone else self.review.redo)(point.id)
+            raise
+        data, name = self.folders.data, self.state.session.id
+        return (await asyncio.to_thread(fork, data, name, turn - 1)).id
 
     @call(changes=False)
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:

@@ -63,6 +63,7 @@ _ANYWHERE = [
     Action("session.agent", "Run an agent of yours in a view, or go back to it", writes=True),
     Action("session.effort", "Choose how much the model thinks", writes=True),
     Action("session.edit_earlier", "Edit a message you sent, and send it again in a fork", writes=True),
+    Action("session.rewind", "Take files and conversation back to before a message", writes=True),
     Action("session.rename", "Name this session", writes=True),
     Action("session.context", "Show what the model sees: tokens, instructions, files"),
     Action("session.sent", "Show what the model was sent"),

@@ -32,6 +32,7 @@ DIALOGS = {
     "session.sent": "context:show_sent",
     "session.summary": "drafts:edit_summary",
     "session.edit_earlier": "transcript:edit_earlier",
+    "session.rewind": "transcript:rewind",
     "session.model": "models:choose_model",
     "session.login": "login:choose_login",
     "session.effort": "effort:choose_effort",

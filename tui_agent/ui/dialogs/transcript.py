@@ -68,8 +68,13 @@ async def find_in_history(app: App[object], session: Session) -> str | None:
     return history[int(chosen)] if chosen else None
 
 
-async def edit_earlier(app: Host, session: Session) -> None:
-    """Fork the session before an earlier message, with its text in the prompt."""
+async def rewind(app: Host, session: Session) -> None:
+    """Take files and conversation back to before an earlier message, with its text in the prompt."""
+    await edit_earlier(app, session, files=True)
+
+
+async def edit_earlier(app: Host, session: Session, *, files: bool = False) -> None:
+    """Fork the session before an earlier message, with its text in the prompt; with `files`, also take them back."""
     if app.reopen is None:
         app.notify("Only `tui-agent` itself can go on in a copy here.", severity="warning")
         return
@@ -91,13 +96,18 @@ async def edit_earlier(app: Host, session: Session) -> None:
         ]
 
     title = "Edit and send again, in a copy from before"
+    if files:
+        title = "Take files and conversation back to before …"
     chosen = await app.push_screen_wait(Chooser(title, rows, getting=get()))
     if not chosen:
         return
     turn = int(chosen)
     try:
-        data, name = session.folders.data, session.state.session.id
-        copy = (await asyncio.to_thread(fork, data, name, turn - 1)).id if turn > 1 else ""
+        if files:
+            copy = await session.rewind(turn)
+        else:
+            data, name = session.folders.data, session.state.session.id
+            copy = (await asyncio.to_thread(fork, data, name, turn - 1)).id if turn > 1 else ""
         await app.switch(Choice(copy, draft=sent[turn]))
     except TuiAgentError as error:
         await session.notice(str(error), "error")
