@@ -12,6 +12,7 @@ from tui_agent.model.parts import text_of
 from tui_agent.session.session import INIT, Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.ui.host import Choice
+from tui_agent.ui.widgets.prompt import Prompt
 
 
 @pytest.fixture
@@ -110,3 +111,13 @@ async def test_rewind_goes_on_in_a_copy_with_the_message_in_the_prompt(workspace
 
 async def _unused(choice: Choice) -> Session:
     raise AssertionError("the program opens it")
+
+
+async def test_a_side_question_is_shown_with_its_answer(workspace: Path) -> None:
+    async with on_screen(workspace, ["The answer is **7**."]) as it:
+        await it.press(*"/btw", "enter")
+        await it.until(lambda: it.one(Prompt).text == "/btw ", "the word in the prompt")
+        await it.press(*"how many?", "enter")
+        await it.shows("Beside the conversation: how many?")
+        await it.shows("The answer is 7.")
+        assert not it.session.state.turn.number and it.one(Prompt).text == ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.context import memory
-from tui_agent.errors import FileError, Outdated, SessionError
+from tui_agent.errors import FileError, Outdated, SessionError, TuiAgentError
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
 from tui_agent.session.turns import Turns
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Chat:
     """Front-end operations on the chat; `Turns` runs the turns.
 
-    `log` is None if the session is in memory only; `look` updates the known files.
+    `log` is None if the session is in memory only; `look` updates the known files. `apart` is the context of a request
+    beside the turns.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Chat:
         *,
         log: Path | None,
         context: Callable[[], TurnContext],
+        apart: Callable[[], Awaitable[TurnContext]],
         look: Callable[[], Awaitable[None]],
     ) -> None:
         self._journal = core.journal
@@ -45,7 +47,10 @@ class Chat:
         self._turns = turns
         self._log = log
         self._context = context
+        self._apart = apart
         self._look = look
+        #: Side questions without an answer.
+        self._asides: set[asyncio.Task[None]] = set()
         self._lost = set(core.storage.lost)
         #: Unfinished writes of pastes, and used placeholder lines.
         self._keeping: set[asyncio.Task[None]] = set()
@@ -66,6 +71,28 @@ class Chat:
             await asyncio.gather(*self._keeping, self._turns.get_ready())
             await check_pastes(self._context(), text)
         await self._turns.submit(text, attachments, effort)
+
+    @call(changes=True)
+    async def ask_beside(self, question: str) -> None:
+        """Asks the model outside the conversation, also during a turn. The answer comes into the chat later."""
+        task = asyncio.create_task(self._answer_beside(question), name="side question")
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+
+    async def _answer_beside(self, question: str) -> None:
+        from tui_agent.turn.beside import answer_beside
+
+        try:
+            answer = await answer_beside(await self._apart(), question, self._journal.record)
+            await self._journal.record(e.AsideAnswered(question, answer))
+        except TuiAgentError as error:
+            await self._journal.record(e.NoticeGiven("error", str(error)))
+
+    @call(changes=False)
+    async def close(self) -> None:
+        for task in self._asides:
+            task.cancel()
+        await asyncio.gather(*self._asides, return_exceptions=True)
 
     @call(changes=True)
     def keep_paste(self, text: str) -> str:

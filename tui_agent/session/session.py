@@ -125,7 +125,12 @@ class Session:
         beside = self._preparation.end, self.models.notify_level, self._auto_apply
         self._turns = turns = Turns(core.journal, self._turn_context, *beside)
         self.chat = Chat(
-            core, turns, log=self.log_path, context=self._turn_context, look=freshness.check_known_files
+            core,
+            turns,
+            log=self.log_path,
+            context=self._turn_context,
+            apart=self._apart,
+            look=freshness.check_known_files,
         )
         self.files = Files(core, self._open_files, freshness)
         self.review = Review(
@@ -263,6 +268,7 @@ class Session:
                 last.push_async_callback(asyncio.wait, [self._cleaning])
             last.push_async_callback(self.review.close)
             last.push_async_callback(self._turns.stop)
+            last.push_async_callback(self.chat.close)
             last.push_async_callback(self.commands.close)
             last.push_async_callback(self.checks.close)
             last.push_async_callback(self.subtasks.close)
@@ -489,11 +495,14 @@ class Session:
         await copies.clear_leftovers(self.folders.data, self.workspace.child)
 
     async def _draft(self, changes: str) -> str:
-        from tui_agent.turn.commit_message import draft_message
+        from tui_agent.turn.beside import draft_message
 
+        return await draft_message(await self._apart(), changes, self.journal.record)
+
+    async def _apart(self) -> TurnContext:
+        """The context of a request beside the turns, and their limits of requests."""
         await self.models.get_ready()
-        apart = with_fields(self._turn_context(), model=self.models.without_limit(), requests=Allowance())
-        return await draft_message(apart, changes, self.journal.record)
+        return with_fields(self._turn_context(), model=self.models.without_limit(), requests=Allowance())
 
 
 def _say_what_is_waited_for(say: Callable[[str], object], event: e.Event, _: State) -> None:

@@ -181,6 +181,20 @@ class NoticeGiven(Lasting, frozen=True):
         return state.with_message(ChatMessage(0, "note", state.turn.number, self.text, level=self.level))
 
 
+class AsideAnswered(Lasting, frozen=True):
+    """The model answered a side question, which is not part of the conversation."""
+
+    question: str
+    answer: str
+
+    def apply(self, state: State) -> State:
+        return state.with_message(
+            ChatMessage(
+                0, "note", state.turn.number, self.answer, summary=f"Beside the conversation: {self.question}"
+            )
+        )
+
+
 class LayoutChanged(Growing, frozen=True):
     """The user focused, zoomed, hid or resized a pane."""
 

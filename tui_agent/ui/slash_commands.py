@@ -58,6 +58,12 @@ async def _set_mode(session: Session, word: str) -> str:
     return f"The mode is {mode}"
 
 
+async def _ask_beside(session: Session, question: str) -> str:
+    session.models.check()
+    await session.chat.ask_beside(question)
+    return "Asked beside the conversation: the answer comes into the chat"
+
+
 async def _allow_host(session: Session, words: str) -> str:
     name = await session.outside_agents.allow_host(words)
     return f"{name} may reach {words} from now on"
@@ -92,6 +98,7 @@ HOST_COMMANDS: Mapping[str, Callable[[Host, str], None]] = {"agent": _agent}
 #: message.
 TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {
     "effort": _effort,
+    "btw": lambda session, text, words: _ask_beside(session, words),
     "delegate": _delegate,
     "mode": lambda session, text, words: _set_mode(session, words),
     "allow-host": lambda session, text, words: _allow_host(session, words),

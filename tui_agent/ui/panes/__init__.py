@@ -176,6 +176,7 @@ PANES = {
                 Key("tell_output", "Put what the last command printed into the prompt", writes=True),
                 Key("unqueue", "Take the last waiting message back into the input"),
                 Key("drop_queue", "Drop the messages that wait"),
+                Key("btw", "Ask a side question, beside the conversation", writes=True),
                 Key("outside", "Write the message in your own editor ($EDITOR)", writes=True),
             ),
         ),

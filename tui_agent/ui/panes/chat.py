@@ -104,6 +104,7 @@ class ChatPane(Pane):
             "unqueue": self._unqueue,
             "drop_queue": lambda: self.act(self.session.chat.set_queue(()), text_waits=False),
             "outside": lambda: self._write_outside(),
+            "btw": lambda: self.prompt.set_value("/btw "),
         }
 
     def compose(self) -> Iterable[Widget]:

@@ -92,7 +92,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
         if message.reasoning or message.thinking:
             self._thoughts = Reasoning(message.reasoning, message.thinking, self._unfolded)
             yield self._thoughts
-        if message.kind == "agent":
+        if message.kind == "agent" or message.summary:
             yield from _agent_text(message.headline, message.text)
         else:
             yield _words(message.text, "words")
