@@ -8,6 +8,8 @@ import pytest
 from support.screens import on_screen
 from support.sessions import reply
 
+from tui_agent.store.session_events import GoalSet
+
 CHANGE = {"path": "a.py", "edits": [{"search": "one", "replace": "two"}]}
 
 
@@ -42,3 +44,18 @@ async def test_one_key_carries_out_a_plan(workspace: Path) -> None:
         await it.press("ctrl+g")
         await it.until(lambda: it.session.state.review.open, "the change")
         assert it.session.mode == "edit"
+
+
+async def test_a_goal_is_shown_beside_the_mode_and_given_up_by_a_word(workspace: Path) -> None:
+    replies = [reply("Begun.", message="GOAL: open", fileChanges=[CHANGE]), reply("Shall I go on?")]
+    async with on_screen(workspace, replies) as it:
+        shown: list[str] = []
+        it.session.subscribe(lambda event, state: shown.append(state.input.goal))
+        await it.press(*"/goal", "enter")
+        await it.press(*"it says two", "enter")
+        await it.shows("The goal is not reached, and the last turn did nothing for it: it says two")
+        assert "it says two" in shown and it.session.state.turn.number == 2
+        await it.session.journal.record(GoalSet("it says three and much more than that"))
+        await it.shows("goal: it says three and much m… · /goal off")
+        await it.press(*"/goal off", "enter")
+        await it.shows("edit   Shift+Tab changes the mode")

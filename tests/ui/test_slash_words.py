@@ -94,11 +94,9 @@ async def test_vim_switches_the_keys_and_back_and_keeps_the_text(workspace: Path
 async def test_rewind_goes_on_in_a_copy_with_the_message_in_the_prompt(workspace: Path) -> None:
     replies = [reply("Hello."), reply("Changed.", fileChanges=[{"path": "b.txt", "content": "b\n"}])]
     async with on_screen(workspace, replies) as it:
-        for words in ("Say hello", "Write b"):
+        for turn, words in enumerate(("Say hello", "Write b"), 1):
             await it.press(*words, "enter")
-            await it.until(
-                lambda: it.session.state.turn.number and not it.session.state.turn.running, "a turn"
-            )
+            await it.until(lambda turn=turn: _ended(it.session, turn), "the turn")
         await it.session.review.apply()
         it.app.reopen = _unused
         await it.press(*"/rewind", "enter")
@@ -107,6 +105,10 @@ async def test_rewind_goes_on_in_a_copy_with_the_message_in_the_prompt(workspace
         await it.until(lambda: it.app.next is not None, "the copy")
         assert it.app.next is not None and it.app.next.draft == "Write b" and it.app.next.session
         assert not (workspace / "b.txt").exists()
+
+
+def _ended(session: Session, turn: int) -> bool:
+    return session.state.turn.number == turn and not session.state.turn.running
 
 
 async def _unused(choice: Choice) -> Session:

@@ -57,7 +57,16 @@ def test_no_key_is_written_in_the_code() -> None:
 
 def test_each_table_belongs_to_a_dialog_or_a_view() -> None:
     used = {table for tables in DIALOGS.values() for table in tables}
-    assert VIEW_KEYS.keys() - used == {"list", "graph", "block", "output", "blocks", "offers", "line"}
+    assert VIEW_KEYS.keys() - used == {
+        "list",
+        "graph",
+        "block",
+        "output",
+        "blocks",
+        "offers",
+        "prompt",
+        "line",
+    }
 
 
 @pytest.mark.parametrize(

@@ -207,8 +207,8 @@ def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> lis
         raise _refused(source, f"an event in it cannot be read: {error}") from error
     if not isinstance(found[0], e.SessionStarted):
         raise _refused(source, "its beginning is missing")
-    # Permissions given by another user do not apply here, and neither does their mode.
-    decided = (e.SecretDecided, e.PermissionDecided, e.PermissionRevoked, e.ModeChosen)
+    # Permissions given by another user do not apply here, and neither do their mode and goal.
+    decided = (e.SecretDecided, e.PermissionDecided, e.PermissionRevoked, e.ModeChosen, e.GoalSet)
     return [event for event in found if not isinstance(event, decided)]
 
 

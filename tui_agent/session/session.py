@@ -58,6 +58,7 @@ from tui_agent.turn.text_cache import Texts
 
 if TYPE_CHECKING:
     from tui_agent.session.agent_turns import AgentTurns
+    from tui_agent.session.goals import Goals
     from tui_agent.session.outside_agents import OutsideAgents
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
     from tui_agent.turn.context import TurnContext
@@ -122,7 +123,7 @@ class Session:
         self._follower = Follower(core, self._open_files) if follows else None
         self._shortcuts = SnapshotWriter(core.journal, own, storage.since) if own else None
         self._preparation = Preparation(core, self.models, self._turn_context)
-        beside = self._preparation.end, self.models.notify_level, self._auto_apply
+        beside = self._preparation.end, self.models.notify_level, self._after_turn
         self._turns = turns = Turns(core.journal, self._turn_context, *beside)
         self.chat = Chat(
             core,
@@ -168,6 +169,12 @@ class Session:
         from tui_agent.session.agent_turns import AgentTurns
 
         return AgentTurns(self.outside_agents)
+
+    @cached_property
+    def goals(self) -> Goals:
+        from tui_agent.session.goals import Goals
+
+        return Goals(self.core, self.chat, self.checks)
 
     @cached_property
     def pages(self) -> Pages:
@@ -408,6 +415,10 @@ class Session:
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.TurnStarted) and not event.unasked and not state.session.read_only:
             self.models.renew()
+
+    async def _after_turn(self) -> str:
+        await self._auto_apply()
+        return await self.goals.judge() if self.state.input.goal else ""
 
     async def _auto_apply(self) -> None:
         await auto_apply(self.core, self.checks, self.review)

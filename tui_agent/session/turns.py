@@ -40,7 +40,7 @@ async def _nothing() -> None:
 
 
 class Turns:
-    """Runs the turns of one session; calls `after` after each successful turn."""
+    """Runs the turns of one session; calls `after` after each successful turn, which returns the next message or ""."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Turns:
         context: Callable[[], TurnContext],
         get_ready: Callable[[], Awaitable[None]],
         tell_level: Callable[[], Awaitable[None]],
-        after: Callable[[], Awaitable[None]],
+        after: Callable[[], Awaitable[str]],
     ) -> None:
         self._journal = journal
         self._context = context
@@ -68,9 +68,10 @@ class Turns:
         self._conflicts: list[Change] = []
         #: Number of consecutive automatic turns.
         self._unasked = 0
-        #: Whether a person can see the session, and whether the turn that ended last without one succeeded.
+        #: Whether a person can see the session.
         self._attended = True
-        self._held: bool | None = None
+        #: The next message, and the success, of the turn that ended last without a person.
+        self._held: tuple[str, bool] | None = None
 
     @property
     def state(self) -> State:
@@ -127,11 +128,12 @@ class Turns:
             self._begin_next()
 
     def set_attended(self, attended: bool) -> None:
-        """Holds queued messages and the next batch while no terminal is attached, and begins them afterwards."""
+        """Holds queued messages, the next batch and the next turn of a goal while no terminal is attached, and begins
+        them afterwards."""
         self._attended = attended
         if attended and self._held is not None and not self.running and not self._stopped:
-            ended_well, self._held = self._held, None
-            self._begin_next(ended_well=ended_well)
+            (following, ended_well), self._held = self._held, None
+            self._begin_next(following, ended_well=ended_well)
 
     def compact(self) -> None:
         """Summarises older messages. Raises `SessionError` while a turn runs."""
@@ -266,9 +268,9 @@ class Turns:
         self._task = asyncio.create_task(self._run(started, begun), name="turn")
         return begun
 
-    def _begin_next(self, *, ended_well: bool = False) -> None:
+    def _begin_next(self, following: str = "", *, ended_well: bool = False) -> None:
         if not self._attended:
-            self._held = ended_well
+            self._held = following, ended_well
             return
         waiting = [self.state.review.change(change.id) for change in self._conflicts]
         conflicts = [change for change in waiting if change is not None and change.state == "conflict"]
@@ -280,6 +282,8 @@ class Turns:
             self._begin(text, (), effort, queued=True)
         elif ended_well and self._goes_on_by_itself():
             self._begin(GO_ON[0], (), None, unasked=True)
+        elif following:
+            self._begin(following, (), None, unasked=True)
 
     def _goes_on_by_itself(self) -> bool:
         """Whether a batch continues automatically, in mode `auto` or in a sub-task: after progress, and if no apply
@@ -334,10 +338,15 @@ class Turns:
         await self._journal.record(
             *interruption_events(self.state), e.TurnEnded(turn, seconds=seconds, **ended)
         )
-        if ended["ok"]:
-            await self._after()
+        following = await self._after() if ended["ok"] else ""
+        most = self._context().settings.limits.turns
+        if (goal := self.state.input.goal) and (not ended["ok"] or (most and self._unasked + 1 >= most)):
+            following = ""
+            why = "limits.turns is reached" if ended["ok"] else "its turn did not end well"
+            words = f"The goal is given up, since {why}: {goal}"
+            await self._journal.record(e.GoalSet(""), e.NoticeGiven("warning", words, in_chat=True))
         if not self._stopped:
-            self._begin_next(ended_well=ended["ok"])
+            self._begin_next(following, ended_well=ended["ok"])
 
     async def _ended(self, turn: int, steps: Steps, *, with_model: bool) -> dict:
         """Runs the turn and returns the fields of `TurnEnded`."""

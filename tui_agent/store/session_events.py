@@ -138,6 +138,15 @@ class ModeChosen(Lasting, frozen=True):
         return replace(state, session=replace(state.session, mode=self.mode))
 
 
+class GoalSet(Lasting, frozen=True):
+    """The user set a goal; "" if it was reached or given up."""
+
+    goal: str
+
+    def apply(self, state: State) -> State:
+        return replace(state, input=replace(state.input, goal=self.goal))
+
+
 class ModelStatusChanged(Passing, frozen=True):
     """The model process is starting, ready, or has failed."""
 

@@ -277,6 +277,8 @@ class InputSlice(Struct, frozen=True):
     pastes: dict[str, str] = {}
     #: Unused text of other inputs, by place.
     typed: dict[str, str] = {}
+    #: The goal that turns follow each other for, or "".
+    goal: str = ""
 
 
 class Todo(Struct, frozen=True):

@@ -137,7 +137,7 @@ SLASH: dict[str, Action] = {
     _SAID.get(action.id, action.name.replace("_", "-")): action
     for action in sorted(ACTIONS.values(), key=lambda action: action.pane == APP)
     if (action.pane in (APP, ANYWHERE) and action.id not in _KEYS_ONLY)
-    or action.id in ("chat.copy", "chat.reasoning", "chat.btw")
+    or action.id in ("chat.copy", "chat.reasoning", "chat.btw", "chat.goal")
 }
 #: Additional words of other agents, by the action they start.
 _ALSO = {"clear": "session.new", "cost": "session.context", "diff": "pane.review", "exit": "app.quit"}

@@ -64,6 +64,15 @@ async def _ask_beside(session: Session, question: str) -> str:
     return "Asked beside the conversation: the answer comes into the chat"
 
 
+async def _pursue(session: Session, goal: str) -> str:
+    if goal == "off":
+        await session.goals.pursue("")
+        return "No goal is pursued"
+    session.models.check()
+    await session.goals.pursue(goal)
+    return "Turns follow each other until the goal is reached or a limit is; /goal off gives it up"
+
+
 async def _allow_host(session: Session, words: str) -> str:
     name = await session.outside_agents.allow_host(words)
     return f"{name} may reach {words} from now on"
@@ -99,6 +108,7 @@ HOST_COMMANDS: Mapping[str, Callable[[Host, str], None]] = {"agent": _agent}
 TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {
     "effort": _effort,
     "btw": lambda session, text, words: _ask_beside(session, words),
+    "goal": lambda session, text, words: _pursue(session, words),
     "delegate": _delegate,
     "mode": lambda session, text, words: _set_mode(session, words),
     "allow-host": lambda session, text, words: _allow_host(session, words),

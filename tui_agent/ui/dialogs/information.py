@@ -81,6 +81,8 @@ def status_facts(session: Session) -> Iterator[Fact]:
     yield "checks", ", ".join(mark.words for mark in state.check_marks) or "none ran"
     yield "skills", str(len(session.extensions.skills) or "none")
     yield "servers", ", ".join(server.name for server in session.mcp.servers if server.on) or "none"
+    if state.input.goal:
+        yield "goal", state.input.goal
 
 
 def used_words(usage: Usage) -> str:

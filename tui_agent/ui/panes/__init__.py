@@ -177,6 +177,7 @@ PANES = {
                 Key("unqueue", "Take the last waiting message back into the input"),
                 Key("drop_queue", "Drop the messages that wait"),
                 Key("btw", "Ask a side question, beside the conversation", writes=True),
+                Key("goal", "Work until checks or a condition hold", writes=True),
                 Key("outside", "Write the message in your own editor ($EDITOR)", writes=True),
             ),
         ),

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from textual import on, work
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Static
 
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import PasteTooLong, TuiAgentError
@@ -105,6 +104,7 @@ class ChatPane(Pane):
             "drop_queue": lambda: self.act(self.session.chat.set_queue(()), text_waits=False),
             "outside": lambda: self._write_outside(),
             "btw": lambda: self.prompt.set_value("/btw "),
+            "goal": lambda: self.prompt.set_value("/goal "),
         }
 
     def compose(self) -> Iterable[Widget]:
@@ -128,7 +128,7 @@ class ChatPane(Pane):
             lambda number: choices.text_of(number) if (it := welcome.text_of(number)) is None else it,
             self.session.chat.keep_paste,
         )
-        yield Static("", id="mode", markup=False)
+        yield PromptLine("mode")
 
     def on_mount(self) -> None:
         if self.keys.modal:
@@ -207,12 +207,14 @@ class ChatPane(Pane):
         key, does = (
             ("prompt.carry_out", "carries out the plan") if plan else ("prompt.mode", "changes the mode")
         )
-        line = parts((mode, _MODE_INK[mode]), (f"   {self.keys.shown(key)} {does}", "$muted"))
+        goal = one_line(self.session.state.input.goal)
+        words = f"goal: {goal[:_NAMED]}{'…' * (len(goal) > _NAMED)} · /goal off" if goal else ""
+        line = parts((mode, _MODE_INK[mode]), (f"   {words or f'{self.keys.shown(key)} {does}'}", "$muted"))
         if self._vim is not None and self._vim.mode != "insert":
             from tui_agent.ui.editor.vim_line import mode_words
 
             line = mode_words(self._vim) + "   " + line
-        self.query_one("#mode", Static).update(line, layout=False)
+        self.query_one("#mode", PromptLine).say(line, layout=False)
 
     def _show_draft(self, draft: str) -> None:
         """Show an externally set draft unless the user is writing another."""

@@ -1,0 +1,100 @@
+"""A goal of the user: turns follow each other until a check or a stated condition holds, within the limits."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.log.calls import call
+from tui_agent.log.core import Core
+from tui_agent.session.auto_apply import unchecked
+from tui_agent.session.chat import Chat
+from tui_agent.session.checks import Checks
+from tui_agent.store.session_events import GoalSet, NoticeGiven
+from tui_agent.store.state import State
+
+#: The goal that all checks pass.
+CHECKS = "checks"
+_SAID = re.compile(r"^\W*GOAL:\s*(reached|open)\b", re.IGNORECASE | re.MULTILINE)
+
+
+class Goals:
+    """The goal of a session, of which there is at most one."""
+
+    def __init__(self, core: Core, chat: Chat, checks: Checks) -> None:
+        self._core, self._chat, self._checks = core, chat, checks
+
+    @property
+    def state(self) -> State:
+        return self._core.state
+
+    @call(changes=True)
+    async def pursue(self, goal: str) -> None:
+        """Begins turns that follow each other until the goal is reached; "" gives it up. Raises `SessionError` while a
+        turn runs, and in mode `ask`."""
+        if goal and self.state.turn.running:
+            raise SessionError("A turn is running", "wait, or stop it")
+        if goal and self._core.mode == "ask":
+            raise SessionError("A goal needs changes, and the mode is ask", "change the mode first")
+        await self._core.journal.record(GoalSet(goal))
+        if goal == CHECKS:
+            await self._chat.submit(
+                "Work until all checks of this folder pass. They run on your changes at the end of each turn."
+            )
+        elif goal:
+            await self._chat.submit(
+                f"Work until this holds: {goal}\n\nEnd your last message with the line “GOAL: reached” if it holds, "
+                "else with “GOAL: open” and the part that is missing."
+            )
+
+    @call(changes=False)
+    async def judge(self) -> str:
+        """The next message towards the goal after a turn; "" without a goal, or if it has ended, which is reported."""
+        state, goal = self.state, self.state.input.goal
+        if not goal:
+            return ""
+        done = [message for message in state.chat.messages if message.turn == state.turn.number]
+        last = next((message for message in reversed(done) if message.kind == "agent"), None)
+        said = _SAID.findall(f"{last.summary}\n{last.text}") if last else []
+        stops = f"{state.turn.limit} ended the turn" if state.turn.limit else ""
+        if goal == CHECKS:
+            try:
+                why = await self._failing()
+            except TuiAgentError as error:
+                why = stops = error.what
+        elif said and said[-1].lower() == "reached":
+            why = self.state.check_doubt
+        else:
+            why = "it does not hold yet"
+        if not why:
+            await self._core.journal.record(
+                GoalSet(""), NoticeGiven("info", f"The goal is reached: {goal}", in_chat=True)
+            )
+            return ""
+        if self._core.mode == "ask" or not any(message.calls or message.changes for message in done):
+            stops = "the last turn did nothing for it"
+        if not stops:
+            return f"The goal is not reached: {why}. Go on."
+        words = f"The goal is not reached, and {stops}: {goal}"
+        await self._core.journal.record(GoalSet(""), NoticeGiven("warning", words, in_chat=True))
+        return ""
+
+    async def _failing(self) -> str:
+        """The reason not all checks pass, on the open changes or in the folder; "" if they pass. Raises `SessionError`
+        without checks."""
+        if not await asyncio.to_thread(self._checks.chosen):
+            raise SessionError(
+                "this folder has no checks", "name them in settings.toml, as [[checks.commands]]"
+            )
+        if self.state.review.open:
+            why = await unchecked(self._core, self._checks)
+        else:
+            await self._checks.again()
+            await self._checks.settled()
+            why = ""
+        # A check that failed before the changes too does not pass either.
+        failed = [
+            result.name for result in self.state.checks.results if result.state != "passed" or result.old != 0
+        ]
+        return why or (f"{', '.join(failed)}: failed" if failed else "")
