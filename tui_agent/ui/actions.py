@@ -74,7 +74,7 @@ _ANYWHERE = [
     Action("session.init", "Have the model propose an AGENTS.md for this folder", writes=True),
     Action("session.config", "Settings in force, and where each comes from"),
     Action("session.status", "Status: session, model, mode, tokens and cost"),
-    Action("session.memory", "Instruction files that the model reads; open one"),
+    Action("session.memory", "Instruction files of the model; open one"),
     Action("session.skills", "Skills: put one into the prompt", writes=True),
     Action("session.mcp", "Servers of tools, and their tools"),
     Action("session.stats", "Figures of this folder's sessions"),

@@ -95,10 +95,10 @@ class ScreenCommands:
             "app.suspend": self._suspend,
             "app.detach": lambda: screen.host.suspend_to_shell(leave=True),
             "session.agent": lambda: screen.host.agents.begin(),
-            "session.compact": self._compact,
+            "session.compact": self._acts(lambda it: it.chat.compact()),
             "session.mode": self._change_mode,
-            "session.carry_out": self._carry_out,
-            "session.init": self._init,
+            "session.carry_out": self._acts(lambda it: it.carry_out()),
+            "session.init": self._acts(lambda it: it.propose_instructions()),
             "turn.stop": self._stop,
             "turn.run_ticked": lambda: screen.do_in("subtasks", "run_ticked"),
             "changes.apply_all": lambda: screen.do_in("review", "apply_all"),
@@ -106,10 +106,10 @@ class ScreenCommands:
             "changes.redo": lambda: screen.do_in("review", "redo"),
             "commands.again": self._run_again,
             "commands.online": partial(self._run_again, network=True),
-            "commands.take": self._take,
-            "commands.forget_builds": self._forget_builds,
-            "commands.show_test_files": self._show_test_files,
-            "commands.hide_test_files": self._hide_test_files,
+            "commands.take": self._asks(lambda it: it.commands.take()),
+            "commands.forget_builds": self._asks(lambda it: it.commands.forget_builds()),
+            "commands.show_test_files": self._asks(lambda it: it.commands.show_test_files()),
+            "commands.hide_test_files": self._asks(lambda it: it.commands.hide_test_files()),
             **{action: partial(self._open, action) for action in DIALOGS},
             **screen.arrangement.commands,
             "app.close": self._close,
@@ -201,9 +201,21 @@ class ScreenCommands:
         if not isinstance(self._screen.host.focused, Input):  # the key means undo there
             await self._screen.host.suspend_to_shell()
 
-    def _compact(self) -> None:
-        if (session := self._screen.session) is not None:
-            self._screen.act(session.chat.compact())
+    def _acts(self, call: Callable[[Session], Coroutine[Any, Any, object]]) -> Callable[[], None]:
+        """An action that affects the meaning of the next chat keys."""
+
+        def do() -> None:
+            if (session := self._screen.session) is not None:
+                self._screen.act(call(session))
+
+        return do
+
+    def _asks(self, call: Callable[[Session], Coroutine[Any, Any, object]]) -> Callable[[], None]:
+        def do() -> None:
+            if (session := self._screen.session) is not None:
+                self._screen.ask(call(session))
+
+        return do
 
     def _change_mode(self) -> None:
         from tui_agent.ui.slash_commands import MODES
@@ -211,14 +223,6 @@ class ScreenCommands:
         if (session := self._screen.session) is not None:
             chosen = MODES[(MODES.index(session.mode) + 1) % len(MODES)]
             self._screen.act(session.set_mode(chosen))
-
-    def _carry_out(self) -> None:
-        if (session := self._screen.session) is not None:
-            self._screen.act(session.carry_out())
-
-    def _init(self) -> None:
-        if (session := self._screen.session) is not None:
-            self._screen.act(session.propose_instructions())
 
     def _stop(self) -> None:
         """Stop the turn, or else the running commands. Chat keys wait, so that the next message is not part
@@ -271,22 +275,6 @@ class ScreenCommands:
             await doing
         except TuiAgentError as error:
             await session.notice(str(error), "error")
-
-    def _take(self) -> None:
-        if (session := self._screen.session) is not None:
-            self._screen.ask(session.commands.take())
-
-    def _forget_builds(self) -> None:
-        if (session := self._screen.session) is not None:
-            self._screen.ask(session.commands.forget_builds())
-
-    def _hide_test_files(self) -> None:
-        if (session := self._screen.session) is not None:
-            self._screen.ask(session.commands.hide_test_files())
-
-    def _show_test_files(self) -> None:
-        if (session := self._screen.session) is not None:
-            self._screen.ask(session.commands.show_test_files())
 
 
 def _runs(state: State) -> bool:
