@@ -10,6 +10,8 @@ import pytest
 from support.sessions import calls, model_of, open_session, reply
 
 from tui_agent.errors import SessionError
+from tui_agent.log.log import events_of
+from tui_agent.log.transfer import as_json, import_session
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import CARRY_OUT, Session
 from tui_agent.settings.loading import load
@@ -169,3 +171,18 @@ def test_settings_of_earlier_versions_write_no_more_than_before(
     assert loaded.faults == ()
     assert (loaded.settings.mode, loaded.settings.subtasks.begin) == (mode, begin)
     assert load(overrides=("autonomy=assisted",)).settings.mode == "edit"
+
+
+async def test_a_mode_and_a_goal_do_not_come_with_an_imported_session(root: Path, home: Path) -> None:
+    async with open_session(root, [reply("Hello.")]) as session:
+        await session.set_mode("auto")
+        await session.journal.record(e.GoalSet("all of it"))
+        await send(session, "Hello")
+        assert session.log_path is not None
+        log = session.log_path
+    exported = root.parent / "export.json"
+    exported.write_text(as_json("a", list(events_of(log, []))))
+    name = import_session(home / "data", exported, root)
+    async with open_session(root, session=name) as session:
+        assert (session.mode, session.state.input.goal) == ("edit", "")
+        assert "Hello." in [message.gist for message in session.state.chat.messages]
