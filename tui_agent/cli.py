@@ -40,7 +40,7 @@ def open_screen(options: ScreenOptions) -> int:
         if (running := _offered(options)) is not None:
             from tui_agent.control import launcher
 
-            return launcher.attach(running)
+            return launcher.attach(running, sys.stderr.write)
     gc.disable()  # a third of the start would go into it; the screen switches it on when it is complete
     import asyncio
 

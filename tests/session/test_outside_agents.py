@@ -186,8 +186,8 @@ async def test_its_home_is_ours_with_copies_and_shared_credentials(
         run = await session.outside_agents.open(["other"], by_name=True)
         inside = Path(run._home.path)
         assert {".key", ".settings", ".private"}.intersection(os.listdir(inside)) == {".key", ".settings"}
-        run.start_command([run.profile.program], os.open(os.devnull, os.O_WRONLY))
         os.mkfifo(inside / "pipe")
+        run.start_command([run.profile.program], os.open(os.devnull, os.O_WRONLY))
         other = Agent(session, run, inside / "pipe", agent.root)
         await other.does(
             'echo new > "$HOME/k"; mv "$HOME/k" "$HOME/.key"; echo x > "$HOME/.settings"; ls -A /tmp'

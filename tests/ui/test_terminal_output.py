@@ -42,6 +42,31 @@ def test_where_no_terminal_can_be_opened_again_a_thread_writes() -> None:
     os.close(into)
 
 
+def test_a_writer_waits_for_an_earlier_one_that_still_has_output_for_the_same_terminal() -> None:
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    earlier = TerminalWriter(slave, lambda: None)
+    earlier.start()
+    earlier.write("1" * 100_000)
+    earlier.stop(0)
+    later = TerminalWriter(slave, lambda: None)
+    later.start()
+    later.write("2" * 10)
+    other_master, other_slave = os.openpty()
+    other = TerminalWriter(other_slave, lambda: None)
+    other.write("3")
+    assert os.read(other_master, 100) == b"3", "another terminal does not wait"
+    got = b""
+    while len(got) < 100_010:
+        got += os.read(master, 1 << 16)
+    assert got == b"1" * 100_000 + b"2" * 10
+    later.stop(5)
+    other.start()
+    other.stop(5)
+    for descriptor in (master, slave, other_master, other_slave):
+        os.close(descriptor)
+
+
 async def test_a_frame_is_one_write() -> None:
     driver = TerminalDriver(Mock())
     driver._writer = Mock()

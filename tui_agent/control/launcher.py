@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tui_agent.control import sockets
@@ -26,9 +26,9 @@ RESET = (
 ENDED_BY_SIGNAL = 128
 
 
-def attach(place: SessionSocket) -> int:
-    """Attaches this terminal to a session, and to those that the user opens there. Returns the exit status. Raises
-    `SessionError`."""
+def attach(place: SessionSocket, note: Callable[[str], object]) -> int:
+    """Attaches this terminal to a session, and to those that the user opens there. Returns the exit status. `note`
+    prints a last line. Raises `SessionError`."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise SessionError(
             "a session needs a terminal, and standard input or output is not one",
@@ -42,7 +42,7 @@ def attach(place: SessionSocket) -> int:
         following = sockets.of_session(launcher.moved_to) if launcher.moved_to else None
         if following is None:
             if words:
-                sys.stderr.write(f"tui-agent: {words}\n")
+                note(f"tui-agent: {words}\n")
             return status
         place = following
 

@@ -57,7 +57,7 @@ def attach(session: str | None) -> int:
     """
     from tui_agent.control import launcher
 
-    return launcher.attach(_found(session))
+    return launcher.attach(_found(session), sys.stderr.write)
 
 
 @click.command("stop")
@@ -124,7 +124,7 @@ def begin(prompt: str, open_screen: Callable[[], int]) -> int:
         while (place := next((it for it in sockets.places() if it.pid == pid), None)) is None:
             if os.waitpid(pid, os.WNOHANG)[0]:
                 said.seek(0)
-                sys.stderr.write(said.read(10_000).decode(errors="replace"))
+                output.write_text(said.read(10_000).decode(errors="replace"), sys.stderr)
                 return 1
             time.sleep(0.02)
     with sockets.reach(place) as connection:

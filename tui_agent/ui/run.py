@@ -98,7 +98,7 @@ def _attach(session: str, lent: LentTerminal | None) -> int:
     place = sockets.of_session(session)
     if place is None:
         raise SessionError(f"The session {session} has just ended", "open it with `tui-agent --resume`")
-    return launcher.attach(place)
+    return launcher.attach(place, sys.stderr.write)
 
 
 def _say(words: str) -> None:

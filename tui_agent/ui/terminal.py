@@ -17,7 +17,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.drivers.linux_driver import LinuxDriver
@@ -47,8 +47,11 @@ class TerminalWriter(threading.Thread):
     closed.
 
     Callers write directly if the terminal accepts the data; otherwise this thread does. Thread handoff of
-    every frame would cost up to 5 ms.
+    every frame would cost up to 5 ms. Output to a terminal waits for the end of an earlier writer to the same one,
+    which may still restore its modes.
     """
+
+    _unfinished: ClassVar[list[TerminalWriter]] = []
 
     def __init__(self, descriptor: int, on_drained: Callable[[], None]) -> None:
         """`on_drained` is called in this thread when the terminal accepts output again after a drop."""
@@ -62,6 +65,8 @@ class TerminalWriter(threading.Thread):
         self._writing = self._left_out = False
         self._ended = False
         self._changed = threading.Condition()
+        terminal = os.fstat(descriptor).st_rdev
+        self._before = [it for it in self._unfinished if os.fstat(it._descriptor).st_rdev == terminal]
 
     def write(self, text: str) -> None:
         data = text.encode(errors="replace")
@@ -83,7 +88,7 @@ class TerminalWriter(threading.Thread):
 
     def _taken_at_once(self, data: bytes) -> int:
         """Write as much as the terminal accepts. Returns the number of bytes."""
-        if self._at_once is None:
+        if self._at_once is None or self._before:
             return 0
         try:
             return os.write(self._at_once, data)
@@ -96,14 +101,21 @@ class TerminalWriter(threading.Thread):
             self._ended = True
             self._changed.notify()
         self.join(within)
+        if self.is_alive():
+            self._unfinished.append(self)
         if self._at_once is not None:
             os.close(self._at_once)
             self._at_once = None
 
     def run(self) -> None:
+        for writer in self._before:
+            writer.join()
+        self._before = []
         try:
             self._run()
         finally:
+            if self in self._unfinished:
+                self._unfinished.remove(self)
             os.close(self._descriptor)
 
     def _run(self) -> None:
