@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from support.program import run, started
 from support.provider import Answer, Provider
-from support.terminal_program import PATIENCE, Program, running
+from support.terminal_program import PATIENCE, SHELL, Program, running
 
-LEADER = b"\x0f"
+LEADER, F5 = b"\x0f", b"\x1b[15~"
 
 
 @pytest.fixture
@@ -175,6 +175,27 @@ def test_a_session_begun_without_a_terminal_is_offered_by_the_next_start(
         assert f"{found['id']} runs here without a terminal (done)" in program.text
         program.type(b"\r")
         program.shows("done without anybody")
+        assert session_when(workspace, lambda it: it["attached"])["pid"] == found["pid"]
+    assert run("stop", found["id"], folder=workspace).returncode == 0
+    ended(found["pid"])
+
+
+def test_an_attached_terminal_goes_to_its_shell_and_fg_returns(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    provider.answer(Answer("the reply of the turn", hold_after=1))
+    assert run("--bg", "do it", folder=workspace).returncode == 0
+    found = session_when(workspace, lambda it: it["state"] == "works")
+    wrapped = (SHELL,)
+    with running(Program("attach", folder=workspace, home=home, starter=wrapped), sign="do it") as program:
+        program.type(F5 + b"\x1a")
+        program.until(lambda: os.tcgetpgrp(program.master) == program.process.pid, "the shell's terminal")
+        assert termios.tcgetattr(program.master)[3] & termios.ICANON
+        assert session_when(workspace, lambda it: not it["attached"])["state"] == "works"
+        provider.release()
+        session_when(workspace, lambda it: it["state"] == "done")
+        program.process.send_signal(signal.SIGUSR1)
+        program.shows("the reply of the turn")
         assert session_when(workspace, lambda it: it["attached"])["pid"] == found["pid"]
     assert run("stop", found["id"], folder=workspace).returncode == 0
     ended(found["pid"])

@@ -12,31 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.terminal_program import Program, running
+from support.terminal_program import SHELL, Program, running
 
 F5, F7, LEADER = b"\x1b[15~", b"\x1b[18~", b"\x0f"
 #: What the program switches on: mouse, bracketed paste, alternate screen, kitty's keys, and what takes them back.
 MODES = {"\x1b[?1000h": "\x1b[?1000l", "\x1b[?2004h": "\x1b[?2004l", "\x1b[?1049h": "\x1b[?1049l"}
-#: `OWN_TERMINAL` as a shell that knows jobs: what it starts has the terminal, and at the first signal has it again.
-SHELL = """
-import fcntl, os, signal, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-job = os.fork()
-try:
-    os.setpgid(job, job)
-except PermissionError:
-    pass  # the job was quicker: it has done that, and is the program by now
-if not job:
-    os.tcsetpgrp(0, os.getpid())
-    os.execvp(sys.argv[1], sys.argv[1:])
-def foreground(*_):
-    os.tcsetpgrp(0, job)
-    os.killpg(job, signal.SIGCONT)
-signal.signal(signal.SIGUSR1, foreground)
-while os.WIFSTOPPED(os.waitpid(job, os.WUNTRACED)[1]):
-    os.tcsetpgrp(0, os.getpgrp())
-"""
 
 
 @pytest.fixture

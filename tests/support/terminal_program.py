@@ -24,6 +24,26 @@ import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execv(sys.argv[1], sys.argv[1:])
 """
+#: `OWN_TERMINAL` as a shell that knows jobs: what it starts has the terminal, and at the first signal has it again.
+SHELL = """
+import fcntl, os, signal, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+job = os.fork()
+try:
+    os.setpgid(job, job)
+except PermissionError:
+    pass  # the job was quicker: it has done that, and is the program by now
+if not job:
+    os.tcsetpgrp(0, os.getpid())
+    os.execvp(sys.argv[1], sys.argv[1:])
+def foreground(*_):
+    os.tcsetpgrp(0, job)
+    os.killpg(job, signal.SIGCONT)
+signal.signal(signal.SIGUSR1, foreground)
+while os.WIFSTOPPED(os.waitpid(job, os.WUNTRACED)[1]):
+    os.tcsetpgrp(0, os.getpgrp())
+"""
 
 
 class Program:
