@@ -7,8 +7,8 @@ import os
 import signal
 import termios
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,17 @@ from support.program import run, started
 from support.provider import Answer, Provider
 from support.terminal_program import PATIENCE, SHELL, Program, running
 
+from tui_agent.control import sockets
+
 LEADER, F5 = b"\x0f", b"\x1b[15~"
 
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Provider]:
     """A model, and a folder of sockets that belongs to this test."""
-    sockets = tmp_path / "sockets"
-    sockets.mkdir()
-    monkeypatch.setenv("TMPDIR", str(sockets))
+    private = tmp_path / "sockets"
+    private.mkdir()
+    monkeypatch.setenv("TMPDIR", str(private))
     with Provider() as found:
         model = {"TUI_AGENT_MODEL": "openai/test-model", "TUI_AGENT_PLANNER_MODEL": "none"}
         for name, value in (found.environment | model).items():
@@ -252,3 +254,24 @@ def test_a_question_is_answered_by_its_number_and_events_are_followed(
         assert run("stop", found["id"], folder=workspace).returncode == 0
         assert {"command", "command_result"} <= {json.loads(line)["type"] for line in follower.stdout}
         assert follower.wait(PATIENCE) == 0
+
+
+def test_sessions_that_begin_and_end_while_they_are_listed_are_no_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    ours, place = sockets.listen("one")
+    scandir = os.scandir
+
+    @contextmanager
+    def scanned(path: Path) -> Generator[list[os.DirEntry[str]]]:
+        """The entries of a folder whose first one is gone when it is looked at."""
+        (path / ".two.1").touch()
+        with scandir(path) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        (path / ".two.1").unlink()
+        yield found
+
+    monkeypatch.setattr(os, "scandir", scanned)
+    assert sockets.places() == [place]
+    ours.close()

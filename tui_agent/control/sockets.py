@@ -68,7 +68,10 @@ def places() -> list[SessionSocket]:
     with os.scandir(path) as entries:
         for entry in entries:
             session, _, pid = entry.name.rpartition(".")
-            is_socket = stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+            try:
+                is_socket = stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+            except FileNotFoundError:
+                continue  # a session has just begun, under its hidden name, or ended
             if session and pid.isascii() and pid.isdecimal() and len(pid) < 10 and is_socket:
                 found.append(SessionSocket(path, session, whole_number(pid)))
     return sorted(found)
