@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import tty
+from contextlib import suppress
 from unittest.mock import Mock
 
 from textual._ansi_sequences import SYNC_END, SYNC_START
@@ -64,6 +66,25 @@ def test_a_writer_waits_for_an_earlier_one_that_still_has_output_for_the_same_te
     other.start()
     other.stop(5)
     for descriptor in (master, slave, other_master, other_slave):
+        os.close(descriptor)
+
+
+async def test_the_last_words_on_a_full_terminal_are_written_when_it_is_read() -> None:
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    filling = os.open(os.ttyname(slave), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    with suppress(BlockingIOError):
+        while os.write(filling, b"1" * 1000):
+            pass
+    driver = TerminalDriver(Mock())
+    driver.fileno, driver.output, driver._draws_errors = os.dup(slave), os.dup(slave), False
+    driver.is_parked = False
+    driver.park("the last words")
+    got = b""
+    while b"the last words\r\n" not in got:
+        assert select.select([master], [], [], 10)[0], "the words were dropped"
+        got += os.read(master, 1 << 16)
+    for descriptor in (master, slave, filling, driver.fileno, driver.output):
         os.close(descriptor)
 
 

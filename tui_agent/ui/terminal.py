@@ -16,7 +16,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -241,11 +241,11 @@ class TerminalDriver(LinuxDriver):
             os.dup2(target, 2)
 
     def _say(self, words: str) -> None:
-        """Prints a line on the restored terminal, if it accepts output."""
-        if (apart := _opened_apart(self.output)) is not None:
-            with suppress(OSError):
-                os.write(apart, f"{words}\r\n".encode(errors="replace"))
-            os.close(apart)
+        """Prints a line on the restored terminal when it accepts output."""
+        writer = TerminalWriter(self.output, lambda: None)
+        writer.start()
+        writer.write(f"{words}\r\n")
+        writer.stop(0)
 
     def resized(self) -> None:
         """Another terminal than that of this process has a new size."""
