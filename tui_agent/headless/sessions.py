@@ -26,6 +26,7 @@ from tui_agent.log.directory import SessionEntry
 from tui_agent.log.exchanges import Exchange, exchanges
 from tui_agent.log.log import events_of
 from tui_agent.log.transcript import in_order
+from tui_agent.log.web_page import as_web_page
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.loading import load
@@ -116,27 +117,41 @@ def search(words: tuple[str, ...], everywhere: bool, as_json: bool) -> int:
 
 @sessions.command()
 @session_argument
-@click.option("--format", "form", type=click.Choice(["md", "json"]), default="md", help="Markdown or JSON.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["md", "json", "html", "patch"]),
+    default="md",
+    help="Markdown, JSON (for import), a web page, or a patch of the applied changes for git.",
+)
 @click.option(
     "--output",
     metavar="FILE",
     shell_complete=completion.files,
-    help="Where to write it; standard output if not given.",
+    help="The file to write; standard output if not given.",
 )
-def export(session: str, form: Literal["md", "json"], output: str | None) -> int:
-    """Export a session as one file."""
+def export(session: str, form: Literal["md", "json", "html", "patch"], output: str | None) -> int:
+    """Export a session as one file; secrets are masked."""
     target = arguments.new_file(output)
     events = _events(session)
     secrets = transfer.known_secrets(events, user_folders().state / KEPT)
-    if form == "md":
-        text = transfer.as_markdown(session, events, secrets)
-    else:
-        text = transfer.as_json(session, events, Blobs(user_folders().data / "blobs"), secrets)
-        try:
-            transfer.parsed(text, Path(session))
-        except SessionError as error:
-            what = f"The export of {session} cannot be read back ({error.what})"
-            raise FileError(what, "take --format md, and report it") from error
+    blobs = Blobs(user_folders().data / "blobs")
+    match form:
+        case "md":
+            text = transfer.as_markdown(session, events, secrets)
+        case "html":
+            text = as_web_page(session, events, blobs, secrets)
+        case "patch":
+            text, omissions = transfer.as_patch(events, blobs, secrets)
+            for sentence in omissions or ([] if text else ["This session has applied no change."]):
+                note(sentence)
+        case "json":
+            text = transfer.as_json(session, events, blobs, secrets)
+            try:
+                transfer.parsed(text, Path(session))
+            except SessionError as error:
+                what = f"The export of {session} cannot be read back ({error.what})"
+                raise FileError(what, "take --format md, and report it") from error
     if target is None:
         document(text, is_json=form == "json")
         return 0

@@ -1,4 +1,4 @@
-"""Export of sessions as JSON or Markdown, and import from an export or another program's folder."""
+"""Export of sessions as JSON, Markdown or a patch, and import from an export or another program's folder."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from tui_agent.context.excerpts import fenced
+from tui_agent.edits.change import Checkpoint
+from tui_agent.edits.hunks import diff_of, unified
 from tui_agent.errors import FileError, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET, is_secret
@@ -77,7 +79,7 @@ def as_json(
 
     head = json.dumps({"type": TYPE, "version": VERSION, "id": session})
     lines = [written(body) for body in bodies]
-    texts = _texts(bodies, _secret_paths(events), blobs) if blobs else ()
+    texts = _texts(bodies, secret_paths(events), blobs) if blobs else ()
     kept = [f"{json.dumps(key)}: {written(text)}" for key, text in texts]
     joined = ",\n".join
     return f'{head[:-1]}, "events": [\n{joined(lines)}\n], "texts": {{\n{joined(kept)}\n}}}}\n'
@@ -109,7 +111,7 @@ def _keys(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield path, value
 
 
-def _secret_paths(events: Sequence[Event]) -> set[str]:
+def secret_paths(events: Sequence[Event]) -> set[str]:
     """Paths of files that turned out to be secret by more than their names."""
     paths: set[str] = set()
     for event in events:
@@ -121,6 +123,83 @@ def _secret_paths(events: Sequence[Event]) -> set[str]:
             case e.ChangeProposed(change) | e.ChangeReworked(change) if change.ask == LOOKS_SECRET:
                 paths.update((change.path, change.rename_to))
     return paths - {""}
+
+
+def as_patch(events: Sequence[Event], blobs: Blobs, secrets: SecretValues) -> tuple[str, list[str]]:
+    """The net effect of all applied and not undone changes, for `git apply`, and the omissions in sentences.
+
+    Covers edits by others between two applies of a file. Masks keys and the values of `secrets`.
+    """
+    first: dict[str, tuple[str, int | None]] = {}
+    last: dict[str, tuple[str, int | None]] = {}
+    checkpoints: dict[str, Checkpoint] = {}
+    for event in events:
+        match event:
+            case e.CheckpointMade(checkpoint):
+                checkpoints[checkpoint.id] = checkpoint
+                for step in checkpoint.files:
+                    first.setdefault(step.path, (step.before, step.mode))
+                    last[step.path] = (step.after, step.mode_after)
+            case e.CheckpointUndone(id=name, undone=undone, written=written) if name in checkpoints:
+                for step in checkpoints[name].files:
+                    key = written.get(step.path, step.before if undone else step.after)
+                    last[step.path] = (key, step.mode if undone else step.mode_after)
+    hidden, parts, notes = secret_paths(events), [], []
+    for path, (before, old_mode) in first.items():
+        after, new_mode = last[path]
+        if (before, old_mode) == (after, new_mode):
+            continue
+        if path in hidden or is_secret(path):
+            notes.append(f"{path} is left out: it looks like a secret")
+            continue
+        try:
+            base, new = (blobs.get(key).decode() if key else None for key in (before, after))
+        except FileError:
+            notes.append(f"{path} is left out: its texts are not kept any more")
+            continue
+        except UnicodeDecodeError:
+            notes.append(f"{path} is left out: it is not UTF-8 text")
+            continue
+        base_shown, new_shown = (
+            None if text is None else masked(secrets.masked(text)[0]) for text in (base, new)
+        )
+        if (base_shown, new_shown) != (base, new):
+            notes.append(f"{path} is masked in part, so git may refuse its patch")
+        modes = tuple("100755" if (mode or 0) & 0o100 else "100644" for mode in (old_mode, new_mode))
+        parts.append(_file_patch(path, base_shown, new_shown, modes))
+    return "".join(parts), notes
+
+
+def _file_patch(path: str, base: str | None, new: str | None, modes: tuple[str, ...]) -> str:
+    """The patch of one file with git's header. None: the file does not exist."""
+    old_name, new_name = (_git_name(f"{side}/{path}") for side in "ab")
+    head = [f"diff --git {old_name} {new_name}"]
+    if base is None:
+        head.append(f"new file mode {modes[1]}")
+    elif new is None:
+        head.append(f"deleted file mode {modes[0]}")
+    elif modes[0] != modes[1]:
+        head += [f"old mode {modes[0]}", f"new mode {modes[1]}"]
+    body = unified(diff_of(path, base or "", new or "")).split("\n", 2)
+    if len(body) == 3:
+        names = (
+            name if text is not None else "/dev/null" for name, text in ((old_name, base), (new_name, new))
+        )
+        # A tab ends a name with spaces, as git writes it.
+        names = (f"{name}\t" if " " in name else name for name in names)
+        head += [f"{mark} {name}" for mark, name in zip(("---", "+++"), names, strict=True)]
+    return "\n".join([*head, body[2] if len(body) == 3 else ""])
+
+
+def _git_name(name: str) -> str:
+    """A file name in a patch: in C quotes if it holds a quote, a backslash or an unprintable character."""
+    if name.isprintable() and not set(name) & set('"\\'):
+        return name
+    escaped = (
+        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:03o}"
+        for byte in os.fsencode(name)
+    )
+    return f'"{"".join(escaped)}"'
 
 
 def _section(message: ChatMessage) -> str:
