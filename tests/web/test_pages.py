@@ -160,11 +160,11 @@ def test_a_page_without_a_body_is_text_too() -> None:
 
 
 async def test_a_server_that_never_answers_holds_up_one_page_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "WITHIN", 1.0)
     reader = Pages(on_this_machine)
     async with served(root=answer(PAGE)) as (url, _):
         try:
             assert (await reader.read(url)).title == "Time & outs"
+            monkeypatch.setattr(pages, "WITHIN", 1.0)
             with pytest.raises(ChildFailed):
                 await reader.read(f"{url}/never")
             monkeypatch.setattr(pages, "WITHIN", 30.0)
