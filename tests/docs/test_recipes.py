@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("tui_agent", "config", "themes", "tests/support", "tests/conftest.py", "pyproject.toml")
+COPIED = ("tui_agent", "config", "themes", "tests/support", "tests/conftest.py", "tests/checks/outputs", "pyproject.toml")
 RECIPES = dict(
     section.split("\n", 1)
     for section in (ROOT / "docs" / "extending.md").read_text("utf-8").split("\n## ")[1:]
@@ -18,7 +18,7 @@ RECIPES = dict(
 
 
 def blocks(recipe: str, kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", recipe, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```(?:{kind})\n(.*?)^```$", recipe, re.DOTALL | re.MULTILINE)
 
 
 def edited(folder: Path, diff: str) -> None:
@@ -64,9 +64,9 @@ def test_each_recipe_works_on_a_copy_of_the_package(tmp_path: Path) -> None:
             shutil.copytree(source, target)
         else:
             shutil.copy2(source, target)
-    written_now = {title: blocks(recipe, "python") for title, recipe in RECIPES.items()}
+    written_now = {title: blocks(recipe, "python|toml") for title, recipe in RECIPES.items()}
     proofs = [written(tmp_path, found[-1]) for found in written_now.values()]
-    assert len(proofs) == len(others) == 5 and all(proof.startswith("tests/") for proof in proofs)
+    assert len(proofs) == len(others) == 10 and all(proof.startswith("tests/") for proof in proofs)
     _, before = run_tests(tmp_path, *proofs, "--tb=no")
     assert all(re.search(rf"^(?:FAILED|ERROR) {proof}", before, re.M) for proof in proofs), before
     for title, recipe in RECIPES.items():
