@@ -1,4 +1,4 @@
-"""The commonest jobs of `docs/keys.md`: our keys do them, and are as many as the table says."""
+"""The common jobs of `docs/notes/keys.md`: our keys do them, and their number is that of the table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.sessions import reply
 
 from tui_agent.ui.keys.keymap import load_keys
 
-TABLE = Path(__file__).parents[2] / "docs" / "keys.md"
+TABLE = Path(__file__).parents[2] / "docs" / "notes" / "keys.md"
 #: The actions of the keys, where a key is one of an action.
 ACTIONS = {
     "apply all changes": ["changes.apply_all"],
