@@ -10,7 +10,15 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("tui_agent", "config", "themes", "tests/support", "tests/conftest.py", "tests/checks/outputs", "pyproject.toml")
+COPIED = (
+    "tui_agent",
+    "config",
+    "themes",
+    "tests/support",
+    "tests/conftest.py",
+    "tests/checks/outputs",
+    "pyproject.toml",
+)
 RECIPES = dict(
     section.split("\n", 1)
     for section in (ROOT / "docs" / "extending.md").read_text("utf-8").split("\n## ")[1:]
