@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 _WITHOUT_A_SCREEN = "use `tui-agent run PROMPT`, which does a turn without one"
-_EPILOG = "`tui-agent COMMAND --help` says more. --debug, anywhere, shows where an error came from."
+_EPILOG = "`tui-agent COMMAND --help` describes a command. --debug shows the origin of an error."
 
 
 def open_screen(options: ScreenOptions) -> int:
@@ -278,12 +278,12 @@ class _OpenCommand(click.Command):
 def tui_agent() -> None:
     """Change a code base together with a language model, in the terminal.
 
-    Opens the folder PATH (default: here) full screen. Nothing is written that you have not applied.
+    Opens the folder PATH (default: current folder) full screen. Nothing is written until you apply it.
     """
 
 
 _plain_option = click.option(
-    "--plain", is_flag=True, help="Lines of text for a screen reader; so by itself with TERM=dumb."
+    "--plain", is_flag=True, help="Plain text for screen readers; automatic if TERM=dumb."
 )
 
 
@@ -295,10 +295,10 @@ _plain_option = click.option(
     is_flag=False,
     flag_value="",
     shell_complete=completion.sessions,
-    help="Pick a session to resume, or name one.",
+    help="Resume the session ID, or choose one.",
 )
 @click.option(
-    "--continue", "continue_newest", is_flag=True, help="Continue the newest session of this folder."
+    "--continue", "continue_newest", is_flag=True, help="Continue the latest session of this folder."
 )
 @arguments.model_option
 @arguments.planner_option
@@ -306,12 +306,10 @@ _plain_option = click.option(
     "--theme",
     metavar="NAME",
     shell_complete=completion.themes,
-    help="The colour theme: dark, light, … or one of your own.",
+    help="Colour theme: dark, light, … or your own.",
 )
 @_plain_option
-@click.option(
-    "--bg", "prompt", metavar="PROMPT", help="Begin a session without a terminal with this message."
-)
+@click.option("--bg", "prompt", metavar="PROMPT", help="Start a session without a terminal and send PROMPT.")
 @arguments.set_option
 @arguments.record_option
 @arguments.replay_option
@@ -347,15 +345,15 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
     metavar="DIR",
     default=".",
     shell_complete=completion.folders,
-    help="The folder; default: here.",
+    help="Workspace folder (default: current folder).",
 )
 @arguments.set_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND [ARGUMENT]…")
 def view(command: tuple[str, ...], workspace: str, settings: tuple[str, ...]) -> int:
-    """Run a program full screen in a view, such as an agent.
+    """Run another agent, or any program, full screen in a view.
 
-    Its changes reach the folder when you apply them: Ctrl+] or its end opens their review, and /agent returns to
-    it. It reaches only the hosts of its profile.
+    Ctrl+] opens the review of its changes; /agent returns to it. Only changes that you apply are written to the
+    folder. The program can connect only to the hosts of its profile.
     """
     return open_screen(
         ScreenOptions(
@@ -369,7 +367,7 @@ def view(command: tuple[str, ...], workspace: str, settings: tuple[str, ...]) ->
 @tui_agent.command()
 @_plain_option
 def demo(plain: bool) -> int:
-    """The rehearsal: recorded replies, no network, no key."""
+    """Open the rehearsal: recorded replies, without network and key."""
     return open_rehearsal(plain)
 
 
@@ -390,22 +388,22 @@ class LateCommand(click.Command):
 #: The commands without a screen: name, module in `headless`, the first sentence of its help.
 for command in (
     ("run", "run_command", "Run one turn without a screen."),
-    ("apply", "review", "Write pending changes: those named, or all."),
-    ("skip", "review", "Put pending changes aside: those named, or all."),
-    ("undo", "review", "Take back the last apply, or the named changes of it."),
-    ("redo", "review", "Do again what the last undo took back."),
-    ("stats", "stats", "Count questions, failed loads, refused changes and turns."),
-    ("doctor", "doctor", "Show what is installed, what is found and what is missing."),
-    ("login", "login_command", "Log in at a service whose subscription or account pays for a model."),
-    ("logout", "login_command", "Forget the login at a service."),
-    ("mcp", "mcp_command", "Servers of tools: list, test, switch on, log in, take over from other agents."),
-    ("trust", "trust_command", "Let a workspace use what its .tui-agent/ brings."),
-    ("completion", "shell_command", "Print the completion script of a shell."),
+    ("apply", "review", "Apply the named changes, or all pending ones."),
+    ("skip", "review", "Skip the named changes, or all pending ones."),
+    ("undo", "review", "Undo the last apply, or the named changes of it."),
+    ("redo", "review", "Redo the changes of the last undo."),
+    ("stats", "stats", "Show statistics of turns, files and changes."),
+    ("doctor", "doctor", "Check the installation: programs, keys, servers, isolation."),
+    ("login", "login_command", "Log in to a service to use its models without a key."),
+    ("logout", "login_command", "Log out of a service."),
+    ("mcp", "mcp_command", "List, test, enable, log in to and import MCP servers."),
+    ("trust", "trust_command", "Trust a workspace's .tui-agent/ folder."),
+    ("completion", "shell_command", "Print the completion script for a shell."),
     ("manual", "shell_command", "Print the manual page."),
-    ("config", "config_command", "Show where the configuration is and what is in force."),
+    ("config", "config_command", "Show and check the configuration."),
     ("ps", "running_sessions", "List running sessions."),
     ("attach", "running_sessions", "Open a running session in this terminal."),
-    ("stop", "running_sessions", "End a running session; everything is kept."),
+    ("stop", "running_sessions", "End a running session. Its data is kept."),
     ("logs", "running_sessions", "Show the events of a running session."),
     ("answer", "running_sessions", "Answer the question of a running session."),
     ("sessions", "sessions", "List, read, search, export, fork and delete sessions."),

@@ -36,41 +36,41 @@ set_option = click.option(
     metavar="KEY=VALUE",
     shell_complete=completion.settings,
     multiple=True,
-    help="Any setting; can be repeated.",
+    help="Set any setting; can be repeated.",
 )
 model_option = click.option(
     "--model",
     metavar="NAME",
     shell_complete=completion.models,
-    help="The model that answers, by its litellm name.",
+    help="Model, as provider/name (litellm's names).",
 )
 planner_option = click.option(
     "--planner-model",
     metavar="NAME|none",
     shell_complete=completion.models,
-    help="The model that plans, or none for the built-in planner.",
+    help="Model for planning; none for the built-in planner.",
 )
 record_option = click.option(
     "--record",
     metavar="FILE",
     shell_complete=completion.files,
-    help="Keep every exchange with the model in FILE.",
+    help="Record all requests and replies in FILE.",
 )
 replay_option = click.option(
     "--replay",
     metavar="FILE",
     shell_complete=completion.files,
-    help="Answer from a recording, without any network.",
+    help="Use recorded replies, without network.",
 )
 workspace_option = click.option(
     "--workspace",
     metavar="DIR",
     shell_complete=completion.folders,
     default=".",
-    help="The folder to work in (default: here).",
+    help="Workspace folder (default: current folder).",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of words.")
-all_option = click.option("--all", "everywhere", is_flag=True, help="Of all workspaces, not just this one.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+all_option = click.option("--all", "everywhere", is_flag=True, help="Include all workspaces.")
 
 _COMMAND = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")
 _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)

@@ -30,12 +30,12 @@ from tui_agent.settings.prompts import read_prompts
 
 @click.group(cls=CommandGroup)
 def config() -> None:
-    """Show where the configuration is and what is in force."""
+    """Show and check the configuration."""
 
 
 @config.command()
 def path() -> int:
-    """Show where each configuration file is."""
+    """Show the paths of the configuration files."""
     workspace = arguments.workspace_folder(".")
     folders = user_folders()
     places = {
@@ -58,7 +58,7 @@ def path() -> int:
 @config.command()
 @arguments.set_option
 def show(settings: tuple[str, ...]) -> int:
-    """Show every setting in force here, and where it comes from."""
+    """Show each setting with its value and source."""
     loaded = _loaded(arguments.workspace_folder("."), settings)
     for line in setting_lines(loaded):
         row(line)
@@ -69,7 +69,7 @@ def show(settings: tuple[str, ...]) -> int:
 
 @config.command()
 def check() -> int:
-    """Name everything that is wrong; status 2 if anything is."""
+    """List all errors; exits with 2 if there are any."""
     workspace = arguments.workspace_folder(".")
     faults = [*_loaded(workspace).faults, *_other_faults(workspace)]
     for fault in faults:

@@ -32,10 +32,10 @@ _PACKED = (_REPORT, _SETTINGS, _LOG) = ("doctor.json", "settings.toml", debug_lo
     "--bundle",
     metavar="FILE",
     shell_complete=completion.files,
-    help="Pack log, settings and versions for a bug report, without secrets.",
+    help="Pack log, settings and versions for a bug report; secrets are masked.",
 )
 def doctor(as_json: bool, bundle: str | None) -> int:
-    """Show what is installed, what is found and what is missing."""
+    """Check the installation: programs, keys, servers, isolation."""
     workspace, packed = arguments.workspace_folder("."), arguments.new_file(bundle)
     folders = user_folders()
     report = asyncio.run(examine(workspace, folders))

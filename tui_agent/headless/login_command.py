@@ -33,10 +33,10 @@ class LoginReport(Struct, frozen=True):
 @click.argument("name", metavar="copilot|chatgpt|openrouter|status")
 @json_option
 def login(name: str, as_json: bool) -> int:
-    """Log in at a service whose subscription or account pays for a model.
+    """Log in to a service to use its models without a key.
 
-    `copilot` (GitHub Copilot) and `chatgpt` (ChatGPT) show a code to enter at a page of the service; `openrouter` shows
-    a page that leads back here. `status` lists the logins; --json is for it alone.
+    `copilot` (GitHub Copilot) and `chatgpt` (ChatGPT) show a code to enter on a web page; `openrouter` opens a page
+    that redirects back. `status` lists the logins, with --json as JSON.
     """
     if name == "status":
         logins = LoginStore().names()
@@ -64,7 +64,7 @@ def login(name: str, as_json: bool) -> int:
 @click.command()
 @click.argument("name", metavar="copilot|chatgpt|openrouter")
 def logout(name: str) -> int:
-    """Forget the login at a service."""
+    """Log out of a service."""
     service, store = service_named(name), LoginStore()
 
     async def forget() -> bool:

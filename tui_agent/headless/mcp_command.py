@@ -33,14 +33,14 @@ class ServerLine(Struct, frozen=True):
 
 @click.group(cls=CommandGroup)
 def mcp() -> None:
-    """Servers of tools: list, test, switch on, log in, take over from other agents."""
+    """List, test, enable, log in to and import MCP servers."""
 
 
 @mcp.command("list")
 @arguments.workspace_option
 @arguments.json_option
 def list_(workspace: str, as_json: bool) -> int:
-    """List the servers of your settings and of a trusted .mcp.json."""
+    """List the servers in your settings and in a trusted .mcp.json."""
     found = _configured(arguments.workspace_folder(workspace))
     for server in found.servers:
         if as_json:
@@ -61,7 +61,7 @@ def list_(workspace: str, as_json: bool) -> int:
 @click.argument("name", required=False)
 @arguments.workspace_option
 def test(name: str | None, workspace: str) -> int:
-    """Start servers, list what they have and end them: those that are on, or NAME."""
+    """Start the enabled servers, or NAME, and list their tools, prompts and resources."""
     folder = arguments.workspace_folder(workspace)
     servers = [_named(folder, name)] if name else list(_configured(folder).on)
     if not servers:
@@ -73,7 +73,7 @@ def test(name: str | None, workspace: str) -> int:
 @click.argument("name")
 @arguments.workspace_option
 def login(name: str, workspace: str) -> int:
-    """Log in at a server, by its page in a browser."""
+    """Log in to a server with a browser."""
     folder = arguments.workspace_folder(workspace)
     server = _at_address(folder, name)
     pages = asyncio.run(_log_in(folder, server))
@@ -85,7 +85,7 @@ def login(name: str, workspace: str) -> int:
 @click.argument("name")
 @arguments.workspace_option
 def logout(name: str, workspace: str) -> int:
-    """Forget the login at a server."""
+    """Log out of a server."""
     from tui_agent.mcp_servers.servers import login_name
     from tui_agent.model.login.store import LoginStore
 
@@ -103,7 +103,7 @@ def logout(name: str, workspace: str) -> int:
 @click.argument("name")
 @arguments.workspace_option
 def on(name: str, workspace: str) -> int:
-    """Switch on a server of a trusted workspace, exactly as its .mcp.json has it now."""
+    """Enable a server of a trusted workspace."""
     folder = arguments.workspace_folder(workspace)
     switch(folder, user_folders(), name, True)
     server = next((one for one in _configured(folder).servers if one.name == name), None)
@@ -115,7 +115,7 @@ def on(name: str, workspace: str) -> int:
 @click.argument("name")
 @arguments.workspace_option
 def off(name: str, workspace: str) -> int:
-    """Switch off a server of a workspace."""
+    """Disable a server of a workspace."""
     switch(arguments.workspace_folder(workspace), user_folders(), name, False)
     row(f"{name} is off.")
     return 0
@@ -123,9 +123,9 @@ def off(name: str, workspace: str) -> int:
 
 @mcp.command("import")
 @click.argument("names", nargs=-1)
-@click.option("--yes", is_flag=True, help="Write them to your settings; otherwise they are only shown.")
+@click.option("--yes", is_flag=True, help="Add them to your settings; otherwise only list them.")
 def import_(names: tuple[str, ...], yes: bool) -> int:
-    """Take over servers from the settings of other agents: all, or those NAMED."""
+    """Import MCP servers from the settings of other agents."""
     from tui_agent.mcp_servers import other_agents
     from tui_agent.settings.saving import append
 

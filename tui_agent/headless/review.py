@@ -29,7 +29,7 @@ def _command(decision: Decision, words: str) -> click.Command:
         metavar="ID|last",
         shell_complete=completion.sessions,
         required=True,
-        help="The session that the changes belong to.",
+        help="Session of the changes.",
     )
     @arguments.workspace_option
     def command(changes: tuple[str, ...], session: str, workspace: str) -> int:
@@ -38,10 +38,10 @@ def _command(decision: Decision, words: str) -> click.Command:
     return command
 
 
-apply = _command("apply", "Write pending changes: those named, or all.")
-skip = _command("skip", "Put pending changes aside: those named, or all.")
-undo = _command("undo", "Take back the last apply, or the named changes of it.")
-redo = _command("redo", "Do again what the last undo took back.")
+apply = _command("apply", "Apply the named changes, or all pending ones.")
+skip = _command("skip", "Skip the named changes, or all pending ones.")
+undo = _command("undo", "Undo the last apply, or the named changes of it.")
+redo = _command("redo", "Redo the changes of the last undo.")
 
 
 async def _decide(decision: Decision, workspace: Path, session_id: str, changes: tuple[str, ...]) -> int:

@@ -29,12 +29,12 @@ from tui_agent.workspace.early_start import EarlyChild, workspace_child
     metavar="ID|last",
     shell_complete=completion.sessions,
     default="",
-    help="Continue a session instead of starting a new one.",
+    help="Continue a session instead of starting one.",
 )
 @arguments.model_option
 @arguments.planner_option
 @click.option(
-    "--protocol", type=click.Choice(["auto", "tools", "structured"]), help="How the model is to answer."
+    "--protocol", type=click.Choice(["auto", "tools", "structured"]), help="Reply format of the model."
 )
 @click.option(
     "--open",
@@ -42,32 +42,34 @@ from tui_agent.workspace.early_start import EarlyChild, workspace_child
     metavar="FILE[:LINE[-LINE]]",
     shell_complete=completion.files,
     multiple=True,
-    help="An open file; the first is active.",
+    help="Open file; the first is active. Can be repeated.",
 )
 @click.option(
     "--attach",
     metavar="FILE",
     shell_complete=completion.files,
     multiple=True,
-    help="Show the model this file, as @FILE does.",
+    help="Attach a file, as @FILE does. Can be repeated.",
 )
 @click.option(
     "--apply",
     type=click.Choice(["none", "all", "checked"]),
     default="none",
-    help="Write the proposed changes, all or nothing; checked: only where every check passed. Else they stay pending.",
+    help="Apply all changes, or only if every check passes (checked). Default: none.",
 )
 @click.option(
-    "--checks", type=click.Choice(["none", "proposed"]), help="Whether to run the checks on what is proposed."
+    "--checks",
+    type=click.Choice(["none", "proposed"]),
+    help="When to run checks. Default: the setting checks.run.",
 )
 @click.option(
-    "--agent", metavar="NAME", default="", help="An agent of yours does the turn, in a view: claude, codex, …"
+    "--agent", metavar="NAME", default="", help="Let another agent do the turn in a view: claude, codex, …"
 )
 @arguments.record_option
 @arguments.replay_option
 @arguments.set_option
-@click.option("--trust", is_flag=True, help="Use what the workspace's .tui-agent/ brings, in this run.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, and nothing else.")
+@click.option("--trust", is_flag=True, help="Trust the workspace's .tui-agent/ for this run.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines only.")
 def run(
     prompt: str,
     workspace: str,
@@ -83,7 +85,7 @@ def run(
     settings: tuple[str, ...],
     **flags: Any,
 ) -> int:
-    """Run one turn without a screen. PROMPT is the request; - reads it from standard input."""
+    """Run one turn without a screen. If PROMPT is -, read it from standard input."""
     folder = arguments.workspace_folder(workspace)
     source = click.get_current_context().get_parameter_source("workspace")
     here = source is ParameterSource.DEFAULT and not session

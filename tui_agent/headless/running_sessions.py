@@ -31,7 +31,7 @@ _session = click.argument("session", metavar="ID")
 def ps(as_json: bool) -> int:
     """List running sessions.
 
-    Oldest first, a line each: id, state, changes, cost, folder.
+    Oldest first. Columns: id, state, changes, cost, folder.
     """
     for place in sockets.places():
         state = _state_of(place)
@@ -53,7 +53,7 @@ def ps(as_json: bool) -> int:
 def attach(session: str | None) -> int:
     """Open a running session in this terminal.
 
-    By default that of this folder, or the newest.
+    Default: the session of this folder, or else the latest.
     """
     from tui_agent.control import launcher
 
@@ -63,7 +63,7 @@ def attach(session: str | None) -> int:
 @click.command("stop")
 @_session
 def stop(session: str) -> int:
-    """End a running session; everything is kept."""
+    """End a running session. Its data is kept."""
     with sockets.reach(_found(session)) as connection:
         for line in _request(connection, {"type": "quit"}):
             if line.get("type") == "result" and not line.get("ok"):
@@ -77,7 +77,7 @@ def stop(session: str) -> int:
 def logs(session: str, follow: bool) -> int:
     """Show the events of a running session.
 
-    JSON lines: its state and, with -f, its events as they happen.
+    Prints its state as JSON lines and, with -f, new events.
     """
     with sockets.reach(_found(session)) as connection:
         if follow:
@@ -96,7 +96,7 @@ def logs(session: str, follow: bool) -> int:
 def answer(session: str, words: str) -> int:
     """Answer the question of a running session.
 
-    By the number of a choice, or with words.
+    The answer is the number of a choice, or text.
     """
     with sockets.reach(_found(session)) as connection:
         for line in _request(connection, {"type": "answer", "text": words}):

@@ -51,11 +51,11 @@ def sessions() -> None:
     "--sort",
     type=click.Choice(["newest", "turns", "size", "name"]),
     default="newest",
-    help="The order of the list.",
+    help="Sort order.",
 )
 @arguments.json_option
 def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
-    """List sessions, newest first; the id comes first on each line."""
+    """List sessions, newest first. The first column is the id."""
     entries = catalog.sorted_by(entries_of(arguments.workspace_folder("."), everywhere), sort)
     for entry in entries:
         if as_json:
@@ -79,12 +79,10 @@ def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
 
 @sessions.command()
 @session_argument
-@click.option(
-    "--sent", is_flag=True, help="Show what the model was sent and what it answered, word for word."
-)
+@click.option("--sent", is_flag=True, help="Show the complete requests and replies.")
 @arguments.json_option
 def show(session: str, sent: bool, as_json: bool) -> int:
-    """Show what was said, in words."""
+    """Show the messages of a session."""
     events = _events(session)
     secrets = transfer.known_secrets(events, user_folders().state / KEPT)  # Displayed text may be shared.
     shown: Iterable[tuple[Any, str]] = ((one, _message_text(one)) for one in in_order(events))
@@ -104,7 +102,7 @@ def show(session: str, sent: bool, as_json: bool) -> int:
 @arguments.all_option
 @arguments.json_option
 def search(words: tuple[str, ...], everywhere: bool, as_json: bool) -> int:
-    """Find lines that hold WORDS; each begins with the id of its session."""
+    """Search all messages for WORDS. The first column is the session's id."""
     here = arguments.workspace_folder(".")
     for line in catalog.search(user_folders().data, " ".join(words), None if everywhere else here):
         text = " ".join(line.text.split())
@@ -128,10 +126,10 @@ def search(words: tuple[str, ...], everywhere: bool, as_json: bool) -> int:
     "--output",
     metavar="FILE",
     shell_complete=completion.files,
-    help="The file to write; standard output if not given.",
+    help="Output file; default: standard output.",
 )
 def export(session: str, form: Literal["md", "json", "html", "patch"], output: str | None) -> int:
-    """Export a session as one file; secrets are masked."""
+    """Export a session to a file. Secrets are masked."""
     target = arguments.new_file(output)
     events = _events(session)
     secrets = transfer.known_secrets(events, user_folders().state / KEPT)
@@ -171,9 +169,9 @@ def export(session: str, form: Literal["md", "json", "html", "patch"], output: s
 
 @sessions.command("import")
 @click.argument("source", metavar="FILE|FOLDER", type=click.Path(exists=True))
-@click.option("--remove-legacy", is_flag=True, help="Remove an older messages file once all of it is kept.")
+@click.option("--remove-legacy", is_flag=True, help="Delete the older messages file after the import.")
 def import_(source: str, remove_legacy: bool) -> int:
-    """Import an export, or a Roo-style task folder, into this workspace."""
+    """Import an exported session or a task folder of Roo Code."""
     here = arguments.workspace_folder(".")
     row(transfer.import_session(user_folders().data, Path(source), here, remove_legacy))
     return 0
@@ -181,9 +179,9 @@ def import_(source: str, remove_legacy: bool) -> int:
 
 @sessions.command()
 @session_argument
-@click.option("--turn", type=click.IntRange(min=1), help="Keep the turns up to this one; all if not given.")
+@click.option("--turn", type=click.IntRange(min=1), help="Last turn to copy; default: all.")
 def fork(session: str, turn: int | None) -> int:
-    """Begin a new session where this one stood, and print its id."""
+    """Copy a session to a new one, and print its id."""
     forked = log_fork.fork(user_folders().data, session, turn)
     row(forked.id)
     if forked.sentence:
@@ -195,16 +193,16 @@ def fork(session: str, turn: int | None) -> int:
 @session_argument
 @click.argument("name", metavar="NAME")
 def rename(session: str, name: str) -> int:
-    """Give a session a name."""
+    """Rename a session."""
     catalog.rename(user_folders().data, session, name)
     return 0
 
 
 @sessions.command()
 @click.argument("session", metavar="ID", shell_complete=completion.sessions)
-@click.option("--yes", is_flag=True, help="Do it; without this nothing is deleted.")
+@click.option("--yes", is_flag=True, help="Delete; otherwise only report.")
 def delete(session: str, yes: bool) -> int:
-    """Delete a session for good."""
+    """Delete a session permanently."""
     data = user_folders().data
     directory.existing(data, session)
     if not yes:
@@ -214,11 +212,11 @@ def delete(session: str, yes: bool) -> int:
 
 
 @sessions.command()
-@click.option("--young", is_flag=True, help="Also texts of the last 30 days, but not those of open sessions.")
-@click.option("--yes", is_flag=True, help="Do it; without this, only say what is there.")
+@click.option("--young", is_flag=True, help="Include data of the last 30 days, except of open sessions.")
+@click.option("--yes", is_flag=True, help="Delete; otherwise only report.")
 @arguments.json_option
 def clean(young: bool, yes: bool, as_json: bool) -> int:
-    """Remove the oldest texts kept for undo, down to undo.max_bytes."""
+    """Delete the oldest undo data, down to undo.max_bytes."""
     workspace = arguments.workspace_folder(".")
     folders = user_folders()
     limit = load(folders, workspace, trust.is_trusted(workspace, folders)).settings.undo.max_bytes

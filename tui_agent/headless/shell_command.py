@@ -13,9 +13,9 @@ from tui_agent.headless.output import document
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> int:
-    """Print the completion script of a shell.
+    """Print the completion script for a shell.
 
-    bash: eval "$(tui-agent completion bash)" in ~/.bashrc. zsh: the same with zsh in ~/.zshrc, after compinit.
+    bash: add `eval "$(tui-agent completion bash)"` to ~/.bashrc. zsh: the same with zsh in ~/.zshrc, after compinit.
     fish: tui-agent completion fish > ~/.config/fish/completions/tui-agent.fish
     """
     document(script(shell))

@@ -23,13 +23,13 @@ BAR_CELLS = 24
     default="",
     metavar="ID|last",
     shell_complete=completion.sessions,
-    help="One session; without this, those of this workspace.",
+    help="One session; default: all of this workspace.",
 )
 @arguments.all_option
 @arguments.json_option
-@click.option("--plot", is_flag=True, help="Draw bars, each figure against its goal.")
+@click.option("--plot", is_flag=True, help="Draw bars with goals.")
 def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
-    """Count questions, failed loads, refused changes and turns."""
+    """Show statistics of turns, files and changes."""
     if session and everywhere:
         raise UsageError("--session and --all were both given", "use one of them")
     if as_json and plot:

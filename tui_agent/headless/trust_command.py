@@ -18,13 +18,13 @@ from tui_agent.settings.folders import user_folders
 
 @click.command()
 @click.argument("path", default=".", shell_complete=completion.folders)
-@click.option("--list", "listed", is_flag=True, help="List the workspaces that are trusted.")
+@click.option("--list", "listed", is_flag=True, help="List trusted workspaces.")
 @click.option("--revoke", is_flag=True, help="Revoke the trust.")
-@click.option("--yes", is_flag=True, help="Trust it without a terminal, where it is only printed otherwise.")
+@click.option("--yes", is_flag=True, help="Trust without a confirmation.")
 def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
-    """Let a workspace use what its .tui-agent/ brings.
+    """Trust a workspace's .tui-agent/ folder.
 
-    That is settings, prompts, keys and themes, of the folder PATH (default: here), as they are there now.
+    Its settings, prompts, keys and themes are then used, in their current form. PATH defaults to the current folder.
     """
     if listed:
         folders = user_folders()
