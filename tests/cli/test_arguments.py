@@ -32,6 +32,7 @@ CONTRACT = [
         "config",
         "demo",
         "doctor",
+        "hooks",
         "login",
         "logout",
         "logs",

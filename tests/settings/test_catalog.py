@@ -79,6 +79,7 @@ CONTRACT = {
 }
 #: Settings beside those of the contract.
 MORE = {
+    "hooks": {},
     "mcp.servers": {},
     "mcp.inline_tools": 20,
     "mcp.timeout": 120.0,

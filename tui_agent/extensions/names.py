@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 READ, LIST, SEARCH, FIND = "read_files", "list_directory", "search_text", "find_files"
-CHANGE, RUN, TODOS, TASKS, SKILL = (
+CHANGE, RUN, TODOS, TASKS, SKILL, PAGE = (
     "propose_changes",
     "run_command",
     "set_todos",
     "spawn_subtasks",
     "use_skill",
+    "fetch_page",
 )
 #: Our tool by another agent's name of it, in lower case.
 TOOLS: dict[str, str] = {
@@ -27,7 +28,11 @@ TOOLS: dict[str, str] = {
     **dict.fromkeys(("todowrite", "todoread", "update_plan", "todo"), TODOS),
     **dict.fromkeys(("task", "agent"), TASKS),
     "skill": SKILL,
-    **{name: name for name in (READ, LIST, SEARCH, FIND, CHANGE, RUN, TODOS, TASKS, SKILL, "suggest_next")},
+    **dict.fromkeys(("webfetch", "web_fetch"), PAGE),
+    **{
+        name: name
+        for name in (READ, LIST, SEARCH, FIND, CHANGE, RUN, TODOS, TASKS, SKILL, PAGE, "suggest_next")
+    },
 }
 #: The most used name of a tool elsewhere, for hooks.
 SHOWN: dict[str, str] = {
@@ -40,6 +45,7 @@ SHOWN: dict[str, str] = {
     TODOS: "TodoWrite",
     TASKS: "Task",
     SKILL: "Skill",
+    PAGE: "WebFetch",
 }
 #: Names of model families, which stand for the configured model that has the word in its name.
 FAMILIES = ("sonnet", "opus", "haiku", "gpt", "gemini", "flash", "pro", "mini")

@@ -12,6 +12,7 @@ from tui_agent.extensions import trusted
 from tui_agent.files.sanitize import escaped
 from tui_agent.headless import arguments, completion
 from tui_agent.headless.output import note, row
+from tui_agent.mcp_servers.servers import programs_of
 from tui_agent.settings import trust as trusts
 from tui_agent.settings.folders import user_folders
 
@@ -52,6 +53,13 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
     row(f"{'Trusted' if asked else 'Would trust'} {escaped(entry.path)}")
     for name in (*entry.files, *entry.extensions):
         row(f"  {escaped(name)}")
+    programs = programs_of(workspace)
+    for kind, text in programs:
+        row(f"  {kind} {escaped(text)}")
+    if programs and asked:
+        note(
+            "Each hook and server is off until you switch it on: `tui-agent hooks on NAME`, `tui-agent mcp on NAME`."
+        )
     for key, value in filters:
         row(f"  {escaped(key)} = {escaped(value)}")
     if not asked:

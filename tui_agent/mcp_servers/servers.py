@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -14,13 +15,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.errors import SettingsError
+from tui_agent.extensions import hooks
 from tui_agent.extensions.places import digest_of
+from tui_agent.extensions.switches import Switches
 from tui_agent.extensions.trusted import MAX_FILE, TrustedFiles
 from tui_agent.files.names import display_path
-from tui_agent.files.private import write_private
 from tui_agent.files.sanitize import escaped, one_line
 from tui_agent.files.structures import Unreadable, read_json
-from tui_agent.settings.files import read_beneath, read_small, reason_of
+from tui_agent.settings.files import read_beneath, reason_of
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import ServerSettings
 
@@ -125,7 +127,7 @@ def _of_workspace(
             f"This workspace brings servers in {WORKSPACE_FILE} that are not trusted: /trust shows them"
         ]
     entries, problems = read_entries(data, WORKSPACE_FILE)
-    switched_on = _switched_on(folders).get(str(root), {})
+    switched_on = Switches(folders, STORE).of(str(root))
     found = []
     for name, settings in entries.items():
         try:
@@ -253,8 +255,7 @@ def _filled(text: str, environ: Mapping[str, str]) -> str:
 def switch(workspace: Path, folders: Folders, name: str, on: bool) -> None:
     """Switches a server of a trusted workspace on or off. Raises SettingsError. Blocking."""
     root = Path(os.path.realpath(workspace))
-    stored = _switched_on(folders)
-    mine = dict(stored.get(str(root), {}))
+    fingerprint = ""
     if on:
         if not TrustedFiles(root, folders).holds(root / WORKSPACE_FILE):
             raise SettingsError(
@@ -267,17 +268,23 @@ def switch(workspace: Path, folders: Folders, name: str, on: bool) -> None:
             raise SettingsError(
                 f"{WORKSPACE_FILE} has no server {escaped(name)[:60]}", f"its servers are: {names}"
             )
-        mine[name] = _as_written(name, entries[name])
-    else:
-        mine.pop(name, None)
-    stored[str(root)] = mine
+        fingerprint = _as_written(name, entries[name])
+    Switches(folders, STORE).turn(str(root), name, fingerprint)
+
+
+def programs_of(workspace: Path) -> list[tuple[str, str]]:
+    """Hooks and servers that a workspace's files name, trusted or not: what each is, and its exact text. Blocking."""
+    root = Path(os.path.realpath(workspace))
+    found = [("hook", f"{hook.name}  {hook.shown}") for hook in hooks.of_workspace(root)[0]]
     try:
-        write_private(folders.data / STORE, msgspec.json.format(msgspec.json.encode(stored)))
-    except OSError as error:
-        raise SettingsError(
-            f"{folders.data / STORE} cannot be written ({reason_of(error)})",
-            "set TUI_AGENT_HOME to a folder that can",
-        ) from None
+        entries, _ = read_entries(read_beneath(root, WORKSPACE_FILE), WORKSPACE_FILE)
+    except OSError:
+        entries = {}
+    for name, settings in entries.items():
+        words = shlex.join([settings.command, *settings.args]) if settings.command else settings.url
+        named = [f"{key}={value}" for key, value in (*settings.env.items(), *settings.headers.items())]
+        found.append(("server", one_line(" ".join([f"{name}  {words}", *named]))))
+    return found
 
 
 def workspace_digest(root: Path) -> str:
@@ -287,10 +294,3 @@ def workspace_digest(root: Path) -> str:
 
 def _as_written(name: str, settings: ServerSettings) -> str:
     return hashlib.sha256(msgspec.json.encode([name, settings])).hexdigest()
-
-
-def _switched_on(folders: Folders) -> dict[str, dict[str, str]]:
-    try:
-        return msgspec.json.decode(read_small(folders.data / STORE), type=dict[str, dict[str, str]])
-    except (OSError, msgspec.DecodeError):
-        return {}

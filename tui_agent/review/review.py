@@ -62,6 +62,8 @@ class Review:
         self._history = UndoHistory(journal, blobs, self._writer)
         self._versions = Versions(journal, workspace, self._writer)
         self._conflicts = ConflictResolver(journal, blobs, self._writer)
+        #: Awaited with the changes of an apply before it writes; raises a `TuiAgentError` to refuse it.
+        self.before_apply: Callable[[Sequence[Change]], Awaitable[None]] | None = None
         self._one_at_a_time = asyncio.Lock()
 
     @property
@@ -162,6 +164,8 @@ class Review:
                             if change.turn in turns and change.state in ("failed", "conflict")
                         ]
                         self._refuse_broken(broken)
+                    if self.before_apply is not None:
+                        await self.before_apply(changes)
                     await self._looked_at_again(lambda: self._applier.apply(changes, picks))
             except EditFailed:
                 self._ask_again([change for change in self.state.review.changes if change not in before])

@@ -34,6 +34,7 @@ from tui_agent.session.extensions import Extensions
 from tui_agent.session.files import Files
 from tui_agent.session.follower import Follower
 from tui_agent.session.freshness import FreshnessWatch
+from tui_agent.session.hooks import Hooks
 from tui_agent.session.mcp_servers import McpServers
 from tui_agent.session.models import ModelAccess
 from tui_agent.session.preparation import Preparation
@@ -149,7 +150,9 @@ class Session:
         self.commands = Commands(core, self.review, self.secrets, copied)
         self.mcp = McpServers(core, self.notice)
         self.extensions = Extensions(core, self.commands, self.mcp)
-        self._turns.on_ready = self._ready
+        self.hooks = Hooks(core, part=part is not None)
+        turns.on_ready, turns.on_message, turns.on_stop = self._ready, self.hooks.submitted, self.hooks.stop
+        self.review.before_apply = self.hooks.before_apply
         self.checks = Checks(core, self.commands, unasked=part is None and not follows)
         freshness.listen(self._on_batch)
         self.subscribe(self._on_event)
@@ -227,6 +230,8 @@ class Session:
             self.commands.views.start_scan()
             await self.checks.offer()
             self.mcp.start()
+        if self._follower is None:
+            self.hooks.start()
 
     @call(changes=False)
     async def notify_opening(self) -> None:
@@ -278,6 +283,7 @@ class Session:
             last.push_async_callback(self.chat.close)
             last.push_async_callback(self.commands.close)
             last.push_async_callback(self.checks.close)
+            last.push_async_callback(self.hooks.close)
             last.push_async_callback(self.subtasks.close)
             if "pages" in self.__dict__:
                 last.push_async_callback(self.pages.close)
@@ -417,8 +423,10 @@ class Session:
             self.models.renew()
 
     async def _after_turn(self) -> str:
-        await self._auto_apply()
-        return await self.goals.judge() if self.state.input.goal else ""
+        if not await self.hooks.proposed():
+            await self._auto_apply()
+        following = await self.hooks.turn_ended()
+        return following or (await self.goals.judge() if self.state.input.goal else "")
 
     async def _auto_apply(self) -> None:
         await auto_apply(self.core, self.checks, self.review)
@@ -445,7 +453,8 @@ class Session:
     @call(changes=True)
     async def stop_everything(self) -> None:
         """Stops the turn and all sub-tasks concurrently."""
-        await asyncio.gather(self.chat.stop(), self.subtasks.stop_all(), self.stop_commands())
+        stops = self.chat.stop(), self.subtasks.stop_all(), self.stop_commands(), self.hooks.stop()
+        await asyncio.gather(*stops)
 
     @call(changes=True)
     async def stop_commands(self) -> None:
@@ -494,6 +503,7 @@ class Session:
             servers=self.mcp.calls,
             resources=self.mcp.with_resources,
             expand=self.extensions.expanded,
+            hooks=self.hooks.calls,
             notify=lambda text: self.notice(text, "warning"),
         )
 

@@ -36,7 +36,12 @@ if TYPE_CHECKING:
 
 
 async def _nothing() -> None:
-    """The default of `Turns.on_ready`."""
+    """The default of `Turns.on_ready` and `on_stop`."""
+
+
+async def _no_text(text: str, unasked: bool) -> str:
+    """The default of `Turns.on_message`."""
+    return ""
 
 
 class Turns:
@@ -56,6 +61,11 @@ class Turns:
         self._tell_level = tell_level
         #: Awaited before each turn of the model, after `get_ready`.
         self.on_ready: Callable[[], Awaitable[None]] = _nothing
+        #: Awaited with each message before its turn, and whether it is automatic. Returns text for the model, and
+        #: raises a `TuiAgentError` for a message that is not sent.
+        self.on_message: Callable[[str, bool], Awaitable[str]] = _no_text
+        #: Awaited when a turn is stopped.
+        self.on_stop: Callable[[], Awaitable[None]] = _nothing
         self._after = after
         #: A whole turn, from first to last record. Only `_work`, the part between them, is cancelled.
         self._task: asyncio.Task[None] | None = None
@@ -157,6 +167,7 @@ class Turns:
         self._stopped, self._conflicts = True, []
         if self._work is not None:
             self._work.cancel()
+        await self.on_stop()
         await asyncio.wait([self._task])
 
     async def finished(self) -> None:
@@ -311,9 +322,12 @@ class Turns:
         async def steps(context: TurnContext, emit: Emit) -> str:
             from tui_agent.turn.turn import run
 
-            return await run(context, started.request, started.attachments, emit)
+            added = await self.on_message(started.request, started.unasked)
+            if others is not None:
+                return await others(context, emit)
+            return await run(context, started.request, started.attachments, emit, added)
 
-        await self._to_its_end(started.turn, others or steps, with_model=others is None)
+        await self._to_its_end(started.turn, steps, with_model=others is None)
 
     async def _run_again(self, conflicts: Sequence[Change]) -> None:
         from tui_agent.turn.turn import retry_conflicts

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from tui_agent.settings.schema import CheckCommand, ModelOptions, ServerSettings, Settings
+from tui_agent.settings.schema import CheckCommand, HookSettings, ModelOptions, ServerSettings, Settings
 
-Value = str | int | float | bool | tuple[str | CheckCommand | ModelOptions, ...] | dict[str, ServerSettings]
+Tables = dict[str, ServerSettings] | dict[str, HookSettings]
+Value = str | int | float | bool | tuple[str | CheckCommand | ModelOptions, ...] | Tables
 
 
 class SettingEntry(msgspec.Struct, frozen=True):
@@ -32,7 +33,7 @@ def entries() -> Mapping[str, SettingEntry]:
                 key = f"{field.name}.{inner.name}"
                 found[key] = SettingEntry(key, inner.type, _default(inner))
         else:
-            found[field.name] = SettingEntry(field.name, field.type, field.default)
+            found[field.name] = SettingEntry(field.name, field.type, _default(field))
     return found
 
 
@@ -113,6 +114,8 @@ def wanted(key: str) -> str:
             return 'tables with name and command, such as [{name = "tests", command = "pytest -q"}]'
         case msgspec.inspect.VarTupleType(item_type=item):
             return f'a list of {_kind_of(item)}, such as ["a.md", "b.md"]'
+        case msgspec.inspect.DictType(value_type=msgspec.inspect.StructType(cls=cls)) if cls is HookSettings:
+            return 'tables by name with event and command, such as {lint = {event = "Applied", command = "make lint"}}'
         case msgspec.inspect.DictType():
             return 'tables by name with command or url, such as {time = {command = "uvx", args = ["mcp-server-time"]}}'
         case msgspec.inspect.StrType(pattern=str()):

@@ -12,6 +12,19 @@ from msgspec import Meta, Struct
 Effort = Literal["auto", "none", "low", "medium", "high", "max"]
 #: How much a turn may do without the person; a session changes it by key.
 Mode = Literal["ask", "edit", "auto"]
+#: Points at which hooks run. `BeforeApply`, `ChangesProposed` and `Applied` are ours, the others the most used agent's.
+HookEvent = Literal[
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "ChangesProposed",
+    "BeforeApply",
+    "Applied",
+    "Stop",
+    "SubagentStop",
+    "Notification",
+]
 Share = Annotated[float, Meta(ge=0.05, le=1.0)]
 Count = Annotated[int, Meta(ge=0)]
 Dollars = Annotated[float, Meta(ge=0.0)]
@@ -255,6 +268,20 @@ class PermissionSettings(Struct, frozen=True):
     """Calls that are done without asking, unless one of the others says otherwise."""
 
 
+class HookSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """A shell command that runs at an event, with a JSON object on standard input.
+
+    `matcher` is an expression for names of tools or, at `SessionStart`, for its source; "" fits all. `timeout` is in
+    seconds.
+    """
+
+    event: HookEvent
+    command: Annotated[str, Meta(pattern=r"\S", max_length=10_000)]
+    matcher: Annotated[str, Meta(max_length=1_000)] = ""
+    timeout: Annotated[float, Meta(ge=1.0, le=600.0)] = 60.0
+    enabled: bool = True
+
+
 class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """A server of the Model Context Protocol: a program (`command`), or an address (`url`) with `headers`.
 
@@ -333,6 +360,9 @@ class Settings(Struct, frozen=True):
 
     keys: Literal["default", "vim"] = "default"
     """The set of keys."""
+
+    hooks: dict[str, HookSettings] = {}
+    """Commands of yours that run at events, a [hooks.NAME] each: event, command; matcher, timeout."""
 
     files: FilesSettings = FilesSettings()
     known: KnownSettings = KnownSettings()

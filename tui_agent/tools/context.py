@@ -18,6 +18,7 @@ from tui_agent.store.state import Decision, State
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from tui_agent.tools.call_hooks import CallHooks
     from tui_agent.tools.server_calls import ServerCalls
     from tui_agent.web.pages import Page
 
@@ -92,6 +93,8 @@ class ToolContext:
     expand: Callable[[str], Awaitable[str]] | None = None
     #: The servers of tools; None without any.
     servers: ServerCalls | None = None
+    #: Hooks around calls; None without any.
+    hooks: CallHooks | None = None
     #: Shows the user a warning.
     notify: Callable[[str], Awaitable[None]] = _unsaid
     progress: Progress = field(default_factory=Progress)

@@ -21,6 +21,7 @@ from tui_agent.files.private import write_private
 from tui_agent.settings.schema import PermissionSettings
 from tui_agent.store import events as e
 from tui_agent.store.tool_calls import PermissionAnswer, PermissionDecision
+from tui_agent.tools.call_hooks import BeforeCall
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, Verdict
 
@@ -35,15 +36,25 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _RULE = re.compile(r"(?P<tool>[\w*-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
 
-async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult | None:
-    """None if the call is permitted; otherwise its result with the reason."""
-    if context.mode == "ask" and (tool.acts or tool.proposes):
-        await emit(e.NoticeGiven("info", f"{tool.name} was refused: {_ASK}"))
+async def permitted(
+    context: ToolContext, tool: Tool, call: Invocation, emit: Emit, hooked: BeforeCall | None = None
+) -> ToolResult | None:
+    """None if the call is permitted; otherwise its result with the reason.
+
+    `hooked` is the answer of the person's hooks: they can refuse, ask, and allow where no rule decides.
+    """
+    hooked = hooked or BeforeCall()
+    if why := hooked.refused or (_ASK if context.mode == "ask" and (tool.acts or tool.proposes) else ""):
+        await emit(e.NoticeGiven("info", f"{tool.name} was refused: {why}"))
         if not call.is_wire:  # Its result is not sent.
-            await emit(e.ModelOwesNews(f"Your {tool.name} was refused: {_ASK}."))
-        return _refusal(_ASK)
+            await emit(e.ModelOwesNews(f"Your {tool.name} was refused: {why}."))
+        return _refusal(why)
     found = await tool.circumstances(context) if tool.circumstances is not None else CallContext()
     verdict, rule = verdict_of(context, tool, call, found)
+    if hooked.verdict == "ask" and verdict == "allow":
+        verdict = "ask"
+    elif hooked.verdict == "allow" and verdict == "ask" and not rule:
+        verdict = "allow"
     if verdict == "allow":
         return None
     preview, digest = tool.preview(call), digest_of(context, tool, call, found)
@@ -52,7 +63,7 @@ async def permitted(context: ToolContext, tool: Tool, call: Invocation, emit: Em
     decision = PermissionDecision(digest, tool.name, tool.shown(call), preview[:MOST_KEPT], acts=tool.acts)
     if verdict == "deny":
         return await _denied(decision, "rule", f"the rule {rule} denies it", emit)
-    if digest in approved(context, found):
+    if digest in approved(context, found) and hooked.verdict != "ask":
         return None
     if context.ask is None:
         return await _denied(decision, "nobody", "nobody can be asked here", emit)

@@ -145,7 +145,9 @@ async def _answer_or_refuse(
 
 async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult:
     """Runs and records one call. Every failure becomes the result; no tool ends a turn."""
-    refused = await permitted(context, tool, call, emit)
+    hooks = context.hooks
+    hooked = await hooks.before(call.id, call.name, call.entries) if hooks else None
+    refused = await permitted(context, tool, call, emit, hooked)
     if refused is not None:
         return await _call_events(tool, call, refused, 0.0, emit)
     await emit(e.CallStarted(call.id, call.name, tool.shown(call)))
@@ -160,7 +162,13 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
     except Exception as fault:
         _log.exception("a fault in the tool %s", tool.name)
         result = error(f"a fault in {tool.name} ({type(fault).__name__}): nothing came of the call.")
-    return await _call_events(tool, call, _with_faults(call, result), time.perf_counter() - began, emit)
+    seconds = time.perf_counter() - began
+    said = await hooks.after(call.id, call.name, call.entries, result.text) if hooks and result.ok else ""
+    if said:
+        result = replace(result, text="\n".join(filter(None, (result.text, said))))
+        if not call.is_wire:
+            await emit(e.ModelOwesNews(said))
+    return await _call_events(tool, call, _with_faults(call, result), seconds, emit)
 
 
 def _with_faults(call: Invocation, result: ToolResult) -> ToolResult:

@@ -31,12 +31,15 @@ CUT_AGAIN = (
 MORE_STEPS = "send “continue” to let it go on, or raise it with --set max_steps=…"
 
 
-async def run(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> str:
+async def run(
+    context: TurnContext, request: str, attachments: Sequence[str], emit: Emit, added: str = ""
+) -> str:
     """Plans, loads, sends the request, runs calls, proposes and checks changes. Repeats if the reply asks for
     files, contains unplaceable changes or unreadable calls, or fails its checks.
 
-    Returns the limit that ended the turn, or "". Raises a `ModelError` if there was no response, and
-    `LimitReached` before the model was done. The caller records the end of the turn.
+    `added` is further text of the message, not of the person. Returns the limit that ended the turn, or "".
+    Raises a `ModelError` if there was no response, and `LimitReached` before the model was done. The caller records
+    the end of the turn.
     """
     if context.expand is not None and request.lstrip().startswith("/"):
         request = await context.expand(request)
@@ -47,8 +50,8 @@ async def run(context: TurnContext, request: str, attachments: Sequence[str], em
     draft = await plan(context, taken.words, taken.attachments, emit)
     if taken.pictures:
         draft = replace(draft, query=taken.text, pictures=taken.pictures)
-    if resources:  # Not for the planner, which would look for the files that they name.
-        draft = replace(draft, query=f"{draft.query}\n\n{resources}")
+    if resources or added:  # Not for the planner, which would look for the files that they name.
+        draft = replace(draft, query="\n\n".join(filter(None, (draft.query, resources, added))))
     return await _steps(context, draft, Retries(), emit)
 
 

@@ -159,6 +159,32 @@ async def show_servers(app: App[object], session: Session) -> None:
     await _choose(app, "Servers of tools", get())
 
 
+async def choose_hooks(app: App[object], session: Session) -> None:
+    """The hooks; switches the chosen one on or off, if it is of a `settings.json`."""
+    from tui_agent.extensions.hooks import switch
+
+    await session.hooks.read()
+    hooks = session.hooks.all
+    facts = [(hook.name, f"{hook.off or 'on'} · {hook.shown}") for hook in hooks]
+    none = [("none", "write [hooks.NAME] in your settings, or bring them in ~/.claude/settings.json")]
+    chosen = await _choose(app, "Hooks", facts or none, "{choose} switches one of a settings.json on or off")
+    hook = next((one for one in hooks if one.name == chosen), None)
+    if hook is None:
+        return
+    if hook.origin == "user":
+        await session.notice(
+            f"{hook.name} is yours: `enabled = false` in [hooks.{hook.name}] switches it off"
+        )
+        return
+    try:
+        root, folders = session.workspace.root, session.folders
+        hook = await asyncio.to_thread(switch, root, folders, hook.name, bool(hook.off))
+        await session.hooks.again()
+        await session.notice(f"{hook.name} is {'off' if hook.off else 'on'}: {hook.shown}")
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
+
+
 async def choose_skill(app: App[object], session: Session) -> None:
     """The skills; puts the chosen one into the prompt."""
 

@@ -14,6 +14,7 @@ from tui_agent.errors import AnswerNeeded, PasteTooLong, TuiAgentError
 from tui_agent.extensions import trusted
 from tui_agent.files.git_folder import Entries
 from tui_agent.log.cleanup import CleanupResult, clean, readable, used
+from tui_agent.mcp_servers.servers import programs_of
 from tui_agent.settings import trust
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow, question
 from tui_agent.ui.host import Choice, Host
@@ -107,7 +108,11 @@ async def ask_for_trust(app: Host, session: Session) -> None:
             trust.trusted_filters, root, folders
         ):
             standing = "changed"
-        seen[:], found[:] = [entry], trust_rows(standing, filters, [*entry.files, *entry.extensions])
+        programs = await asyncio.to_thread(programs_of, root)
+        seen[:], found[:] = (
+            [entry],
+            trust_rows(standing, filters, [*entry.files, *entry.extensions], programs),
+        )
 
     choice = await app.push_screen_wait(
         Chooser("Trust this workspace with what it brings?", lambda _: found, "{choose} chooses", get())
@@ -131,8 +136,14 @@ async def ask_for_trust(app: Host, session: Session) -> None:
         await app.switch(Choice(session.state.session.id))
 
 
-def trust_rows(standing: trust.Standing, filters: Entries, files: Sequence[str]) -> list[ChooserRow]:
-    """First the option to leave trust unchanged, then the full commands; files can be viewed."""
+def trust_rows(
+    standing: trust.Standing,
+    filters: Entries,
+    files: Sequence[str],
+    programs: Sequence[tuple[str, str]] = (),
+) -> list[ChooserRow]:
+    """First the option to leave trust unchanged, then the full commands of filters, hooks and servers; files can be
+    viewed."""
     match standing:
         case "nothing to trust":
             return [ChooserRow("", label("It brings no settings or filters of its own"))]
@@ -146,18 +157,19 @@ def trust_rows(standing: trust.Standing, filters: Entries, files: Sequence[str])
                 ChooserRow("", label("Leave it untrusted")),
                 ChooserRow("trust", label("Trust exactly this")),
             ]
-    commands = [
-        ChooserRow("", label(f"  filter  {_in_short(setting)} = {value}")) for setting, value in filters
-    ]
+    shown = [("filter", f"{_in_short(setting)} = {value}") for setting, value in filters]
+    commands = [ChooserRow("", label(f"  {kind:<6}  {text}")) for kind, text in (*shown, *programs)]
     room = MOST - len(answers) - len(commands) - 1
     if room < 0:
         return [
             answers[0],
-            ChooserRow("", label(f"It brings {len(filters):,} settings of filters: too many to be shown")),
+            ChooserRow(
+                "", label(f"It brings {len(commands):,} filters, hooks and servers: too many to be shown")
+            ),
         ]
-    shown = [ChooserRow(_FILE + name, label(f"  look at {name}")) for name in files[:room]]
+    rows = [ChooserRow(_FILE + name, label(f"  look at {name}")) for name in files[:room]]
     more = [ChooserRow("", label(f"  and {len(files) - room:,} more files"))] if len(files) > room else []
-    return [*answers, *commands, *shown, *more]
+    return [*answers, *commands, *rows, *more]
 
 
 _FILE = "file:"

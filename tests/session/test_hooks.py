@@ -1,0 +1,267 @@
+"""Hooks: commands of the person that run at events, with the fields and answers that existing scripts use."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from support.sessions import calls, model_of, open_session, reply
+from support.trees import until
+
+from tui_agent.errors import EditFailed, SessionError
+from tui_agent.model.parts import text_of
+from tui_agent.session.session import Session
+from tui_agent.settings.folders import user_folders
+from tui_agent.store.events import PermissionAsked
+
+SCRIPT = 'cat >> "$CLAUDE_PROJECT_DIR/../seen"; echo >> "$CLAUDE_PROJECT_DIR/../seen"'
+
+
+def write(**hooks: Mapping[str, object]) -> None:
+    """Hooks of the person's settings."""
+    folder = user_folders().config
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for name, fields in hooks.items():
+        lines += [f"[hooks.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in fields.items())]
+    (folder / "settings.toml").write_text("\n".join(lines))
+
+
+def seen(work: Path) -> list[dict]:
+    path = work.parent / "seen"
+    return [json.loads(line) for line in path.read_text().splitlines() if line] if path.exists() else []
+
+
+def notices(session: Session) -> str:
+    return "\n".join(notice.text for notice in session.state.notices.items)
+
+
+async def turn(session: Session, text: str = "change a.py") -> None:
+    await session.chat.submit(text)
+    await session.chat.finished()
+
+
+def sent(session: Session) -> str:
+    return "\n".join(text_of(message) for message in model_of(session).requests[-1].messages)
+
+
+def refuse(session: Session) -> list[str]:
+    """Answers each question with no; returns the tools that were asked about, as they come."""
+    asked: list[str] = []
+    given: list[asyncio.Task[None]] = []
+
+    def answer(event: object, state: object) -> None:
+        if isinstance(event, PermissionAsked):
+            asked.append(event.tool)
+            given.append(asyncio.create_task(session.chat.permit(event.call, "no")))
+
+    session.subscribe(answer)
+    return asked
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "a.py").write_text("one = 1\n")
+    return folder
+
+
+CHANGE = {"filePath": "a.py", "edits": [{"search": "one = 1", "replace": "one = 2"}]}
+EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "ChangesProposed")
+
+
+async def test_every_event_has_the_documented_fields(work: Path) -> None:
+    names = (*EVENTS, "BeforeApply", "Applied", "Stop")
+    write(**{name: {"event": name, "command": SCRIPT} for name in names})
+    async with open_session(work, [reply(fileChanges=[CHANGE])]) as session:
+        await turn(session)
+        await session.review.apply()
+        await session.hooks.settled()
+    found = {one["hook_event_name"]: one for one in seen(work)}
+    assert list(found) == [*EVENTS[:3], "ChangesProposed", "Stop", "BeforeApply", "Applied", "PostToolUse"]
+    for one in found.values():
+        assert one["session_id"] == session.state.session.id and one["cwd"] == str(work)
+        assert one["permission_mode"] == "default"
+    assert found["SessionStart"]["source"] == "startup"
+    assert found["UserPromptSubmit"]["prompt"] == "change a.py"
+    edit = {"file_path": str(work / "a.py"), "old_string": "one = 1", "new_string": "one = 2"}
+    assert (found["PreToolUse"]["tool_name"], found["PreToolUse"]["tool_input"]) == ("Edit", edit)
+    assert found["Stop"]["stop_hook_active"] is False
+    assert found["Applied"]["files"] == [str(work / "a.py")]
+    assert found["PostToolUse"]["tool_input"] == {"file_path": str(work / "a.py")}
+    assert "+one = 2" in found["BeforeApply"]["changes"][0]["diff"]
+
+
+async def test_a_blocked_message_never_reaches_the_model(work: Path) -> None:
+    command = "grep -q hunter2 && { echo 'no passwords' >&2; exit 2; }; echo 'Branch: main'"
+    write(guard={"event": "UserPromptSubmit", "command": command})
+    async with open_session(work, [reply()]) as session:
+        await turn(session, "my password is hunter2")
+        assert "no passwords" in session.state.turn.error and not model_of(session).requests
+        await turn(session, "hello")
+        assert "From the hook guard:\nBranch: main" in sent(session)
+        assert "hunter2" not in sent(session)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("echo 'not this file' >&2; exit 2", "not this file"),
+        ("""echo '{"decision": "block", "reason": "by decision"}'""", "by decision"),
+        (
+            """echo '{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "denied"}}'""",
+            "denied",
+        ),
+    ],
+)
+async def test_a_call_is_refused_with_the_reason(work: Path, command: str, reason: str) -> None:
+    write(guard={"event": "PreToolUse", "matcher": "Edit|Write", "command": command})
+    change = ("propose_changes", {"fileChanges": [CHANGE]})
+    search = ("search_text", {"pattern": "one"})
+    async with open_session(work, [calls(change, search), calls()], protocol="tools") as session:
+        await turn(session)
+        assert not session.state.review.changes
+        assert reason in sent(session) and "a.py" in sent(session)
+
+
+async def test_a_hook_that_is_run_after_a_tool_speaks_to_the_model(work: Path) -> None:
+    context = json.dumps({"hookSpecificOutput": {"additionalContext": "remember the tests"}})
+    write(after={"event": "PostToolUse", "matcher": "Grep", "command": f"echo '{context}'"})
+    search = ("search_text", {"pattern": "one"})
+    async with open_session(work, [calls(search), calls(text="Done.")], protocol="tools") as session:
+        await turn(session)
+        assert "From the hook after:\nremember the tests" in sent(session)
+
+
+async def test_a_hook_may_ask_and_allow(work: Path) -> None:
+    """`ask` beats an `allow` rule, and `allow` takes the place of the question."""
+    verdict = """echo '{"hookSpecificOutput": {"permissionDecision": "%s"}}'"""
+    command = ("run_command", {"command": "echo hello"})
+    write(guard={"event": "PreToolUse", "matcher": "Bash", "command": verdict % "ask"})
+    rule = ('permissions.allow=["run_command(echo hello)"]',)
+    async with open_session(
+        work, [calls(command), calls()], protocol="tools", overrides=rule, interactive=True
+    ) as session:
+        asked = refuse(session)
+        await turn(session)
+        assert asked == ["run_command"]
+    write(guard={"event": "PreToolUse", "matcher": "Bash", "command": verdict % "allow"})
+    always = ("commands.ask=always",)
+    async with open_session(work, [calls(command), calls()], protocol="tools", overrides=always) as session:
+        await turn(session)
+        assert session.state.commands.results[-1].output == "hello\n"
+
+
+async def test_a_stop_hook_goes_on_with_the_turn(work: Path) -> None:
+    command = """grep -q '"stop_hook_active":true' || { echo 'run the tests' >&2; exit 2; }"""
+    write(more={"event": "Stop", "command": command})
+    async with open_session(work, [reply(), reply()]) as session:
+        await turn(session)
+        assert len(model_of(session).requests) == 2 and "The hook more says: run the tests" in sent(session)
+
+
+async def test_a_stop_hook_that_always_blocks_comes_to_an_end(work: Path) -> None:
+    write(more={"event": "Stop", "command": "echo again >&2; exit 2"})
+    async with open_session(work, [reply()] * 20) as session:
+        await turn(session)
+        assert len(model_of(session).requests) == 11 and "turns in a row" in notices(session)
+
+
+async def test_an_apply_is_refused(work: Path) -> None:
+    write(guard={"event": "BeforeApply", "command": "echo 'the release is frozen' >&2; exit 2"})
+    async with open_session(work, [reply(fileChanges=[CHANGE])]) as session:
+        await turn(session)
+        with pytest.raises(SessionError, match="the release is frozen"):
+            await session.review.apply()
+    assert (work / "a.py").read_text() == "one = 1\n"
+
+
+async def test_a_hook_that_changes_the_file_makes_the_apply_stale(work: Path) -> None:
+    write(format={"event": "BeforeApply", "command": "echo 'two = 2' >> a.py"})
+    async with open_session(work, [reply(fileChanges=[CHANGE])]) as session:
+        await turn(session)
+        with pytest.raises(EditFailed, match=r"a\.py changed while a hook ran"):
+            await session.review.apply()
+    assert (work / "a.py").read_text() == "one = 1\ntwo = 2\n"
+
+
+async def test_changes_that_a_hook_holds_back_wait_in_mode_auto(work: Path) -> None:
+    write(guard={"event": "ChangesProposed", "command": "echo 'look at it' >&2; exit 2"})
+    check = ('checks.commands=[{"name": "true", "command": "true"}]', "mode=auto")
+    async with open_session(work, [reply(fileChanges=[CHANGE])], overrides=check) as session:
+        await turn(session)
+        assert session.state.review.open and "look at it" in notices(session)
+    assert (work / "a.py").read_text() == "one = 1\n"
+
+
+HOSTILE = {
+    "sleep 1000": "was ended after its time limit",
+    "trap '' TERM INT HUP; while :; do :; done": "was ended after its time limit",
+    "yes | head -c 100000000": "was ended because it printed more than 1 MB",
+    "yes | head -c 100000000 >&2": "was ended because it printed more than 1 MB",
+    "kill -SEGV $$": "ended by signal 11",
+    "exit 3": "ended with status 3",
+    "echo '{\"decision\": 7}'": "printed JSON that cannot be used",
+    "echo '{broken'": "printed JSON that cannot be used",
+    "printf '\\377\\376\\033[2J' >&2; exit 1": "ended with status 1",
+    "/no/such/program": "ended with status 127",
+}
+
+
+@pytest.mark.parametrize(("command", "why"), HOSTILE.items())
+async def test_a_hook_that_fails_is_a_notice_and_blocks_nothing(work: Path, command: str, why: str) -> None:
+    write(bad={"event": "PreToolUse", "command": command, "timeout": 2 if "time limit" in why else 30})
+    async with open_session(work, [reply(fileChanges=[CHANGE])]) as session:
+        await turn(session)
+        assert len(session.state.review.open) == 1
+        assert f"The hook bad {why}" in notices(session) and "\x1b" not in notices(session)
+
+
+async def test_what_a_hook_leaves_running_delays_nothing(work: Path) -> None:
+    command = "sleep 1000 & echo $! > ../left"
+    write(bad={"event": "UserPromptSubmit", "command": command, "timeout": 500})
+    async with open_session(work, [reply()]) as session:
+        await turn(session)
+        assert session.state.turn.ok
+    os.kill(int((work.parent / "left").read_text()), 9)
+
+
+async def test_a_turn_that_waits_for_a_hook_can_be_stopped(work: Path) -> None:
+    command = "echo $$ > ../pid; exec sleep 1000"
+    write(slow={"event": "Stop", "command": command, "timeout": 600})
+    async with open_session(work, [reply()]) as session:
+        await session.chat.submit("hello")
+        await until(lambda: (work.parent / "pid").exists() and (work.parent / "pid").read_text().strip())
+        await session.chat.stop()
+        pid = int((work.parent / "pid").read_text())
+        await until(
+            lambda: not os.path.exists(f"/proc/{pid}") or "Z" in Path(f"/proc/{pid}/stat").read_text()
+        )
+
+
+async def test_a_question_is_announced(work: Path) -> None:
+    write(tell={"event": "Notification", "matcher": "permission_prompt", "command": SCRIPT})
+    command = ("run_command", {"command": "echo hello"})
+    async with open_session(
+        work,
+        [calls(command), calls()],
+        protocol="tools",
+        overrides=("commands.ask=always",),
+        interactive=True,
+    ) as session:
+        refuse(session)
+        await turn(session)
+        await session.hooks.settled()
+    (one,) = seen(work)
+    assert one["notification_type"] == "permission_prompt" and "echo hello" in one["message"]
+
+
+async def test_a_session_without_hooks_reads_and_starts_nothing(work: Path) -> None:
+    async with open_session(work, [reply()]) as session:
+        await turn(session)
+        assert session.hooks.calls is None and session.hooks.all == ()

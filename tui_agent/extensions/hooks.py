@@ -1,0 +1,234 @@
+"""Hooks: commands that run at events, from the person's settings and from the `settings.json` of other agents.
+
+Hooks of a `settings.json` are off until the person switches them on by name, exactly as they are written; those of a
+workspace also need its trust. A change switches a hook off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tui_agent.errors import SettingsError
+from tui_agent.extensions.places import (
+    SHARED,
+    Unusable,
+    digest_of,
+    entries,
+    home_folder,
+    is_inside,
+    read_text,
+)
+from tui_agent.extensions.switches import Switches
+from tui_agent.extensions.trusted import HOOK_FILES, MAX_FILE, SCRIPTS, TrustedFiles
+from tui_agent.files.sanitize import escaped, one_line
+from tui_agent.files.structures import Unreadable, read_json
+from tui_agent.settings.folders import Folders
+from tui_agent.settings.schema import HookEvent, HookSettings
+
+#: The hooks that are switched on, in the data folder, and the place of those of the home folder.
+STORE, HOME = "hooks.json", "~"
+OFF = "off until you switch it on"
+#: Maximum number of hooks of one file.
+MAX_HOOKS = 100
+#: Events whose matcher fits a name; at other events it is ignored.
+MATCHED = ("PreToolUse", "PostToolUse", "SessionStart", "Notification")
+#: Variable with the folder of the workspace, as existing hooks expect it.
+FOLDER_VARIABLE = "CLAUDE_PROJECT_DIR"
+Origin = Literal["user", "home", "project"]
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
+_PLAIN = re.compile(r"[\w ,|-]*", re.ASCII)
+
+
+class Hook(Struct, frozen=True):
+    """A hook. `origin` is home for `~/.claude/settings.json` and its like; `off` is the reason that it does not run."""
+
+    name: str
+    settings: HookSettings
+    origin: Origin = "user"
+    off: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The event, the matcher and the exact command, in one line."""
+        matcher = f" {self.settings.matcher}" if self.settings.matcher else ""
+        return one_line(f"{self.settings.event}{matcher}: {self.settings.command}")
+
+    def fits(self, *names: str) -> bool:
+        """Whether it runs for one of these names."""
+        matcher = self.settings.matcher
+        if matcher in ("", "*") or self.settings.event not in MATCHED:
+            return True
+        if _PLAIN.fullmatch(matcher):
+            return bool({part.strip() for part in re.split("[|,]", matcher)}.intersection(names))
+        return any(re.fullmatch(matcher, name) for name in names)
+
+    def fingerprint(self, root: Path) -> str:
+        """Of its text, and of the files of the workspace that its command names. Blocking."""
+        files = {name: digest_of(root / name, root, MAX_FILE) for name in sorted(named_files(self, root))}
+        text = msgspec.json.encode([self.name, replace(self.settings, enabled=True), files])
+        return hashlib.sha256(text).hexdigest()
+
+
+class ConfiguredHooks(Struct, frozen=True):
+    """All hooks in order, and sentences about entries that are left out."""
+
+    hooks: tuple[Hook, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def may_have_any(own: Mapping[str, HookSettings], workspace: Path) -> bool:
+    return bool(own) or any(os.path.lexists(path) for path in (*_home_files(), *_files(workspace)))
+
+
+def configured(own: Mapping[str, HookSettings], workspace: Path, folders: Folders) -> ConfiguredHooks:
+    """The person's hooks, then those of their `settings.json` files, then a trusted workspace's. Blocking."""
+    root = Path(os.path.realpath(workspace))
+    found: list[Hook] = []
+    problems: list[str] = []
+    for name, settings in own.items():
+        why = (
+            _why_unusable(settings) if _NAME.fullmatch(name) else "its name has other characters than letters"
+        )
+        if why:
+            problems.append(f"The hook {escaped(name)[:60]} of your settings is left out: {why}")
+        elif settings.enabled:
+            found.append(Hook(name, settings))
+        else:
+            found.append(Hook(name, settings, off="off in your settings"))
+    home_hooks, faults = _of_files(_home_files(), home_folder(), "home")
+    problems += faults
+    found += _switched(home_hooks, Switches(folders, STORE).of(HOME), root)
+    theirs, faults = of_workspace(root)
+    if theirs or faults:
+        trusted = TrustedFiles(root, folders)
+        covered = [path for name in SCRIPTS for path in entries(root / name)]
+        if not all(map(trusted.holds, [*(path for path in _files(root) if path.exists()), *covered])):
+            said = "This workspace brings hooks that are not trusted: /trust shows them"
+            return ConfiguredHooks(tuple(found), (*problems, said))
+        found += _switched(theirs, Switches(folders, STORE).of(str(root)), root)
+    return ConfiguredHooks(tuple(found), (*problems, *faults))
+
+
+def _switched(hooks: list[Hook], on: Mapping[str, str], root: Path) -> Iterator[Hook]:
+    """The hooks, each with the reason that it is off."""
+    for hook in hooks:
+        if on.get(hook.name) == hook.fingerprint(root):
+            yield hook
+        else:
+            changed = hook.name in on
+            yield replace(hook, off="changed since you switched it on" if changed else OFF)
+
+
+def of_workspace(root: Path) -> tuple[list[Hook], list[str]]:
+    """The hooks that a workspace's files name, trusted or not, and sentences about the unusable ones. Blocking."""
+    return _of_files(_files(root), root, "project")
+
+
+def switch(workspace: Path, folders: Folders, name: str, on: bool) -> Hook:
+    """Switches a hook of a `settings.json` on, exactly as it is now, or off. Raises SettingsError. Blocking."""
+    root = Path(os.path.realpath(workspace))
+    found = configured({}, root, folders)
+    hook = next((one for one in found.hooks if one.name == name), None)
+    if hook is None:
+        names = ", ".join(one.name for one in found.hooks) or "none"
+        untrusted = next((one for one in found.problems if "not trusted" in one), f"the hooks are: {names}")
+        raise SettingsError(f"There is no hook {escaped(name)[:60]} to switch", untrusted)
+    place = HOME if hook.origin == "home" else str(root)
+    Switches(folders, STORE).turn(place, name, hook.fingerprint(root) if on else "")
+    return replace(hook, off="" if on else OFF)
+
+
+def named_files(hook: Hook, root: Path) -> Iterator[str]:
+    """The files of the workspace that a command names, by relative path."""
+    text = re.sub(rf"\$(?:{FOLDER_VARIABLE}\b|\{{{FOLDER_VARIABLE}\}})", str(root), hook.settings.command)
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    for word in words:
+        path = root / os.path.expanduser(word)
+        if len(word) < 4_096 and "\0" not in word and os.path.isfile(path) and is_inside(path, root):
+            yield os.path.relpath(os.path.realpath(path), root)
+
+
+def _home_files() -> list[Path]:
+    return [home_folder() / name / "settings.json" for name in SHARED]
+
+
+def _files(root: Path) -> list[Path]:
+    return [] if root == home_folder() else [root / name for name in HOOK_FILES]
+
+
+def _of_files(files: list[Path], root: Path, origin: Origin) -> tuple[list[Hook], list[str]]:
+    hooks: list[Hook] = []
+    problems: list[str] = []
+    counts: dict[str, int] = {}
+    for path in files:
+        if not os.path.lexists(path):
+            continue
+        shown = one_line(str(path.relative_to(root)))
+        try:
+            value = read_json(read_text(path, Path(os.path.realpath(root))))
+        except (Unreadable, Unusable) as error:
+            problems.append(f"Hooks of {shown} are left out: {getattr(error, 'why', error)}")
+            continue
+        table = value.get("hooks") if isinstance(value, dict) else None
+        if not isinstance(table, dict) or value.get("disableAllHooks") is True:
+            continue
+        for event, group in _groups(table):
+            for entry in group.get("hooks") or ():
+                counts[event] = counts.get(event, 0) + 1
+                name = f"{origin}.{event}-{counts[event]}"
+                try:
+                    settings = _settings(event, group.get("matcher"), entry)
+                except ValueError as error:
+                    problems.append(f"{shown}: the hook {escaped(name)[:80]} is left out: {error}")
+                    continue
+                if len(hooks) < MAX_HOOKS:
+                    hooks.append(Hook(name, settings, origin))
+    return hooks, problems
+
+
+def _groups(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for event, groups in list(table.items())[:MAX_HOOKS]:
+        for group in groups[:MAX_HOOKS] if isinstance(groups, list) else ():
+            if isinstance(group, dict) and isinstance(group.get("hooks", []), list):
+                yield event, group
+
+
+def _settings(event: str, matcher: Any, entry: Any) -> HookSettings:
+    """Raises ValueError for an entry that cannot be used."""
+    if event not in get_args(HookEvent):
+        raise ValueError("its event does not exist here")
+    if not isinstance(entry, dict) or entry.get("type", "command") != "command":
+        raise ValueError("only hooks of the type command run here")
+    values = {"event": event, "command": entry.get("command"), "matcher": matcher or ""}
+    if entry.get("timeout") is not None:
+        values["timeout"] = entry["timeout"]
+    try:
+        found = msgspec.convert(values, HookSettings)
+    except msgspec.ValidationError as error:
+        raise ValueError(one_line(str(error))) from None
+    if why := _why_unusable(found):
+        raise ValueError(why)
+    return found
+
+
+def _why_unusable(settings: HookSettings) -> str:
+    if "\0" in settings.command:
+        return "its command holds a NUL character"
+    try:
+        re.compile(settings.matcher if settings.matcher != "*" else "")
+    except (re.error, RecursionError, OverflowError):
+        return "its matcher is not an expression"
+    return ""

@@ -1,0 +1,403 @@
+"""Hooks of a session: read when the first one is due, run at events, and their answers carried out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tui_agent.edits.change import Change, Checkpoint, text_under
+from tui_agent.edits.hunks import diff_of, unified
+from tui_agent.errors import EditFailed, SessionError
+from tui_agent.log.calls import call
+from tui_agent.log.core import Core
+from tui_agent.settings.schema import HookEvent
+from tui_agent.store import events as e
+from tui_agent.store.state import State
+from tui_agent.tools.call_hooks import BeforeCall, CallHooks, hooked_calls
+
+if TYPE_CHECKING:
+    from tui_agent.extensions.hook_process import HookResult
+    from tui_agent.extensions.hooks import Hook
+
+#: Hooks that run at the same time.
+AT_ONCE = 4
+#: Turns in a row that `Stop` hooks may add.
+MAX_FOLLOWING = 10
+#: Maximum number of notices about entries that are left out.
+MAX_NOTICES = 5
+#: Bytes of a file whose content is compared around a hook, and characters of a diff and of a result in its input.
+MAX_COMPARED, MAX_DIFF, MAX_RESULT = 20_000_000, 100_000, 20_000
+#: The other agent's names of our modes.
+_MODES = {"ask": "plan", "edit": "default", "auto": "acceptEdits"}
+
+
+class Answers:
+    """The answers of all hooks of one event, with their names."""
+
+    def __init__(self, found: Sequence[tuple[Hook, HookResult]] = ()) -> None:
+        self.found = found
+
+    @property
+    def blocked(self) -> str:
+        """Who blocks, and why, as a sentence without a full stop; "" if nothing is blocked."""
+        return next(
+            (f"the hook {hook.name} blocked it: {it.blocked}" for hook, it in self.found if it.blocked), ""
+        )
+
+    @property
+    def reasons(self) -> str:
+        """The reasons for blocking, as text for the model."""
+        return "\n".join(f"The hook {hook.name} says: {it.blocked}" for hook, it in self.found if it.blocked)
+
+    @property
+    def context(self) -> str:
+        return "\n".join(f"From the hook {hook.name}:\n{it.context}" for hook, it in self.found if it.context)
+
+    @property
+    def before_call(self) -> BeforeCall:
+        """`ask` wins over `allow`, which hooks of a workspace cannot give."""
+        verdicts = {
+            it.verdict for hook, it in self.found if it.verdict != "allow" or hook.origin != "project"
+        }
+        verdict = "ask" if "ask" in verdicts else "allow" if "allow" in verdicts else ""
+        return BeforeCall(self.blocked, verdict)
+
+    def raise_for_stop(self) -> None:
+        """Raises `SessionError` if a hook ends the turn."""
+        for hook, it in self.found:
+            if it.stop:
+                raise SessionError(f"The hook {hook.name} ended the turn ({it.stop})", "/hooks shows it")
+
+
+class Hooks:
+    """The hooks of a session. A sub-task's session uses those of its parent, with its own folder."""
+
+    def __init__(self, core: Core, *, part: bool = False) -> None:
+        self._core, self._part = core, part
+        self._parent: Hooks | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._beginning: asyncio.Task[str] | None = None
+        self._beside: set[asyncio.Task[Any]] = set()
+        self._running: set[asyncio.Task[HookResult]] = set()
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._following = 0
+        #: Whether the text of the `SessionStart` hooks was given to the model.
+        self._given = False
+        self._possible: bool | None = None
+        self._told: set[str] = set()
+        self._hooks: tuple[Hook, ...] = ()
+        core.journal.store.subscribe(self._on_event)
+
+    @property
+    def state(self) -> State:
+        return self._core.state
+
+    @property
+    def root(self) -> Path:
+        """The workspace, also for a sub-task in its copy."""
+        return self._parent.root if self._parent else self._core.workspace.root
+
+    @property
+    def all(self) -> tuple[Hook, ...]:
+        """All hooks; none until they are read."""
+        return self._parent.all if self._parent else self._hooks
+
+    @property
+    def calls(self) -> CallHooks | None:
+        """Hooks around calls; None without any."""
+        return CallHooks(self._before_call, self._after_call) if self._may_have_any() else None
+
+    @call(changes=False)
+    def share(self, parent: Hooks) -> None:
+        """Uses the hooks of a parent session."""
+        self._parent = parent
+
+    @call(changes=False)
+    async def read(self) -> None:
+        """Waits until the hooks are read."""
+        if self._parent is not None:
+            await self._parent.read()
+        elif self._may_have_any():
+            if self._loading is None:
+                self._loading = asyncio.create_task(self._load(), name="hooks")
+            await asyncio.shield(self._loading)
+
+    @call(changes=False)
+    async def again(self) -> None:
+        """Reads the hooks again."""
+        self._loading = self._possible = None
+        await self.read()
+
+    @call(changes=False)
+    def start(self) -> None:
+        """Runs the `SessionStart` hooks, once."""
+        if self._beginning is None and not self._part and self._may_have_any():
+            source = "resume" if self.state.next_turn > 1 else "startup"
+            self._beginning = asyncio.create_task(self._begin(source), name="hooks: session")
+
+    @call(changes=False)
+    async def stop(self) -> None:
+        """Ends the hooks that run."""
+        for task in self._running:
+            task.cancel()
+
+    @call(changes=False)
+    async def settled(self) -> None:
+        """Waits for the hooks that delay nothing: of questions and of what was applied."""
+        while self._beside:
+            await asyncio.wait(self._beside)
+
+    @call(changes=False)
+    async def close(self) -> None:
+        tasks = [one for one in (self._loading, self._beginning, *self._beside, *self._running) if one]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # ── points of a session ──────────────────────────────────────────────────────────────────────────────
+
+    @call(changes=False)
+    async def submitted(self, text: str, unasked: bool = False) -> str:
+        """Runs hooks for a message. Returns text for the model. Raises `SessionError` if a hook blocks it."""
+        if self._part or not self._may_have_any():
+            return ""
+        self.start()
+        assert self._beginning is not None
+        begun = await asyncio.shield(self._beginning)
+        begun, self._given = "" if self._given else begun, True
+        if unasked:
+            return begun
+        answers = await self._run("UserPromptSubmit", {"prompt": text})
+        if answers.blocked:
+            raise SessionError(f"The message was not sent, {answers.blocked}", "write it in another way")
+        answers.raise_for_stop()
+        return "\n\n".join(filter(None, (begun, answers.context)))
+
+    @call(changes=False)
+    async def proposed(self) -> bool:
+        """Runs hooks for the changes of the last turn. Returns whether one of them holds the changes back."""
+        turn = self.state.turn.number
+        changes = [change for change in self.state.review.open if change.turn == turn]
+        if self._part or not changes or not self._may_have_any():
+            return False
+        answers = await self._run("ChangesProposed", await self._described(changes))
+        await self._core.journal.record(*_news(answers))
+        if answers.blocked:
+            words = f"The changes wait for you in every mode, since {answers.blocked}"
+            await self._core.journal.record(e.NoticeGiven("warning", words, in_chat=True))
+        return bool(answers.blocked)
+
+    @call(changes=False)
+    async def before_apply(self, changes: Sequence[Change]) -> None:
+        """Runs hooks before changes are written. Raises `SessionError` if one blocks it, and `EditFailed` if a file of
+        the changes is another afterwards."""
+        if self._part or not await self._has("BeforeApply"):
+            return
+        paths = [path for change in changes for path in (change.path, change.rename_to) if path]
+        before = await asyncio.to_thread(self._digests, paths)
+        answers = await self._run("BeforeApply", await self._described(changes))
+        if answers.blocked:
+            raise SessionError(f"Nothing was applied, {answers.blocked}", "correct the changes, or skip them")
+        answers.raise_for_stop()
+        after = await asyncio.to_thread(self._digests, paths)
+        if stale := [path for path in dict.fromkeys(paths) if before[path] != after[path]]:
+            raise EditFailed(
+                f"Nothing was applied, {', '.join(stale)} changed while a hook ran",
+                "look at the changes as they are now, then apply them",
+            )
+
+    @call(changes=False)
+    async def turn_ended(self) -> str:
+        """Runs hooks for the end of a turn. Returns the message that goes on with it, or ""."""
+        if not self._may_have_any():
+            return ""
+        event: HookEvent = "SubagentStop" if self._part else "Stop"
+        answers = await self._run(event, {"stop_hook_active": self._following > 0})
+        if not answers.blocked or any(it.stop for _, it in answers.found):
+            self._following = 0
+            return ""
+        self._following += 1
+        if self._following > MAX_FOLLOWING:
+            self._following = 0
+            words = f"The turn ended although {answers.blocked}: {MAX_FOLLOWING} turns in a row were added"
+            await self._core.journal.record(e.NoticeGiven("warning", words, in_chat=True))
+            return ""
+        return answers.reasons
+
+    # ── calls ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _before_call(self, call_id: str, tool: str, entries: tuple[Any, ...]) -> BeforeCall:
+        answers = await self._for_calls("PreToolUse", tool, entries, {"tool_use_id": call_id})
+        answers.raise_for_stop()
+        return answers.before_call
+
+    async def _after_call(self, call_id: str, tool: str, entries: tuple[Any, ...], text: str) -> str:
+        """Text for the model. Changes have their hooks when they are applied."""
+        if tool == "propose_changes":
+            return ""
+        response = {"success": True, "content": text[:MAX_RESULT]}
+        more = {"tool_use_id": call_id, "tool_response": response}
+        answers = await self._for_calls("PostToolUse", tool, entries, more)
+        answers.raise_for_stop()
+        return "\n".join(filter(None, (answers.reasons, answers.context)))
+
+    async def _for_calls(
+        self, event: HookEvent, tool: str, entries: tuple[Any, ...], more: dict[str, Any]
+    ) -> Answers:
+        found = [
+            self._run(event, {"tool_name": one.name, "tool_input": one.input, **more}, one.name, one.own)
+            for one in hooked_calls(tool, entries, self._core.workspace.root)
+        ]
+        return Answers([pair for answers in await asyncio.gather(*found) for pair in answers.found])
+
+    async def _applied(self, point: Checkpoint) -> None:
+        root = self._core.workspace.root
+        files = [str(root / step.path) for step in point.files]
+        results = [await self._run("Applied", {"checkpoint": point.id, "files": files})]
+        for step in point.files:
+            if step.after:
+                path = str(root / step.path)
+                name = "Edit" if step.before else "Write"
+                fields = {"tool_name": name, "tool_input": {"file_path": path}, "tool_use_id": point.id}
+                fields["tool_response"] = {"filePath": path, "success": True}
+                results.append(await self._run("PostToolUse", fields, name, "propose_changes"))
+        await self._core.journal.record(*(event for answers in results for event in _news(answers)))
+
+    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _on_event(self, event: e.Event, state: State) -> None:
+        if state.session.read_only or not self._may_have_any():
+            return
+        match event:
+            case e.CheckpointMade(checkpoint=point) if not self._part:
+                self._do_beside(self._applied(point))
+            case e.PermissionAsked(tool=tool, shown=shown):
+                words = {"message": f"tui-agent asks about {tool} {shown}".strip()}
+                words["notification_type"] = "permission_prompt"
+                self._do_beside(self._run("Notification", words, "permission_prompt"))
+            case e.QuestionAsked(action=action, question=question):
+                words = {"message": question or f"tui-agent asks which file is meant: {action}"}
+                words["notification_type"] = "question"
+                self._do_beside(self._run("Notification", words, "question"))
+
+    def _do_beside(self, doing: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(doing, name="hooks: beside")
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    def _may_have_any(self) -> bool:
+        if self._parent is not None:
+            return self._parent._may_have_any()
+        from tui_agent.extensions.hooks import may_have_any
+
+        if self._possible is None:
+            self._possible = may_have_any(self._core.settings.hooks, self._core.workspace.root)
+        return self._possible
+
+    async def _has(self, event: HookEvent) -> bool:
+        await self.read()
+        return any(hook.settings.event == event and not hook.off for hook in self.all)
+
+    async def _begin(self, source: str) -> str:
+        return (await self._run("SessionStart", {"source": source}, source)).context
+
+    async def _run(self, event: HookEvent, fields: dict[str, Any], *names: str) -> Answers:
+        """Runs the hooks of an event whose matcher fits one of the names, and shows what they say."""
+        await self.read()
+        hooks = [
+            hook for hook in self.all if hook.settings.event == event and not hook.off and hook.fits(*names)
+        ]
+        if not hooks:
+            return Answers()
+        common = {
+            "session_id": self.state.session.id,
+            "transcript_path": "",
+            "cwd": str(self._core.workspace.root),
+            "permission_mode": _MODES[self._core.mode],
+            "hook_event_name": event,
+        }
+        tasks = [asyncio.create_task(self._one(hook, {**common, **fields})) for hook in hooks]
+        self._running.update(tasks)
+        try:
+            with self._core.journal.waits.on(f"waiting for the hook {hooks[0].name}"):
+                await asyncio.wait(tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            self._running.difference_update(tasks)
+        found = [
+            (hook, task.result()) for hook, task in zip(hooks, tasks, strict=True) if not task.cancelled()
+        ]
+        await self._show(found)
+        if any(task.cancelled() for task in tasks) and event == "BeforeApply":
+            raise SessionError("Nothing was applied, a hook was stopped before it ended", "apply again")
+        return Answers(found)
+
+    async def _one(self, hook: Hook, fields: dict[str, Any]) -> HookResult:
+        from tui_agent.extensions.hook_process import HookResult, run_hook
+
+        async with self._slots:
+            if hook.origin != "user" and not await asyncio.to_thread(self._is_same, hook):
+                return HookResult(failed="has changed since you switched it on, and did not run")
+            return await run_hook(hook, fields, self._core.workspace.root, self.root)
+
+    def _is_same(self, hook: Hook) -> bool:
+        """Whether a hook of a `settings.json` is as it was switched on, the files of its command included."""
+        from tui_agent.extensions.hooks import HOME, STORE
+        from tui_agent.extensions.switches import Switches
+
+        place = HOME if hook.origin == "home" else str(self.root)
+        switched_on = Switches(self._core.folders, STORE).of(place).get(hook.name)
+        return switched_on == hook.fingerprint(self.root)
+
+    async def _show(self, found: Iterable[tuple[Hook, HookResult]]) -> None:
+        """Gives notices, each sentence about a failure once."""
+        for hook, it in found:
+            failed = f"The hook {hook.name} {it.failed}" if it.failed else ""
+            if failed and failed not in self._told:
+                self._told.add(failed)
+                await self._core.journal.record(e.NoticeGiven("warning", failed))
+            if it.said:
+                await self._core.journal.record(e.NoticeGiven("info", f"{hook.name}: {it.said}"))
+
+    async def _load(self) -> None:
+        from tui_agent.extensions.hooks import configured
+
+        core = self._core
+        root = core.workspace.root
+        found = await asyncio.to_thread(configured, core.settings.hooks, root, core.folders)
+        self._hooks = found.hooks
+        off = [hook.name for hook in found.hooks if hook.origin == "project" and hook.off]
+        said = list(found.problems[:MAX_NOTICES])
+        if off:
+            names = ", ".join(off[:MAX_NOTICES])
+            said.append(f"Hooks of this workspace are off ({names}): /hooks switches them on")
+        await core.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in said))
+
+    def _digests(self, paths: Sequence[str]) -> dict[str, str]:
+        from tui_agent.extensions.places import digest_of
+
+        root = self._core.workspace.root
+        return {path: digest_of(root / path, Path("/"), MAX_COMPARED) for path in paths}
+
+    async def _described(self, changes: Sequence[Change]) -> dict[str, Any]:
+        blobs, root = self._core.blobs, self._core.workspace.root
+
+        def described(change: Change) -> dict[str, Any]:
+            base, new = text_under(blobs, change.base), text_under(blobs, change.new)
+            return {
+                "id": change.id,
+                "kind": change.kind,
+                "file_path": str(root / change.path),
+                "rename_to": str(root / change.rename_to) if change.rename_to else "",
+                "diff": unified(diff_of(change.path, base or "", new or ""))[:MAX_DIFF],
+            }
+
+        return {"changes": await asyncio.to_thread(lambda: [described(change) for change in changes])}
+
+
+def _news(answers: Answers) -> list[e.Lasting]:
+    """The text for the model, with its next request."""
+    return [e.ModelOwesNews(text) for text in (answers.reasons, answers.context) if text]

@@ -1,0 +1,101 @@
+"""Hooks around the calls of a model, and the calls as the most used agent writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from tui_agent.answers.plans import DirectoryAction, FileAction
+from tui_agent.answers.values import ChangeRequest, SearchRequest, SubTaskRequest
+from tui_agent.extensions.names import SHOWN
+
+
+class HookedCall(Struct, frozen=True):
+    """One entry of a call: the other agent's name and input, and our name of the tool."""
+
+    name: str
+    input: dict[str, Any]
+    own: str
+
+
+class BeforeCall(Struct, frozen=True):
+    """The answer of hooks before a call: a reason for refusing it, or a verdict of the person's own hooks."""
+
+    refused: str = ""
+    verdict: Literal["", "allow", "ask"] = ""
+
+
+@dataclass(frozen=True)
+class CallHooks:
+    """Functions of a session for a call by its id, tool and entries: `before` it runs, and `after` it with its text,
+    which returns text for the model."""
+
+    before: Callable[[str, str, tuple[Any, ...]], Awaitable[BeforeCall]]
+    after: Callable[[str, str, tuple[Any, ...], str], Awaitable[str]]
+
+
+def hooked_calls(tool: str, entries: tuple[Any, ...], root: Path) -> Iterator[HookedCall]:
+    """The entries of a call in the other agent's names and fields; paths are absolute."""
+    shown = SHOWN.get(tool, tool)
+    for entry in entries or ({},):
+        match entry:
+            case ChangeRequest():
+                yield _change(entry, root, tool)
+            case FileAction():
+                path = next(iter(entry.patterns), entry.name)
+                yield HookedCall(shown, {"file_path": str(root / path)}, tool)
+            case DirectoryAction():
+                yield HookedCall(shown, {"path": str(root / entry.path)}, tool)
+            case SearchRequest():
+                yield HookedCall(
+                    shown, {"pattern": entry.pattern, "glob": entry.glob, "path": str(root)}, tool
+                )
+            case SubTaskRequest():
+                words = {"description": entry.id, "prompt": entry.goal, "subagent_type": "general-purpose"}
+                yield HookedCall(shown, words, tool)
+            case dict() if tool == "call_tool":
+                name, arguments = str(entry.get("name", "")), entry.get("arguments") or {}
+                yield HookedCall(_of_server(name), arguments if isinstance(arguments, dict) else {}, name)
+            case dict() if "__" in tool:
+                yield HookedCall(_of_server(tool), entry, tool)
+            case dict():
+                yield HookedCall(shown, _renamed(tool, entry), tool)
+            case _:
+                yield HookedCall(shown, {"entry": str(entry)}, tool)
+
+
+def _of_server(name: str) -> str:
+    return f"mcp__{name}"
+
+
+def _change(change: ChangeRequest, root: Path, own: str) -> HookedCall:
+    path = {"file_path": str(root / change.path)}
+    if change.rename_to:
+        path["rename_to"] = str(root / change.rename_to)
+    if change.delete:
+        return HookedCall("Edit", {**path, "delete": True}, own)
+    if change.content is not None:
+        return HookedCall("Write", {**path, "content": change.content}, own)
+    edits = [{"old_string": edit.old, "new_string": edit.new} for edit in (*change.edits, *change.diff)]
+    if len(edits) == 1 and not change.then:
+        return HookedCall("Edit", {**path, **edits[0]}, own)
+    for step in change.then:
+        edits += [{"old_string": edit.old, "new_string": edit.new} for edit in (*step.edits, *step.diff)]
+        if step.content is not None:
+            edits.append({"old_string": "", "new_string": step.content})
+    return HookedCall("MultiEdit", {**path, "edits": edits}, own)
+
+
+def _renamed(tool: str, entry: dict[str, Any]) -> dict[str, Any]:
+    match tool:
+        case "run_command":
+            return {"command": entry.get("command", ""), "description": entry.get("why", "")}
+        case "find_files":
+            return {"pattern": entry.get("glob", "")}
+        case "use_skill":
+            return {"skill": entry.get("name", ""), **entry}
+    return entry
