@@ -31,7 +31,7 @@ class HookLine(Struct, frozen=True):
 
 @click.group(cls=CommandGroup)
 def hooks() -> None:
-    """Commands that run at events: list them, and switch on those of a settings.json."""
+    """List hooks, and switch on those of a settings.json."""
 
 
 @hooks.command("list")
