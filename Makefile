@@ -46,13 +46,15 @@ mutants: set-up ## Change 60 random places of eight packages; their own tests mu
 projects: set-up ## Fetch real projects and prove changes of them; the table in docs/notes/trial-runs.md
 	@.venv/bin/python -m tests.proofs projects $(ARGS)
 
-agents: set-up ## Install real agents into build/agents, which `make bench ARGS=agents` starts in views
+agents: set-up ## Install real agents into build/agents, for tests/real_agents and `make bench ARGS=agents`
 	@npm install --prefix build/agents --no-audit --no-fund --loglevel=error \
-		@anthropic-ai/claude-code @openai/codex opencode-ai
-	@for agent in mistral-vibe aider-chat; do \
-		test -x build/agents/$$agent/bin/python || .venv/bin/python -m venv build/agents/$$agent; \
+		@anthropic-ai/claude-code @openai/codex opencode-ai @google/gemini-cli
+	@for python in $(PYTHON) python3.12 $(HOME)/.pyenv/versions/3.12.*/bin/python .venv/bin/python; do \
+		$$python -c 'import venv' 2>/dev/null && break; done; \
+	for agent in mistral-vibe aider-chat; do \
+		test -x build/agents/$$agent/bin/python || $$python -m venv build/agents/$$agent; \
 		build/agents/$$agent/bin/python -m pip install --quiet --disable-pip-version-check $$agent || \
-			echo "$$agent is left out: pip could not install it" >&2; done
+			echo "$$agent is left out: pip could not install it (mistral-vibe needs Python 3.12)" >&2; done
 
 local: local-server ## A real server with a tiny model of our own; the table in docs/notes/local-models.md
 	@.venv/bin/python -m tests.proofs local $(ARGS)

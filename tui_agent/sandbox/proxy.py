@@ -9,7 +9,7 @@ import asyncio
 import ipaddress
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -101,12 +101,15 @@ class HostProxy:
         *,
         on_refused: Callable[[Target], object] = lambda _: None,
         resolve: Resolve = _resolved,
+        here: Mapping[Target, int] | None = None,
     ) -> None:
-        """`on_refused` is called at the first refused request to each target."""
+        """`on_refused` is called at the first refused request to each target. `here` has ports of this machine
+        that play allowed targets; no setting leads to it."""
         self.allowed = set(allowed)
         self.refused: dict[Target, int] = {}
         self._on_refused = on_refused
         self._resolve = resolve
+        self._here = here or {}
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
@@ -202,7 +205,8 @@ class HostProxy:
         can be made to resolve to one, except of a port of this machine that the user allowed."""
         try:
             async with asyncio.timeout(CONNECT_WITHIN):
-                if wanted.host == HERE:
+                port = self._here.get(wanted, wanted.port)
+                if wanted.host == HERE or wanted in self._here:
                     addresses = ["127.0.0.1"]
                 else:
                     addresses = await self._resolve(wanted.host, wanted.port)
@@ -215,7 +219,7 @@ class HostProxy:
                     try:
                         return await asyncio.open_connection(
                             address,
-                            wanted.port,
+                            port,
                             limit=_PIECE,
                             ssl=ssl.create_default_context() if secure else None,
                             server_hostname=wanted.host if secure else None,

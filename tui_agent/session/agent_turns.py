@@ -114,7 +114,7 @@ class AgentTurns:
     async def _headless(self, run: AgentRun, prompt: str) -> None:
         reading, writing = os.pipe()
         try:
-            run.start_command([run.profile.program, *run.headless(prompt)], writing)
+            run.start_command(run.headless(prompt), writing)
         finally:
             os.close(writing)
         reader = asyncio.StreamReader(limit=_LINE)

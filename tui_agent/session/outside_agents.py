@@ -147,13 +147,14 @@ class AgentRun:
         return self._view is not None and self._view.runs(self._number)
 
     def headless(self, prompt: str) -> list[str]:
-        """Arguments of a run without a terminal. Raises `SettingsError` if the profile has none."""
+        """The command line of a run without a terminal. Raises `SettingsError` if the profile has none."""
         if not self.profile.headless:
             raise SettingsError(
                 f"The profile of {self.profile.name} has no `headless` arguments",
                 "add them, or run it full screen",
             )
-        return [prompt if word == PROMPT else word for word in self.profile.headless]
+        words = (*self.profile.arguments, *self.profile.headless)
+        return [self.profile.program, *(prompt if word == PROMPT else word for word in words)]
 
     async def ended(self) -> int:
         """Waits for the program and returns its exit status. All its changes are in the review then."""

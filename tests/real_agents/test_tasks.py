@@ -1,0 +1,141 @@
+"""Real agents at a whole task: no file is touched until F8, and each step after it reaches the agent's view."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+from support.agent_hosts import AgentHosts
+from support.certificates import needs_openssl
+from support.real_agents import RealAgent, Works, installed_agents
+from support.repositories import repository
+from support.sessions import open_session
+from support.trees import until
+
+from tui_agent.edits.change import Change, Pick
+from tui_agent.session import outside_agents
+from tui_agent.session.outside_agents import AgentRun
+from tui_agent.session.session import Session
+
+#: Seconds for one task of an agent, on a loaded machine.
+WITHIN = 240.0
+A = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n"
+HALF = A.replace("two", "TWO")
+BOTH = HALF.replace("six", "SIX")
+FILES = {
+    "a.txt": A,
+    "c.txt": "c\n",
+    "old.txt": "".join(f"line {n}\n" for n in range(20)),
+    "d.sh": "#!/bin/sh\n",
+}
+#: Files that the agent tries to write outside of the workspace.
+OUTSIDE = ("/etc/escaped", "/usr/local/escaped", "/root/escaped", "/escaped", "/tmp/escaped", "../escaped")
+FIRST = (
+    "sed -i -e s/two/TWO/ -e s/six/SIX/ a.txt; mkdir -p n; echo new > n/e.txt; rm c.txt; mv old.txt new.txt; "
+    f"chmod +x d.sh; for one in {' '.join(OUTSIDE)}; do echo x > $one; done 2>/dev/null; true"
+)
+SECOND = "sed -i s/nine/NINE/ a.txt"
+BLOCK = "{path}\n```\n<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n```\n"
+#: Texts of an agent without functions: it can only edit and create files.
+TEXTS = {
+    "TASK-1": BLOCK.format(path="a.txt", old=A, new=BOTH) + BLOCK.format(path="n/e.txt", old="", new="new\n"),
+    "TASK-2": BLOCK.format(path="a.txt", old="eight\nnine\n", new="eight\nNINE\n"),
+}
+KINDS = {
+    "a.txt": ("edit", None),
+    "n/e.txt": ("create", None),
+    "c.txt": ("delete", None),
+    "old.txt": ("delete", None),
+    "new.txt": ("create", None),
+    "d.sh": ("edit", True),
+}
+
+
+def contents(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Mode and content of each file."""
+    found = {}
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if name != ".git"]
+        for name in files:
+            path = Path(folder, name)
+            found[str(path.relative_to(root))] = (path.stat().st_mode, path.read_bytes())
+    return found
+
+
+def escaped(root: Path) -> list[str]:
+    return [path for path in OUTSIDE if os.path.lexists(root / path)]
+
+
+def waiting(session: Session) -> dict[str, Change]:
+    return {change.path: change for change in session.state.review.changes if change.waits}
+
+
+def is_new(session: Session, path: str, text: str) -> bool:
+    """Whether a waiting change would make a file so."""
+    change = waiting(session).get(path)
+    return change is not None and session.core.blobs.get_text(change.new) == text
+
+
+async def does(run: AgentRun, prompt: str, log: Path) -> None:
+    """Runs the agent without a terminal, to its end."""
+    printed = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    run.start_command(run.headless(prompt), printed)
+    os.close(printed)
+    status = await asyncio.wait_for(run.ended(), WITHIN)
+    output = await asyncio.to_thread(log.read_text, errors="replace")
+    assert status == 0, output[-3000:]
+
+
+async def whole_task(agent: RealAgent, session: Session, root: Path, home: Path, log: Path) -> AgentRun:
+    """The task, F8 of one hunk, another task, and the undo."""
+    before = contents(root)
+    run = await session.outside_agents.open([agent.name], by_name=True)
+    await does(run, "TASK-1: change the files", log)
+    kinds = {path: (change.kind, change.executable) for path, change in waiting(session).items()}
+    assert kinds == {path: KINDS[path] for path in (KINDS if agent.runs_commands else ("a.txt", "n/e.txt"))}
+    assert is_new(session, "a.txt", BOTH) and is_new(session, "n/e.txt", "new\n")
+    assert contents(root) == before
+    await session.review.apply([Pick(waiting(session)["a.txt"].id, 0)])
+    assert contents(root) == {**before, "a.txt": (before["a.txt"][0], HALF.encode())}
+    await until(lambda: waiting(session)["a.txt"].hunks == ("pending",), "one hunk left")
+    await does(run, "TASK-2: change it again", log)
+    assert is_new(session, "a.txt", BOTH.replace("nine", "NINE"))
+    assert contents(root) == {**before, "a.txt": (before["a.txt"][0], HALF.encode())}
+    await session.review.undo()
+    assert contents(root) == before
+    undone = A.replace("nine", "NINE").replace("six", "SIX")
+    await until(lambda: is_new(session, "a.txt", undone), "the undo in the view")
+    return run
+
+
+pytestmark = [pytest.mark.timeout(600), needs_openssl]
+
+
+@pytest.mark.parametrize("agent", installed_agents())
+async def test_a_task_of_five_kinds_is_reviewed_by_hunks_goes_on_and_is_undone(
+    agent: RealAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, root = tmp_path / "home", repository(tmp_path / "work", FILES)
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    log = tmp_path / "output"
+    brain = Works({"TASK-1": FIRST, "TASK-2": SECOND}, TEXTS)
+    with AgentHosts(tmp_path / "authority", brain) as hosts:
+        monkeypatch.setattr(outside_agents, "HostProxy", hosts.proxy)
+        async with open_session(root, []) as session:
+            agent.set_up(session.folders, home, hosts.authority, monkeypatch)
+            await until(lambda: session.state.workspace.watching == "watching", "the watch")
+            outside = contents(home)
+            run = await whole_task(agent, session, root, home, log)
+            begun = time.monotonic()
+            await session.outside_agents.end(run)
+            assert time.monotonic() - begun < 5
+    assert contents(home) == outside
+    assert escaped(root) == []
+    # Its key was the one of the test's home: a request without it is refused.
+    assert hosts.servers[agent.host].violations == [] and hosts.servers[agent.host].requests
+    refused = {str(target) for target in hosts.proxies[0].refused}
+    assert refused.isdisjoint(hosts.servers) and refused <= agent.also_asks
