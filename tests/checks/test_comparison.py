@@ -13,7 +13,7 @@ from tui_agent.checks.comparison import (
     limited_to,
     still_there,
 )
-from tui_agent.checks.output import Outcome
+from tui_agent.checks.formats import Outcome
 
 OK = Finding(True, 0, 3, 0)
 

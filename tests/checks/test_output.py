@@ -1,7 +1,7 @@
 """What real programs print on the same small project: counts, names of failures, places.
 
 `outputs/` holds one output for each; `/project` stands for the folder of the project. Those of dotnet, nextest,
-surefire 3, JUnit 5 under gradle and phpunit 11 are written after their documents.
+surefire 3 and JUnit 5 under gradle are written after their documents.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.checks.output import Outcome, outcome_of, wrong_lines
+from tui_agent.checks.formats import Outcome
+from tui_agent.checks.output import outcome_of, wrong_lines
 from tui_agent.checks.places import places
 
 OUTPUTS = Path(__file__).parent / "outputs"
@@ -20,7 +21,7 @@ PYTEST_PLACES = ["tests/test_shop.py:12", "shop.py:5", "tests/test_shop.py:10"]
 #: passed, failed, the first failures, the first places.
 EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] = {
     "eslint-json": (None, 2, (), ["e.js:1", "e.js:2"]),
-    "go-json-build": (1, 2, ("x.org/g TestA/one_two", "x.org/g TestA", "x.org/g/sub [build failed]"), ["sub/s.go:2"]),
+    "go-json-build": (1, 2, ("x.org/g TestA/one_two", "x.org/g/sub [build failed]"), ["sub/s.go:2"]),
     "mocha-json": (1, 2, ("shop adds", "shop deep boom"), ["t/m.js:1"]),
     "mypy-json": (None, 3, (), ["bad.py:1", "bad.py:2", "bad.py:3"]),
     "pylint-json": (None, 5, ("bad.py C0114 Missing module docstring",), ["bad.py:1", "bad.py:2", "bad.py:3"]),
@@ -54,14 +55,14 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
         *(None, 1, ("/project/src/bad.c error: ‘x’ undeclared (first use in this function)",)),
         ["src/bad.c:2"],
     ),
-    "go": (None, 1, ("example.com/shop/cart TestWrong",), ["cart/cart_test.go:6"]),
+    "go": (None, 1, ("example.com/shop/cart TestWrong/b",), ["cart/cart_test.go:6"]),
     "go-build": (None, 1, ("example.com/shop/cart [build failed]",), ["cart/broken.go:2"]),
     "go-json": (1, 1, ("example.com/shop/cart TestWrong/b",), ["cart/cart_test.go:6"]),
     "go-panic": (
-        *(None, 2, ("example.com/shop/cart TestWrong",)),
+        *(None, 2, ("example.com/shop/cart TestWrong/b",)),
         ["cart/cart_test.go:6", "cart/cart.go:3", "cart/panic_test.go:3"],
     ),
-    "go-v": (1, 1, ("example.com/shop/cart TestWrong",), ["cart/cart_test.go:6"]),
+    "go-v": (1, 1, ("example.com/shop/cart TestWrong/b",), ["cart/cart_test.go:6"]),
     "go-vet": (None, 2, ("b/b.go x declared but not used",), ["b/b.go:2", "a_test.go:5"]),
     "gtest": (1, 1, ("Shop.Wrong",), ["a.cc:3"]),
     "jasmine": (1, 1, ("shop is wrong",), ["jas/spec/shop_spec.js:4"]),
@@ -151,7 +152,22 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
     ),
     "nextest": (2, 2, ("shop tests::wrong", "shop::more dies"), ["src/lib.rs:9"]),
     "nodetest-24": (4, 4, ("test/shop.test.js is wrong", "test/shop.test.js throws", "test/shop.test.js sub 1"), []),
-    "phpunit-11": (3, 2, ("ShopTest::testError", "ShopTest::testAdd#1 with data (1, 3)"), ["shop.php:4"]),
+    "phpunit-11": (3, 3, ("CalcTest::testExplodes", "CalcTest::testWrong", 'CalcTest::testData with data set "two" (2)'),
+                   ["src/Calc.php:4", "tests/CalcTest.php:8", "tests/CalcTest.php:6"]),
+    "behave": (1, 2, ("features/a.feature adds wrong", "features/a.feature nothing"), ["features/a.feature:1"]),
+    "cucumber": (1, 2, ("Scenario: adds wrong features/a.feature", "Scenario: nothing features/a.feature"), []),
+    "green": (1, 5, ("test_u.A.test_explodes", "test_u.A.test_sub (i=0)"), ["u/test_u.py:9", "mod.py:6"]),
+    "go-sub": (2, 2, ("example.org/calc/calc TestWrong/sub", "example.org/calc/other [build failed]"), ["other/o.go:3"]),
+    "jasmine-pending": (1, 2, ("adder adds wrong", "adder explodes"), ["t/jas/aSpec.js:2", "src.js:2"]),
+    "oxlint": (
+        *(None, 2, ("eslint(no-unused-vars): Variable 'unused' is declared but never used. "
+                    "Unused variables should start with a '_'.", "eslint(no-debugger): `debugger` statement is not allowed")),
+        ["t/lint/a.js:1", "t/lint/a.js:2"],
+    ),
+    "robot": (1, 2, ("Adds Wrong", "Explodes"), []),
+    "robot-dotted": (1, 2, ("Rob.A.Adds Wrong", "Rob.A.Explodes"), []),
+    "ruff-format": (None, 1, ("typed.py",), ["typed.py:2"]),
+    "ruff-gitlab": (None, 2, ("typed.py I001 I001: Import block is un-sorted or un-formatted",), ["typed.py:1"]),
     "phpunit-verbose": (
         *(3, 4, ("ShopTest::testError", "ShopTest::testWrong", 'ShopTest::testRow with data set "c: d" (false)')),
         ["src/Shop.php:5", "tests/ShopTest.php:10", "tests/ShopTest.php:7"],

@@ -28,7 +28,7 @@ from support.sessions import open_session  # noqa: E402
 
 from tests.proofs.tally import WHOLE, Part, Tally  # noqa: E402
 from tui_agent.checks.comparison import finding  # noqa: E402
-from tui_agent.checks.output import Outcome  # noqa: E402
+from tui_agent.checks.formats import Outcome  # noqa: E402
 from tui_agent.session.baseline_runs import BaselineResult  # noqa: E402
 from tui_agent.settings.schema import CheckCommand  # noqa: E402
 

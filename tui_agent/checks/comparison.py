@@ -7,7 +7,8 @@ from collections import Counter
 
 from msgspec import Struct
 
-from tui_agent.checks.output import Outcome, outcome_of, wrong_lines
+from tui_agent.checks.formats import Outcome
+from tui_agent.checks.output import outcome_of, wrong_lines
 from tui_agent.checks.reports import outcome_of_report
 
 

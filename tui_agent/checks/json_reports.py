@@ -146,7 +146,7 @@ def _diagnostics(value: object) -> JsonReport | None:
 
 
 def _problems(value: object) -> JsonReport | None:
-    """Lists of problems: ESLint, Ruff, pylint, mypy."""
+    """Lists of problems: ESLint, Ruff, pylint, mypy, and the form of GitLab and Code Climate."""
     if not (items := _list(value)) or not any(_KEYS & _table(one).keys() for one in items):
         return None
     if "filePath" in _table(items[0]):
@@ -183,13 +183,18 @@ def _golangci(item: Mapping[str, object]) -> ReportedFailure | None:
     return ReportedFailure(f"{path} {_text(item.get('Text'))}", path, _line(place.get("Line")))
 
 
+def _first(item: Mapping[str, object], *keys: str) -> str:
+    return next((_text(item[key]) for key in keys if item.get(key)), "")
+
+
 def _problem(item: Mapping[str, object]) -> ReportedFailure | None:
     if item.get("severity") in ("note", "information"):
         return None
-    path = next((_text(item[key]) for key in ("path", "filename", "file") if item.get(key)), "")
-    code = next(
-        (_text(item[key]) for key in ("ruleId", "message-id", "messageId", "code") if item.get(key)), ""
-    )
-    line = _line(item.get("line")) or _line(_table(item.get("location")).get("row"))
-    words = " ".join(filter(None, (path, code, _text(item.get("message")))))
+    place = _table(item.get("location"))
+    begin = _table(_table(place.get("positions")).get("begin")).get("line")
+    path = _first(item, "path", "filename", "file") or _text(place.get("path"))
+    code = _first(item, "ruleId", "message-id", "messageId", "code", "check_name")
+    begin = item.get("line") or place.get("row") or _table(place.get("lines")).get("begin") or begin
+    line, message = _line(begin), _first(item, "message", "description")
+    words = " ".join(filter(None, (path, code, message)))
     return ReportedFailure(words, path, line) if path else None

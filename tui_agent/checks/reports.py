@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 from xml.parsers import expat
 
-from tui_agent.checks.output import LONGEST_NAME, MOST_FAILURES, Outcome
+from tui_agent.checks.formats import LONGEST_NAME, MOST_FAILURES, Outcome
 from tui_agent.files.numbers import whole_number
 
 #: Limits: characters, depth, and elements of a report; the excess is ignored.
