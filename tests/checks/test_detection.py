@@ -108,6 +108,19 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
         },
         ["pytest -q"],
     ),
+    "lists in one line": (
+        {".gitlab-ci.yml": "unit:\n  script: [ruff check ., 'pytest -q']\n"},
+        ["pytest -q", f"{RUFF} ."],
+    ),
+    "folders without anything at the top": (
+        {"back/pyproject.toml": "[tool.pytest.ini_options]\n[tool.ruff]\n", "front/package.json": '{"scripts": {"test": "x"}}',
+         "docs/Makefile": "test:\n\t./t\n"},
+        ["cd back && pytest -q", "cd front && npm test", f"cd back && {RUFF} ."],
+    ),
+    "folders below tests at the top": (
+        {"pytest.ini": "", "front/package.json": '{"scripts": {"test": "x"}}'},
+        ["pytest -q"],
+    ),
     "wrappers": (
         {
             **workflow(
@@ -125,6 +138,15 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
             "pytest.ini": "",
         },
         ["python -m pytest -q", f"{RUFF} ."],
+    ),
+    "make test of the programs in its environment": (
+        {"Makefile": "BIN = .venv/bin\ntest: $(BIN)/activate\n\t$(BIN)/pytest -v\n\tenv/bin/python -m mypy shop\n"
+         "$(BIN)/activate:\n\tpython3 -m venv .venv\n", "shop/a.py": ""},
+        ["pytest -q", "python -m mypy shop"],
+    ),
+    "make test, and the script that it calls": (
+        {**package("jest", lint="eslint ."), "Makefile": "test: lint\n\tnpm test\nlint:\n\tnpm run lint\n"},
+        ["npm test", "npm run lint"],
     ),
     "make test that does more": (
         {"Makefile": "test: build\n\t. ./env.sh; pytest\nbuild:\n\tcc -o a a.c\n", "pytest.ini": ""},
@@ -320,6 +342,10 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
     ),
     "Deno": ({"deno.jsonc": "{}"}, ["deno test"]),
     "Deno, with a task": ({"deno.json": '{"tasks": {"test": "deno test -R"}}'}, ["deno task test"]),
+    "a runner without a script": (
+        {"package.json": '{"scripts": {"test": "echo no test specified"}, "devDependencies": {"vitest": "1"}}'},
+        ["npx --no-install vitest run"],
+    ),
     "Bun, without a script": ({"package.json": "{}", "bun.lock": ""}, ["bun test"]),
     "Elixir": ({"mix.exs": "", ".credo.exs": ""}, ["mix test", "mix credo"]),
     "RSpec": (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tui_agent.checks.projects.files import Project
+from tui_agent.checks.projects.files import APART, Project
 from tui_agent.checks.projects.node import node_checks
 from tui_agent.checks.projects.other_languages import other_checks
 from tui_agent.checks.projects.plain_commands import PlainCommand, plain
@@ -17,6 +18,9 @@ from tui_agent.settings.schema import CheckCommand
 
 #: Maximum number of detected checks.
 MOST_FOUND = 20
+#: Files that make a folder a project of its own.
+_MANIFESTS = ("package.json", "pyproject.toml", "setup.py", "manage.py", "Cargo.toml", "go.mod", "pom.xml",
+              "build.gradle", "build.gradle.kts", "mix.exs", "Gemfile", "composer.json", "CMakeLists.txt")  # fmt: skip
 #: Kind of the check that runs all hooks, if no hook is a separate check.
 HOOKS = "pre-commit"
 
@@ -47,8 +51,9 @@ def found_in(root: Path) -> list[CheckCommand]:
     return list(found.values())[:MOST_FOUND]
 
 
-def _found(project: Project) -> Iterator[PlainCommand]:
-    """One check per kind: a command in the project's files, or one derived from its settings."""
+def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
+    """One check per kind: a command in the project's files, or one derived from its settings. A top folder
+    without tests has the checks of the folders in it."""
     said, covered = _said(project)
     kinds = {check.kind for check in said} | covered
     configured = [*python_checks(project, kinds), *node_checks(project), *other_checks(project)]
@@ -60,7 +65,7 @@ def _found(project: Project) -> Iterator[PlainCommand]:
     if project.has(".pre-commit-config.yaml") and all(kind.endswith(" tests") for kind in given):
         yield PlainCommand(HOOKS, "pre-commit", "pre-commit run --all-files", ())
     if not any(kind.endswith(" tests") for kind in given):
-        yield from _opaque(project)
+        yield from [*_opaque(project)] or (_of_folders(project) if top else ())
 
 
 def _best(check: PlainCommand, said: list[PlainCommand]) -> PlainCommand:
@@ -93,6 +98,19 @@ def _said(project: Project) -> tuple[list[PlainCommand], set[str]]:
 def _is_whole(target: RecipeTarget) -> bool:
     """Whether the recipe contains more than plain commands, and runs a known runner that works in a view."""
     return target.more and bool(target.named) and not target.away
+
+
+def _of_folders(project: Project) -> Iterator[PlainCommand]:
+    """The checks of each folder, such as `backend` and `frontend`."""
+    for folder in project.matching(".", "[!._]*"):
+        inside = Project(project.root / folder)
+        if not re.fullmatch(r"[\w.-]{1,60}", folder) or folder in APART or not inside.has(*_MANIFESTS):
+            continue
+        for check in _found(inside, top=False):
+            wanted = [f"{folder}/{glob}" for glob in check.files if not glob.startswith("!")] or [f"{folder}/*"]
+            files = (*wanted, *(glob for glob in check.files if glob.startswith("!")))
+            kind, name = f"{folder} {check.kind}", f"{folder} {check.name}"
+            yield PlainCommand(kind, name, f"cd {folder} && {check.command}", files)
 
 
 def _opaque(project: Project) -> Iterator[PlainCommand]:

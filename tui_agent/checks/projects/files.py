@@ -17,7 +17,7 @@ MOST_READ, MOST_TOGETHER, MOST_LETTERS, MOST_NAMES = 1 << 20, 8 << 20, 1_000, 50
 #: Maximum number of folders searched for tests.
 MOST_FOLDERS = 400
 #: Folders without the project's own files.
-_APART = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist", "vendor"})
+APART = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist", "vendor"})
 _SECTION = re.compile(r"^\[([^\]\n]+)\]\s*$")
 
 
@@ -120,7 +120,7 @@ class Project:
         for count, (at, folders, names) in enumerate(os.walk(top)):
             if count >= MOST_FOLDERS:
                 return
-            folders[:] = sorted(one for one in folders if one not in _APART and not one.startswith("."))
+            folders[:] = sorted(one for one in folders if one not in APART and not one.startswith("."))
             here = os.path.relpath(at, self.root)
             for name in sorted(names)[:MOST_NAMES]:
                 if any(fnmatchcase(name, glob) for glob in globs):

@@ -39,6 +39,8 @@ _NAMES = {
         "types",
     ),
 }
+#: Runners that a package without a script for its tests depends on, and how they run once.
+_RUNNERS = {"vitest": "vitest run", "jest": "jest", "mocha": "mocha", "ava": "ava"}
 _ESLINT = ("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc",
            ".eslintrc.json", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.yml", ".eslintrc.yaml")  # fmt: skip
 #: Watch scripts, which do not exit, and the options that make them exit.
@@ -87,17 +89,15 @@ def node_checks(project: Project) -> Iterator[PlainCommand]:
             yield PlainCommand("node tests", "deno", "deno task test" if own else "deno test")
         return
     manager = package_manager(project)
-    scripts = {
-        name: script
-        for name, script in table(package.get("scripts")).items()
-        if isinstance(script, str) and re.fullmatch(r"[\w:.-]{1,60}", name)
-    }
+    scripts = node_scripts(project)
     tests = _script(scripts, "node tests")
     covered = scripts.get(tests, "")
     if tests:
         yield PlainCommand("node tests", "test", _run(manager, tests, scripts))
     elif is_workspace(project):
         yield PlainCommand("node tests", "test", everywhere(manager, "test", project))
+    elif runner := next((one for one in _RUNNERS if one in table(package.get("devDependencies"))), ""):
+        yield PlainCommand("node tests", runner, f"{executes(manager)} {_RUNNERS[runner]}")
     elif manager == "bun":
         yield PlainCommand("node tests", "bun", "bun test")
     lint = _script(scripts, "node lint")
@@ -110,6 +110,16 @@ def node_checks(project: Project) -> Iterator[PlainCommand]:
         yield PlainCommand("node types", types, _run(manager, types, scripts), _TYPED)
     elif not types and project.has("tsconfig.json") and not re.search(r"\btsc\b", covered):
         yield PlainCommand("node types", "tsc", f"{executes(manager)} tsc --noEmit", _TYPED)
+
+
+def node_scripts(project: Project) -> dict[str, str]:
+    """The scripts of package.json."""
+    scripts = table(project.json("package.json").get("scripts"))
+    return {
+        name: script
+        for name, script in scripts.items()
+        if isinstance(script, str) and re.fullmatch(r"[\w:.-]{1,60}", name)
+    }
 
 
 def _script(scripts: dict[str, str], kind: str) -> str:

@@ -63,25 +63,27 @@ def _rust(project: Project) -> Iterator[PlainCommand]:
 def _go(project: Project) -> Iterator[PlainCommand]:
     modules = go_modules(project)
     if modules:
-        yield PlainCommand("go tests", "go", f"go test {' '.join(f'./{one}/...' for one in modules)}")
+        yield PlainCommand("go tests", "go", f"go test {' '.join(map(go_packages, modules))}")
     elif project.has("go.mod"):
         yield PlainCommand("go tests", "go", "go test ./...")
     if project.has(".golangci.yml", ".golangci.yaml", ".golangci.toml"):
         yield PlainCommand("golangci-lint", "golangci-lint", "golangci-lint run", GO)
 
 
+def go_packages(folder: str) -> str:
+    """The packages of the module in a folder, as words for the go command."""
+    return f"./{folder}/..." if folder else "./..."
+
+
 def go_modules(project: Project) -> list[str]:
-    """Module folders listed in go.work, without `./`; only those inside the project."""
+    """Module folders listed in go.work, without `./`, "" for the project's own; only those inside the
+    project."""
     text = re.sub(r"//[^\n]*", "", project.lines("go.work"))
     named = re.findall(r"^use\s+([^(\s]+)\s*$", text, re.MULTILINE)
     for group in re.findall(r"^use\s*\(([^)]*)\)", text, re.MULTILINE):
         named += group.split()
-    folders = [one.strip('"').removeprefix("./").rstrip("/") for one in named]
-    return [
-        one
-        for one in folders
-        if re.fullmatch(r"[\w.-]+(?:/[\w.-]+)*", one) and ".." not in one and one != "."
-    ]
+    folders = [one.strip('"').removeprefix("./").rstrip("/").removeprefix(".") for one in named]
+    return [one for one in folders if not one or (re.fullmatch(r"[\w.-]+(?:/[\w.-]+)*", one) and ".." not in one)]
 
 
 def _c(project: Project) -> Iterator[PlainCommand]:

@@ -31,7 +31,9 @@ class PlainCommand(NamedTuple):
 _VARIABLE = late(
     r"(?:PYTHONPATH|DJANGO_SETTINGS_MODULE|NODE_ENV|RAILS_ENV|MIX_ENV|CI|APP_ENV|SETTINGS)=[\w./:-]{0,80}"
 )
-_PYTHONS = late(r"(?:python|python3|python3?\.\d{1,2}|py|\.?venv/bin/python3?)")
+_PYTHONS = late(r"(?:python|python3|python3?\.\d{1,2}|py)")
+#: The folder of the programs of a virtual environment, which come first on the path of a view.
+_ENVIRONMENT = late(r"^(?:\./)?\.?v?env/bin/")
 _WRAPPERS = {
     "uv run": "--frozen --locked --no-sync --all-extras --all-groups --dev --no-dev --isolated --active --group "
     "--extra --with --python -p --no-default-groups --quiet -q --all-packages --exact",
@@ -120,6 +122,7 @@ def has_environment(project: Project) -> bool:
 
 def _run(words: list[str], project: Project, folder: str) -> PlainCommand | None:
     python = ""
+    words = [_ENVIRONMENT.sub("", words[0]), *words[1:]]
     if _PYTHONS.fullmatch(words[0]):
         words = words[1:]
         while words and re.fullmatch(r"-(?:W\w*|X\w*|b+|I|B|u|O)", words[0]):

@@ -150,7 +150,8 @@ RUNNERS = (
         ),
         drop=(
             "--pretty --no-pretty --color-output --no-error-summary --show-error-context "
-            "--cache-dir --verbose -v --junit-xml --hide-error-context --show-column-numbers"
+            "--cache-dir --verbose -v --junit-xml --hide-error-context --show-column-numbers "
+            "--install-types --non-interactive"
         ),
         valued=("-p -m --config-file --package --module --python-version --exclude --cache-dir"),
     ),

@@ -30,6 +30,8 @@ _ITEM = late(r"^( *)- +(.*)$")
 _SCRIPTS = frozenset(
     ("run", "script", "before_script", "command", "test_script", "commands", "bash", "powershell")
 )
+#: An item of a list in one line.
+_FLOW = late(r"\s*('[^']*'|\"[^\"]*\"|[^,]+)")
 _BLOCK = late(r"^[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
 
 
@@ -85,6 +87,9 @@ def _lines(text: str) -> Iterator[ScriptLine]:
             script = " ".join(block) if value[0] == ">" else "\n".join(block)
             for one in continued(script):
                 yield ScriptLine(one, folder)
+        elif value.startswith("[") and value.endswith("]"):
+            for one in _FLOW.findall(value[1:-1]):
+                yield ScriptLine(unquoted(one.strip()), folder)
         elif value:
             yield ScriptLine(unquoted(value), folder)
         else:

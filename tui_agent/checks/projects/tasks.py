@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tui_agent.checks.projects import task_file
 from tui_agent.checks.projects.files import MOST_READ, Project, table, words
+from tui_agent.checks.projects.node import node_scripts
 from tui_agent.checks.projects.plain_commands import PlainCommand, plain
 from tui_agent.checks.projects.scripts import ScriptLine, joined
 from tui_agent.files.lazy_regex import late
@@ -34,6 +35,8 @@ _AWAY = late(
     r"|mix deps|go (?:get|install)|git (?:clone|submodule|pull|push)|virtualenv|-m venv|kubectl|ssh|scp|twine)\b"
 )
 _NOTHING = late(r"^(?:@?echo\b|mkdir\b|:$|printf\b|set -)")
+#: A package script, which is a check of its own.
+_OF_PACKAGE = late(r"^(?:npm|pnpm|yarn)(?: run)? (?:-s |--silent )?([\w:.-]{1,60})$")
 _NAMED = {
     "python tests": re.compile(r"\b(?:pytest|py\.test|unittest|manage\.py test|tox|nox|nosetests|setup\.py test)\b"),
     "node tests": re.compile(r"\b(?:(?:npm|yarn|pnpm) (?:run )?test|mocha|jest|vitest|node --test)\b"),
@@ -67,6 +70,7 @@ class RecipeFile:
         self.program = program
         self._rules: dict[str, tuple[list[str], list[str]]] = {}
         self._variables: dict[str, str] = {}
+        self._scripts = node_scripts(project)
         self._read(text)
 
     def __contains__(self, name: str) -> bool:
@@ -102,7 +106,8 @@ class RecipeFile:
             if _AWAY.search(line):
                 away = True
                 continue
-            if _NOTHING.match(line):
+            script = _OF_PACKAGE.match(line)
+            if _NOTHING.match(line) or (script and script[1] in self._scripts):
                 continue
             parts = [plain(part.text, self._project, part.folder) for part in joined(ScriptLine(line))]
             if parts and all(parts):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tui_agent.checks.projects.files import Project, is_inside, table, words
 from tui_agent.checks.projects.node import DELEGATES, everywhere, package_globs, package_manager
-from tui_agent.checks.projects.other_languages import go_modules
+from tui_agent.checks.projects.other_languages import go_modules, go_packages
 
 #: Limits: packages of a workspace, and packages named in a command.
 MOST_PACKAGES, MOST_NAMED = 500, 30
@@ -24,7 +24,8 @@ _SCRIPT = re.compile(r"(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)")
 
 
 class Package(NamedTuple):
-    """A workspace package: its name, its folder, and names of its dependencies."""
+    """A workspace package: its name, its folder ("" for the package at the top), and names of its
+    dependencies."""
 
     name: str
     folder: str
@@ -75,7 +76,7 @@ def affected_by(paths: Iterable[str], packages: list[Package]) -> list[Package] 
     package."""
     wanted: set[str] = set()
     for path in paths:
-        inside = [one for one in packages if path.startswith(f"{one.folder}/")]
+        inside = [one for one in packages if one.folder and path.startswith(f"{one.folder}/")]
         if not inside:
             return None
         wanted.add(max(inside, key=lambda one: len(one.folder)).name)
@@ -117,8 +118,9 @@ def _cargo_packages(project: Project) -> list[Package]:
     excluded = [f"!{one}" for one in words(workspace.get("exclude"))]
     folders = _folders(project, [*words(workspace.get("members")), *excluded], "Cargo.toml")
     found = []
-    for folder in folders[:MOST_PACKAGES]:
-        manifest = project.toml(f"{folder}/Cargo.toml")
+    at_top = [""] if "package" in top else []
+    for folder in [*at_top, *folders][:MOST_PACKAGES]:
+        manifest = project.toml(f"{folder}/Cargo.toml" if folder else "Cargo.toml")
         name = table(manifest.get("package")).get("name")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             return []
@@ -144,7 +146,7 @@ def _cargo(command: str, packages: list[Package]) -> str:
 def _go_packages(project: Project) -> list[Package]:
     found = []
     for folder in go_modules(project)[:MOST_PACKAGES]:
-        text = re.sub(r"//[^\n]*", "", project.lines(f"{folder}/go.mod"))
+        text = re.sub(r"//[^\n]*", "", project.lines(f"{folder}/go.mod" if folder else "go.mod"))
         name = re.search(r"^module\s+(\S+)", text, re.MULTILINE)
         if name is None:
             return []
@@ -155,7 +157,7 @@ def _go_packages(project: Project) -> list[Package]:
 
 def _go(command: str, packages: list[Package]) -> str:
     said = [word for word in command.split() if not word.startswith("./")]
-    return " ".join([*said, *(f"./{package.folder}/..." for package in packages)])
+    return " ".join([*said, *(go_packages(package.folder) for package in packages)])
 
 
 # ── npm, pnpm, yarn ──────────────────────────────────────────────────────────────────────────────────────
