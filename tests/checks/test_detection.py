@@ -113,8 +113,11 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["pytest -q", f"{RUFF} ."],
     ),
     "folders without anything at the top": (
-        {"back/pyproject.toml": "[tool.pytest.ini_options]\n[tool.ruff]\n", "front/package.json": '{"scripts": {"test": "x"}}',
-         "docs/Makefile": "test:\n\t./t\n"},
+        {
+            "back/pyproject.toml": "[tool.pytest.ini_options]\n[tool.ruff]\n",
+            "front/package.json": '{"scripts": {"test": "x"}}',
+            "docs/Makefile": "test:\n\t./t\n",
+        },
         ["cd back && pytest -q", "cd front && npm test", f"cd back && {RUFF} ."],
     ),
     "folders below tests at the top": (
@@ -140,8 +143,11 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
         ["python -m pytest -q", f"{RUFF} ."],
     ),
     "make test of the programs in its environment": (
-        {"Makefile": "BIN = .venv/bin\ntest: $(BIN)/activate\n\t$(BIN)/pytest -v\n\tenv/bin/python -m mypy shop\n"
-         "$(BIN)/activate:\n\tpython3 -m venv .venv\n", "shop/a.py": ""},
+        {
+            "Makefile": "BIN = .venv/bin\ntest: $(BIN)/activate\n\t$(BIN)/pytest -v\n\tenv/bin/python -m mypy shop\n"
+            "$(BIN)/activate:\n\tpython3 -m venv .venv\n",
+            "shop/a.py": "",
+        },
         ["pytest -q", "python -m mypy shop"],
     ),
     "make test, and the script that it calls": (
@@ -343,7 +349,9 @@ PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
     "Deno": ({"deno.jsonc": "{}"}, ["deno test"]),
     "Deno, with a task": ({"deno.json": '{"tasks": {"test": "deno test -R"}}'}, ["deno task test"]),
     "a runner without a script": (
-        {"package.json": '{"scripts": {"test": "echo no test specified"}, "devDependencies": {"vitest": "1"}}'},
+        {
+            "package.json": '{"scripts": {"test": "echo no test specified"}, "devDependencies": {"vitest": "1"}}'
+        },
         ["npx --no-install vitest run"],
     ),
     "Bun, without a script": ({"package.json": "{}", "bun.lock": ""}, ["bun test"]),

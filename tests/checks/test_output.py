@@ -152,16 +152,21 @@ EXPECTED: dict[str, tuple[int | None, int | None, tuple[str, ...], list[str]]] =
     ),
     "nextest": (2, 2, ("shop tests::wrong", "shop::more dies"), ["src/lib.rs:9"]),
     "nodetest-24": (4, 4, ("test/shop.test.js is wrong", "test/shop.test.js throws", "test/shop.test.js sub 1"), []),
-    "phpunit-11": (3, 3, ("CalcTest::testExplodes", "CalcTest::testWrong", 'CalcTest::testData with data set "two" (2)'),
-                   ["src/Calc.php:4", "tests/CalcTest.php:8", "tests/CalcTest.php:6"]),
+    "phpunit-11": (
+        *(3, 3, ("CalcTest::testExplodes", "CalcTest::testWrong", 'CalcTest::testData with data set "two" (2)')),
+        ["src/Calc.php:4", "tests/CalcTest.php:8", "tests/CalcTest.php:6"],
+    ),
     "behave": (1, 2, ("features/a.feature adds wrong", "features/a.feature nothing"), ["features/a.feature:1"]),
     "cucumber": (1, 2, ("Scenario: adds wrong features/a.feature", "Scenario: nothing features/a.feature"), []),
     "green": (1, 5, ("test_u.A.test_explodes", "test_u.A.test_sub (i=0)"), ["u/test_u.py:9", "mod.py:6"]),
-    "go-sub": (2, 2, ("example.org/calc/calc TestWrong/sub", "example.org/calc/other [build failed]"), ["other/o.go:3"]),
+    "go-sub": (
+        *(2, 2, ("example.org/calc/calc TestWrong/sub", "example.org/calc/other [build failed]")),
+        ["other/o.go:3"],
+    ),
     "jasmine-pending": (1, 2, ("adder adds wrong", "adder explodes"), ["t/jas/aSpec.js:2", "src.js:2"]),
     "oxlint": (
         *(None, 2, ("eslint(no-unused-vars): Variable 'unused' is declared but never used. "
-                    "Unused variables should start with a '_'.", "eslint(no-debugger): `debugger` statement is not allowed")),
+                    "Unused variables should start with a '_'.",)),
         ["t/lint/a.js:1", "t/lint/a.js:2"],
     ),
     "robot": (1, 2, ("Adds Wrong", "Explodes"), []),

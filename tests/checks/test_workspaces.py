@@ -71,8 +71,11 @@ WORKSPACES: dict[str, tuple[dict[str, str], list[str], str]] = {
         "cargo test --quiet --no-fail-fast --workspace",
     ),
     "cargo, and the package at the top": (
-        {**cargo(), "Cargo.toml": "[workspace]\nmembers = ['crates/*']\n[package]\nname = 'top'\n"
-         "[dependencies]\nweb = { path = 'crates/web' }\n"},
+        {
+            **cargo(),
+            "Cargo.toml": "[workspace]\nmembers = ['crates/*']\n[package]\nname = 'top'\n"
+            "[dependencies]\nweb = { path = 'crates/web' }\n",
+        },
         ["crates/api/a.rs"],
         "cargo test --quiet --no-fail-fast -p top -p api -p web",
     ),
@@ -82,8 +85,12 @@ WORKSPACES: dict[str, tuple[dict[str, str], list[str], str]] = {
         "cargo test --quiet --no-fail-fast --workspace",
     ),
     "go, and the module at the top": (
-        {"go.work": "use (\n\t.\n\t./a\n\t./b\n)\n", "go.mod": "module x.org/top\nrequire x.org/a v0.0.0\n",
-         "a/go.mod": "module x.org/a\n", "b/go.mod": "module x.org/b\n"},
+        {
+            "go.work": "use (\n\t.\n\t./a\n\t./b\n)\n",
+            "go.mod": "module x.org/top\nrequire x.org/a v0.0.0\n",
+            "a/go.mod": "module x.org/a\n",
+            "b/go.mod": "module x.org/b\n",
+        },
         ["a/a.go"],
         "go test ./... ./a/...",
     ),

@@ -15,6 +15,7 @@ from support.provider import Provider
 from support.repositories import git, repository
 
 from tui_agent.checks.detection import found_in
+from tui_agent.settings.schema import CheckCommand
 
 PYTHON = {
     "shop/__init__.py": "",
@@ -142,6 +143,44 @@ def test_a_test_that_fails_only_once_does_not_block(tmp_path: Path) -> None:
     assert (line["state"], line["failed"], line["new"], line["old"]) == ("passed", 1, 0, 0)
     assert told == []
     assert (work / "tests/test_moody.py").exists()
+
+
+LINT = {**PYTHON, "Makefile": "lint:\n\tno-such-linter shop\n", "ok.sh": "exit 0\n"}
+
+
+def linted(tmp_path: Path, reply: dict[str, Any], *checks: CheckCommand) -> tuple[Any, list[Any], Path]:
+    work = repository(tmp_path / "work", LINT)
+    with Provider() as provider:
+        provider.answer(Answer(json.dumps({"summary": "Changed.", "fileChanges": [reply]})))
+        done = run(
+            "run", "--json", "--apply", "checked", "--model", "openai/test-model", "--protocol", "structured",
+            "--set", f"checks.commands={msgspec.json.encode(checks).decode()}", "--set", "planner_model=none",
+            "Write the total in shop/price.py and the Makefile differently", folder=work,
+            environment=provider.environment,
+        )  # fmt: skip
+        return done, provider.requests[1:], work
+
+
+def test_a_check_whose_program_this_machine_lacks_neither_blocks_nor_proves(tmp_path: Path) -> None:
+    lint, quick = CheckCommand("lint", "make lint"), CheckCommand("quick", "sh ok.sh")
+    done, told, work = linted(tmp_path / "beside", total("    return 0 + sum(prices)"), lint, quick)
+    found = [(line["name"], line["state"]) for line in of_type(json_lines(done), "check")]
+    assert found == [("lint", "missing"), ("quick", "passed")]
+    assert (done.returncode, told) == (0, [])
+    assert "0 + sum" in (work / "shop/price.py").read_text()
+    done, told, work = linted(tmp_path / "alone", total("    return 0 + sum(prices)"), lint)
+    assert (done.returncode, told) == (1, [])
+    assert "lint: program missing" in of_type(json_lines(done), "finished")[0]["error"]
+    assert "0 + sum" not in (work / "shop/price.py").read_text()
+
+
+def test_a_change_that_asks_for_another_missing_program_is_not_written(tmp_path: Path) -> None:
+    other = {"path": "Makefile", "edits": [{"search": "no-such-linter", "replace": "no-other-linter"}]}
+    checks = CheckCommand("lint", "make lint"), CheckCommand("quick", "sh ok.sh")
+    done, told, work = linted(tmp_path, other, *checks)
+    assert [line["state"] for line in of_type(json_lines(done), "check")] == ["failed", "passed"]
+    assert (done.returncode, told) == (1, [])
+    assert "no-such-linter" in (work / "Makefile").read_text()
 
 
 def test_what_was_applied_is_what_the_next_proposal_is_compared_with(tmp_path: Path) -> None:

@@ -107,7 +107,9 @@ def _of_folders(project: Project) -> Iterator[PlainCommand]:
         if not re.fullmatch(r"[\w.-]{1,60}", folder) or folder in APART or not inside.has(*_MANIFESTS):
             continue
         for check in _found(inside, top=False):
-            wanted = [f"{folder}/{glob}" for glob in check.files if not glob.startswith("!")] or [f"{folder}/*"]
+            wanted = [f"{folder}/{glob}" for glob in check.files if not glob.startswith("!")] or [
+                f"{folder}/*"
+            ]
             files = (*wanted, *(glob for glob in check.files if glob.startswith("!")))
             kind, name = f"{folder} {check.kind}", f"{folder} {check.name}"
             yield PlainCommand(kind, name, f"cd {folder} && {check.command}", files)

@@ -166,7 +166,8 @@ RUNNERS: Sequence[RunnerFormat] = (
     ),
     RunnerFormat(
         "unittest",
-        r"^Ran (?P<total><N>) tests? in <S>s(?: using <N> process(?:es)?)?\n\n(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)\n]{0,200})\))?",
+        r"^Ran (?P<total><N>) tests? in <S>s(?: using <N> process(?:es)?)?\n\n(?:OK|FAILED|NO TESTS RAN)"
+        r"(?: \((?P<counts>[^)\n]{0,200})\))?",
         r"^(?:FAIL|ERROR): ([^\n]{1,300})$",
         r"^(?:Failure|Error) in (?!test )([^\n]{1,300})$",  # green
     ),
@@ -411,7 +412,8 @@ LINTERS: Sequence[RunnerFormat] = (
     ),
     RunnerFormat(
         "formatters",
-        rf"^(?:[Ww]ould reformat:? {_PATH}|unformatted: [^\n]{{1,100}}\n[ \t]{{1,8}}--> {_PATH}:|{_PATH}:\d{{1,9}}:\d{{1,9}}: unformatted:|\[warn\] (?=\S{{1,400}}$){_PATH}|Diff in {_PATH}(?= at line |:))",
+        rf"^(?:[Ww]ould reformat:? {_PATH}|unformatted: [^\n]{{1,100}}\n[ \t]{{1,8}}--> {_PATH}:"
+        rf"|{_PATH}:\d{{1,9}}:\d{{1,9}}: unformatted:|\[warn\] (?=\S{{1,400}}$){_PATH}|Diff in {_PATH}(?= at line |:))",
         each=True,
     ),
     RunnerFormat("rubocop", r"^<N> files? inspected, (?:(?P<failed><N>)|no) offenses? detected", adds=True),

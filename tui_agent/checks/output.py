@@ -51,7 +51,8 @@ _TAP_BRACE = late(r"^(?:not )?ok [^\n]{0,300}\{$", re.MULTILINE)
 _TAP_DIRECTIVE = late(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
 #: An error line in the output of an unknown runner.
 _WRONG = late(
-    r"^[^\n]{0,200}?(?:[Ee]rror|ERROR|FAIL|FAILED|[Ff]ailed|[Pp]anic|[Ff]atal|Exception|[Aa]ssertion)\b[^\n]{0,300}",
+    r"^[^\n]{0,200}?(?:[Ee]rror|ERROR|FAIL|FAILED|[Ff]ailed|[Pp]anic|[Ff]atal|Exception|[Aa]ssertion|not found"
+    r"|No such file or directory)\b[^\n]{0,300}",
     re.MULTILINE,
 )
 #: Differences between equal runs: addresses, line numbers, times.

@@ -53,6 +53,14 @@ class BaselineResult(Struct, frozen=True):
 RunAsItIs = Callable[[CheckCommand, bool], Awaitable[tuple[CommandResult, Finding]]]
 
 
+def missing_program(ran: CommandResult, found: Finding) -> str | None:
+    """The program that a check lacks, "" if unnamed, or None if it ran."""
+    if ran.how != "exit" or ran.ok or found.passed is not None or found.failures:
+        return None
+    named = missing_programs(ran.output)
+    return named[0] if named else "" if ran.status in NOT_FOUND else None
+
+
 class BaselineRuns:
     """Stores results as baselines."""
 
@@ -68,10 +76,8 @@ class BaselineRuns:
         if ran.how != "exit":
             took = f"not done in {ran.seconds:.0f} s" if ran.how == "time-out" else ran.how
             return BaselineResult("ended", ran.seconds, why=took)
-        counted = ran.ok or found.passed is not None or found.failures
-        missing = [] if counted else missing_programs(ran.output)
-        if ran.status in NOT_FOUND or missing:
-            return BaselineResult("missing", ran.seconds, why=missing[0] if missing else "")
+        if (program := missing_program(ran, found)) is not None:
+            return BaselineResult("missing", ran.seconds, why=program)
         await self._baselines.adopt([(check, found)])
         if ran.ok:
             return BaselineResult("passed", ran.seconds)

@@ -19,7 +19,7 @@ from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
 from tui_agent.log.calls import call
 from tui_agent.log.core import Core
-from tui_agent.session.baseline_runs import NOT_FOUND, BaselineResult, BaselineRuns
+from tui_agent.session.baseline_runs import NOT_FOUND, BaselineResult, BaselineRuns, missing_program
 from tui_agent.session.baselines import Baselines
 from tui_agent.session.commands import Commands
 from tui_agent.session.stored_answers import FolderAnswers
@@ -365,9 +365,17 @@ class Checks:
         self, check: CheckCommand, result: CheckResult, ran: CommandResult, found: Finding
     ) -> CheckResult:
         """Removes baseline failures from the result and runs new failures a second time."""
-        if result.where == "workspace" or ran.how != "exit" or ran.status in NOT_FOUND:
+        if result.where == "workspace" or ran.how != "exit":
             return result
         from tui_agent.checks.first_failure import ended_early
+
+        lacks = missing_program(ran, found)
+        if lacks is not None and lacks == missing_program(*await self._as_it_is(check, False)):
+            cause = f"{check.name}: {ran.cause or 'a program is missing'}, also without the change"
+            await self._commands.views.notify_once(cause, "warning")
+            return msgspec.structs.replace(result, state="missing", new=0)
+        if ran.status in NOT_FOUND:
+            return result
 
         before = await self._baselines.of(check, lambda: self._baseline(check))
         if before is None:
@@ -490,7 +498,7 @@ class Checks:
         findings = [
             (chosen[result.name], self._findings[chosen[result.name].command])
             for result in state.checks.results
-            if result.state != "stopped" and result.name in chosen and state.holds(result)
+            if result.state not in ("stopped", "missing") and result.name in chosen and state.holds(result)
         ]
         if findings:
             task = asyncio.get_running_loop().create_task(self._baselines.adopt(findings))

@@ -14,13 +14,20 @@ from tui_agent.settings.schema import CheckCommand
 from tui_agent.store.commands import Where
 from tui_agent.store.files import Buffer
 
-CheckState = Literal["passed", "failed", "stopped"]
+CheckState = Literal["passed", "failed", "missing", "stopped"]
 #: Display state of a check; "stale" if the content has changed since.
-CheckLook = Literal["passed", "failed", "stopped", "stale", "running"]
+CheckLook = Literal["passed", "failed", "missing", "stopped", "stale", "running"]
 #: Versions of changes and unsaved texts a check ran on, by change id or path.
 Content = dict[str, str]
 
-MARKS: Mapping[CheckLook, str] = {"passed": "✓", "failed": "✗", "stopped": "■", "stale": "≠", "running": "…"}
+MARKS: Mapping[CheckLook, str] = {
+    "passed": "✓",
+    "failed": "✗",
+    "missing": "–",
+    "stopped": "■",
+    "stale": "≠",
+    "running": "…",
+}
 
 
 class Place(NamedTuple):
@@ -33,11 +40,11 @@ class Place(NamedTuple):
 class CheckResult(Struct, frozen=True):
     """The result of a finished check.
 
-    state: "failed" only for failures introduced by the change. passed, failed: counts, None if not
-    reported. new, old: failures introduced by the change, and failures without it; None if unknown.
-    new_names, old_names, flaky: their names, and failures that a second run did not reproduce. repair:
-    earlier repair requests. run: id of the command, "" if not started. where: in a view of the proposal,
-    or in the folder itself.
+    state: "failed" only for failures introduced by the change, "missing" if its program is missing without
+    the change too. passed, failed: counts, None if not reported. new, old: failures introduced by the
+    change, and failures without it; None if unknown. new_names, old_names, flaky: their names, and failures
+    that a second run did not reproduce. repair: earlier repair requests. run: id of the command, "" if not
+    started. where: in a view of the proposal, or in the folder itself.
     """
 
     name: str
@@ -129,7 +136,7 @@ def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:
         if not holds and result.state != "stopped":
             found.append(CheckMark("stale", f"{MARKS['stale']} {result.name} stale", result.name))
             continue
-        amount = "stopped" if result.state == "stopped" else result.amount
+        amount = {"stopped": "stopped", "missing": "program missing"}.get(result.state) or result.amount
         words = f"{MARKS[result.state]} {result.name} {amount}".rstrip()
         found.append(CheckMark(result.state, words, result.name))
     return [*found, *(CheckMark("running", f"{MARKS['running']} {name}", name) for name in checks.running)]

@@ -489,13 +489,14 @@ class State(Struct, frozen=True):
     @property
     def check_doubt(self) -> str:
         """The reason the open changes are not known to pass their checks, without a full stop; "" if they
-        pass or have no checks."""
+        pass or have no checks. A missing program counts only if no check passed."""
         looks = self.check_marks if self.checks.where == "trial" else []
         for look, words in (
             ("failed", "failed"),
             ("running", "still running"),
             ("stale", "not run on this"),
             ("stopped", "stopped"),
+            *((("missing", "program missing"),) if all(mark.look == "missing" for mark in looks) else ()),
         ):
             names = [mark.name for mark in looks if mark.look == look]
             if names:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 CHECK_INKS: dict[CheckLook, str] = {
     "passed": "$success",
     "failed": "$error",
+    "missing": "$warning",
     "stopped": "$warning",
     "stale": "$stale",
     "running": "$running",

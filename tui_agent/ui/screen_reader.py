@@ -16,7 +16,15 @@ _KEYS = {"←": "Left", "↑": "Up", "→": "Right", "↓": "Down"}
 _COUNTED = {"●": "to decide", "⚠": "in conflict", "✗": "failed", "◌": "silent", "✓": "applied"}
 _MOVED = {"↑": "ahead", "↓": "behind", "±": "changed"}
 
-_ANYWHERE = {"✓": "done", "✗": "failed", "▸": "folded", "▾": "unfolded", "■": "stopped", "≠": "stale"}
+_ANYWHERE = {
+    "✓": "done",
+    "✗": "failed",
+    "▸": "folded",
+    "▾": "unfolded",
+    "■": "stopped",
+    "–": "missing",
+    "≠": "stale",
+}
 #: Meanings of signs, by pane.
 _WORDS: dict[str, Mapping[str, str]] = {
     "status": dict.fromkeys("●⚠✗?◆", ""),

@@ -83,7 +83,9 @@ def go_modules(project: Project) -> list[str]:
     for group in re.findall(r"^use\s*\(([^)]*)\)", text, re.MULTILINE):
         named += group.split()
     folders = [one.strip('"').removeprefix("./").rstrip("/").removeprefix(".") for one in named]
-    return [one for one in folders if not one or (re.fullmatch(r"[\w.-]+(?:/[\w.-]+)*", one) and ".." not in one)]
+    return [
+        one for one in folders if not one or (re.fullmatch(r"[\w.-]+(?:/[\w.-]+)*", one) and ".." not in one)
+    ]
 
 
 def _c(project: Project) -> Iterator[PlainCommand]:
