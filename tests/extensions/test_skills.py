@@ -129,9 +129,9 @@ def test_the_list_keeps_its_budget() -> None:
 
 
 def test_names_of_other_agents_have_counterparts() -> None:
-    found = narrowing(["Read", "Bash(git add:*)", "Bash(git commit:*)", "mcp__x__y"])
-    assert found.tools == {"read_files": (), "run_command": ("git add*", "git commit*")}
-    assert found.left_out == ("mcp__x__y",)
+    found = narrowing(["Read", "Bash(git add:*)", "Bash(git commit:*)", "mcp__x__y", "WebSearch"])
+    assert found.tools == {"read_files": (), "run_command": ("git add*", "git commit*"), "x__y": ()}
+    assert found.left_out == ("WebSearch",)
     models = ["openai/gpt-5", "anthropic/claude-sonnet-4-5"]
     assert [model_of(name, models) for name in ("inherit", "sonnet", "gpt-5", "opus", "x/y")] == [
         *("", "anthropic/claude-sonnet-4-5", "openai/gpt-5", None, None)

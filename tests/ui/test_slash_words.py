@@ -27,6 +27,7 @@ def workspace(tmp_path: Path) -> Path:
         ("config", "Settings in force", "subtasks.b", '"ticked"'),
         ("status", "Status", "session", "0 tokens in"),
         ("mcp", "Servers of tools", "import", "write [mcp.servers.NAME]"),
+        ("agents", "Agents: prompts", "codex", "program, runs in a view"),
         ("hooks", "Hooks", "settings", "write [hooks.NAME]"),
         ("stats", "Figures of this folder's sessions", "questions", "questions about files"),
         ("doctor", "This machine", "packages python", "Python 3"),

@@ -362,6 +362,7 @@ def _sub_task(item: Item) -> SubTaskRequest:
         files=_texts(item, "files"),
         dependencies=_texts(item, "dependencies"),
         auto_execute=item.get("autoExecute") is True,
+        agent=_text(item, "agent").strip() if item.get("agent") is not None else "",
     )
     if not task.id or not task.goal:
         raise _Bad("a sub-task needs `id` and `goal`")

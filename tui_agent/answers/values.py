@@ -166,6 +166,7 @@ class SubTaskRequest(Struct, frozen=True):
     files: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
     auto_execute: bool = False
+    agent: str = ""
 
 
 class NextStep(Struct, frozen=True):

@@ -65,12 +65,12 @@ class Narrowing(Struct, frozen=True):
 
 
 def narrowing(written: Iterable[str]) -> Narrowing:
-    """Reads names such as `Read` and `Bash(git add:*)`."""
+    """Reads names such as `Read`, `Bash(git add:*)`, `mcp__server` and `mcp__server__tool`."""
     tools: dict[str, tuple[str, ...]] = {}
     left_out = []
     for name in written:
         found = _RULE.fullmatch(name.strip())
-        tool = TOOLS.get(found[1].lower()) if found else None
+        tool = _tool(found[1]) if found else None
         if found is None or tool is None:
             left_out.append(name.strip())
             continue
@@ -78,6 +78,14 @@ def narrowing(written: Iterable[str]) -> Narrowing:
         before = tools.get(tool)
         tools[tool] = () if not pattern or before == () else (*(before or ()), _glob(pattern))
     return Narrowing(tools, tuple(left_out))
+
+
+def _tool(written: str) -> str | None:
+    """Our tool by another agent's name of it. Tools of servers stay as they are, without `mcp__`."""
+    server = written.removeprefix("mcp__")
+    if server != written and server:
+        return server if "__" in server else f"{server}__*"
+    return TOOLS.get(written.lower())
 
 
 def _glob(pattern: str) -> str:

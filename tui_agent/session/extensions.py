@@ -1,4 +1,4 @@
-"""Skills and commands of a session, read when the first turn needs them.
+"""Skills, commands and agents of a session, read when the first turn needs them.
 
 The first request fixes the list of skills for the session, since a changed prompt would cost the provider's cached
 prefix.
@@ -19,6 +19,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
+    from tui_agent.extensions.agents import AgentPrompt
     from tui_agent.extensions.commands import Command
     from tui_agent.extensions.places import Problem
     from tui_agent.extensions.skills import Skill
@@ -30,7 +31,7 @@ _CALLED = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 
 
 class Extensions:
-    """The skills and commands of the user's folders and of a trusted workspace."""
+    """The skills, commands and agents of the user's folders and of a trusted workspace."""
 
     def __init__(self, core: Core, commands: Commands, servers: McpServers) -> None:
         self._core, self._commands, self._servers = core, commands, servers
@@ -40,6 +41,7 @@ class Extensions:
         #: By name; empty until loaded.
         self.skills: dict[str, Skill] = {}
         self.commands: dict[str, Command] = {}
+        self.agents: dict[str, AgentPrompt] = {}
 
     @property
     def state(self) -> State:
@@ -60,11 +62,16 @@ class Extensions:
 
     @call(changes=False)
     async def ready(self) -> None:
-        """Waits until they are read, and fixes the list of skills if a first request is due."""
+        """Waits until they are read, and fixes the lists of skills and agents if a first request is due."""
         await self.read()
-        if self.skills and not self.state.skills and not self.state.conversation.messages:
+        if self.state.conversation.messages:
+            return
+        if self.skills and not self.state.skills:
             listed = tuple((skill.key, skill.description) for skill in self.skills.values())
             await self._core.journal.record(e.SkillsListed(listed))
+        if self.agents and not self.state.agents and self._core.settings.subtasks.max_depth:
+            listed = tuple((agent.key, agent.description) for agent in self.agents.values())
+            await self._core.journal.record(e.AgentsListed(listed))
 
     @call(changes=False)
     def names(self) -> dict[str, str]:
@@ -129,6 +136,7 @@ class Extensions:
 
     def _read(self) -> list[str]:
         """Reads all folders. Returns sentences about what is left out. Blocking."""
+        from tui_agent.extensions.agents import read_agents
         from tui_agent.extensions.commands import read_commands
         from tui_agent.extensions.places import places
         from tui_agent.extensions.skills import read_skills
@@ -137,15 +145,24 @@ class Extensions:
 
         folders, root = self._core.folders, self._core.workspace.root
         of_skills, of_commands = places("skills", folders, root), places("commands", folders, root)
-        if not of_skills and not of_commands:
+        of_agents = places("agents", folders, root)
+        if not (of_skills or of_commands or of_agents):
             return []
         self._trusted = trusted = TrustedFiles(root, folders)
         skills, problems, withheld = read_skills(of_skills, trusted)
         commands, others = read_commands(of_commands, trusted)
+        agents, more = read_agents(of_agents, trusted, self._models())
+        self.agents = {agent.key: agent for agent in agents}
         self.skills = {skill.key: skill for skill in skills}
         self.commands = {command.key: command for command in commands}
-        said = [f"Left out: {problem}" for problem in (*problems, *others)[:5]]
+        said = [f"Left out: {problem}" for problem in (*problems, *others, *more)[:5]]
         if withheld:
             names = ", ".join(display_path(str(path.parent.name)) for path in withheld[:5])
             said.append(f"This workspace brings skills that are not trusted ({names}): /trust shows them")
         return said
+
+    def _models(self) -> list[str]:
+        """The models that the person has configured."""
+        settings = self._core.settings
+        named = self.state.model.name, settings.model, settings.planner_model, *settings.models.fallbacks
+        return [name for name in dict.fromkeys(named) if name not in ("", "none")]

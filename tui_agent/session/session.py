@@ -6,7 +6,7 @@ Front ends read `state`, `subscribe`, and call the methods below, which raise a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace as with_fields
 from functools import cached_property, partial
@@ -160,6 +160,11 @@ class Session:
     @property
     def state(self) -> State:
         return self.journal.store.state
+
+    @property
+    def only(self) -> tuple[Mapping[str, tuple[str, ...]], ...]:
+        """The tools of a sub-task's agents; empty if it has all."""
+        return self._part.only if self._part else ()
 
     @cached_property
     def outside_agents(self) -> OutsideAgents:
@@ -498,6 +503,7 @@ class Session:
             planning_words=self.prompts.words[PLANNING],
             planning_schema=self.prompts.words[PLANNING_SCHEMA],
             part=self._part.handover if self._part else "",
+            only=self.only,
             read_skill=self.extensions.skill,
             read_page=lambda url, again: self.pages.read(url, again=again),
             servers=self.mcp.calls,

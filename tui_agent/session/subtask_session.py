@@ -9,6 +9,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Pick
+from tui_agent.errors import SessionError
+from tui_agent.extensions.agents import AgentPrompt
 from tui_agent.files.private import make_private
 from tui_agent.log import directory
 from tui_agent.log.core import Core
@@ -68,8 +70,9 @@ async def open_child(
     folder = folder_of(parent.storage.folder, task)
     log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
     journal = Journal(Store(State()), log)
+    agent = await _agent_of(parent, task)
     aliases = await asyncio.to_thread(parent.workspace.gate.linked_secrets)
-    settings = settings_of(parent.loaded.settings, task)
+    settings = settings_of(parent.loaded.settings, task, agent)
     checks = tuple(
         await asyncio.to_thread(parent.checks.chosen)
     )  # Approvals of this folder do not apply to its copy.
@@ -84,9 +87,15 @@ async def open_child(
         core,
         start_folder=parent.start_folder,
         model=parent.models.paced(),
-        model_name=parent.models.name,
+        model_name=(agent.model if agent else "") or parent.models.name,
         interactive=False,
-        part=SubTaskPart(part, parent.workspace.root, capacity, parent.models.requests),
+        part=SubTaskPart(
+            f"{agent.prompt}\n\n{part}" if agent else part,
+            parent.workspace.root,
+            capacity,
+            parent.models.requests,
+            (*parent.only, agent.tools) if agent and agent.tools is not None else parent.only,
+        ),
         open_child=open_child,
         prompts=parent.prompts,
     )
@@ -101,14 +110,27 @@ async def open_child(
     return ChildSession(child)
 
 
-def settings_of(settings: Settings, task: SubTask) -> Settings:
+async def _agent_of(parent: Session, task: SubTask) -> AgentPrompt | None:
+    """The agent of a sub-task; None if it names none. Raises `SessionError` if it is gone."""
+    if not task.agent:
+        return None
+    await parent.extensions.read()
+    found = parent.extensions.agents.get(task.agent)
+    if found is None:
+        raise SessionError(f"There is no agent {task.agent} any more", "/agents lists them")
+    return found
+
+
+def settings_of(settings: Settings, task: SubTask, agent: AgentPrompt | None = None) -> Settings:
     """The parent's settings with the limits of sub-tasks and without questions."""
+    off = (*settings.tools.off, *(agent.off if agent else ()))
     own = settings.subtasks
     return replace(
         settings,
         mode="edit",
         planner_model="none" if task.files else settings.planner_model,
         files_api="off",
+        tools=replace(settings.tools, off=off),
         subtasks=replace(own, begin="auto", max_depth=max(0, own.max_depth - 1)),
         limits=replace(settings.limits, session_tokens=own.max_tokens, session_cost=own.max_cost),
     )

@@ -60,6 +60,8 @@ class SubTask(Struct, frozen=True):
     note: str = ""
     earlier: int = 0
     cause: Cause = ""
+    #: Name of the agent whose prompt, model and tools it has; "" for those of its parent.
+    agent: str = ""
 
     @property
     def run(self) -> int:

@@ -165,6 +165,15 @@ class SkillsListed(Lasting, frozen=True):
         return replace(state, skills=self.skills)
 
 
+class AgentsListed(Lasting, frozen=True):
+    """The names and descriptions of agents for sub-tasks, fixed for all requests of the session."""
+
+    agents: tuple[tuple[str, str], ...]
+
+    def apply(self, state: State) -> State:
+        return replace(state, agents=self.agents)
+
+
 class ServerToolsListed(Lasting, frozen=True):
     """The tools of servers, fixed for all requests of the session."""
 

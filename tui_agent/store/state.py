@@ -409,6 +409,8 @@ class State(Struct, frozen=True):
     layout: LayoutSlice = LayoutSlice()
     #: Names and descriptions of skills, as all requests of the session list them.
     skills: tuple[tuple[str, str], ...] = ()
+    #: Likewise of agents for sub-tasks.
+    agents: tuple[tuple[str, str], ...] = ()
     server_tools: ServerToolsSlice = ServerToolsSlice()
     #: Decisions about files with secrets, by SHA-256 of their bytes.
     secrets: dict[str, SecretChoice] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,10 +123,11 @@ class Parent:
 class SubTaskPart(Struct, frozen=True):
     """Marks a session as a sub-task's run: its hand-over and the resources shared with its parent.
 
-    `folder` is the original of its copy.
+    `folder` is the original of its copy; `only` are the tools of its agent and of those above it.
     """
 
     handover: str
     folder: Path
     capacity: Capacity
     requests: Allowance
+    only: tuple[Mapping[str, tuple[str, ...]], ...] = ()

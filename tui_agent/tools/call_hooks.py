@@ -55,7 +55,11 @@ def hooked_calls(tool: str, entries: tuple[Any, ...], root: Path) -> Iterator[Ho
                     shown, {"pattern": entry.pattern, "glob": entry.glob, "path": str(root)}, tool
                 )
             case SubTaskRequest():
-                words = {"description": entry.id, "prompt": entry.goal, "subagent_type": "general-purpose"}
+                words = {
+                    "description": entry.id,
+                    "prompt": entry.goal,
+                    "subagent_type": entry.agent or "general-purpose",
+                }
                 yield HookedCall(shown, words, tool)
             case dict() if tool == "call_tool":
                 name, arguments = str(entry.get("name", "")), entry.get("arguments") or {}

@@ -93,6 +93,8 @@ class ToolContext:
     expand: Callable[[str], Awaitable[str]] | None = None
     #: The servers of tools; None without any.
     servers: ServerCalls | None = None
+    #: Tools of a sub-task's agents, with patterns of their targets (none: any); each of them has to allow a call.
+    only: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     #: Hooks around calls; None without any.
     hooks: CallHooks | None = None
     #: Shows the user a warning.

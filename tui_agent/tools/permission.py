@@ -11,7 +11,7 @@ import fnmatch
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, cast
 
@@ -33,6 +33,8 @@ MOST_KEPT = 2_000
 _ANYWHERE = CallContext()
 _ASK = "the mode is ask, in which nothing is changed and no command runs"
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+#: Signs that join commands, redirect or insert output.
+_SHELL = re.compile(r"[;&|<>$`\n()]")
 _RULE = re.compile(r"(?P<tool>[\w*-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
 
@@ -103,6 +105,8 @@ def verdict_of(
 ) -> tuple[Verdict, str]:
     """The verdict, and the rule that decided it; "" for the tool's default."""
     rules, targets = context.settings.permissions, tool.targets(call)
+    if not all(_covers(one, tool, targets) for one in context.only):
+        return "deny", "`tools` of the sub-task's agent"
     for verdict, written in (("deny", rules.deny), ("ask", rules.ask)):
         for rule in written:
             if _fits(rule, tool.name, _as_words(targets) if tool.exact else targets):
@@ -111,6 +115,26 @@ def verdict_of(
         if _fits(rule, tool.name, targets, every=True, exact=tool.exact):
             return "allow", rule
     return found.verdict or tool.verdict(call, context), ""
+
+
+def has_tool(only: Sequence[Mapping[str, tuple[str, ...]]], name: str) -> bool:
+    """Whether agents have a tool, or a tool of a server through `describe_tool` and `call_tool`."""
+    if name in ("describe_tool", "call_tool"):
+        return all(any("__" in one for one in tools) for tools in only)
+    return all(any(fnmatch.fnmatchcase(name, one) for one in tools) for tools in only)
+
+
+def _covers(tools: Mapping[str, tuple[str, ...]], tool: Tool, targets: tuple[str, ...]) -> bool:
+    """Whether an agent may make a call. A pattern covers simple commands only."""
+    if tool.name in ("describe_tool", "call_tool"):  # The tool that it calls is checked by its own name.
+        return True
+    patterns = [tools[one] for one in tools if fnmatch.fnmatchcase(tool.name, one)]
+    if not patterns or () in patterns:
+        return bool(patterns)
+    if tool.exact and any(_SHELL.search(target) for target in targets):
+        return False
+    allowed = [one for some in patterns for one in some]
+    return all(any(fnmatch.fnmatchcase(target.strip(), one) for one in allowed) for target in targets)
 
 
 def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:

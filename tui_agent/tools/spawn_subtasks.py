@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tui_agent.answers.values import SubTaskRequest
 from tui_agent.store import events as e
@@ -39,13 +40,24 @@ async def propose_sub_tasks(
     graph, settings = context.state().subtasks.tasks, context.settings.subtasks
     known = {(task.id, task.goal) for task in graph}
     tasks = tuple(
-        SubTask(task.id, task.goal, task.files, tuple(dict.fromkeys(task.dependencies)), task.auto_execute)
+        SubTask(
+            task.id,
+            task.goal,
+            task.files,
+            tuple(dict.fromkeys(task.dependencies)),
+            task.auto_execute,
+            agent=task.agent,
+        )
         for task in requests
         if (task.id, task.goal) not in known  # Some models repeat all open tasks.
     )
     if not tasks:
         return ()
+    agents = [name for name, _ in context.state().agents]
     wrong = faults(together(graph, tasks)) if settings.max_depth else [TOO_DEEP]
+    if missing := sorted({task.agent for task in tasks} - {"", *agents}):
+        names = ", ".join(agents) or "none, so leave `agent` out"
+        wrong.append(f"there is no agent {', '.join(missing)[:200]} (the agents are: {names})")
     for fault in wrong:
         await emit(e.NoticeGiven("warning", f"The sub-tasks were refused: {fault}", in_chat=True))
     if wrong:
@@ -80,6 +92,13 @@ def _as_many_as_may(tasks: Sequence[SubTask], room: int) -> tuple[tuple[SubTask,
         tuple(task for task in tasks if task.id not in refused),
         tuple(task for task in tasks if task.id in refused),
     )
+
+
+def with_agents(tool: Tool) -> Tool:
+    """The tool with a field for the agent of a sub-task."""
+    field = {"type": "string", "description": "An agent of the list; leave it out to use none."}
+    properties = {**tool.entry["properties"], "agent": field}
+    return replace(tool, entry={**tool.entry, "properties": properties})
 
 
 TOOL = Tool(

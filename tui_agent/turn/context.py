@@ -53,16 +53,21 @@ class TurnContext(ToolContext):
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The enabled tools; a subset if the model's window is small."""
+        from tui_agent.tools.permission import has_tool
         from tui_agent.tools.registry import switched_on
 
         model, off = self.state().model, self.settings.tools.off
         on = tuple(tool for tool in switched_on(off, few=model.small) if tool.offered(self))
-        listed = self.state().server_tools
-        if model.small or not (listed.inline or listed.by_name):
-            return on
-        from tui_agent.tools.server_tools import server_tools
+        if self.state().agents:
+            from tui_agent.tools.spawn_subtasks import TOOL, with_agents
 
-        return (*on, *server_tools(listed, off, as_calls=model.protocol == "tools"))
+            on = tuple(with_agents(tool) if tool is TOOL else tool for tool in on)
+        listed = self.state().server_tools
+        if not model.small and (listed.inline or listed.by_name):
+            from tui_agent.tools.server_tools import server_tools
+
+            on = (*on, *server_tools(listed, off, as_calls=model.protocol == "tools"))
+        return tuple(tool for tool in on if has_tool(self.only, tool.name)) if self.only else on
 
     @property
     def functions(self) -> tuple[Function, ...]:

@@ -58,8 +58,8 @@ SOURCE_SHARE = 0.6
 SUMMARY_SHARE, PENDING_SHARE, UNKNOWN_WINDOW = 0.15, 0.1, 8_000
 #: Consecutive failures after which a model is not asked for a summary again.
 MOST_FAILED_SUMMARIES = 2
-#: Tokens of the list of skills in the prompt.
-SKILL_TOKENS = 2_000
+#: Tokens of the list of skills in the prompt, and of the list of agents.
+LIST_TOKENS = 2_000
 Why = Literal["first", "model", "files", "condensed", "edited"]
 
 
@@ -208,6 +208,8 @@ async def _system(
     sections = registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema)
     if skills := await _skills(context):
         sections = [*sections, skills]
+    if agents := await _agents(context):
+        sections = [*sections, agents]
     if servers := await _server_tools(context):
         sections = [*sections, servers]
     if state.model.small and (short := words.get("small", {}).get(dialect)):
@@ -226,21 +228,36 @@ async def _system(
 
 async def _skills(context: TurnContext) -> str:
     """The section of the prompt that lists the skills; "" without skills, or if they cannot be read."""
-    skills = context.state().skills
-    if not skills or all(tool.name != "use_skill" for tool in context.tools):
+    return await _listed(
+        context,
+        context.state().skills,
+        ("use_skill", "skill", "# Skills\nRead a skill with use_skill before work that it describes."),
+    )
+
+
+async def _agents(context: TurnContext) -> str:
+    """The section of the prompt that lists the agents of sub-tasks; "" without any."""
+    words = (
+        "# Agents\nA sub-task can name one as its `agent`, which has a prompt, a model and tools of its own."
+    )
+    return await _listed(context, context.state().agents, ("spawn_subtasks", "agent", words))
+
+
+async def _listed(context: TurnContext, named: Sequence[tuple[str, str]], use: tuple[str, str, str]) -> str:
+    """A section of names and descriptions, under the words of `use`, if its tool is on; "" without any."""
+    tool, noun, words = use
+    if not named or all(one.name != tool for one in context.tools):
         return ""
     from tui_agent.extensions.skills import listed
 
-    found = listed([(name, inert(words)) for name, words in skills], SKILL_TOKENS)
+    found = listed([(name, inert(description)) for name, description in named], LIST_TOKENS)
     if found.short or found.left_out:
         count = len(found.short) + len(found.left_out)
         await context.notify(
-            f"The descriptions of {count} skill{'s' * (count > 1)} have no room in the prompt: remove some skills"
+            f"The descriptions of {count} {noun}{'s' * (count > 1)} have no room in the prompt: remove some {noun}s"
         )
-    more = [f"More skills: {', '.join(found.short)}"] if found.short else []
-    return "\n".join(
-        ["# Skills", "Read a skill with use_skill before work that it describes.", *found.lines, *more]
-    )
+    more = [f"More {noun}s: {', '.join(found.short)}"] if found.short else []
+    return "\n".join([words, *found.lines, *more])
 
 
 async def _server_tools(context: TurnContext) -> str:

@@ -76,6 +76,7 @@ _ANYWHERE = [
     Action("session.status", "Status: session, model, mode, tokens and cost"),
     Action("session.memory", "Instruction files of the model; open one"),
     Action("session.skills", "Skills: put one into the prompt", writes=True),
+    Action("session.agents", "Agents: prompts for sub-tasks, and programs of other makers", writes=True),
     Action("session.hooks", "Hooks: commands that run at events"),
     Action("session.mcp", "Servers of tools, and their tools"),
     Action("session.stats", "Figures of this folder's sessions"),

@@ -43,6 +43,7 @@ DIALOGS = {
     "session.memory": "information:choose_instructions",
     "session.skills": "information:choose_skill",
     "session.mcp": "information:show_servers",
+    "session.agents": "information:choose_agent",
     "session.hooks": "information:choose_hooks",
     "session.stats": "information:show_stats",
     "session.doctor": "information:show_doctor",

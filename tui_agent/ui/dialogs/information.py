@@ -185,6 +185,27 @@ async def choose_hooks(app: App[object], session: Session) -> None:
         await session.notice(str(error), "error")
 
 
+async def choose_agent(app: App[object], session: Session) -> None:
+    """Agent prompts for sub-tasks, and agents of other makers; puts the chosen one into the prompt."""
+    programs: list[str] = []
+
+    async def get() -> list[Fact]:
+        await session.extensions.read()
+        programs[:] = await asyncio.to_thread(session.outside_agents.names)
+        prompts = [
+            (key, f"prompt for sub-tasks · {agent.model or 'the model in use'} · {agent.description}")
+            for key, agent in session.extensions.agents.items()
+        ]
+        return [*prompts, *((name, "program, runs in a view with /agent") for name in programs)]
+
+    chosen = await _choose(app, "Agents: prompts for sub-tasks, and programs", get(), "{choose} uses one")
+    if chosen:
+        is_prompt = chosen in session.extensions.agents
+        session.chat.set_draft(
+            f"Let the agent {chosen} do a sub-task: " if is_prompt else f"/agent {chosen} "
+        )
+
+
 async def choose_skill(app: App[object], session: Session) -> None:
     """The skills; puts the chosen one into the prompt."""
 

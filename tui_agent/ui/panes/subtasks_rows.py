@@ -221,6 +221,8 @@ def _around(task: SubTask, states: Mapping[str, str]) -> Iterator[tuple[str, str
         yield f"on top of: {', '.join(task.on_top)}", "muted"
     if task.changed:
         yield f"changed: {', '.join(step.path for step in task.changed)}", "muted"
+    if task.agent:
+        yield f"agent: {task.agent}", "muted"
     if task.files:
         yield f"files: {', '.join(task.files)}", "muted"
 
