@@ -410,8 +410,21 @@ class WorkspaceApp(
     def use_theme(self, name: str) -> None:
         """Switch the theme for this run. "" keeps it, with the colours that the terminal's variables name."""
         if not name:
-            self._depth = depth_of(Console(force_terminal=True, legacy_windows=False).color_system)
+            # As Textual makes it, for the variables of the new terminal.
+            before = self.console.color_system, self._depth
+            self.console = Console(
+                file=self.console.file,
+                highlight=False,
+                emoji=False,
+                legacy_windows=False,
+                force_terminal=True,
+                safe_box=False,
+                no_color=False,
+            )
+            self._depth = depth_of(self.console.color_system)
             self._use(NO_COLOUR if os.environ.get("NO_COLOR") else self._theme)
+            if before != (self.console.color_system, self._depth):
+                self.mutate_reactive(WorkspaceApp.theme)  # other colours under the same name
             return
         self.follows_background = False
         self._theme = name
