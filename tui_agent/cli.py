@@ -407,6 +407,7 @@ for command in (
     ("stop", "running_sessions", "End a running session. Its data is kept."),
     ("logs", "running_sessions", "Show the events of a running session."),
     ("answer", "running_sessions", "Answer the question of a running session."),
+    ("serve", "serve_command", "Open the screen in a browser."),
     ("sessions", "sessions", "List, read, search, export, fork and delete sessions."),
 ):
     tui_agent.add_command(LateCommand(*command))

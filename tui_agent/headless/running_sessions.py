@@ -116,7 +116,8 @@ def detached_in(workspace: Path) -> Iterator[tuple[SessionSocket, Line]]:
 
 
 def begin(prompt: str, open_screen: Callable[[], int]) -> int:
-    """Begins a session without a terminal in a process of its own, sends its first message, and prints its id."""
+    """Begins a session without a terminal in a process of its own, sends its first message unless it is empty, and
+    prints its id."""
     with tempfile.TemporaryFile() as said:
         sys.stdout.flush()
         if not (pid := os.fork()):
@@ -127,13 +128,14 @@ def begin(prompt: str, open_screen: Callable[[], int]) -> int:
                 output.write_text(said.read(10_000).decode(errors="replace"), sys.stderr)
                 return 1
             time.sleep(0.02)
-    with sockets.reach(place) as connection:
-        for line in _request(connection, {"type": "submit", "text": prompt}):
-            if line.get("type") == "result":
-                if not line.get("ok"):
-                    connection.sendall(b'{"type": "quit"}\n')
-                    raise SessionError(str(line.get("error")), "try it on the screen")
-                break
+    if prompt:
+        with sockets.reach(place) as connection:
+            for line in _request(connection, {"type": "submit", "text": prompt}):
+                if line.get("type") == "result":
+                    if not line.get("ok"):
+                        connection.sendall(b'{"type": "quit"}\n')
+                        raise SessionError(str(line.get("error")), "try it on the screen")
+                    break
     row(place.session)
     return 0
 

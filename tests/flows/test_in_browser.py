@@ -1,0 +1,258 @@
+"""`tui-agent serve`: the screen in a real browser, and requests that it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import ssl
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from support.browser import PROGRAM, chromium
+from support.certificates import certificate, needs_openssl
+from support.program import run
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    (tmp_path / "sockets").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "sockets"))
+    monkeypatch.setenv("TUI_AGENT_HOME", str(home))
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+class Served:
+    """A running `tui-agent serve`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        self._process, self._folder = process, folder
+        self.link = ""
+
+    async def next_link(self) -> str:
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"\n")
+        return await self.read_link()
+
+    async def read_link(self) -> str:
+        assert self._process.stdout is not None
+        self.link = (await asyncio.wait_for(self._process.stdout.readline(), PATIENCE)).decode().strip()
+        return self.link
+
+    @property
+    def authority(self) -> str:
+        return urlsplit(self.link).netloc
+
+    async def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], str]:
+        """Status, headers and body of a request."""
+        host, port = self.authority.rsplit(":", 1)
+        reader, writer = await asyncio.open_connection(host, int(port))
+        lines = "".join(f"{name}: {value}\r\n" for name, value in {"Host": self.authority, **headers}.items())
+        writer.write(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+        head, _, body = (await asyncio.wait_for(reader.read(), PATIENCE)).decode().partition("\r\n\r\n")
+        writer.close()
+        first, *rest = head.split("\r\n")
+        found = dict(line.split(": ", 1) for line in rest)
+        return int(first.split()[1]), found, body
+
+    async def sign_in(self) -> str:
+        """The cookie."""
+        link = urlsplit(await self.next_link())
+        status, headers, _ = await self.get(f"{link.path}?{link.query}")
+        assert (status, headers["Location"]) == (303, "/")
+        assert headers["Set-Cookie"].endswith("; HttpOnly; SameSite=Strict; Path=/")
+        return headers["Set-Cookie"].partition(";")[0]
+
+    def terminal(self, cookie: str, origin: str = "", query: str = "") -> Any:
+        return connect(
+            f"ws://{self.authority}/terminal{query}",
+            origin=origin or f"http://{self.authority}",  # type: ignore[arg-type]
+            additional_headers={"Cookie": cookie},
+            max_size=None,
+        )
+
+    def sessions(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in run("ps", "--json", folder=self._folder).stdout.splitlines()]
+
+
+@asynccontextmanager
+async def served(folder: Path, *words: str) -> AsyncGenerator[Served]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tui_agent", "serve", str(folder), *words),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    found = Served(process, folder)
+    try:
+        await found.read_link()
+        yield found
+    finally:
+        process.terminate()
+        await asyncio.wait_for(process.wait(), PATIENCE)
+        for session in found.sessions():
+            await asyncio.to_thread(run, "stop", session["id"], folder=folder)
+
+
+async def output_until(terminal: ClientConnection, words: bytes) -> bytes:
+    """The bytes that the terminal got until these words."""
+    found = b""
+    async with asyncio.timeout(PATIENCE):
+        while words not in found:
+            message = await terminal.recv()
+            found += message if isinstance(message, bytes) else b""
+    return found
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: apt-get install chromium")
+async def test_the_screen_in_a_browser_takes_keys_and_survives_a_reload(
+    workspace: Path, tmp_path: Path
+) -> None:
+    async with served(workspace) as it, chromium(tmp_path / "profile") as browser, browser.tab() as tab:
+        await tab.open(it.link)
+        await tab.until("Who answers?")
+        await tab.until_true("location.search.startsWith('?session=')")
+        assert "token" not in await tab.evaluate("location.href")
+        await tab.type("héllo 日本")
+        await tab.until("héllo 日本")
+        await tab.press("F1", "F1", 112)
+        await tab.until("Quit (press twice)")
+        await tab.press("Escape", "Escape", 27)
+        address = await tab.evaluate("location.href")
+        await tab.call("Page.reload")
+        await tab.until("héllo 日本")
+        assert await tab.evaluate("location.href") == address
+        (session,) = it.sessions()
+        assert session["attached"] and session["id"] in address
+        # A browser that was signed in needs no link; the newest page has the terminal.
+        async with browser.tab() as second:
+            await second.open(f"http://{it.authority}/")
+            await second.until("héllo 日本")
+            await tab.until_true("document.getElementById('ended').open")
+            await second.type("!")
+            await second.until("héllo 日本!")
+        await tab.evaluate("document.querySelector('button').click()")
+        await tab.until("héllo 日本!")
+        colours = await tab.evaluate("document.querySelector('.xterm-rows span').outerHTML")
+        assert "#" in colours, "the page has all colours"
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed: apt-get install chromium")
+async def test_keys_that_a_browser_keeps_have_twins(workspace: Path, tmp_path: Path) -> None:
+    async with served(workspace) as it, chromium(tmp_path / "profile") as browser, browser.tab() as tab:
+        await tab.open(it.link)
+        await tab.until("Who answers?")
+        await tab.type("!sleep 600")
+        await tab.press("Enter", "Enter", 13, text="\r")
+        await tab.until("stops")
+        await tab.press("t", "KeyT", 84, modifiers=1)
+        await tab.until("stopped")
+
+
+async def test_a_link_works_once_and_only_for_this_host_and_origin(workspace: Path) -> None:
+    async with served(workspace) as it:
+        link = urlsplit(it.link)
+        assert (await it.get("/"))[0] == 403
+        assert (await it.get(f"/?{link.query}x"))[0] == 403
+        assert (await it.get(f"/?{link.query}", Host="evil.example"))[0] == 403, "DNS rebinding"
+        status, headers, _ = await it.get(f"/?{link.query}")
+        cookie = headers["Set-Cookie"].partition(";")[0]
+        assert (status, (await it.get(f"/?{link.query}"))[0]) == (303, 403), "used"
+        status, headers, body = await it.get("/", Cookie=cookie)
+        assert (
+            status == 200 and "page.js" in body and "default-src 'none'" in headers["Content-Security-Policy"]
+        )
+        assert (await it.get("/", Cookie=f"{cookie}x"))[0] == 403
+        for path in ("/../server.py", "/xterm/../../server.py", "/xterm/%2e%2e/index.html", "/xterm"):
+            assert (await it.get(path, Cookie=cookie))[0] == 404, path
+        for origin in (
+            "http://evil.example",
+            "null",
+            f"https://{it.authority}",
+            f"http://{it.authority}.evil.example",
+        ):
+            with pytest.raises(InvalidStatus, match="403"):
+                async with it.terminal(cookie, origin):
+                    pass
+        assert it.sessions() == []
+
+
+async def test_fifty_pages_begin_one_session_and_one_that_never_reads_delays_nobody(workspace: Path) -> None:
+    async with served(workspace) as it:
+        cookie = await it.sign_in()
+        opened = [await it.terminal(cookie) for _ in range(50)]
+        try:
+            for one in opened:
+                await one.send('{"size": [80, 24]}')
+            first = [await asyncio.wait_for(one.recv(), PATIENCE) for one in opened]
+            (session,) = it.sessions()
+            assert {json.loads(message)["session"] for message in first} == {session["id"]}
+        finally:
+            for one in opened:
+                one.transport.abort()
+        silent = await it.terminal(cookie)
+        await silent.send('{"size": [500, 200]}')
+        async with it.terminal(cookie) as page:
+            await page.send('{"size": [100, 30]}')
+            await output_until(page, b"Chat")
+            await page.send(b"typed there")
+            await output_until(page, b"there")
+        silent.transport.abort()
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"x" * 100_000_000,
+        '{"size": [1e999, 2]}',
+        '{"size": ' * 100_000,
+        "[]",
+        '{"size": ["a", 1]}',
+        '{"size": [-5, 99999999]}',
+    ],
+    ids=["100 MB", "infinite", "deep", "list", "words", "sizes"],
+)
+async def test_a_bad_frame_ends_at_most_its_page(workspace: Path, frame: str | bytes) -> None:
+    async with served(workspace) as it:
+        cookie = await it.sign_in()
+        async with it.terminal(cookie) as page:
+            await page.send('{"size": [80, 24]}')
+            await output_until(page, b"Chat")
+            with suppress(ConnectionClosed):
+                await page.send(frame)
+        async with it.terminal(cookie) as page:
+            await page.send('{"size": [80, 24]}')
+            await output_until(page, b"Chat")
+
+
+@needs_openssl
+async def test_other_addresses_need_a_certificate(workspace: Path, tmp_path: Path) -> None:
+    for words in (
+        ("--address", "0.0.0.0"),
+        ("--address", "::"),
+        ("--certificate", "x.pem"),
+        ("--address", "example.org"),
+    ):
+        done = await asyncio.to_thread(run, "serve", *words, folder=workspace)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    made, _ = await asyncio.to_thread(certificate, tmp_path)
+    words = ("--certificate", str(made), "--key", str(made.with_name("key.pem")))
+    async with served(workspace, *words) as it:
+        assert it.link.startswith("https://127.0.0.1:")
+        context, port = ssl.create_default_context(cafile=made), it.authority.rsplit(":", 1)[1]
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(port), ssl=context)
+        link = urlsplit(it.link)
+        writer.write(f"GET /?{link.query} HTTP/1.1\r\nHost: {link.netloc}\r\n\r\n".encode())
+        assert b"; Secure" in await asyncio.wait_for(reader.read(), PATIENCE)
+        writer.close()

@@ -1,0 +1,1 @@
+"""The screen in a browser: an HTTP server on this machine and a terminal for each page."""

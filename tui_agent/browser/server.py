@@ -1,0 +1,269 @@
+"""HTTP server of `tui-agent serve`: files of the page, and a WebSocket for each terminal.
+
+A page is a shell on this machine, so each request must pass all of: the exact host (DNS rebinding), a cookie
+(`HttpOnly`, `SameSite=Strict`) that a link with a token sets once, and for a WebSocket the exact origin. On a
+WebSocket, binary frames are bytes of the terminal. Text frames are JSON: `{"size": [columns, rows]}` from the page,
+`{"session": id}` and `{"ended": sentence}` to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import secrets
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import asynccontextmanager, suppress
+from http import HTTPStatus
+from http.cookies import CookieError, SimpleCookie
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+
+from tui_agent.browser.page_terminal import PageTerminal
+from tui_agent.control import sockets
+from tui_agent.control.sockets import SessionSocket
+from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.files.sanitize import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+_log = logging.getLogger(__name__)
+#: Seconds for which an unused link is valid.
+LINK_VALID = 60.0
+#: Maximum bytes of a frame from a page (a paste of 10 MB fits), and pages at once.
+LONGEST_FRAME, MOST_PAGES = 16_000_000, 64
+#: Files of the page and their types.
+FILES: Mapping[str, tuple[str, str]] = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/xterm/xterm.mjs": ("xterm/xterm.mjs", "text/javascript; charset=utf-8"),
+    "/xterm/addon-fit.mjs": ("xterm/addon-fit.mjs", "text/javascript; charset=utf-8"),
+    "/xterm/xterm.css": ("xterm/xterm.css", "text/css; charset=utf-8"),
+}
+_TERMINAL = "/terminal"
+_WITHIN = 30.0
+
+
+class BrowserServer:
+    """Serves the sessions of one folder to pages of one user."""
+
+    def __init__(self, workspace: Path, scheme: str, host: str) -> None:
+        """`host` is the host of the links, without a port."""
+        self._workspace = workspace
+        self._scheme, self._host, self._authority = scheme, host, host
+        self._cookie_name, self._cookie = "tui-agent", secrets.token_urlsafe(32)
+        #: Unused tokens, with the time at which they expire.
+        self._tokens: dict[str, float] = {}
+        self._pages: set[ServerConnection] = set()
+        self._beginning = asyncio.Lock()
+
+    @asynccontextmanager
+    async def listening(self, address: str, port: int, tls: ssl.SSLContext | None) -> AsyncGenerator[Server]:
+        """Listens on `address`; port 0 is any free one. Raises `OSError`."""
+        async with serve(
+            self._terminal,
+            address,
+            port,
+            ssl=tls,
+            process_request=self._answer,
+            max_size=LONGEST_FRAME,
+            max_queue=4,
+            write_limit=65_536,
+            compression=None,
+            server_header=None,
+            open_timeout=10,
+            logger=_log,
+        ) as server:
+            actual = next(iter(server.sockets)).getsockname()[1]
+            shown = f"[{self._host}]" if ":" in self._host else self._host
+            self._authority = f"{shown}:{actual}"
+            self._cookie_name = f"tui-agent-{actual}"  # cookies do not distinguish ports
+            yield server
+
+    def new_link(self) -> str:
+        """A link that signs one browser in, once and within `LINK_VALID` seconds."""
+        now = time.monotonic()
+        self._tokens = {token: until for token, until in self._tokens.items() if until > now}
+        token = secrets.token_urlsafe(32)
+        self._tokens[token] = now + LINK_VALID
+        return f"{self._scheme}://{self._authority}/?token={token}"
+
+    def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
+        """The response to a request; None lets a permitted WebSocket begin."""
+        hosts = request.headers.get_all("Host")
+        if hosts != [self._authority]:
+            return _refusal(HTTPStatus.FORBIDDEN, "This address is not served.")
+        parts = urlsplit(request.path)
+        if (token := parse_qs(parts.query).get("token")) is not None:
+            return self._sign_in(token[-1])
+        if not self._is_signed_in(request.headers):
+            return _refusal(
+                HTTPStatus.FORBIDDEN, "Not signed in: press Enter where tui-agent serve runs for a new link."
+            )
+        if parts.path == _TERMINAL:
+            if request.headers.get_all("Origin") != [f"{self._scheme}://{self._authority}"]:
+                return _refusal(HTTPStatus.FORBIDDEN, "Another page may not open a terminal.")
+            if len(self._pages) >= MOST_PAGES:
+                return _refusal(HTTPStatus.SERVICE_UNAVAILABLE, "Too many pages are open: close one.")
+            return None
+        if parts.path not in FILES:
+            return _refusal(HTTPStatus.NOT_FOUND, "There is no such page.")
+        name, kind = FILES[parts.path]
+        body = files(__package__).joinpath("page", *name.split("/")).read_bytes()
+        return _response(HTTPStatus.OK, kind, body)
+
+    def _sign_in(self, token: str) -> Response:
+        for known, until in list(self._tokens.items()):
+            if hmac.compare_digest(known.encode(), token.encode("utf-8", "surrogatepass")):
+                del self._tokens[known]
+                if until > time.monotonic():
+                    cookie = f"{self._cookie_name}={self._cookie}; HttpOnly; SameSite=Strict; Path=/"
+                    cookie += "; Secure" if self._scheme == "https" else ""
+                    return _response(
+                        HTTPStatus.SEE_OTHER, "text/plain", b"", {"Location": "/", "Set-Cookie": cookie}
+                    )
+        return _refusal(
+            HTTPStatus.FORBIDDEN,
+            "This link was used or has expired: press Enter where tui-agent serve runs for a new one.",
+        )
+
+    def _is_signed_in(self, headers: Headers) -> bool:
+        try:
+            cookies = SimpleCookie("; ".join(headers.get_all("Cookie")))
+        except CookieError:
+            return False
+        given = cookies.get(self._cookie_name)
+        return given is not None and hmac.compare_digest(given.value.encode(), self._cookie.encode())
+
+    async def _terminal(self, connection: ServerConnection) -> None:
+        """Connects a page with a session until one of them ends."""
+        self._pages.add(connection)
+        terminal: PageTerminal | None = None
+        try:
+            columns, rows = _size(await asyncio.wait_for(connection.recv(), _WITHIN)) or (80, 24)
+            assert connection.request is not None
+            wanted = parse_qs(urlsplit(connection.request.path).query)
+            place = await self._session(wanted.get("session", [""])[-1], "new" in wanted)
+            terminal = PageTerminal(place, columns, rows)
+            await connection.send(json.dumps({"session": terminal.session}))
+            await self._relay(connection, terminal)
+        except (TuiAgentError, OSError) as error:
+            with suppress(ConnectionClosed):
+                await connection.send(json.dumps({"ended": one_line(str(error))}))
+        except (ConnectionClosed, TimeoutError):
+            pass  # the page has gone, or never began
+        finally:
+            self._pages.discard(connection)
+            if terminal is not None:
+                terminal.close()
+
+    async def _relay(self, connection: ServerConnection, terminal: PageTerminal) -> None:
+        async def output() -> None:
+            while data := await terminal.read():
+                await connection.send(data)
+
+        async def typed() -> None:
+            async for message in connection:
+                if isinstance(message, bytes):
+                    await terminal.write(message)
+                elif size := _size(message):
+                    terminal.resize(*size)
+
+        ended = asyncio.create_task(terminal.ended())
+        tasks = [ended, asyncio.create_task(output()), asyncio.create_task(typed())]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        for result in results:
+            if isinstance(result, TuiAgentError | OSError):
+                raise result
+        if isinstance(results[0], str):
+            while data := terminal.read_now():
+                await connection.send(data)
+            await connection.send(json.dumps({"ended": one_line(results[0])}))
+
+    async def _session(self, wanted: str, new: bool) -> SessionSocket:
+        """The running session with this id, else the newest of the folder, else a new one."""
+        async with self._beginning:  # 50 tabs that open at once begin one session
+            running = await asyncio.to_thread(sockets.places)
+            if not new:
+                if place := next((one for one in running if one.session == wanted), None):
+                    return place
+                for place in reversed(running):
+                    if await asyncio.to_thread(_is_in, place, self._workspace):
+                        return place
+            return await asyncio.to_thread(_begin, wanted, self._workspace)
+
+
+def _is_in(place: SessionSocket, workspace: Path) -> bool:
+    """Whether the session at `place` works in this folder."""
+    try:
+        with sockets.connect(place) as connection, connection.makefile("rb") as stream:
+            return json.loads(stream.readline(1_000_000))["workspace"] == str(workspace.resolve())
+    except (OSError, ValueError, KeyError, SessionError):
+        return False
+
+
+def _begin(resumed: str, workspace: Path) -> SessionSocket:
+    """Begins a session without a terminal, or resumes the one with this id. Raises `SessionError`."""
+    words = [sys.executable, "-m", "tui_agent", "--bg", ""]
+    words += [f"--resume={resumed}"] if resumed else []
+    done = subprocess.run(
+        [*words, str(workspace)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    session = done.stdout.strip()
+    for place in sockets.places():
+        if place.session == session:
+            return place
+    if resumed:
+        return _begin("", workspace)
+    raise SessionError(f"no session could begin ({one_line(done.stderr.strip()[-300:])})", "reload the page")
+
+
+def _size(message: str | bytes) -> tuple[int, int] | None:
+    """The columns and rows in a text frame, or None."""
+    try:
+        found = json.loads(message)["size"] if isinstance(message, str) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if isinstance(found, list) and len(found) == 2 and all(isinstance(one, int) for one in found):
+        return found[0], found[1]
+    return None
+
+
+def _refusal(status: HTTPStatus, sentence: str) -> Response:
+    return _response(status, "text/plain; charset=utf-8", f"{sentence}\n".encode())
+
+
+def _response(status: HTTPStatus, kind: str, body: bytes, more: Mapping[str, str] | None = None) -> Response:
+    headers = Headers(
+        {
+            "Content-Type": kind,
+            "Content-Length": str(len(body)),
+            "Cache-Control": "no-store",
+            "Connection": "close",
+            "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; "
+            "style-src 'self' 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            **(more or {}),
+        }
+    )
+    return Response(status.value, status.phrase, headers, body)

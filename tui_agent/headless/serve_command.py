@@ -1,0 +1,116 @@
+"""`tui-agent serve`: the screen in a browser."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import signal
+import ssl
+import sys
+from pathlib import Path
+
+import click
+
+from tui_agent.errors import UsageError
+from tui_agent.headless import arguments, completion
+from tui_agent.headless.output import note, row
+
+
+@click.command("serve")
+@click.argument("path", required=False, default=".", shell_complete=completion.folders)
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=0, help="The port; any free one if not given."
+)
+@click.option(
+    "--address",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on. Any but a loopback address needs a certificate and a key.",
+)
+@click.option(
+    "--certificate", metavar="FILE", shell_complete=completion.files, help="A TLS certificate (PEM)."
+)
+@click.option(
+    "--key", metavar="FILE", shell_complete=completion.files, help="The key of the certificate (PEM)."
+)
+@click.option("--name", metavar="HOST", help="The host name in links; the address if not given.")
+def serve(
+    path: str, port: int, address: str, certificate: str | None, key: str | None, name: str | None
+) -> int:
+    """Open the screen in a browser.
+
+    Prints a link that works once, within a minute. Enter prints another, Ctrl+C ends; sessions continue.
+    """
+    workspace = arguments.workspace_folder(path)
+    loopback = _is_loopback(address)
+    if (certificate is None) != (key is None):
+        raise UsageError("--certificate and --key belong together", "give both")
+    if certificate is None and not loopback:
+        raise UsageError(
+            f"{address} can be reached from other machines, and nothing would be encrypted",
+            "give --certificate and --key, or use `tui-agent ssh`",
+        )
+    tls = _context(certificate, key) if certificate and key else None
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(workspace, address, port, tls, name))
+    return 0
+
+
+async def _serve(
+    workspace: Path, address: str, port: int, tls: ssl.SSLContext | None, name: str | None
+) -> None:
+    from tui_agent.browser.server import BrowserServer
+
+    server = BrowserServer(workspace, "https" if tls else "http", name or address)
+    loop, end = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        loop.add_signal_handler(number, end.set)
+
+    def next_link() -> None:
+        if not sys.stdin.readline():
+            loop.remove_reader(sys.stdin.fileno())
+            return
+        show_link()
+
+    def show_link() -> None:
+        row(server.new_link())
+        sys.stdout.flush()
+
+    try:
+        async with server.listening(address, port, tls):
+            show_link()
+            note(
+                "Open this link within a minute. Enter prints another; Ctrl+C ends, and the sessions continue."
+            )
+            with contextlib.suppress(PermissionError, ValueError, OSError):  # A file cannot be waited for.
+                loop.add_reader(sys.stdin.fileno(), next_link)
+            await end.wait()
+    except OSError as error:
+        raise UsageError(
+            f"{address}:{port} cannot be used ({error.strerror or error})", "choose another port or address"
+        ) from error
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        if address == "localhost":
+            return True
+        raise UsageError(
+            f"{address} is not an IP address", "give one, and the host name with --name"
+        ) from None
+
+
+def _context(certificate: str, key: str) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(certificate, key, password=lambda: "")
+    except (OSError, ssl.SSLError, ValueError) as error:
+        raise UsageError(
+            f"{certificate} and {key} cannot be used ({error})",
+            "give a PEM certificate and its key without password",
+        ) from error
+    return context
