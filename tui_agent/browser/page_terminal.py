@@ -24,25 +24,20 @@ _AT_ONCE = 65_536
 _WIDEST, _NARROWEST = 1000, 2
 #: The terminal that xterm.js emulates.
 _ENVIRONMENT = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "TERM_PROGRAM": "xterm.js"}
-#: Seconds until an ended session must have released the terminal.
-_WITHIN = 10.0
+#: Seconds within which a session must accept a terminal, or release it at its end.
+_WITHIN = 30.0
 
 
 class PageTerminal:
     """A pseudo-terminal that a session draws on. `session` is the id of that session."""
 
-    def __init__(self, place: SessionSocket, columns: int, rows: int) -> None:
-        """Attaches to the session at `place`. Raises `SessionError` and `OSError`."""
-        self.session = place.session
+    def __init__(self, columns: int, rows: int) -> None:
+        """Raises `OSError` if the system has no free terminal."""
+        self.session = ""
         self._master, self._slave = pty.openpty()
         self._connection: socket.socket | None = None
-        try:
-            os.set_blocking(self._master, False)
-            self._set_size(columns, rows)
-            self._attach(place)
-        except BaseException:
-            self.close()
-            raise
+        os.set_blocking(self._master, False)
+        self._set_size(columns, rows)
 
     def close(self) -> None:
         """Closes the terminal; the session continues without it. Idempotent."""
@@ -53,6 +48,22 @@ class PageTerminal:
             if descriptor >= 0:
                 os.close(descriptor)
         self._master = self._slave = -1
+
+    async def attach(self, place: SessionSocket) -> None:
+        """Hands the terminal to a session. Raises `SessionError`."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = await asyncio.to_thread(sockets.reach, place, _WITHIN)
+        self.session = place.session
+        message = {"type": "attach", "environment": _ENVIRONMENT, "can_stop": False}
+        rights = array.array("i", [self._slave, self._slave])
+        try:
+            self._connection.sendmsg(
+                [json.dumps(message).encode() + b"\n"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
+            )
+        except OSError as error:
+            raise SessionError(f"the session {place.session} has just ended", "reload the page") from error
+        self._connection.setblocking(False)
 
     async def read(self) -> bytes:
         """The next output; empty at the end."""
@@ -96,8 +107,7 @@ class PageTerminal:
                     place = sockets.of_session(session)
                     if place is None:
                         return f"The session {session} has ended."
-                    self.session = session
-                    self._attach(place)
+                    await self.attach(place)
                 case {"type": "detached", "words": str(words)}:
                     return words or "The session is open in another terminal."
                 case {"type": "result", "ok": False, "error": str(error)}:
@@ -137,20 +147,6 @@ class PageTerminal:
                     pass
         except (OSError, TimeoutError):
             pass  # the session has ended, or will be left to itself
-
-    def _attach(self, place: SessionSocket) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = sockets.reach(place)
-        message = {"type": "attach", "environment": _ENVIRONMENT, "can_stop": False}
-        rights = array.array("i", [self._slave, self._slave])
-        try:
-            self._connection.sendmsg(
-                [json.dumps(message).encode() + b"\n"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)]
-            )
-        except OSError as error:
-            raise SessionError(f"the session {place.session} has just ended", "reload the page") from error
-        self._connection.setblocking(False)
 
     def _set_size(self, columns: int, rows: int) -> None:
         size = (min(max(each, _NARROWEST), _WIDEST) for each in (rows, columns))

@@ -123,7 +123,7 @@ class BrowserServer:
         if parts.path not in FILES:
             return _refusal(HTTPStatus.NOT_FOUND, "There is no such page.")
         name, kind = FILES[parts.path]
-        body = files(__package__).joinpath("page", *name.split("/")).read_bytes()
+        body = files("tui_agent.browser").joinpath("page", *name.split("/")).read_bytes()
         return _response(HTTPStatus.OK, kind, body)
 
     def _sign_in(self, token: str) -> Response:
@@ -158,7 +158,8 @@ class BrowserServer:
             assert connection.request is not None
             wanted = parse_qs(urlsplit(connection.request.path).query)
             place = await self._session(wanted.get("session", [""])[-1], "new" in wanted)
-            terminal = PageTerminal(place, columns, rows)
+            terminal = PageTerminal(columns, rows)
+            await terminal.attach(place)
             await connection.send(json.dumps({"session": terminal.session}))
             await self._relay(connection, terminal)
         except (TuiAgentError, OSError) as error:
