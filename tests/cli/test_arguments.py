@@ -38,7 +38,7 @@ CONTRACT = [
         "logs",
         "manual",
     ),
-    *("mcp", "ps", "redo", "run", "sessions", "skip", "stats", "stop", "trust", "undo", "view"),
+    *("mcp", "ps", "redo", "run", "serve", "sessions", "skip", "stats", "stop", "trust", "undo", "view"),
 ]
 
 
