@@ -8,8 +8,8 @@ import random
 import pytest
 from support.shapes import FUNCTIONS
 
-from tui_agent.answers import json_objects
-from tui_agent.answers.json_objects import find
+from tui_agent.answers import lenient_json
+from tui_agent.answers.lenient_json import find_object
 from tui_agent.answers.tools_reader import ToolsReader
 from tui_agent.model.client import CallChunk
 
@@ -33,7 +33,7 @@ def test_a_long_object_is_the_same_as_decoded_at_once() -> None:
         entries = [{"path": value(0), "edits": [value(3)] * 3, "other": value(2)} for _ in range(3_000)]
         text = json.dumps({"summary": "S", "fileChanges": entries}, separators=separators)
         assert len(text) > 300_000
-        assert find(text, ["summary"]).value == json.loads(text)
+        assert find_object(text, ["summary"]).value == json.loads(text)
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_no_step_decodes_much_of_a_long_list(value: object, monkeypatch: pytest.
             sizes.append(end - idx)
             return found, end
 
-    monkeypatch.setattr(json_objects, "_LOOSE", Decoder(strict=False))
+    monkeypatch.setattr(lenient_json, "_LOOSE", Decoder(strict=False))
     many = 1_000_000 // len(json.dumps(value))
     values = [value] * min(many, 100_000)
-    found = find(json.dumps({"summary": "S", "fileChanges": values}), ["summary"]).value["fileChanges"]
+    found = find_object(json.dumps({"summary": "S", "fileChanges": values}), ["summary"]).value["fileChanges"]
     assert len(found) == len(values)
     assert 0 < max(sizes) <= 60_000
     sizes.clear()
@@ -65,8 +65,8 @@ def test_no_step_decodes_much_of_a_long_list(value: object, monkeypatch: pytest.
 def test_entries_beyond_all_that_is_read_are_counted_and_not_kept() -> None:
     """So many objects would hold up the collector, which looks at all of them in one step."""
     entry = {"path": "a", "edits": [{"search": "x", "replace": "y"}]}
-    read = find(json.dumps({"summary": "S", "fileChanges": [entry] * 50_000}), ["summary"])
+    read = find_object(json.dumps({"summary": "S", "fileChanges": [entry] * 50_000}), ["summary"])
     entries = read.value["fileChanges"]
     assert len(entries) == 50_000
-    assert entries[: json_objects.MOST_KEPT] == [entry] * json_objects.MOST_KEPT
-    assert sum(one is not None for one in entries) < json_objects.MOST_KEPT + 2_000
+    assert entries[: lenient_json.MOST_KEPT] == [entry] * lenient_json.MOST_KEPT
+    assert sum(one is not None for one in entries) < lenient_json.MOST_KEPT + 2_000

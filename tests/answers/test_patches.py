@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tui_agent.answers.hunks import parse
 from tui_agent.answers.patches import is_envelope, requests, sections
-from tui_agent.answers.unified import Section
+from tui_agent.answers.unified import Section, hunks_of
 from tui_agent.answers.values import ChangeRequest
 
 HUNK = ("@@ -1 +1 @@", "-a", "+b")
-HUNKS = parse(HUNK)
+HUNKS = hunks_of(HUNK)
 
 
 def text(*lines: str) -> str:
@@ -50,7 +49,7 @@ def text(*lines: str) -> str:
         ),
         (
             text("--- a/x", "+++ /dev/null", "@@ -1 +0,0 @@", "-b"),
-            Section("x", "delete", parse(("@@ -1 +0,0 @@", "-b"))),
+            Section("x", "delete", hunks_of(("@@ -1 +0,0 @@", "-b"))),
         ),
         (text('--- "a/\\303\\251 x"', '+++ "b/\\303\\251 x"', *HUNK), Section("é x", "update", HUNKS)),
         (text("--- a/my file.py", "+++ b/my file.py", *HUNK), Section("my file.py", "update", HUNKS)),

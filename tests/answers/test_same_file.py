@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from support.edit_requests import hunks
 
-from tui_agent.answers.same_file import joined
+from tui_agent.answers.reply_builder import joined_changes
 from tui_agent.answers.values import ChangeRequest, EditHunk, Refusal
 
 A, B = EditHunk("a", "b"), EditHunk("c", "d")
 
 
 def test_edits_of_one_file_in_several_entries_are_one_change_at_the_first_place() -> None:
-    found = joined(
+    found = joined_changes(
         [
             ChangeRequest("x.py", edits=(A,)),
             ChangeRequest("y.py", content="y"),
@@ -25,7 +25,7 @@ def test_edits_of_one_file_in_several_entries_are_one_change_at_the_first_place(
 
 def test_edits_that_are_asked_for_twice_are_asked_for_once() -> None:
     once = ChangeRequest("x.py", edits=(A, B))
-    assert joined([once, ChangeRequest("x.py", edits=(A, B), todo_index=1)])[0] == [
+    assert joined_changes([once, ChangeRequest("x.py", edits=(A, B), todo_index=1)])[0] == [
         ChangeRequest("x.py", edits=(A, B), todo_index=1)
     ]
 
@@ -34,7 +34,7 @@ def test_other_forms_are_further_steps_and_a_move_goes_with_them() -> None:
     diff = ChangeRequest("x.py", diff=hunks("@@\n-a\n+b\n"))
     other = ChangeRequest("x.py", diff=hunks("@@\n-c\n+d\n"))
     edits = ChangeRequest("z.py", edits=(A,))
-    [one], refused = joined([diff, ChangeRequest("x.py", rename_to="z.py"), other, edits, other])
+    [one], refused = joined_changes([diff, ChangeRequest("x.py", rename_to="z.py"), other, edits, other])
     assert (one.path, one.diff, one.rename_to, refused) == ("x.py", diff.diff, "z.py", [])
     assert [(step.diff, step.edits) for step in one.then] == [(other.diff, ()), ((), (A,))]
 
@@ -47,7 +47,7 @@ def test_other_forms_are_further_steps_and_a_move_goes_with_them() -> None:
     ],
 )
 def test_the_last_content_counts_where_nothing_is_lost_by_it(several: list[ChangeRequest]) -> None:
-    [one], refused = joined(several)
+    [one], refused = joined_changes(several)
     assert (one.content, one.delete, one.then, refused) == ("x", False, (), [])
 
 
@@ -73,7 +73,7 @@ def test_the_last_content_counts_where_nothing_is_lost_by_it(several: list[Chang
     ],
 )
 def test_what_cannot_be_one_change_is_refused_by_name(several: list[ChangeRequest], paths: list[str]) -> None:
-    changes, refused = joined([ChangeRequest("other", content="kept"), *several])
+    changes, refused = joined_changes([ChangeRequest("other", content="kept"), *several])
     assert [change.path for change in changes] == ["other"]
     assert sorted({one.path for one in refused}) == paths
     assert all(one.why for one in refused)
@@ -81,12 +81,12 @@ def test_what_cannot_be_one_change_is_refused_by_name(several: list[ChangeReques
 
 def test_where_one_thing_about_a_file_is_refused_all_are() -> None:
     refusal = Refusal("x.py", "it is binary")
-    found = joined([ChangeRequest("x.py", edits=(A,)), ChangeRequest("y.py", edits=(B,))], [refusal])
+    found = joined_changes([ChangeRequest("x.py", edits=(A,)), ChangeRequest("y.py", edits=(B,))], [refusal])
     assert found == ([ChangeRequest("y.py", edits=(B,))], [refusal])
 
 
 def test_a_file_cannot_be_the_folder_of_another() -> None:
-    found, refused = joined(
+    found, refused = joined_changes(
         [
             ChangeRequest("d", content="x"),
             ChangeRequest("a", rename_to="d/x/a"),
@@ -97,4 +97,4 @@ def test_a_file_cannot_be_the_folder_of_another() -> None:
     assert [one.path for one in refused] == ["d", "a"] and all(
         "same reply makes" in one.why for one in refused
     )
-    assert not joined([ChangeRequest("d", delete=True), ChangeRequest("d/x", content="y")])[1]
+    assert not joined_changes([ChangeRequest("d", delete=True), ChangeRequest("d/x", content="y")])[1]

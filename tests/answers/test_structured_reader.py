@@ -12,7 +12,6 @@ from support.edit_requests import hunks
 from support.shapes import FUNCTIONS, RESPONSE
 
 from tui_agent.answers.structured_reader import StructuredReader
-from tui_agent.answers.summary import holds, summary_line
 from tui_agent.answers.values import (
     ChangeRequest,
     EditHunk,
@@ -22,6 +21,7 @@ from tui_agent.answers.values import (
     SubTaskRequest,
     TodoItem,
 )
+from tui_agent.context.excerpts import holds, summary_line
 from tui_agent.model.client import CallChunk
 
 SAMPLE = {

@@ -9,12 +9,10 @@ from support.local_replies import CALL, LATE, READ, REFUSED, REPLY, J
 from support.shapes import FUNCTIONS, RESPONSE
 
 from tui_agent.answers import thinking_tags
-from tui_agent.answers.change_signs import looks_like_a_change
-from tui_agent.answers.ledger import Ledger
 from tui_agent.answers.structured_reader import StructuredReader
-from tui_agent.answers.text_calls import CallFilter
+from tui_agent.answers.text_calls import CallFilter, looks_like_a_change
 from tui_agent.answers.tools_reader import ToolsReader
-from tui_agent.answers.values import ChangeRequest, EditHunk, Reply
+from tui_agent.answers.values import ChangeRequest, EditHunk, Ledger, Reply
 
 
 def read(text: str, dialect: str, cut: bool = False, size: int = 7, seen: bool = False) -> Reply:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tui_agent.answers import patches
-from tui_agent.answers.hunks import parse
+from tui_agent.answers.unified import hunks_of
 from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.errors import EditFailed
 
 
 def hunks(diff: str) -> tuple[EditHunk, ...]:
-    return parse(diff.splitlines())
+    return hunks_of(diff.splitlines())
 
 
 def by_diff(diff: str, path: str = "a.py") -> ChangeRequest:

@@ -11,7 +11,7 @@ import regex
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree
 
-from tui_agent.answers.line_ranges import ranges_in, within
+from tui_agent.answers.plans import ranges_in, within
 from tui_agent.answers.values import SearchRequest
 from tui_agent.context import portions
 from tui_agent.context.portions import PortionRequest, Portions

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tui_agent.answers import file_names, hunks, unified
-from tui_agent.answers.lines import MOST_LINES
-from tui_agent.answers.markers import Block
+from tui_agent.answers import file_names, unified
+from tui_agent.answers.markers import MOST_LINES, Block
 from tui_agent.answers.unified import Closes, Section, SectionKind
 from tui_agent.answers.values import ChangeRequest, Refusal
 
@@ -136,7 +135,7 @@ def envelope(
             move = file_names.plain(file_names.unquoted(moved[1].rstrip().strip("`")))
         elif begins_envelope(line):
             break
-        elif line.strip() == hunks.END_OF_FILE and kind:
+        elif line.strip() == unified.END_OF_FILE and kind:
             body.append(line)
         else:
             unknown = f"its patch holds an unknown line, `{line.strip()[:60]}`"

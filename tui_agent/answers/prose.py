@@ -14,10 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers import examples, file_names, markers, patches, unified
-from tui_agent.answers.ledger import Use
-from tui_agent.answers.lines import DedentedLines, Lines
+from tui_agent.answers.markers import DedentedLines, Lines
 from tui_agent.answers.patches import Findings
-from tui_agent.answers.values import ChangeRequest, EditHunk, Refusal, ShownText
+from tui_agent.answers.values import ChangeRequest, EditHunk, Refusal, ShownText, Use
 from tui_agent.files.lazy_regex import late
 
 _QUOTED = late(r"[ \t]*>[ \t>]*")

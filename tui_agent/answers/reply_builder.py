@@ -1,20 +1,22 @@
-"""Builds a reply item by item, so that one invalid item does not affect the others."""
+"""Builds a reply item by item, so that one invalid item does not affect the others. Changes of one file become one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from tui_agent.answers import file_names, markers, patches, plans, properties, prose, same_file, schema
-from tui_agent.answers.ledger import JoinedPieces, Ledger
+from tui_agent.answers import file_names, markers, patches, plans, prose, schema
 from tui_agent.answers.lenient_json import has_half, joined
 from tui_agent.answers.schema import by_path, coerced, near_names, written_out
 from tui_agent.answers.text_calls import CallsInText
 from tui_agent.answers.values import (
     ChangeRequest,
     EditHunk,
+    JoinedPieces,
+    Ledger,
     NextStep,
     Refusal,
     Reply,
@@ -45,7 +47,7 @@ _WITH_EFFECTS = frozenset({"fileChanges", "propose_changes", "commands", "run_co
 def _unknown(entry: Item, part: dict[str, Any]) -> list[str]:
     """Unknown keys of an entry and its nested objects that may affect its meaning."""
     shapes = part.get("properties", {})
-    found = list(properties.unknown(entry, shapes)) if shapes else []
+    found = list(schema.unknown_properties(entry, shapes)) if shapes else []
     for key, shape in shapes.items():
         inner = shape.get("items", {}).get("properties", {})
         several = entry.get(key)
@@ -53,7 +55,7 @@ def _unknown(entry: Item, part: dict[str, Any]) -> list[str]:
             path = {"path": entry.get("path", "")}
             for one in several:
                 if isinstance(one, dict) and not one.keys() <= inner.keys():
-                    found += [f"{key}[].{name}" for name in properties.unknown(one, inner, **path)]
+                    found += [f"{key}[].{name}" for name in schema.unknown_properties(one, inner, **path)]
     return list(dict.fromkeys(found))
 
 
@@ -170,7 +172,7 @@ class ReplyBuilder:
 
     def read_reply(self, value: dict[str, Any]) -> tuple[str, str]:
         """Read all lists of a reply in text; returns its summary and message."""
-        but = list(properties.commanding(value, KEYS))
+        but = list(schema.commanding_properties(value, KEYS))
         for key in KEYS[2:]:
             if key in value:
                 self.take(key, value[key], but=but if key == "fileChanges" else ())
@@ -249,7 +251,7 @@ class ReplyBuilder:
             self.refuse(Refusal("", found.doubt))
 
     def reply(self, summary: str, message: str, cut: bool) -> Reply:
-        changes, refused = same_file.joined(self.changes, self.refused)
+        changes, refused = joined_changes(self.changes, self.refused)
         told = dict.fromkeys(one.sentence for one in refused if file_names.plain(one.path) not in self._said)
         self.faults.extend(told)
         taken = {file_names.plain(one.path) for one in (*changes, *refused)}
@@ -259,7 +261,7 @@ class ReplyBuilder:
             self.faults.append(
                 f"The text shows another change to {path} beside the proposed one: it was not taken."
             )
-        offered, _ = same_file.joined(one for one in self.offered if file_names.plain(one.path) not in taken)
+        offered, _ = joined_changes(one for one in self.offered if file_names.plain(one.path) not in taken)
         return Reply(
             summary=joined(summary),
             message=joined(message),
@@ -433,3 +435,137 @@ def _change(item: Item) -> ChangeRequest:
 
 #: The other forms. If one is present, empty content is only a filled-in property.
 _FORMS = ("edits", "diff", "delete", "renameTo")
+
+
+#: Maximum number of steps; each is applied to the original file and merged.
+MOST_STEPS = 100
+
+
+def joined_changes(
+    changes: Iterable[ChangeRequest], refused: Iterable[Refusal] = ()
+) -> tuple[list[ChangeRequest], list[Refusal]]:
+    """One change per file, at the position of its first change, or a refusal. A renamed file keeps its
+    identity. One refusal refuses all changes of the file."""
+    files: dict[str, list[ChangeRequest]] = {}
+    #: New name to the key of the file in `files`.
+    moved: dict[str, str] = {}
+    clashes: dict[str, str] = {}
+    for change in changes:
+        path = file_names.plain(change.path)
+        path = moved.get(path, path)
+        files.setdefault(path, []).append(change)
+        target = file_names.plain(change.rename_to or "")
+        if not target or target == path:
+            continue
+        if target in files or moved.get(target, path) != path:
+            other = moved.get(target, target)
+            clashes[path] = f"it is to become {target}, of which the same reply makes something else"
+            clashes[other] = f"{path} is to take the place of {target} in the same reply"
+        moved.setdefault(target, path)
+    made = [
+        (_name_after(several), path)
+        for path, several in files.items()
+        if not all(one.delete for one in several)
+    ]
+    names_made = {name for name, _ in made}
+    for name, path in made:
+        above = next((folder for folder in _folders(name) if folder in names_made), "")
+        if above:
+            clashes[path] = f"the same reply makes {above} a file, in which no other can be"
+            clashes[moved.get(above, above)] = f"the same reply makes {name}, in which it would be a folder"
+    told: dict[str, Refusal] = {}
+    for refusal in refused:
+        path = file_names.plain(refusal.path)
+        told.setdefault(moved.get(path, path), refusal)
+    found: list[ChangeRequest] = []
+    without: list[Refusal] = []
+    for path, several in files.items():
+        if path in told:
+            continue
+        one = clashes.get(path) or (several[0] if len(several) == 1 else _together(several))
+        if isinstance(one, str):
+            without.extend(Refusal(change.path, one, change.rename_to or "") for change in several)
+        else:
+            found.append(one)
+    return found, [*told.values(), *without]
+
+
+def _name_after(several: Sequence[ChangeRequest]) -> str:
+    """The name of a file after its changes."""
+    return file_names.plain(
+        next((one.rename_to for one in several if one.rename_to), None) or several[0].path
+    )
+
+
+def _folders(name: str) -> Iterator[str]:
+    while "/" in name.strip("/"):
+        name = name.rpartition("/")[0]
+        yield name
+
+
+def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
+    """The changes of one file in order as one change, or the reason why they conflict."""
+    steps: list[ChangeRequest] = []
+    #: Edits of the last step, which the next entry continues.
+    edits: list[list] = []
+    rename, delete = None, False
+    hashes = {change.base_hash for change in several if change.base_hash}
+    if len(hashes) > 1 and not _one_hash(hashes):
+        return "the same reply changes two versions of it"
+    seen: set[ChangeRequest] = set()
+    for change in several:
+        bare = replace(change, todo_index=None, base_hash="", rename_to=None, executable=None)
+        if change.rename_to:
+            if rename and rename != change.rename_to:
+                return f"the same reply moves it to {rename} and to {change.rename_to}"
+            rename = change.rename_to
+        elif (
+            rename
+            and change.content is not None
+            and file_names.plain(change.path) != file_names.plain(rename)
+        ):
+            return "the same reply moves it away and writes another file in its place"
+        if bare in seen:
+            continue
+        seen.add(bare)
+        if change.delete:
+            if steps or rename:
+                return "the same reply removes it and changes it"
+            delete = True
+        elif change.content is not None:
+            if steps:
+                return "the same reply gives it whole content after another change of it"
+            steps.append(replace(bare, fresh=bare.fresh and not delete))
+            delete = False
+            edits.append([])
+        elif delete:
+            return "the same reply removes it and changes it"
+        elif change.edits:
+            if not (steps and edits[-1]):
+                steps.append(bare)
+                edits.append([])
+            edits[-1].extend(change.edits)
+        elif change.diff:
+            steps.append(bare)
+            edits.append([])
+    if len(steps) > MOST_STEPS:
+        return f"the same reply changes it in more than {MOST_STEPS} steps"
+    steps = [
+        replace(step, edits=tuple(some)) if some else step for step, some in zip(steps, edits, strict=True)
+    ]
+    first = steps[0] if steps else ChangeRequest(several[0].path, delete=delete)
+    return replace(
+        first,
+        path=several[0].path,
+        rename_to=rename,
+        todo_index=next((one.todo_index for one in several if one.todo_index is not None), None),
+        base_hash=max(hashes, key=len, default=""),
+        then=tuple(steps[1:]),
+        executable=next((one.executable for one in reversed(several) if one.executable is not None), None),
+    )
+
+
+def _one_hash(hashes: set[str]) -> bool:
+    """Whether all are prefixes of one hash."""
+    longest = max(hashes, key=len)
+    return all(longest.startswith(one) for one in hashes)

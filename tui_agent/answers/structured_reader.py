@@ -8,17 +8,15 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tui_agent.answers import json_objects, properties, text_calls, thinking_tags
-from tui_agent.answers.change_signs import looks_like_a_change
+from tui_agent.answers import lenient_json, schema, text_calls, thinking_tags
 from tui_agent.answers.examples import Fences, is_example, surrounding_text
-from tui_agent.answers.ledger import JoinedPieces, Ledger
 from tui_agent.answers.lenient_json import has_half, joined, unescaped
 from tui_agent.answers.reply_builder import KEYS, ReplyBuilder
 from tui_agent.answers.schema import Function, Schema
-from tui_agent.answers.text_calls import CallFilter, CallsInText, TextCall
+from tui_agent.answers.text_calls import CallFilter, CallsInText, TextCall, looks_like_a_change
 from tui_agent.answers.thinking_tags import ThoughtFilter, without_end
 from tui_agent.answers.tools_reader import CallPieces, message_of, offer, offer_wrapped, take_call
-from tui_agent.answers.values import Delta, Refusal, Reply
+from tui_agent.answers.values import Delta, JoinedPieces, Ledger, Refusal, Reply
 from tui_agent.model.client import CallChunk
 
 _SIGN = re.compile(r'["{}\[\],:]')
@@ -273,7 +271,7 @@ class StructuredReader:
             scan = StructuredReader(self._response, tuple(self._functions.values()))
             scan.feed(text)
             scan._held_back()
-        read = json_objects.read_at(text, scan._start) if scan._start >= 0 else json_objects.ReadObject({})
+        read = lenient_json.read_at(text, scan._start) if scan._start >= 0 else lenient_json.ReadObject({})
         about = read.found and _is_reply(read, self._keys) and not _is_shown(text, scan._start, read)
         if about and read.before and text_calls.explicit(read.before):
             about = not text_calls.find(text, self._functions).calls
@@ -294,7 +292,7 @@ class StructuredReader:
     def _object(
         self,
         left: JoinedPieces,
-        read: json_objects.ReadObject,
+        read: lenient_json.ReadObject,
         cut: bool,
         words: dict[str, list[str]],
         aside: thinking_tags.Thoughts,
@@ -308,9 +306,9 @@ class StructuredReader:
         value = text_calls.own_keys(read.value)
         builder.faults.extend(
             f"There is no `{key[:60]}` here: it is not read."
-            for key in properties.unknown(value, (*self._keys, *KEYS))
+            for key in schema.unknown_properties(value, (*self._keys, *KEYS))
         )
-        but = list(properties.commanding(value, self._keys))
+        but = list(schema.commanding_properties(value, self._keys))
         for key in self._keys[2:]:
             if key in value:
                 builder.take(key, value[key], but=but if key == "fileChanges" else ())
@@ -329,7 +327,7 @@ class StructuredReader:
         return builder.reply(summary, whole, cut or (not read.complete and not read.faults))
 
     def _beside(
-        self, left: JoinedPieces, read: json_objects.ReadObject, builder: ReplyBuilder
+        self, left: JoinedPieces, read: lenient_json.ReadObject, builder: ReplyBuilder
     ) -> tuple[str, str, list[str]]:
         """The text before and after the object without calls and further replies, and the messages in
         them."""
@@ -368,7 +366,7 @@ class StructuredReader:
         left: JoinedPieces,
         text: str,
         cut: bool,
-        read: json_objects.ReadObject,
+        read: lenient_json.ReadObject,
         aside: thinking_tags.Thoughts,
     ) -> Reply:
         builder = ReplyBuilder(self._response)
@@ -386,14 +384,14 @@ class StructuredReader:
         return builder.reply(self._summary, message, cut)
 
 
-def _is_shown(text: str, start: int, read: json_objects.ReadObject) -> bool:
+def _is_shown(text: str, start: int, read: lenient_json.ReadObject) -> bool:
     """Whether surrounding words or a fence mark the object as an example."""
     if not (read.before or read.after):
         return False
     return Fences(text).quotes(start) or is_example(*surrounding_text(text, read.begin, read.end))
 
 
-def _is_reply(read: json_objects.ReadObject, known: Sequence[str]) -> bool:
+def _is_reply(read: lenient_json.ReadObject, known: Sequence[str]) -> bool:
     """Whether the object is a reply; in prose, a lone `message` may be an example."""
     keys = [
         key
@@ -405,14 +403,14 @@ def _is_reply(read: json_objects.ReadObject, known: Sequence[str]) -> bool:
     return bool(keys)
 
 
-def _words(read: json_objects.ReadObject, key: str, said: dict[str, str]) -> str:
+def _words(read: lenient_json.ReadObject, key: str, said: dict[str, str]) -> str:
     for value in (read.value.get(key), said.get(key), read.repaired.get(key)):
         if isinstance(value, str) and value:
             return joined(value) if has_half(value) else value
     return ""
 
 
-def _faults(read: json_objects.ReadObject, cut: bool, keys: Sequence[str]) -> list[str]:
+def _faults(read: lenient_json.ReadObject, cut: bool, keys: Sequence[str]) -> list[str]:
     faults = list(read.faults)
     if read.complete:
         return faults

@@ -19,12 +19,44 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers import json_objects, lenient_json
-from tui_agent.answers.change_signs import looks_like_a_change
+from tui_agent.answers import lenient_json
 from tui_agent.answers.examples import Fences, is_example, surrounding_text
 from tui_agent.answers.schema import by_path, camel, near_names
 from tui_agent.answers.thinking_tags import without_end
 from tui_agent.files.lazy_regex import late
+
+#: Quote characters around keys of a change.
+_QUOTED = r"[\"'“”‘’\\]{1,4}"
+_TEXT = "(?:str|string|text|code|content|lines?)"
+_CHANGE_SIGN = late(rf"(?i){_QUOTED}(?:file[_-]?changes|edits){_QUOTED}\s*:\s*\[")
+_PATH = late(rf"(?i){_QUOTED}(?:path|file|file[_-]?path|file[_-]?name){_QUOTED}\s*:")
+_OLD = late(rf"(?i){_QUOTED}(?:search|find|old(?:[_-]?{_TEXT})?){_QUOTED}\s*:")
+_NEW = late(rf"(?i){_QUOTED}(?:replace|replacement|new(?:[_-]?{_TEXT})?){_QUOTED}\s*:")
+
+
+def looks_like_a_change(text: str, names: Collection[str]) -> bool:
+    """Whether keys, names and brackets indicate an intended call or change."""
+    if "{" not in text and "(" not in text:
+        return False
+    low = text.lower()
+    named = "path" in low or "file" in low
+    if (
+        named
+        and (_CHANGE_SIGN.search(text) or (_OLD.search(text) and _NEW.search(text)))
+        and _PATH.search(text)
+    ):
+        return True
+    there = [name for name in names if name.partition("_")[0].lower() in low]
+    called = "|".join(re.escape(name).replace("_", "[_-]?") for name in there)
+    return bool(called) and bool(
+        re.search(
+            rf"(?im){_QUOTED}(?:name|function|tool|tool_name){_QUOTED}\s*:\s*{_QUOTED}[\w.]{{0,40}}(?:{called}){_QUOTED}"
+            rf"|{_QUOTED}[\w.]{{0,40}}(?:{called}){_QUOTED}\s*:\s*[\[{{]"
+            rf"|^[ \t]*(?:print\()?(?:\w{{1,40}}\.)?(?:{called})\(\w+ ?=",
+            text,
+        )
+    )
+
 
 #: Places tried as JSON, and maximum length of a call in Python syntax.
 _MOST_TRIES, _LONGEST_CODE = 10, 40_000
@@ -311,7 +343,7 @@ def _value(text: str, at: int) -> tuple[Any, int] | None:
     if text[at : at + 1] not in ("{", "["):
         return None
     try:
-        return json_objects.value_at(text, at)
+        return lenient_json.value_at(text, at)
     except (ValueError, RecursionError):
         read = lenient_json.read(text, at)
         return (read.value, read.end) if read.whole else None

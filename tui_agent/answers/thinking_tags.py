@@ -12,9 +12,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from tui_agent.answers import hunks
-from tui_agent.answers.ledger import Ledger
+from tui_agent.answers import unified
 from tui_agent.answers.markers import TAGS
+from tui_agent.answers.values import Ledger
 from tui_agent.files.lazy_regex import LazyRegex, late
 from tui_agent.files.numbers import whole_number
 
@@ -346,7 +346,7 @@ def _own_end(text: str, found: re.Match[str], missing: set[str]) -> int:
 
 def _hunk_end(text: str, at: int) -> int:
     """Returns the end of a hunk, by the counts in its header or by the marks of its lines."""
-    counts = hunks.HEADER.match(text, at)
+    counts = unified.HEADER.match(text, at)
     old, new = (whole_number(counts[number], 1) for number in (2, 4)) if counts else (0, 0)
     at = _line_end(text, at)
     while at < len(text) and (

@@ -9,14 +9,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tui_agent.answers import json_objects, lenient_json, properties, text_calls, thinking_tags
-from tui_agent.answers.ledger import Ledger
+from tui_agent.answers import lenient_json, schema, text_calls, thinking_tags
 from tui_agent.answers.lenient_json import joined
 from tui_agent.answers.reply_builder import ReplyBuilder
 from tui_agent.answers.schema import Function, Schema, by_path
 from tui_agent.answers.text_calls import CallFilter, TextCall, TextReply
 from tui_agent.answers.thinking_tags import ThoughtFilter, without_end
-from tui_agent.answers.values import Delta, Reply, ToolCall
+from tui_agent.answers.values import Delta, Ledger, Reply, ToolCall
 from tui_agent.model.client import CallChunk
 
 #: Characters invalid in function names for all providers.
@@ -250,7 +249,11 @@ def _take(value: dict[str, Any], function: Function, whole: bool, builder: Reply
         entries = others[0] if len(value) == 1 and others else [value]
     if entries is None and not value:
         return
-    but = list(properties.commanding(value, (function.parameter,))) if function.parameter in value else []
+    but = (
+        list(schema.commanding_properties(value, (function.parameter,)))
+        if function.parameter in value
+        else []
+    )
     builder.take(function.key, entries, f"{function.name}.{function.parameter}", but)
 
 
@@ -261,10 +264,10 @@ def _arguments(
     if not raw:
         return {}, not cut, False
     try:
-        value = json_objects.decoded(raw)
+        value = lenient_json.decoded(raw)
         strict = raw.isprintable() or _is_strict(raw)  # Printable text has no line break inside a string.
         if isinstance(value, str):
-            value, strict = json_objects.decoded(value), False
+            value, strict = lenient_json.decoded(value), False
     except (ValueError, RecursionError):
         return *_lenient(raw, function, cut, faults), False
     if isinstance(value, list) and function.parameter:
@@ -277,7 +280,7 @@ def _arguments(
 
 def _is_strict(raw: str) -> bool:
     try:
-        json_objects.decoded(raw, strict=True)
+        lenient_json.decoded(raw, strict=True)
     except (ValueError, RecursionError):
         return False
     return True

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from tui_agent.answers.line_ranges import Range, in_words
+from tui_agent.answers.plans import Range, in_words
 from tui_agent.context.blocks import inert, json_inert, name
 from tui_agent.context.known_files import LoadedBy
 from tui_agent.context.portions import LONGEST

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers.line_ranges import Range
+from tui_agent.answers.plans import Range
 from tui_agent.context.blocks import cell
 
 #: Larger files, in bytes, are neither read nor written.

@@ -9,7 +9,7 @@ from itertools import accumulate, islice
 
 from msgspec import Struct
 
-from tui_agent.answers.line_ranges import Range, within
+from tui_agent.answers.plans import Range, within
 from tui_agent.files.text import PIECE, pieces
 
 #: Lines shown before a place, in increasing steps; twice as many are shown after it.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tui_agent.answers.line_ranges import Range
+from tui_agent.answers.plans import Range
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits import forms
 from tui_agent.edits.change import Hunk

@@ -9,8 +9,8 @@ from typing import Literal
 from msgspec.structs import replace
 
 from tui_agent.answers import markers
-from tui_agent.answers.line_ranges import Range
 from tui_agent.answers.placeholders import hints_at_more, is_remark
+from tui_agent.answers.plans import Range
 from tui_agent.answers.values import ChangeRequest
 from tui_agent.edits import forms, partial_view
 from tui_agent.edits.change import Change, ChangeKind, Hunk

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers.line_ranges import within
+from tui_agent.answers.plans import within
 from tui_agent.context.known_files import KnownFile
 from tui_agent.edits.change import Change, Checkpoint, Hunk, Pick, text_under
 from tui_agent.edits.hunks import hunks

@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
-from tui_agent.answers.summary import holds, summary_line
 from tui_agent.answers.values import NextStep
+from tui_agent.context.excerpts import holds, summary_line
 from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.files.disclosure import SecretChoice
 from tui_agent.planning.chain import Attempt

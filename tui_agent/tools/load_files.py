@@ -14,7 +14,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers import line_ranges
+from tui_agent.answers import plans
 from tui_agent.answers.plans import FileAction
 from tui_agent.context import portions
 from tui_agent.context.file_contents import FilesInPrompt, LoadedFile, cost, read_files_result
@@ -138,7 +138,7 @@ def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFi
         loaded_by=file.loaded_by,
         whole=not file.masked and (not file.ranges or seen_whole),
         ranges=() if seen_whole else file.ranges,
-        shown=line_ranges.within(shown, file.lines) if file.ranges and not seen_whole else (),
+        shown=plans.within(shown, file.lines) if file.ranges and not seen_whole else (),
         masked=file.masked,
         inode=file.inode,
         modified_turn=before.modified_turn if before else 0,
@@ -273,7 +273,7 @@ async def load_files(
     held: Sequence[LoadedFile],
     emit: Emit,
     action: str = "",
-    ranges: Sequence[line_ranges.Range] = (),
+    ranges: Sequence[plans.Range] = (),
 ) -> LoadedFiles:
     """Reads files, or some of their lines, for the next request. Files that do not fit are shown in part, or
     reported."""
@@ -312,12 +312,12 @@ async def that_fit(
     return fitting, rest
 
 
-def in_part(read: FilesRead, ranges: Sequence[line_ranges.Range]) -> FilesRead:
+def in_part(read: FilesRead, ranges: Sequence[plans.Range]) -> FilesRead:
     """Restricts each file to existing lines of `ranges`; the whole file if there are none."""
     if not ranges:
         return read
     return replace(
-        read, files=tuple(replace(file, ranges=line_ranges.within(ranges, file.lines)) for file in read.files)
+        read, files=tuple(replace(file, ranges=plans.within(ranges, file.lines)) for file in read.files)
     )
 
 
@@ -353,7 +353,7 @@ async def named_fit(
 
 
 def part_notice(part: LoadedFile) -> e.NoticeGiven:
-    lines = line_ranges.in_words(part.ranges)
+    lines = plans.in_words(part.ranges)
     return e.NoticeGiven("info", f"{part.path} is shown in part: lines {lines} of {part.lines:,}")
 
 
@@ -402,7 +402,7 @@ def wanted_of(context: ToolContext, file: LoadedFile) -> portions.PortionRequest
     about = [slot.action.reason, slot.action.name] if slot else []
     todos = [f"{todo.text} {todo.details}" for todo in state.todos if not todo.done]
     name = file.path.rpartition("/")[2]
-    ranges = file.ranges or (slot.action.lines if slot else ()) or line_ranges.ranges_in(request, name)
+    ranges = file.ranges or (slot.action.lines if slot else ()) or plans.ranges_in(request, name)
     hits = tuple(context.progress.hits.get(file.path, ()))
     return portions.PortionRequest(tuple(ranges), hits, " ".join([request, *about, *todos]))
 

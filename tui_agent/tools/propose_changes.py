@@ -9,7 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.answers.line_ranges import Range
+from tui_agent.answers.plans import Range
 from tui_agent.answers.values import ChangeRequest, Refusal
 from tui_agent.context.blocks import item, name, restored
 from tui_agent.context.known_files import table_row

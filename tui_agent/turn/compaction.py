@@ -10,7 +10,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.answers.line_ranges import within
+from tui_agent.answers.plans import within
 from tui_agent.context.budget import TokenShares, emptied, filling
 from tui_agent.context.file_contents import FilesInPrompt, LoadedFile, read_files_result
 from tui_agent.context.known_files import KnownFile

@@ -15,7 +15,7 @@ from textual.timer import Timer
 from textual.widget import MountError, Widget
 from textual.widgets import Static
 
-from tui_agent.answers.summary import holds
+from tui_agent.context.excerpts import holds
 from tui_agent.edits.change import Change
 from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
 from tui_agent.store.usage import estimated_tokens
