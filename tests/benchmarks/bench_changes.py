@@ -15,7 +15,7 @@ from support.sessions import open_session, reply
 
 from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import forms
-from tui_agent.edits.hunks import compose, hunks
+from tui_agent.edits.change import compose, hunks
 from tui_agent.edits.merge import merge
 
 LINES, EDITS = 5_000, 50

@@ -21,8 +21,8 @@ from support.shapes import RESPONSE
 from tui_agent.answers.structured_reader import StructuredReader
 from tui_agent.answers.tools_reader import ToolsReader
 from tui_agent.answers.values import ChangeRequest, EditHunk
+from tui_agent.edits.change import compose, hunks
 from tui_agent.edits.forms import propose
-from tui_agent.edits.hunks import compose, hunks
 
 ROUNDS = 4
 SEED = 13

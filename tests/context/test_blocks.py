@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context import editor, file_contents, folders, instructions, known_files, memory, prompt
+from tui_agent.context import editor, file_contents, instructions, known_files, memory, prompt
 from tui_agent.context.blocks import inert, quoted, restored
-from tui_agent.context.folders import outline
+from tui_agent.context.prompt import outline
 from tui_agent.store.checks import CheckResult
 from tui_agent.store.commands import CommandResult, CommandsSlice
 from tui_agent.store.graph import SubTask
@@ -152,8 +152,8 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "name of a bundled file": lambda text: user(bundled=(loaded_file("x", text),)),
     "instructions": lambda text: user(new_contexts=(instructions.ContextFile(text, "", "", text, "0"),)),
     "instructions that went": lambda text: user(gone_contexts=(text,)),
-    "listing": lambda text: user(listings=(folders.DirectoryListing(text, ((text, "file", 1),), 1),)),
-    "refused listing": lambda text: user(listings=(folders.DirectoryListing(text, error=text),)),
+    "listing": lambda text: user(listings=(prompt.DirectoryListing(text, ((text, "file", 1),), 1),)),
+    "refused listing": lambda text: user(listings=(prompt.DirectoryListing(text, error=text),)),
     "known file": lambda text: user(
         rows=(known_files.table_row(known_files.KnownFile(text, "0", 1, 1, freshness="renamed", renamed_to=text), 1),)
     ),

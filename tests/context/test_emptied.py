@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tui_agent.context.budget import emptied
-from tui_agent.context.folders import DirectoryListing
-from tui_agent.context.folders import listing_section as section
 from tui_agent.context.known_files import table
+from tui_agent.context.prompt import DirectoryListing
+from tui_agent.context.prompt import listing_section as section
 
 TABLE = table(["| a.py | turn 1 | No | 9a906fd5909d |"])
 LISTED = section(

@@ -7,8 +7,8 @@ from typing import Any
 
 from tui_agent.context import editor, known_files, prompt
 from tui_agent.context.file_contents import FilesInPrompt, LoadedFile
-from tui_agent.context.folders import DirectoryListing, outline
 from tui_agent.context.known_files import KnownFile
+from tui_agent.context.prompt import DirectoryListing, outline
 from tui_agent.workspace.index import Index
 
 PLACE = prompt.Environment("/w", ".", "Linux", "a.py")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.edit_files import case
 from support.edit_replies import DISTURBANCES, FLOORS, FORMS, foreign_lines, placed, read_back, tried
 
-from tui_agent.edits.hunks import compose, diff_of, hunks, unified
+from tui_agent.edits.change import compose, diff_of, hunks, unified
 
 #: The same cases in every run; a failure is still made as small as it can be.
 quick = settings(max_examples=12, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))

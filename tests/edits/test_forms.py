@@ -12,8 +12,8 @@ from support.edit_requests import by_diff
 
 from tui_agent.answers import patches, prose
 from tui_agent.answers.values import ChangeRequest, EditHunk
-from tui_agent.edits import forms, hunk_placement
-from tui_agent.edits.hunks import diff_of, unified
+from tui_agent.edits import forms
+from tui_agent.edits.change import diff_of, unified
 from tui_agent.edits.source_text import SourceText, every
 from tui_agent.errors import Ambiguous, EditFailed
 
@@ -268,7 +268,7 @@ def test_edits_that_reach_into_each_other_are_made_one_after_the_other() -> None
 
 
 def test_more_edits_than_can_be_found_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hunk_placement, "MOST_HUNKS", 2)
+    monkeypatch.setattr(forms, "MOST_HUNKS", 2)
     base = "a\nb\nc\n"
     assert propose(base, edits=edits(("a", "A"), ("b", "B"))).new_text == "A\nB\nc\n"
     with pytest.raises(EditFailed, match="3 hunks"):

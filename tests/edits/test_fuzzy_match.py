@@ -9,7 +9,7 @@ from support.edit_requests import by_diff
 
 from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import forms
-from tui_agent.edits.adapt import carried, one_by_one
+from tui_agent.edits.locate import carried, one_by_one
 from tui_agent.errors import Ambiguous, EditFailed
 
 FILE = """import os

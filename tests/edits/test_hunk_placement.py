@@ -6,7 +6,7 @@ import pytest
 from support.edit_requests import by_diff
 
 from tui_agent.answers.values import ChangeRequest, EditHunk
-from tui_agent.edits import forms, hunk_placement
+from tui_agent.edits import forms
 from tui_agent.errors import EditFailed
 
 TWINS = "x = 1\ny = 2\n\nz = 3\n\nx = 1\ny = 2\n"
@@ -175,7 +175,7 @@ def test_typographic_signs_where_the_file_has_plain_ones_are_not_guessed_at() ->
 def test_more_edits_than_can_be_looked_for_in_a_long_file_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hunk_placement, "_MOST_LOOKED_THROUGH", 100)
+    monkeypatch.setattr(forms, "_MOST_LOOKED_THROUGH", 100)
     assert edited("a\n" * 20 + "b\n", ("b", "c"), ("b\n", "b\n")).endswith("c\n")
     with pytest.raises(EditFailed, match="so long a file"):
         edited("a\n" * 30 + "b\n", ("b", "c"), ("b\n", "b\n"))

@@ -12,11 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tui_agent.edits import alignment
-from tui_agent.edits.alignment import matches
-from tui_agent.edits.change import Hunk
-from tui_agent.edits.hunks import compose, counts, diff_of, hunks, unified
-from tui_agent.edits.lines import split
+from tui_agent.edits import lines as alignment
+from tui_agent.edits.change import Hunk, compose, counts, diff_of, hunks, unified
+from tui_agent.edits.lines import matches, split
 
 LINES = st.lists(
     st.sampled_from(["a\n", "b\n", "c\n", "\n", "  d\r\n", "-e\n", "+f\n", "\\ g\n", "h\x0cu\u2028v\n"]),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.edits import indent
-from tui_agent.edits.adapt import carried, one_by_one
+from tui_agent.edits.locate import carried, one_by_one
 
 #: Lines of the search, of the file, new lines, and those as they go in; None where that is not certain.
 CASES = {

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tui_agent.edits import resolve
-from tui_agent.edits.change import Change, FileStep, Pick
-from tui_agent.edits.hunks import compose, hunks
+from tui_agent.edits.change import Change, FileStep, Pick, compose, hunks
 from tui_agent.edits.resolve import Conflict, OnDisk, Write
 from tui_agent.errors import EditFailed
 

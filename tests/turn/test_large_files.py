@@ -13,8 +13,8 @@ from support.trees import make_tree
 
 from tui_agent.answers.plans import ranges_in, within
 from tui_agent.answers.values import SearchRequest
-from tui_agent.context import portions
-from tui_agent.context.portions import PortionRequest, Portions
+from tui_agent.context import file_contents
+from tui_agent.context.file_contents import PortionRequest, Portions
 from tui_agent.errors import ContextTooLong
 from tui_agent.files.gate import Gate
 from tui_agent.model.parts import text_of
@@ -183,7 +183,7 @@ def test_places_in_a_text_of_several_pieces_are_the_same(monkeypatch: pytest.Mon
     whole = Portions(text, wanted).fitting(2_000)
     assert any(first <= 3 + 5 * 123 <= last for first, last in whole)
     for size in (1, 11, 12, 13, 500):
-        monkeypatch.setattr(portions, "PIECE", size)
+        monkeypatch.setattr(file_contents, "PIECE", size)
         assert Portions(text, wanted).fitting(2_000) == whole
 
 

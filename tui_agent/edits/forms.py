@@ -1,20 +1,380 @@
-"""Computes a file's new text from a request in any edit form."""
+"""Computes a file's new text from a request in any edit form; places all hunks of one file."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
+from msgspec.structs import replace as with_
 
 from tui_agent.answers.placeholders import placeholder
-from tui_agent.answers.values import ChangeRequest
+from tui_agent.answers.values import ChangeRequest, EditHunk
+from tui_agent.edits import fuzzy_match, indent, locate, preconditions
 from tui_agent.edits.change import ChangeKind
-from tui_agent.edits.hunk_placement import place
 from tui_agent.edits.lines import BOM, ended_like, plain
-from tui_agent.edits.locate import lower
+from tui_agent.edits.locate import Replacement, lower
 from tui_agent.edits.merge import merge
-from tui_agent.edits.source_text import SourceText
+from tui_agent.edits.source_text import Match, SourceText
 from tui_agent.errors import Ambiguous, EditFailed
+
+#: Maximum number of hunks per file.
+MOST_HUNKS = 10_000
+#: Maximum product of edits and characters, since each edit may scan the whole file.
+_MOST_LOOKED_THROUGH = 5_000_000_000
+_start, _span = attrgetter("start"), attrgetter("start", "end")
+
+
+def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float) -> tuple[str, str]:
+    """Returns the text with all hunks applied, and the lowest rung in use.
+
+    With `in_order` the hunks must follow each other in the file. Otherwise each is located in the original
+    file or, failing that, in the text written by earlier edits. Raises `EditFailed` or `Ambiguous` with
+    the hunk's name.
+    """
+    if len(hunks) > MOST_HUNKS:
+        raise EditFailed(
+            f"the change has {len(hunks):,} hunks", f"send at most {MOST_HUNKS:,}, or the whole file"
+        )
+    if not in_order and len(hunks) * len(base) > _MOST_LOOKED_THROUGH:
+        raise EditFailed(
+            f"{len(hunks):,} edits are too many for so long a file", "send a diff, or the whole file"
+        )
+    name = "hunk {} of the diff" if in_order else "the search text of edit {}"
+    hunks = [with_(hunk, name=name.format(number)) for number, hunk in enumerate(hunks, 1)]
+    source = SourceText(base)
+    final_newline = None
+    if in_order:
+        made = list(_in_order(source, hunks, threshold))
+        rung = _lowest(made)
+        final_newline = next(
+            (hunk.final_newline for hunk in reversed(hunks) if hunk.final_newline is not None), None
+        )
+    else:
+        source, made, rung = _one_by_one(source, hunks, threshold)
+    text = _finished(source, made, final_newline)
+    return text[: len(source.bom)] + ended_like(base.removeprefix("\ufeff"), text[len(source.bom) :]), rung
+
+
+def _lowest(made: Sequence[Replacement]) -> str:
+    rung = ""
+    for one in made:
+        rung = lower(rung, one.rung)
+    return rung
+
+
+def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bool | None = None) -> str:
+    """Applies all replacements; restores byte-order mark and final newline."""
+    parts: list[str] = [source.bom]
+    at = 0
+    for one in sorted(made, key=_span):
+        parts.extend((source.text[at : one.start], one.text))
+        at = one.end
+    text = "".join((*parts, source.text[at:]))
+    ended = source.ended if final_newline is None else final_newline
+    if not ended and text.endswith("\n"):
+        return text[:-1]
+    if ended and source.text and text[len(source.bom) :] and not text.endswith("\n"):
+        return text + "\n"
+    return text
+
+
+# ── one by one ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _one_by_one(
+    source: SourceText, hunks: Sequence[EditHunk], threshold: float
+) -> tuple[SourceText, list[Replacement], str]:
+    """Locates search/replace edits. Returns them with the text that their offsets refer to."""
+    made: list[Replacement] = []
+    rung = ""
+    repeats = Counter((hunk.old, hunk.new) for hunk in hunks)
+    for hunk in hunks:
+        times = repeats.pop((hunk.old, hunk.new), 0)
+        if not times or hunk.old == hunk.new:
+            continue
+        if not hunk.old:
+            raise EditFailed(f"{hunk.name} is empty", "copy the text that should change from the file")
+        here = _places_of(source, hunk, times, made, threshold)
+        if here is None:
+            written = _written(made)
+            source, made = SourceText(_finished(source, made)), []
+            here = [_in_written(source, hunk, written, threshold)]
+        for one in here:
+            insort(made, one, key=_start)
+        rung = lower(rung, _lowest(here))
+    return source, made, rung
+
+
+def _places_of(
+    source: SourceText, hunk: EditHunk, repeats: int, made: Sequence[Replacement], threshold: float
+) -> list[Replacement] | None:
+    """Locates an edit in the original file. Returns `None` if only the result of earlier edits can contain
+    it.
+
+    `made` holds the sorted earlier replacements. An edit repeated as often as its text occurs applies to
+    all occurrences.
+    """
+    try:
+        matches = locate.matches_of_best_rung(source, hunk, threshold)
+    except EditFailed:
+        if not made:
+            raise
+        return None
+    if len(matches) != repeats:
+        matches = [locate.only(hunk, matches)]
+    here = [locate.placed(source, match) for match in matches]
+    if any(_touches(one, made) for one in here):
+        raise EditFailed(
+            f"{hunk.name} is of lines that an edit before it changes in another way",
+            "send one edit of that place",
+        )
+    return here
+
+
+def _written(made: Sequence[Replacement]) -> list[tuple[int, int]]:
+    """Returns the offsets (from, to) of written text after all edits."""
+    result: list[tuple[int, int]] = []
+    moved = 0
+    for one in sorted(made, key=_span):
+        result.append((one.start + moved, one.start + moved + len(one.text)))
+        moved += len(one.text) - (one.end - one.start)
+    return result
+
+
+def _in_written(
+    source: SourceText, hunk: EditHunk, written: Sequence[tuple[int, int]], threshold: float
+) -> Replacement:
+    """Locates an edit that must be within text written by earlier edits."""
+    one = locate.locate(source, hunk, threshold)
+    if not any(one.start <= end and start <= one.end for start, end in written):
+        raise Ambiguous(
+            f"{hunk.name} overlaps with an edit before it, and is in line {one.line + 1} too",
+            "send the two as one edit",
+        )
+    return one
+
+
+def _touches(one: Replacement, made: Sequence[Replacement]) -> bool:
+    """Whether a replacement overlaps any of the sorted, disjoint ones."""
+    after = bisect_right(made, one.start, key=_start)
+    before = after > 0 and made[after - 1].end > one.start
+    return before or (after < len(made) and made[after].start < one.end)
+
+
+# ── in the order of the file ─────────────────────────────────────────────────────────────────────────────
+
+
+def _in_order(source: SourceText, hunks: Sequence[EditHunk], threshold: float) -> Iterator[Replacement]:
+    places = [_fits(source, hunk, threshold) for hunk in hunks if hunk.old != hunk.new]
+    after = 0
+    for one in sorted(_chosen(places), key=_span):
+        if one.start < after:
+            raise EditFailed("two hunks of the diff change the same lines", "send them as one hunk")
+        after = one.end
+        yield one
+
+
+class _Candidates(Struct, frozen=True):
+    """Possible places of a diff hunk."""
+
+    source: SourceText
+    hunk: EditHunk
+    found: tuple[Match | Replacement, ...]
+
+    def extent(self, one: Match | Replacement) -> tuple[int, int]:
+        """Returns the lines (from, to) changed by the hunk; context may be shared with other hunks."""
+        if isinstance(one, Replacement):
+            return one.line, one.line
+        lead, tail = self.hunk.context
+        start = one.first + lead
+        return start, max(start, one.end - tail)
+
+    def placed(self, one: Match | Replacement) -> Replacement:
+        return one if isinstance(one, Replacement) else locate.placed(self.source, one)
+
+
+def _chosen(places: Sequence[_Candidates]) -> Iterator[Replacement]:
+    """Yields one place per hunk, in the order of the diff.
+
+    If several remain, the line number of the hunk header decides.
+    """
+    if all(len(fits.found) == 1 for fits in places):
+        yield from (fits.placed(fits.found[0]) for fits in places)
+        return
+    first, last = _first_ones(places), _last_ones(places)
+    least = (-1, 0)
+    for number, fits in enumerate(places):
+        low, high = fits.extent(first[number]), fits.extent(last[number])
+        left = [
+            one
+            for one in fits.found
+            if low <= (here := fits.extent(one)) <= high and here[0] >= least[1] and here != least
+        ]
+        told = [one for one in left if isinstance(one, Match) and one.first == fits.hunk.line]
+        one = told[0] if len(told) == 1 else _only(left)
+        least = fits.extent(one)
+        yield fits.placed(one)
+
+
+def _only(left: Sequence[Match | Replacement]) -> Match | Replacement:
+    matches = [one for one in left if isinstance(one, Match)]
+    return locate.only(matches[0].hunk, matches) if matches else left[0]
+
+
+def _first_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
+    """Returns the first places that keep the hunks in order."""
+    chosen: list[Match | Replacement] = []
+    before = (-1, 0)
+    for fits in places:
+        left = [one for one in fits.found if (here := fits.extent(one))[0] >= before[1] and here != before]
+        if not left:
+            raise _out_of_order(fits.hunk)
+        chosen.append(min(left, key=fits.extent))
+        before = fits.extent(chosen[-1])
+    return chosen
+
+
+def _last_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
+    """Returns the last places that keep the hunks in order."""
+    chosen: list[Match | Replacement] = []
+    behind: tuple[int, int] | None = None
+    for fits in reversed(places):
+        left = [
+            one
+            for one in fits.found
+            if behind is None or ((here := fits.extent(one))[1] <= behind[0] and here != behind)
+        ]
+        if not left:
+            raise _out_of_order(fits.hunk)
+        chosen.append(max(left, key=fits.extent))
+        behind = fits.extent(chosen[-1])
+    return chosen[::-1]
+
+
+def _out_of_order(hunk: EditHunk) -> EditFailed:
+    return EditFailed(
+        f"{hunk.name} is elsewhere than the order of the hunks says",
+        "send the hunks in the order of the file, with more of the lines around each",
+    )
+
+
+def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Candidates:
+    if not hunk.old:
+        return _Candidates(source, hunk, (_insertion(source, hunk),))
+    try:
+        matches = locate.matches_of_best_rung(source, hunk, threshold)
+    except EditFailed:
+        matches = _unmarked(source, hunk)
+        if not matches:
+            raise
+    else:
+        unmarked = [] if matches[0].rung in ("exact", "line-endings") else _unmarked(source, hunk)
+        told = [one.first for one in matches if one.first == hunk.line]
+        vague = hunk.line is None and sum(map(str.isalnum, hunk.old)) < fuzzy_match.FEWEST
+        if unmarked and not vague and (not told or any(one.first == hunk.line for one in unmarked)):
+            matches = unmarked
+    preconditions.check_announced(source, hunk, matches)
+    if hunk.ends_file:
+        preconditions.check_undone_at_end(source, hunk, matches)
+        matches = [match for match in matches if match.end == len(source.lines)] or matches
+    if hunk.anchors:
+        matches = _below_anchors(source, hunk, matches)
+    return _Candidates(source, hunk, tuple(matches))
+
+
+def _unmarked(source: SourceText, hunk: EditHunk) -> list[Match]:
+    """Returns exact matches of a hunk with context lines that lack their leading blank."""
+    context = [mark == " " for mark in hunk.marks if mark != "+"]
+    old, new = hunk.old.split("\n")[:-1], hunk.new.split("\n")[:-1]
+    if not any(context):
+        return []
+    found: list[Match] = []
+    for match in locate.in_any_indentation(source, hunk):
+        lines = source.lines[match.first : match.end]
+        pairs = zip(old, lines, context, strict=True)
+        if old != lines and all(
+            text == line or (free and text.strip() and " " + text == line) for text, line, free in pairs
+        ):
+            kept = iter([line for line, free in zip(lines, context, strict=True) if free])
+            added = iter(zip(new, [mark == "+" for mark in hunk.marks if mark != "-"], strict=True))
+            text = "".join((line if fresh else next(kept)) + "\n" for line, fresh in added)
+            wanted = with_(hunk, old="".join(line + "\n" for line in lines), new=text)
+            found.append(with_(match, hunk=wanted))
+    return found
+
+
+def _insertion(source: SourceText, hunk: EditHunk) -> Replacement:
+    """Locates a hunk without old lines, which needs an anchor, the end of the file, or an empty file."""
+    if hunk.ends_file or not source.text:
+        return Replacement(len(source.text), len(source.text), len(source.lines), hunk.new, "exact")
+    scope = _block(source, hunk.anchors) if hunk.anchors else None
+    if scope is None or hunk.line is not None:
+        raise EditFailed(
+            f"{hunk.name} only adds lines and does not say where",
+            "give it some of the lines around as context",
+        )
+    start = source.starts[scope[0]]
+    if source.text.startswith(hunk.new, start):
+        raise preconditions.already_done_reason(hunk, scope[0])
+    return Replacement(start, start, scope[0], hunk.new, "exact")
+
+
+def _below_anchors(source: SourceText, hunk: EditHunk, matches: list[Match]) -> list[Match]:
+    """Returns the matches below the hunk's anchor, preferably in its block."""
+    scope = _block(source, hunk.anchors)
+    if scope is None:
+        first = _first(source, hunk.anchors)
+        if first is None:
+            raise EditFailed(
+                f"{hunk.name} is said to be below `{hunk.anchors[-1][:80]}`, which is not in the file",
+                "copy the line behind `@@` from the file, or leave it out",
+            )
+        inside = [match for match in matches if match.end > first]
+        return inside or _elsewhere(hunk)
+    below = [match for match in matches if match.end > scope[0]]
+    inside = [match for match in below if match.first < scope[1]]
+    if not inside:
+        preconditions.check_undone_within(source, hunk, scope)
+    return inside or below or _elsewhere(hunk)
+
+
+def _elsewhere(hunk: EditHunk) -> list[Match]:
+    raise EditFailed(
+        f"{hunk.name} is not below `{hunk.anchors[-1][:80]}`",
+        "copy the line behind `@@` from the file, or leave it out",
+    )
+
+
+def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
+    """Returns the line below the first occurrences of the anchors in sequence, or `None`."""
+    least = 0
+    for anchor in anchors:
+        line = next((line for line in source.by_stripped.get(anchor, ()) if line >= least), None)
+        if line is None:
+            return None
+        least = line + 1
+    return least
+
+
+def _block(source: SourceText, anchors: Sequence[str]) -> tuple[int, int] | None:
+    """Returns the more deeply indented lines (from, to) below the last anchor; `None` unless each anchor is
+    unique."""
+    least = 0
+    for anchor in anchors:
+        lines = [line for line in source.by_stripped.get(anchor, ()) if line >= least]
+        if len(lines) != 1:
+            return None
+        least = lines[0] + 1
+    depth = len(indent.of(source.lines[least - 1]))
+    end = least
+    while end < len(source.lines) and (not source.stripped[end] or len(indent.of(source.lines[end])) > depth):
+        end += 1
+    return least, end
+
 
 _LONGEST = 200
 _MARKER = re.compile(

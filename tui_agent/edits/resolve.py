@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, ChangeState, FileStep, HunkState, Pick
-from tui_agent.edits.hunks import compose, hunks
+from tui_agent.edits.change import Change, ChangeState, FileStep, HunkState, Pick, compose, hunks
 from tui_agent.edits.merge import MergeResult, merge
 from tui_agent.errors import EditFailed
 

@@ -15,8 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tui_agent.context.excerpts import fenced
-from tui_agent.edits.change import Checkpoint
-from tui_agent.edits.hunks import diff_of, unified
+from tui_agent.edits.change import Checkpoint, diff_of, unified
 from tui_agent.errors import FileError, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET, is_secret

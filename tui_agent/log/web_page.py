@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Literal
 
-from tui_agent.edits.change import Change, text_under
-from tui_agent.edits.hunks import diff_of, unified
+from tui_agent.edits.change import Change, diff_of, text_under, unified
 from tui_agent.errors import FileError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import is_secret

@@ -10,9 +10,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction, FallbackKind, FileAction, Plan
-from tui_agent.planning import candidates
-from tui_agent.planning.candidates import ORDINARY, PRODUCTS, looks_like_identifier
-from tui_agent.planning.references import MaskedText, Reference, find_many, find_references, find_tests_for
+from tui_agent.planning.references import (
+    ORDINARY,
+    PRODUCTS,
+    MaskedText,
+    Reference,
+    by_suffix,
+    chain_for_batch,
+    chain_for_identifier,
+    chain_for_module,
+    chain_for_path,
+    chain_for_tests,
+    find_many,
+    find_references,
+    find_tests_for,
+    fits_something,
+    folder_called,
+    looks_like_identifier,
+)
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.languages import is_source_extension
 
@@ -85,21 +100,21 @@ def read_words(request: str, index: Index, active: str = "") -> RequestReading:
 
 def _phrases(masked: MaskedText, index: Index) -> Iterator[FoundAction]:
     def is_folder(name: str) -> bool:
-        return "/" in name or bool(candidates.folder_called(name, index))
+        return "/" in name or bool(folder_called(name, index))
 
     batches, folders = find_many(masked, is_folder)
     for folder in folders:
-        path = candidates.folder_called(folder.path, index)
+        path = folder_called(folder.path, index)
         yield FoundAction(folder.at, DirectoryAction(path or folder.path, folder.recursive), bool(path))
     for batch in batches:
-        patterns = candidates.chain_for_batch(batch.folder, batch.names, index)
+        patterns = chain_for_batch(batch.folder, batch.names, index)
         label = batch.text[:1].upper() + batch.text[1:60]
         action = FileAction(label, patterns, "all of them are meant", all=True)
         yield FoundAction(batch.at, action, not batch.folder or index.has_folder(batch.folder))
     for tests in find_tests_for(masked):
-        patterns = candidates.chain_for_tests(tests.name)
+        patterns = chain_for_tests(tests.name)
         is_name = "/" in tests.name or "." in tests.name or looks_like_identifier(tests.name)
-        if is_name or candidates.fits_something(patterns, index, MOST_NAMESAKES):
+        if is_name or fits_something(patterns, index, MOST_NAMESAKES):
             action = FileAction(f"tests for {tests.name}", patterns, "its tests", False, "create_new")
             yield FoundAction(tests.at, action, True)  # the tests are created if missing
 
@@ -124,8 +139,8 @@ def _named(masked: MaskedText, request: str, index: Index) -> Iterator[FoundActi
         if one is None and _is_identifier(reference) and identifiers < MAX_IDENTIFIERS:
             identifiers += 1
             text = _called(reference)
-            patterns = candidates.chain_for_identifier(text)
-            if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
+            patterns = chain_for_identifier(text)
+            if not fits_something(patterns, index, MOST_NAMESAKES):
                 one = None
             else:
                 one = _file(reference, text, patterns, "a file may be called after it", True, "skip")
@@ -154,7 +169,7 @@ def _action_for(reference: Reference, request: str, index: Index, namesakes: lis
     text = reference.text
     match reference.kind:
         case "traceback":
-            path = candidates.by_suffix(text, index)
+            path = by_suffix(text, index)
             return _file(reference, path, (path,), "the traceback names it", True) if path else None
         case "glob":
             return _glob(reference)
@@ -162,9 +177,9 @@ def _action_for(reference: Reference, request: str, index: Index, namesakes: lis
             parts = [part for part in text.split("/") if part]
             source = "src" if index.has_folder("src") else ""
             if "." in parts[-1]:
-                alias = candidates.chain_for_path("/".join([source, *parts] if source else parts), index)
+                alias = chain_for_path("/".join([source, *parts] if source else parts), index)
             else:
-                alias = candidates.chain_for_module(parts, source)
+                alias = chain_for_module(parts, source)
             return _file(reference, text, alias, "the import names it", False)
         case "mention":
             return _mention(reference, request, index, namesakes)
@@ -211,7 +226,7 @@ def _mention(reference: Reference, request: str, index: Index, namesakes: list[s
         return _file(
             reference,
             text,
-            candidates.chain_for_path(text, index),
+            chain_for_path(text, index),
             "mentioned",
             False,
             _fallback(reference, request),
@@ -225,7 +240,7 @@ def _path(reference: Reference, request: str, index: Index) -> FoundAction | Non
     """`a/b`: an existing file or folder, or a text that can only be a path."""
     text = re.sub(r"^(?:\.{1,2}/)+", "", reference.text.replace("\\", "/"))
     if text.startswith(("/", "~")):
-        found = candidates.by_suffix(text, index)
+        found = by_suffix(text, index)
         return _file(reference, found, (found,), "the request names it", True) if found else None
     bare = re.sub(r"/+", "/", text).rstrip("/")
     if index.contains(bare):
@@ -233,7 +248,7 @@ def _path(reference: Reference, request: str, index: Index) -> FoundAction | Non
     if index.has_folder(bare):
         return FoundAction(reference.at, DirectoryAction(bare), True)
     if re.search(r"[^/.]\.[A-Za-z]\w{0,7}$", bare):
-        patterns = candidates.chain_for_path(bare, index)
+        patterns = chain_for_path(bare, index)
         return _file(
             reference,
             bare,
@@ -242,12 +257,12 @@ def _path(reference: Reference, request: str, index: Index) -> FoundAction | Non
             _is_target(reference, request),
             _fallback(reference, request),
         )
-    if text.endswith("/") and candidates.folder_called(bare, index):
-        return FoundAction(reference.at, DirectoryAction(candidates.folder_called(bare, index)), False)
+    if text.endswith("/") and folder_called(bare, index):
+        return FoundAction(reference.at, DirectoryAction(folder_called(bare, index)), False)
     first = bare.partition("/")[0]
     if index.has_folder(first) or reference.text.startswith("."):
-        patterns = candidates.chain_for_module(bare.split("/"))
-        if candidates.fits_something(patterns, index, MOST_NAMESAKES):
+        patterns = chain_for_module(bare.split("/"))
+        if fits_something(patterns, index, MOST_NAMESAKES):
             return _file(reference, bare, patterns, "the request names it", False)
     return None
 
@@ -265,12 +280,12 @@ def _is_target(reference: Reference, request: str) -> bool:
 def _file_name(reference: Reference, request: str, index: Index) -> FoundAction | None:
     """`name.ext` with a known extension or in the index; excludes product and method names."""
     text = reference.text
-    if candidates.fits_something([f"**/{text}"], index, MOST_NAMESAKES):
-        patterns = candidates.chain_for_path(text, index)
+    if fits_something([f"**/{text}"], index, MOST_NAMESAKES):
+        patterns = chain_for_path(text, index)
         return _file(reference, text, patterns, "the request names it", True)
     if not is_source_extension(text.rpartition(".")[2]) or text.lower() in PRODUCTS:
         return _module(reference, index)
-    patterns = candidates.chain_for_path(text, index)
+    patterns = chain_for_path(text, index)
     return _file(
         reference,
         text,
@@ -283,8 +298,8 @@ def _file_name(reference: Reference, request: str, index: Index) -> FoundAction 
 
 def _module(reference: Reference, index: Index) -> FoundAction | None:
     parts = re.split(r"\.|::", reference.text)
-    patterns = candidates.chain_for_module(parts)
-    if not candidates.fits_something(patterns, index, MOST_NAMESAKES):
+    patterns = chain_for_module(parts)
+    if not fits_something(patterns, index, MOST_NAMESAKES):
         return None
     return _file(reference, reference.text, patterns, "the module is named", True)
 
@@ -299,7 +314,7 @@ def _quoted(reference: Reference, request: str, index: Index, namesakes: list[st
     if index.contains(text):
         return _file(reference, text, (text,), "the request names it", True)
     if re.fullmatch(r"[^/\n]{1,100}\.\w{1,8}", text) and is_source_extension(text.rpartition(".")[2]):
-        return _file(reference, text, candidates.chain_for_path(text, index), "the request names it", False)
+        return _file(reference, text, chain_for_path(text, index), "the request names it", False)
     return _word(reference, namesakes, quoted=True)
 
 

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from tui_agent.answers.plans import within
 from tui_agent.context.known_files import KnownFile
-from tui_agent.edits.change import Change, Checkpoint, Hunk, Pick, text_under
-from tui_agent.edits.hunks import hunks
+from tui_agent.edits.change import Change, Checkpoint, Hunk, Pick, hunks, text_under
 from tui_agent.edits.rebase import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
 from tui_agent.errors import EditFailed, FileError, Outdated, PathRefused, TuiAgentError
@@ -234,7 +233,7 @@ class Applier:
         return [*told, e.ModelOwesNews(fact)]
 
     def _known(self, target: WriteTarget, written: str, item: ResolvedDecision) -> list[e.Lasting]:
-        from tui_agent.edits.partial_view import is_within_view, view_after  # Not needed at startup.
+        from tui_agent.edits.proposals import is_within_view, view_after  # Not needed at startup.
 
         state, change = self._journal.store.state, item.change
         path, turn = target.now.path, state.turn.number

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, ChangeKind, text_under
-from tui_agent.edits.hunks import hunks
+from tui_agent.edits.change import Change, ChangeKind, hunks, text_under
 from tui_agent.edits.rebase import rebased, with_texts
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.blobs import Blobs

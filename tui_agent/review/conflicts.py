@@ -8,8 +8,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, Comment, HunkState, Pick, text_under
-from tui_agent.edits.hunks import compose, counts, hunks
+from tui_agent.edits.change import Change, Comment, HunkState, Pick, compose, counts, hunks, text_under
 from tui_agent.edits.merge import ConflictView, Side, merged_with_choices, regions
 from tui_agent.edits.rebase import in_conflict, named, rebased, remaining, reworked, with_texts
 from tui_agent.edits.resolve import place

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tui_agent.edits.alignment import matches
-from tui_agent.edits.lines import split
+from tui_agent.edits.lines import matches, split
 from tui_agent.edits.merge import ConflictView, Region, Side, merged_with_choices, regions
 from tui_agent.errors import FileError, Outdated, SessionError, TooLarge, TuiAgentError, Undecodable
 from tui_agent.files.gate import read_for_person

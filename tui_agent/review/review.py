@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, Diff, Hunk, Pick, text_under
-from tui_agent.edits.hunks import diff_of, hunks, same_hunk
+from tui_agent.edits.change import Change, Diff, Hunk, Pick, diff_of, hunks, same_hunk, text_under
 from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
 from tui_agent.errors import EditFailed, Outdated, SessionError, TuiAgentError

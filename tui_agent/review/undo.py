@@ -9,8 +9,19 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, Checkpoint, Diff, FileStep, Hunk, HunkState, Pick, text_under
-from tui_agent.edits.hunks import counts, diff_of, hunks
+from tui_agent.edits.change import (
+    Change,
+    Checkpoint,
+    Diff,
+    FileStep,
+    Hunk,
+    HunkState,
+    Pick,
+    counts,
+    diff_of,
+    hunks,
+    text_under,
+)
 from tui_agent.edits.resolve import (
     Conflict,
     OnDisk,

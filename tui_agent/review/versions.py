@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from tui_agent.edits.change import Checkpoint, Diff
-from tui_agent.edits.hunks import diff_of
+from tui_agent.edits.change import Checkpoint, Diff, diff_of
 from tui_agent.errors import ChildFailed, FileError, SessionError
 from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.key_formats import hits

@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.context.known_files import MAX_BYTES, KnownFile, Touch
-from tui_agent.edits.change import FileStep
-from tui_agent.edits.hunks import compose, hunks
+from tui_agent.edits.change import FileStep, compose, hunks
 from tui_agent.edits.merge import merge
 from tui_agent.errors import FileError, Outdated, SessionError
 from tui_agent.files.batch import BatchResult, Step, heal, write_batch

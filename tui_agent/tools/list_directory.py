@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction
-from tui_agent.context.folders import MAX_DEPTH, MAX_ENTRIES, MAX_REQUESTS, DirectoryListing
+from tui_agent.context.prompt import MAX_DEPTH, MAX_ENTRIES, MAX_REQUESTS, DirectoryListing
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate
 from tui_agent.store import events as e

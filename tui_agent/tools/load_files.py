@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tui_agent.answers import plans
 from tui_agent.answers.plans import FileAction
-from tui_agent.context import portions
+from tui_agent.context import file_contents
 from tui_agent.context.file_contents import FilesInPrompt, LoadedFile, cost, read_files_result
 from tui_agent.context.known_files import MAX_BYTES, KnownFile, LoadedBy, table_row
 from tui_agent.errors import LooksSecret, TuiAgentError
@@ -371,7 +371,7 @@ async def shortened(context: ToolContext, file: LoadedFile, room: int) -> Loaded
     if room < LEAST_PART:
         return None
     wanted = wanted_of(context, file)
-    measured = await asyncio.to_thread(portions.Portions, file.text, wanted)
+    measured = await asyncio.to_thread(file_contents.Portions, file.text, wanted)
     listed = () if wanted.ranges else await asyncio.to_thread(_outline, file)
     best: LoadedFile | None = None
     size = room * _BYTES_FIRST
@@ -394,7 +394,7 @@ async def shortened(context: ToolContext, file: LoadedFile, room: int) -> Loaded
     return best
 
 
-def wanted_of(context: ToolContext, file: LoadedFile) -> portions.PortionRequest:
+def wanted_of(context: ToolContext, file: LoadedFile) -> file_contents.PortionRequest:
     """The preferred lines of a file: requested ranges, search hits, and names mentioned in the turn."""
     state = context.state()
     request = state.turn.request
@@ -404,7 +404,7 @@ def wanted_of(context: ToolContext, file: LoadedFile) -> portions.PortionRequest
     name = file.path.rpartition("/")[2]
     ranges = file.ranges or (slot.action.lines if slot else ()) or plans.ranges_in(request, name)
     hits = tuple(context.progress.hits.get(file.path, ()))
-    return portions.PortionRequest(tuple(ranges), hits, " ".join([request, *about, *todos]))
+    return file_contents.PortionRequest(tuple(ranges), hits, " ".join([request, *about, *todos]))
 
 
 def _outline(file: LoadedFile) -> tuple[str, ...]:

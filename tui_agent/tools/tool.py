@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tui_agent.answers.schema import Function, Schema
 from tui_agent.answers.values import ToolCall
-from tui_agent.context.folders import DirectoryListing
+from tui_agent.context.prompt import DirectoryListing
 from tui_agent.edits.change import Change
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.load_files import LoadedFiles

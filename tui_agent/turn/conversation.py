@@ -22,9 +22,8 @@ from tui_agent.context import budget, file_contents, instructions, memory, promp
 from tui_agent.context.blocks import inert, restored
 from tui_agent.context.budget import TokenShares, emptied
 from tui_agent.context.file_contents import LoadedFile
-from tui_agent.context.folders import outline
 from tui_agent.context.instructions import ContextFile
-from tui_agent.context.prompt import LEFT_OUT, SUMMARY, as_sent
+from tui_agent.context.prompt import LEFT_OUT, SUMMARY, as_sent, outline
 from tui_agent.edits.change import Change
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.numbers import whole_number

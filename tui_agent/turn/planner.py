@@ -12,8 +12,8 @@ from tui_agent.answers import schema
 from tui_agent.answers.plans import FileAction, Plan, read_plan
 from tui_agent.context import known_files, memory
 from tui_agent.context.blocks import inert
-from tui_agent.context.folders import outline
 from tui_agent.context.known_files import LoadedBy
+from tui_agent.context.prompt import outline
 from tui_agent.errors import (
     BadKey,
     EmptyReply,

@@ -11,11 +11,10 @@ from msgspec.structs import replace
 
 from tui_agent.context import editor, file_contents, instructions, known_files, prompt
 from tui_agent.context.editor import OpenFile
-from tui_agent.context.folders import DirectoryListing
 from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known_files import table_row
 from tui_agent.context.memory import shortened
-from tui_agent.context.prompt import as_sent
+from tui_agent.context.prompt import DirectoryListing, as_sent
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import calls_of
 from tui_agent.store.conversation import ConversationSlice, SentMessage

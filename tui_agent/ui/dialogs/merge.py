@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from textual import events, on
 from textual.widget import Widget
 
-from tui_agent.edits.hunks import diff_of
+from tui_agent.edits.change import diff_of
 from tui_agent.edits.merge import ConflictView, Side, merged_with_choices
 from tui_agent.ui.dialogs.preview import DiffPreview
 from tui_agent.ui.dialogs.text import TextDialog

@@ -341,7 +341,7 @@ class FindBar(Vertical):
     async def replace_all(self) -> None:
         """Shows the diff of all replacements, and applies it if the user confirms. Raises `EditFailed` for
         too many matches."""
-        from tui_agent.edits.hunks import diff_of
+        from tui_agent.edits.change import diff_of
         from tui_agent.ui.dialogs.replacements import Replacements
 
         while self._doing is not None:
