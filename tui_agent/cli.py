@@ -16,11 +16,11 @@ import click
 
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError, UsageError
-from tui_agent.files.sanitize import escaped
+from tui_agent.files.text import escaped
 from tui_agent.headless import arguments, completion, output
 from tui_agent.headless.arguments import ScreenOptions, click_error_text
 from tui_agent.headless.output import OutputLost, open_streams, silence
-from tui_agent.settings.faults import nearest
+from tui_agent.settings.files import nearest
 
 if TYPE_CHECKING:
     from tui_agent.workspace.early_start import EarlyChild

@@ -84,7 +84,7 @@ def place() -> str:
 
 def fault(what: str, error: BaseException) -> Fault:
     """Logs an unexpected exception and returns the error for the user, which ends with the log's path."""
-    from tui_agent.files.sanitize import escaped
+    from tui_agent.files.text import escaped
 
     logging.getLogger(_OURS).error("%s", what, exc_info=error)
     path = place()
@@ -212,7 +212,7 @@ class _Redacting(logging.Formatter):
     """Formats a record and its traceback, both redacted. Runs on the writer thread."""
 
     def format(self, record: logging.LogRecord) -> str:
-        from tui_agent.files.sanitize import one_line
+        from tui_agent.files.text import one_line
 
         message = record.getMessage()
         ours = record.name.split(".")[0] == _OURS and not record.name.startswith(f"{_OURS}.child")

@@ -27,7 +27,8 @@ from tui_agent.answers.plans import read_plan  # noqa: E402
 from tui_agent.answers.structured_reader import StructuredReader  # noqa: E402
 from tui_agent.answers.values import ChangeRequest  # noqa: E402
 from tui_agent.edits.proposals import propose  # noqa: E402
-from tui_agent.files import names, sanitize  # noqa: E402
+from tui_agent.files import names  # noqa: E402
+from tui_agent.files import text as sanitize  # noqa: E402
 from tui_agent.settings.folders import config_folder  # noqa: E402
 from tui_agent.ui import safe_text  # noqa: E402
 from tui_agent.ui.markdown.rendering import MOST_TOGETHER  # noqa: E402

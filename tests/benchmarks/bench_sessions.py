@@ -26,11 +26,10 @@ from support.sessions import reply
 from tui_agent.context.known_files import KnownFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.blobs import Blobs
-from tui_agent.log import catalog, directory, snapshot, transcript
+from tui_agent.log import catalog, directory, snapshot
 from tui_agent.log.fork import write
 from tui_agent.log.log import Log, events_of
-from tui_agent.log.snapshot import read_state
-from tui_agent.log.transcript import messages_before
+from tui_agent.log.snapshot import messages_before, read_state
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
@@ -105,7 +104,7 @@ def resuming(workspace: Path, env: dict[str, str], data: Path) -> Iterator[Figur
     timed(lambda: messages_before(path, 9000, 20))
     times = [timed(lambda at=at: messages_before(path, at, 20)) * 1000 for at in range(9000, 20, -200)]
     yield Figure("a page of the transcript from disk", max(times), 16, " ms", "slowest of 45")
-    transcript.forget_pages(path.parent)
+    snapshot.forget_pages(path.parent)
     yield Figure(
         "the first page, made again", timed(lambda: messages_before(path, 9000, 20)) * 1000, None, " ms"
     )

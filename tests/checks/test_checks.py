@@ -14,7 +14,7 @@ from tui_agent.checks.places import places
 from tui_agent.checks.reports import MOST_REPORT, outcome_of_report
 from tui_agent.session.checks import _hash
 from tui_agent.settings.schema import CheckCommand as Check
-from tui_agent.store.checks import Place
+from tui_agent.store.commands import Place
 
 PROJECTS: dict[str, tuple[dict[str, str], list[str]]] = {
     "nothing": ({"README.md": ""}, []),

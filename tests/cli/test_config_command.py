@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.settings.catalog import entries
 from tui_agent.settings.folders import user_folders
+from tui_agent.settings.schema import entries
 
 
 @pytest.fixture

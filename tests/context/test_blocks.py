@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from tui_agent.context import editor, file_contents, instructions, known_files, memory, prompt
 from tui_agent.context.blocks import inert, quoted, restored
 from tui_agent.context.prompt import outline
-from tui_agent.store.checks import CheckResult
-from tui_agent.store.commands import CommandResult, CommandsSlice
+from tui_agent.store.commands import CheckResult, CommandResult, CommandsSlice
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State
 from tui_agent.subtasks import handover

@@ -15,8 +15,8 @@ from support.sessions import open_session, reply
 
 from tui_agent.errors import SessionError
 from tui_agent.log import catalog, directory, snapshot
+from tui_agent.log.database import read_raw
 from tui_agent.log.log import Log
-from tui_agent.log.raw_pages import read_raw
 
 TURNS = 6
 

@@ -9,7 +9,7 @@ import pytest
 from support.command_line import run_here
 from support.sessions import open_session, reply
 
-from tui_agent.log import snapshot, transcript
+from tui_agent.log import snapshot
 from tui_agent.log.fork import fork
 
 TURNS, PAGE = 4, 4096
@@ -47,7 +47,7 @@ def rot(path: Path, old: bytes, new: bytes) -> None:
 
 
 async def test_a_record_behind_the_snapshot_is_missed_when_it_is_read(tmp_path: Path, path: Path) -> None:
-    transcript.forget_pages(path.parent)
+    snapshot.forget_pages(path.parent)
     async with open_session(tmp_path, session="last", services=False) as session:
         assert session.state.chat.messages[5].summary == "Answer 2.", "the snapshot has it"
         assert not session.storage.lost

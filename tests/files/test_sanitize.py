@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.files import sanitize
+from tui_agent.files import text as sanitize
 from tui_agent.files.names import fault_of_new
-from tui_agent.files.sanitize import clean, escaped, hidden, json_escaped, one_line
+from tui_agent.files.text import clean, escaped, hidden, json_escaped, one_line
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=200)
 SHAPING = frozenset("\u200c\u200d") | {chr(c) for c in (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.files import staging, temporary
-from tui_agent.git import trees
+from tui_agent.files import private, staging
+from tui_agent.git import checkpoints
 
 HUGE = "9" * 30
 
@@ -20,7 +20,7 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     system = tmp_path / "tmp"
     system.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(system))
-    monkeypatch.setattr(temporary, "_instead", {})
+    monkeypatch.setattr(private, "_instead", {})
     return system
 
 
@@ -33,18 +33,18 @@ def test_a_name_of_somebody_else_is_left_alone(system: Path, owner: str) -> None
             made[-1].mkdir()
         except OSError:
             made.pop()  # no name is as long
-    trees.sweep()
+    checkpoints.sweep()
     assert all(folder.is_dir() for folder in made)
 
 
 def test_what_a_process_that_ended_left_is_removed(system: Path) -> None:
-    place = Path(temporary.own_place())
+    place = Path(private.own_place())
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
-    kept = Path(temporary.make_temporary())
+    kept = Path(private.make_temporary())
     ended, odd = place / "4194304-abc", place / f"{HUGE}-x"
     ended.mkdir()
     odd.mkdir()
-    trees.sweep()
+    checkpoints.sweep()
     assert kept.is_dir() and odd.is_dir() and not ended.exists()
 
 
@@ -61,10 +61,10 @@ def test_a_place_that_is_not_ours_alone_is_not_used(system: Path, taken: str) ->
             place.symlink_to(other)
         case "file":
             place.write_text("")
-    folder = Path(temporary.make_temporary())
+    folder = Path(private.make_temporary())
     assert folder.parent != place and not any(other.iterdir())
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
-    assert temporary.own_place() == str(folder.parent)
+    assert private.own_place() == str(folder.parent)
 
 
 def test_a_staged_file_with_a_number_of_no_process_is_left_alone(tmp_path: Path) -> None:

@@ -25,8 +25,7 @@ from tui_agent.files.git_folder import (
 from tui_agent.git.checkpoints import file_at, make_checkpoint
 from tui_agent.git.commits import commit, commit_diff, commit_plan, seen_of
 from tui_agent.git.process import run_git as git_process
-from tui_agent.git.repository import find_repository, git
-from tui_agent.git.status import read_status
+from tui_agent.git.repository import find_repository, git, read_status
 from tui_agent.git.worktrees import add_worktree, take_snapshot
 from tui_agent.workspace.git_listing import list_files
 from tui_agent.workspace.workspace import Workspace

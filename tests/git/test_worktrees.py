@@ -11,9 +11,9 @@ from support.faults import tree
 from support.repositories import git, repository
 
 from tui_agent.errors import FileError
-from tui_agent.files.temporary import own_place
-from tui_agent.git import seeds
-from tui_agent.git.trees import sweep
+from tui_agent.files.private import own_place
+from tui_agent.git import worktrees
+from tui_agent.git.checkpoints import sweep
 from tui_agent.git.worktrees import (
     add_worktree,
     remove_worktree,
@@ -154,7 +154,7 @@ def test_where_no_repository_can_hold_it_there_is_no_snapshot(tmp_path: Path, re
 def test_a_file_that_cannot_be_read_or_is_huge_does_not_keep_the_others_out(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_agent.git.trees.LARGEST_UNTRACKED", 10)
+    monkeypatch.setattr("tui_agent.git.checkpoints.LARGEST_UNTRACKED", 10)
     (repo / "new.txt").write_text("new\n")
     (repo / "huge.bin").write_text("more than ten")
     os.mkfifo(repo / "pipe")
@@ -201,7 +201,7 @@ def test_submodules_are_named_and_left_empty(tmp_path: Path, repo: Path, place: 
 def test_what_is_written_into_one_copy_is_in_no_other_and_not_in_the_next(
     repo: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seeds, "WHOLE_FOR", 0)
+    monkeypatch.setattr(worktrees, "WHOLE_FOR", 0)
     snapshot = take_snapshot(str(repo))
     add_worktree(str(repo), snapshot, str(place / "one"))
     (place / "one/new").write_text("two\n")
@@ -234,8 +234,8 @@ def test_a_seed_that_was_just_looked_at_is_not_looked_at_again(
 ) -> None:
     add_worktree(str(repo), take_snapshot(str(repo)), str(place / "one"))
     looked = []
-    checkout = seeds._checkout
-    monkeypatch.setattr(seeds, "_checkout", lambda *args: looked.append(args) or checkout(*args))
+    checkout = worktrees._checkout
+    monkeypatch.setattr(worktrees, "_checkout", lambda *args: looked.append(args) or checkout(*args))
     add_worktree(str(repo), take_snapshot(str(repo)), str(place / "two"))
     assert looked == []
     (repo / "a.txt").write_text("another\n")
@@ -275,7 +275,7 @@ def test_where_no_file_can_have_two_names_it_gets_files_of_its_own(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(seeds.os, "link", refuse)
+    monkeypatch.setattr(worktrees.os, "link", refuse)
     add_worktree(str(repo), take_snapshot(str(repo)), str(place / "one"))
     assert content(place / "one") == {"a.txt": b"a\n", "src": None, "src/b.txt": b"b\n"}
     assert git(place / "one", "status", "--porcelain") == ""
@@ -293,7 +293,7 @@ def test_a_full_disk_leaves_nothing_and_says_so(
             raise OSError(28, "No space left on device")
         return real(*arguments, **named)
 
-    monkeypatch.setattr(seeds.os, failing, fill)
+    monkeypatch.setattr(worktrees.os, failing, fill)
     with pytest.raises(FileError, match="disk is full"):
         add_worktree(str(repo), snapshot, str(place / "one"))
     tidy(str(repo), str(place))
@@ -317,7 +317,7 @@ def test_one_that_is_half_made_or_gone_or_closed_to_us_is_removed_all_the_same(
     for name in ("gone", "closed", "locked", "half"):
         remove_worktree(str(repo), str(place / name))
     assert os.listdir(repo / ".git/worktrees") == ["other"]
-    assert sorted(set(os.listdir(place)) - seeds.NAMES) == [".other.repository", "other"]
+    assert sorted(set(os.listdir(place)) - worktrees.NAMES) == [".other.repository", "other"]
 
 
 def test_no_link_is_followed_when_a_copy_is_removed(tmp_path: Path, repo: Path, place: Path) -> None:

@@ -11,7 +11,7 @@ from support.trees import make_tree
 
 from tui_agent.headless.event_lines import check_line
 from tui_agent.headless.run import JsonReporter
-from tui_agent.store.checks import CheckResult
+from tui_agent.store.commands import CheckResult
 
 
 async def test_a_file_that_changed_between_two_runs_is_told_as_stale(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from support.repositories import git, repository
 from support.sessions import open_session, reply
 
 from tui_agent.log import directory
-from tui_agent.log.lock import SessionLock
+from tui_agent.log.directory import SessionLock
 from tui_agent.log.stats import figures_of
 from tui_agent.store.events import ReplyRead
 

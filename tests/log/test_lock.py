@@ -11,7 +11,7 @@ import pytest
 from support.privileges import unprivileged
 
 from tui_agent.errors import SessionError
-from tui_agent.log.lock import NAME, SessionLock, holder
+from tui_agent.log.directory import LOCK, SessionLock, holder
 
 
 @pytest.fixture
@@ -62,16 +62,16 @@ def test_another_process_is_named_and_its_death_ends_the_lock(folder: Path) -> N
 
 def test_a_lock_file_with_rubbish_in_it(folder: Path) -> None:
     with SessionLock.take(folder):
-        (folder / NAME).write_bytes(b"\xff\x00 not a number")
+        (folder / LOCK).write_bytes(b"\xff\x00 not a number")
         with pytest.raises(SessionError, match="another process"):
             SessionLock.take(folder)
     with SessionLock.take(folder):
-        assert (folder / NAME).read_bytes() == b"%d\n" % os.getpid()
+        assert (folder / LOCK).read_bytes() == b"%d\n" % os.getpid()
 
 
 def test_private(folder: Path) -> None:
     with SessionLock.take(folder):
-        assert stat.S_IMODE((folder / NAME).stat().st_mode) == 0o600
+        assert stat.S_IMODE((folder / LOCK).stat().st_mode) == 0o600
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 

@@ -18,7 +18,7 @@ from tui_agent.log import log as log_module
 from tui_agent.log.log import Log
 from tui_agent.model.client import EndChunk, TextChunk, UsageChunk
 from tui_agent.store import events as e
-from tui_agent.store.usage import Usage
+from tui_agent.store.conversation import Usage
 
 HALF = "half \udc80 of a pair"
 

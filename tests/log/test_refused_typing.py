@@ -13,8 +13,8 @@ from support.sessions import model_of, open_session, reply
 from support.trees import until
 
 from tui_agent.log import database
+from tui_agent.log.journal import REFUSED
 from tui_agent.log.log import load
-from tui_agent.log.refused_events import NAME
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 
@@ -122,7 +122,7 @@ async def test_a_session_that_ends_while_the_log_is_held_leaves_everything_behin
         assert again.state.input.draft == "typed later"
         assert [buffer.text for buffer in again.state.buffers.open] == ["one, typed\n"]
         assert "said while nothing was kept" in [it.text for it in again.state.chat.messages]
-        assert not (log.parent / NAME).exists()
+        assert not (log.parent / REFUSED).exists()
         assert kept(log) == BOTH
 
 
@@ -140,8 +140,8 @@ async def test_a_session_that_may_be_ended_at_once_does_not_wait_for_the_log_wit
             await until(lambda: session.journal._on_its_way)
             session.chat.set_draft("typed later")
             ended = asyncio.create_task(session.close(within=0.05))
-            await until(lambda: (log.parent / NAME).exists())
-            left = (log.parent / NAME).read_bytes()
+            await until(lambda: (log.parent / REFUSED).exists())
+            left = (log.parent / REFUSED).read_bytes()
             assert b"on its way" in left
             assert b"typed later" in left
             assert not session.state.session.not_kept
@@ -153,7 +153,7 @@ async def test_a_session_that_may_be_ended_at_once_does_not_wait_for_the_log_wit
             "on its way",
         ]
         assert again.state.input.draft == "typed later"
-        assert not (log.parent / NAME).exists()
+        assert not (log.parent / REFUSED).exists()
 
 
 async def test_a_message_that_was_refused_is_written_when_the_lock_is_gone_without_another_word(

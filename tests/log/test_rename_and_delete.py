@@ -11,7 +11,7 @@ from support.sessions import open_session, reply
 
 from tui_agent.errors import SessionError
 from tui_agent.log import catalog, directory
-from tui_agent.log.lock import SessionLock
+from tui_agent.log.directory import SessionLock
 
 EDIT = {"path": "src/a.txt", "edits": [{"search": "one", "replace": "two"}]}
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tui_agent.log import directory
 from tui_agent.log.log import Log
-from tui_agent.log.snapshot import read_state
-from tui_agent.log.transcript import messages_of
+from tui_agent.log.snapshot import messages_of, read_state
 from tui_agent.store import events as e
 
 SAMPLES = Path(__file__).parent / "samples"

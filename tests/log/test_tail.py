@@ -12,8 +12,8 @@ from support.subtasks import GoalModel, states, working
 from support.trees import until
 
 from tui_agent.errors import SessionError
-from tui_agent.log import transcript
-from tui_agent.log.lock import NAME
+from tui_agent.log import snapshot
+from tui_agent.log.directory import LOCK
 from tui_agent.log.tail import Tail
 from tui_agent.session import follower
 from tui_agent.session.session import Session
@@ -71,7 +71,7 @@ async def test_older_messages_are_paged_and_what_was_sent_is_shown(tmp_path: Pat
     async with open_session(tmp_path, [reply("One.")]) as there:
         await there.chat.submit("first")
         await there.chat.finished()
-    transcript.forget_pages(there.storage.folder)
+    snapshot.forget_pages(there.storage.folder)
     before = set(there.storage.folder.iterdir())
     async with open_session(tmp_path, session="last", read_only=True, services=False) as here:
         assert [message.text for message in await here.chat.earlier(2)] == ["first"]
@@ -84,7 +84,7 @@ async def test_a_turn_runs_here_as_long_as_its_process_does(tmp_path: Path) -> N
         await there.chat.submit("first")  # waits for the list of files, which nobody makes
         async with open_session(tmp_path, session="last", read_only=True) as here:
             assert here.state.turn.running
-            (there.storage.folder / NAME).write_text("99999999\n")
+            (there.storage.folder / LOCK).write_text("99999999\n")
             await until(lambda: not here.state.turn.running, "the rest")
 
 

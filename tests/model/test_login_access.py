@@ -39,7 +39,7 @@ from tui_agent.model.login.openrouter import code_in
 from tui_agent.model.login.store import Login, LoginStore
 from tui_agent.model.login.web import WebAnswer
 from tui_agent.model.retrying import with_retries
-from tui_agent.settings.layers import environment_layer
+from tui_agent.settings.loading import environment_layer
 
 COPILOT, CHATGPT, ROUTER = "github_copilot/gpt-5.4", "chatgpt/gpt-5.4", "openrouter/any"
 EXPIRED = {

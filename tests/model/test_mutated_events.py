@@ -19,7 +19,7 @@ from tui_agent.model.direct_client import reader, render
 from tui_agent.model.event_stream import BrokenStream, ValidatingTransport, Wire, watch
 from tui_agent.model.parts import message_of, parts_of
 from tui_agent.model.rules import WireName
-from tui_agent.processes import wire as protocol
+from tui_agent.processes import serve as protocol
 
 ROUNDS = 400
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [{"text": "why"}], "encrypted_content": "opaque"}

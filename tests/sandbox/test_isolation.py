@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.files.temporary import own_place
+from tui_agent.files.private import own_place
 from tui_agent.sandbox import bubblewrap, folder_copy, isolation
 from tui_agent.sandbox.environment import variables
 from tui_agent.sandbox.folder_copy import RunFolder, mac_profile, sweep

@@ -146,7 +146,7 @@ async def test_a_request_waits_for_two_syncs_and_an_apply_for_three(
 
 async def test_what_is_waited_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of an apply that is its note, the files, their names and the log; of a save the file."""
-    monkeypatch.setattr("tui_agent.log.wait_messages.SAY_AFTER", 0.0)
+    monkeypatch.setattr("tui_agent.log.journal.SAY_AFTER", 0.0)
     for name in "abc":
         (tmp_path / f"{name}.txt").write_text("one\n")
     said: list[str] = []
@@ -171,7 +171,7 @@ async def test_quitting_waits_for_the_disk_once_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many records the session leaves: what is typed, the end of a turn, what was in its queue."""
-    monkeypatch.setattr("tui_agent.log.wait_messages.SAY_AFTER", 0.0)
+    monkeypatch.setattr("tui_agent.log.journal.SAY_AFTER", 0.0)
     said: list[str] = []
     async with open_session(tmp_path, prepare=silent) as session:
         await session.chat.submit("Change a.txt")

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from tui_agent.settings import schema
-from tui_agent.settings.catalog import build, checked, default_values, entries, from_words, wanted
 from tui_agent.settings.folders import config_folder
-from tui_agent.settings.schema import Settings
+from tui_agent.settings.schema import Settings, build, checked, default_values, entries, from_words, wanted
 
 SHIPPED = config_folder() / "settings.toml"
 

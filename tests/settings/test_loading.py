@@ -10,13 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.errors import UsageError
-from tui_agent.settings.catalog import default_values, entries
-from tui_agent.settings.faults import line_of, nearest
+from tui_agent.settings.files import line_of, nearest
 from tui_agent.settings.folders import user_folders
-from tui_agent.settings.layers import Layer, file_layer, text_layer, variable
-from tui_agent.settings.loading import load
-from tui_agent.settings.schema import Settings
-from tui_agent.settings.workspace_restrictions import ALLOWED, narrowed
+from tui_agent.settings.loading import ALLOWED, Layer, file_layer, load, narrowed, text_layer, variable
+from tui_agent.settings.schema import Settings, default_values, entries
 
 
 def write(path: Path, text: str) -> Path:

@@ -13,7 +13,7 @@ from support.sessions import open_session
 from support.trees import until
 
 from tui_agent.errors import SessionError
-from tui_agent.log.lock import SessionLock
+from tui_agent.log.directory import SessionLock
 from tui_agent.session.session import Session
 from tui_agent.subtasks import copies
 from tui_agent.subtasks.copies import clear_leftovers, folder_for, folder_of_run

@@ -14,8 +14,8 @@ from support.trees import until
 from tui_agent.errors import FileError, SessionError
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
+from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import SubTask
-from tui_agent.store.usage import Usage
 from tui_agent.subtasks import merge
 
 GOALS = {name: f"Do part {name}" for name in ("a", "b", "x", "y")}

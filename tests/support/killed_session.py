@@ -15,7 +15,7 @@ from support.sessions import model_of, open_session, reply
 
 from tui_agent.files.text import md5
 from tui_agent.log.log import events_of
-from tui_agent.log.transcript import messages_of as said_in
+from tui_agent.log.snapshot import messages_of as said_in
 from tui_agent.session.session import Session
 from tui_agent.store.state import State
 

@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tui_agent.processes import child
-from tui_agent.processes.connection import variables
-from tui_agent.processes.forked import ProcessCopy, adopt, become
+from tui_agent.processes.child import ProcessCopy, adopt, become, variables
 
 MODULES = ("tui_agent.model.worker", "tui_agent.workspace.worker")
 #: What nearly every workspace child imports for its first request, longer than all else that it computes.

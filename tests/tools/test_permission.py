@@ -13,9 +13,8 @@ from support.trees import make_tree, until
 
 from tui_agent.headless.run import UnfinishedWork
 from tui_agent.session.session import Session
-from tui_agent.settings.layers import Layer
+from tui_agent.settings.loading import Layer, narrowed
 from tui_agent.settings.schema import PermissionSettings
-from tui_agent.settings.workspace_restrictions import narrowed
 from tui_agent.store.event import Event
 from tui_agent.store.state import PermissionDecision, State
 from tui_agent.store.turn_events import PermissionDecided

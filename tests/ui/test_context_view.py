@@ -10,9 +10,9 @@ from support.sessions import reply
 from support.trees import make_tree
 
 from tui_agent.context.known_files import Touch
+from tui_agent.store.conversation import Usage, UsageSlice
 from tui_agent.store.files import KnownSlice
 from tui_agent.store.state import InstructionFile, ModelSlice, State
-from tui_agent.store.usage import Usage, UsageSlice
 from tui_agent.ui.dialogs.context import ContextView, rows
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from support.panes import HOSTILE, NotedSession, PaneApp
 
 from tui_agent.context.known_files import KnownFile, Touch
-from tui_agent.files.sanitize import size_in_words
+from tui_agent.files.text import size_in_words
 from tui_agent.store.files import KnownSlice
 from tui_agent.store.state import State
 from tui_agent.ui.panes.known_files import KnownPane, columns_for, modified_since

@@ -9,7 +9,7 @@ from support.screens import on_screen
 from support.sessions import calls, open_session, reply
 
 from tui_agent.errors import SessionError, TimedOut
-from tui_agent.log import transcript as log_transcript
+from tui_agent.log import snapshot as log_transcript
 from tui_agent.session.session import Session
 from tui_agent.ui.host import Choice
 from tui_agent.ui.widgets.blocks import blocks_of

@@ -17,7 +17,7 @@ from tui_agent.model import keyring
 from tui_agent.model.discovery import Suggestion
 from tui_agent.model.suggestions import suggestion
 from tui_agent.session.session import Session
-from tui_agent.settings.saving import save
+from tui_agent.settings.files import save
 from tui_agent.store.state import State
 from tui_agent.ui.dialogs.models import _keep_key, provider_rows
 from tui_agent.ui.panes.status import facts_line

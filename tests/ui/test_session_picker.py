@@ -14,7 +14,7 @@ from textual import events
 from textual.widgets import Input, TextArea
 
 from tui_agent.log.catalog import list_sessions
-from tui_agent.log.lock import SessionLock
+from tui_agent.log.directory import SessionLock
 from tui_agent.session import opening
 from tui_agent.session.opening import Opening
 from tui_agent.session.session import Session

@@ -9,9 +9,9 @@ from support.screens import on_screen
 from textual.widgets import OptionList
 
 from tui_agent.context.known_files import KnownFile
+from tui_agent.store.conversation import Usage, UsageSlice
 from tui_agent.store.files import KnownSlice
 from tui_agent.store.state import ModelSlice, SessionSlice, State, TurnSlice, WorkspaceSlice
-from tui_agent.store.usage import Usage, UsageSlice
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.panes.status import facts_line, hint_words, window_in_short, words_width
 

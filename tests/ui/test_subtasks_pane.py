@@ -9,9 +9,9 @@ from textual.widgets import Input
 from tui_agent.edits.change import Change, FileStep
 from tui_agent.settings.loading import LoadedSettings
 from tui_agent.settings.schema import LimitSettings, Settings, SubTaskSettings
+from tui_agent.store.conversation import Usage, UsageSlice
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ReviewSlice, State, SubTaskProgress, SubTasksSlice
-from tui_agent.store.usage import Usage, UsageSlice
 from tui_agent.ui.graph.graph_view import GraphView
 from tui_agent.ui.panes.subtasks import SubTasksPane
 

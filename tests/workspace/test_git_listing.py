@@ -10,15 +10,16 @@ import pytest
 from support.trees import make_repository, make_tree, run_git
 
 from tui_agent.git import repository as git_repository
-from tui_agent.git import status as git_status
+from tui_agent.git import repository as git_status
 from tui_agent.git.process import Result
 from tui_agent.git.repository import (
     find_repository,
     git,
     ignored,
     ignored_folders,
+    read_status,
+    status_and_deleted,
 )
-from tui_agent.git.status import read_status, status_and_deleted
 from tui_agent.workspace import git_listing
 from tui_agent.workspace.git_listing import list_files
 from tui_agent.workspace.worker import list_paths

@@ -9,7 +9,7 @@ from functools import lru_cache
 from tui_agent.checks.json_reports import json_report
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
-from tui_agent.store.checks import Place
+from tui_agent.store.commands import Place
 
 #: Maximum number of locations, and of paths looked up.
 MOST_PLACES, MOST_LOOKED_FOR = 50, 2_000

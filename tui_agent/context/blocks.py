@@ -12,7 +12,7 @@ import re
 import unicodedata
 
 from tui_agent.files.lazy_regex import late
-from tui_agent.files.sanitize import escaped, json_escaped, replaced
+from tui_agent.files.text import escaped, json_escaped, replaced
 
 MARK = "~"
 #: Tags of our blocks. `context` counts only if closing or with our attribute, because `<Context>` is a common

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tui_agent.context import editor, file_contents, instructions, known_files
 from tui_agent.context.blocks import cell, inert, item, name
-from tui_agent.files.sanitize import size_in_words
+from tui_agent.files.text import size_in_words
 from tui_agent.workspace.index import Index
 
 #: Approximate, as the outline's size need only be bounded.

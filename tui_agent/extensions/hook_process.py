@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from tui_agent.extensions.hooks import FOLDER_VARIABLE, Hook
-from tui_agent.files.sanitize import one_line
+from tui_agent.files.text import one_line
 from tui_agent.processes.environment import for_any
 
 #: Maximum bytes that a hook prints; more ends it.

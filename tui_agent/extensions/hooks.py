@@ -30,8 +30,8 @@ from tui_agent.extensions.places import (
 )
 from tui_agent.extensions.switches import Switches
 from tui_agent.extensions.trusted import HOOK_FILES, MAX_FILE, SCRIPTS, TrustedFiles
-from tui_agent.files.sanitize import escaped, one_line
 from tui_agent.files.structures import Unreadable, read_json
+from tui_agent.files.text import escaped, one_line
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import HookEvent, HookSettings
 

@@ -1,11 +1,15 @@
-"""Validation of every path named by the model, a file or the user: inside the workspace, or refused."""
+"""Validation of every path named by the model, a file or the user: inside the workspace, or refused.
+
+Also the detection of secrets in one file, by name and content, and the text that may be sent.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Literal
@@ -13,11 +17,13 @@ from typing import Literal
 from msgspec import Struct
 
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
+from tui_agent.files.key_formats import Hit, hits, hits_masked, values
 from tui_agent.files.names import MAX_NAME, display_path, fault_of_new, is_git, is_own, is_too_long
 from tui_agent.files.operating_system import file_error, sentence
 from tui_agent.files.resolve_path import PathHandle, takes_case_for_nothing, walk
 from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.sensitive_paths import governs, is_secret
+from tui_agent.files.text import TextFile, decode, encode
 
 __all__ = [
     "Gate",
@@ -283,3 +289,74 @@ def _too_large(path: str, size: int, limit: int) -> TooLarge:
 
 def _refused(path: str, why: str, remedy: str) -> PathRefused:
     return PathRefused(f"{display_path(path) or 'an empty path'} was refused, {why}", remedy)
+
+
+SecretChoice = Literal["mask", "send", "leave"]
+#: The user's choices, by the SHA-256 of the file's bytes.
+Decisions = Mapping[str, SecretChoice]
+
+
+class UndecidedSecret(LooksSecret):
+    """The user has not decided about a file with a secret. `digest` is the SHA-256 of its bytes; `named`
+    means that its names make it a secret."""
+
+    def __init__(self, path: str, digest: str, what: str, *, named: bool) -> None:
+        super().__init__(f"{display_path(path)} {what}", "it is not sent without asking")
+        self.path = path
+        self.digest = digest
+        self.named = named
+
+
+class SecretFinding(Struct, frozen=True):
+    """A file with its secrets and the reason (the end of a sentence), or "" without secrets."""
+
+    path: str
+    data: bytes
+    text: TextFile
+    digest: str = ""
+    hits: tuple[Hit, ...] = ()
+    what: str = ""
+    named: bool = False
+
+    def choice(self, decisions: Decisions) -> SecretChoice | None:
+        """The choice for this file, or None if the user must decide."""
+        return decisions.get(self.digest) if self.what else "send"
+
+    def shown(self, decisions: Decisions) -> tuple[str, tuple[Hit, ...]]:
+        """The text that may be sent, and its masked places. Raises `UndecidedSecret`, or `LooksSecret` if the user
+        refused."""
+        match self.choice(decisions):
+            case "send":
+                return self.text.text, ()
+            case "mask":
+                return hits_masked(self.text.text, self.hits), self.hits
+            case "leave":
+                raise LooksSecret(f"{display_path(self.path)} {self.what}", "it was left out, as you said")
+        raise UndecidedSecret(self.path, self.digest, self.what, named=self.named)
+
+
+def find_secrets(path: str, data: bytes, text: TextFile, named: bool) -> SecretFinding:
+    """Find secrets in a file's content; `named` means that its names make it a secret. Blocking.
+
+    A file that is secret by name is masked except for the names of its values.
+    """
+    found = tuple(values(text.text) if named else hits(text.text))
+    if named:
+        what = "looks like a secret"
+    elif found:
+        line = text.text.count("\n", 0, found[0].start) + 1
+        what = f"holds what looks like {found[0].what} (line {line})"
+    else:
+        return SecretFinding(path, data, text)
+    return SecretFinding(path, data, text, hashlib.sha256(data).hexdigest(), found, what, named)
+
+
+def find_secrets_in_file(gate: Gate, path: str, limit: int, newer: str | None = None) -> SecretFinding:
+    """As `find_secrets`, for a workspace file or the `newer` text of its buffer. Blocking. Raises PathRefused,
+    TooLarge, Undecodable or FileError."""
+    data, named = read_judged(gate, path, limit)
+    text = decode(data, path)
+    if newer is not None:
+        data = encode(text, newer)
+        text = decode(data)
+    return find_secrets(path, data, text, named)

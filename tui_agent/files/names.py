@@ -7,7 +7,7 @@ import os
 import re
 import unicodedata
 
-from tui_agent.files.sanitize import escaped, hidden
+from tui_agent.files.text import escaped, hidden
 
 #: Folder in a workspace with settings for tui-agent.
 OWN_FOLDER = ".tui-agent"

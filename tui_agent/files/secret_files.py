@@ -20,13 +20,13 @@ from tui_agent.files.folder_scan import (
     FolderScan,
     Identity,
     Kind,
+    ModifiedFolders,
     is_closed,
     kind_below,
     scan_folder,
     version_of,
 )
 from tui_agent.files.key_search import KeySearch, keys_in, read_text
-from tui_agent.files.modified_folders import ModifiedFolders
 from tui_agent.files.names import is_git
 from tui_agent.files.sensitive_paths import is_sample, is_secret, is_store
 

@@ -1,15 +1,155 @@
-"""Conversion between bytes and text that preserves encoding, byte-order mark and line endings."""
+"""Conversion between bytes and text that preserves encoding, byte-order mark and line endings.
+
+File names, responses, file contents and errors may contain escape sequences, bidi controls and invisible
+characters. All text shown to users or listed for models is sanitized here: `clean` and `one_line` replace
+each such character by one visible character, so columns are preserved; `escaped` spells it out, for names;
+`json_escaped` uses JSON escapes, which is lossless.
+"""
 
 from __future__ import annotations
 
 import codecs
 import hashlib
-from collections.abc import Iterator
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
 
 from tui_agent.errors import Undecodable
+
+#: Controls, format characters (including bidi controls and tags), line and paragraph separators, lone
+#: surrogates.
+_ACTING = frozenset(("Cc", "Cf", "Zl", "Zp", "Cs"))
+#: Default-ignorable code points in other categories: combining grapheme joiner, Hangul and Khmer fillers,
+#: variation selectors, and reserved ranges.
+_IGNORABLE = (
+    (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x3164, 0x3164),
+    (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+#: Visible in text, but blank as a file name.
+_BLANK = frozenset("\u2800")
+_SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+_ZWNJ, _ZWJ = "\u200c", "\u200d"
+#: Scripts in which joiners are part of the spelling.
+_JOINING = ((0x0600, 0x08FF), (0x0900, 0x109F), (0x1780, 0x1AAF), (0xA800, 0xABFF), (0x11000, 0x11FFF))
+_IDEOGRAPHS = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+_VIRAMA = 9
+#: Emoji bases outside the symbol categories.
+_EMOJI_BASES = frozenset("0123456789#*‼⁉ℹ〰〽")
+_BREAKS = {"\n": "␤", "\t": "␉"}
+
+
+def clean(text: str) -> str:
+    """The text with control and invisible characters made visible, one for one.
+
+    Keeps newlines and tabs; drops a carriage return before a newline. Keeps joiners and variation
+    selectors that shape adjacent letters, ideographs or emoji, because the text would be misspelled
+    without them.
+    """
+    if "\r\n" in text:
+        text = text.replace("\r\n", "\n")
+    return replaced(text, _picture)
+
+
+def one_line(text: str) -> str:
+    """As `clean`, for single-line text: line breaks and tabs become visible too."""
+    text = clean(text)
+    return "".join(_BREAKS.get(c, c) for c in text) if "\n" in text or "\t" in text else text
+
+
+def escaped(text: str) -> str:
+    r"""A single-line name with escapes: `\n`, `\x1b`, `\u202e`."""
+    return replaced(text, _spelled, "\n\t")
+
+
+def json_escaped(text: str) -> str:
+    r"""JSON with `\uXXXX` escapes, equal in value. Keeps line ends between the values of an indented
+    document."""
+    return replaced(text, _json)
+
+
+def hidden(name: str) -> str:
+    """The first control or invisible character of a name, or ""."""
+    return next((c for at, c in enumerate(name) if c in _BLANK or (_hides(c) and not _shapes(name, at))), "")
+
+
+def replaced(text: str, instead: Callable[[str], str], also: str = "") -> str:
+    """The text with control and invisible characters, and characters in `also`, mapped by `instead`."""
+    if text.isascii() and (text if also else text.replace("\n", "").replace("\t", "")).isprintable():
+        return text  # Fast path: a loop over a long text would block other threads.
+    suspects = {c for c in set(text) if c in also or _hides(c)}
+    shaping = {c for c in suspects if c in (_ZWNJ, _ZWJ) or _within(c, _SELECTORS)}
+    if shaping:  # Depends on the original neighbours.
+        text = re.sub(
+            f"[{''.join(shaping)}]",
+            lambda found: found[0] if _shapes(found.string, found.start()) else instead(found[0]),
+            text,
+        )
+    return text.translate({ord(c): instead(c) for c in suspects - shaping}) if suspects else text
+
+
+@lru_cache(4096)
+def _hides(character: str) -> bool:
+    if character in "\n\t":
+        return False
+    return unicodedata.category(character) in _ACTING or _within(character, _IGNORABLE)
+
+
+def _shapes(text: str, at: int) -> bool:
+    """Whether the joiner or variation selector belongs to its neighbours."""
+    sign, before, after = text[at], text[at - 1] if at else "", text[at + 1 : at + 2]
+    if not before or not (sign in (_ZWNJ, _ZWJ) or _within(sign, _SELECTORS)):
+        return False
+    if sign in (_ZWJ, _ZWNJ):
+        if unicodedata.combining(before) == _VIRAMA:
+            return True
+        if _joins(before) and _joins(after):
+            return True
+        return sign == _ZWJ and (_is_symbol(before) or before == "\ufe0f") and _is_symbol(after)
+    if sign <= "\ufe0f":
+        return (
+            _is_symbol(before) or before in _EMOJI_BASES or (sign < "\ufe03" and _within(before, _IDEOGRAPHS))
+        )
+    return _within(before, _IDEOGRAPHS)
+
+
+def _joins(character: str) -> bool:
+    return bool(character) and unicodedata.category(character)[0] in "LM" and _within(character, _JOINING)
+
+
+def _is_symbol(character: str) -> bool:
+    return not character.isascii() and unicodedata.category(character) in ("So", "Sm", "Sk")
+
+
+def _within(character: str, ranges: tuple[tuple[int, int], ...]) -> bool:
+    return any(first <= ord(character) <= last for first, last in ranges)
+
+
+def _picture(character: str) -> str:
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else "�"
+
+
+def _spelled(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def _json(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def size_in_words(count: int) -> str:
+    """A readable size: `812 B`, `12.3 kB`, `4.0 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+
 
 #: Characters processed per call on long texts.
 PIECE = 1 << 20

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.operating_system import remove_folder
-from tui_agent.files.temporary import make_temporary
+from tui_agent.files.private import make_temporary
 from tui_agent.processes.environment import search_path
 
 #: Exit status if git cannot be started.

@@ -6,7 +6,9 @@ repository's objects, refs and logs, without hooks and reachable remotes, and wi
 allowlisted settings and values from the user and the repository. The environment is minimal, and every
 call has a time limit.
 
-Filters run only if the user trusted exactly these; commit hooks run only at the user's request.
+git itself is asked for the user's settings, because it knows the locations and evaluates includes. It sees
+an empty repository, except for remote addresses as conditions of includes. Filters run only if the user
+trusted exactly these; commit hooks run only at the user's request.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import IO, Any, Final
 
 from msgspec import Struct
@@ -28,9 +31,85 @@ from tui_agent.files.git_folder import (
     format_config,
     is_true,
 )
+from tui_agent.files.names import is_text
+from tui_agent.files.numbers import whole_number
 from tui_agent.git.process import Result, Start, find_git, run_git, temporary_folder
-from tui_agent.git.user_config import persons_settings
 from tui_agent.processes.environment import avoid_programs_in
+
+_SECONDS: Final = 10.0
+#: Variables that determine the locations of settings; git reports the files it read.
+_WHERE: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+#: Settings with a file path, and their default file names.
+_FILES: Final = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
+_MOST_ANSWERS: Final = 64
+
+Stamps = dict[str, tuple[int, ...]]
+#: Cached results, valid while the possible source files are unchanged.
+_answers: Final[dict[object, tuple[Stamps, Entries]]] = {}
+
+
+def persons_settings(found: GitFolder) -> Entries:
+    """Keys and values in order of increasing precedence; file paths are absolute.
+
+    Raises ChildFailed if git does not respond.
+    """
+    where = {key: os.environ[key] for key in _WHERE if key in os.environ}
+    about = (found, *sorted(where.items()))
+    kept = _answers.get(about)
+    if kept is not None and kept[0] == _stamps(kept[0]):
+        return kept[1]
+    files, entries = _ask(found, where)
+    if len(_answers) >= _MOST_ANSWERS:
+        _answers.clear()
+    own = (os.path.expanduser("~/.gitconfig"), os.path.join(_folder(where), "git", "config"))
+    named = (where.get("GIT_CONFIG_GLOBAL", ""), where.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
+    _answers[about] = (_stamps((*((*own, *filter(None, named))), *files)), entries)
+    return entries
+
+
+def _ask(found: GitFolder, where: dict[str, str]) -> tuple[list[str], Entries]:
+    addresses = tuple((k, v) for k, v in found.entries if k.startswith("remote.") and k.endswith(".url"))
+    with temporary_folder() as shared:
+        for name in ("objects", "refs"):
+            os.mkdir(os.path.join(shared, name))
+        with open(os.path.join(shared, "config"), "wb") as file:
+            file.write(format_config((("core.bare", "false"), *addresses)))
+        variables = {**dict.fromkeys(_WHERE), **where, "GIT_DIR": found.git_dir, "GIT_COMMON_DIR": shared}
+        command = ("config", "--list", "--includes", "--show-scope", "--show-origin", "-z")
+        told = run_git(found.work_tree, command, variables, seconds=_SECONDS)
+    words = os.fsdecode(told.out).split("\0")
+    files, entries = [], []
+    for scope, origin, setting in zip(words[::3], words[1::3], words[2::3], strict=False):
+        if scope not in ("system", "global"):
+            continue
+        files.append(origin.removeprefix("file:"))
+        key, marker, value = setting.partition("\n")
+        entries.append((key, value if marker else "true"))
+    others = (entry for entry in entries if entry[0] not in _FILES)
+    settings = dict(entries)
+    named = (
+        (key, os.path.expanduser(settings.get(key) or os.path.join(_folder(where), "git", name)))
+        for key, name in _FILES.items()
+    )
+    named_files = tuple((key, path) for key, path in named if os.path.isabs(path) and os.path.isfile(path))
+    return files, (*others, *named_files)
+
+
+def _folder(where: dict[str, str]) -> str:
+    return where.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+
+
+def _stamps(paths: Iterable[str]) -> Stamps:
+    return {path: _stamp(path) for path in paths}
+
+
+def _stamp(path: str) -> tuple[int, ...]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ()
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
 
 #: Time limits in seconds for reading and for writing a whole work tree.
 SECONDS, LONG_SECONDS = 60.0, 600.0
@@ -389,3 +468,69 @@ def _is_ref(name: str) -> bool:
 def _write(path: str, data: bytes) -> None:
     with open(path, "wb") as file:
         file.write(data)
+
+
+#: A larger message would block the interface.
+MAX_MARKS: Final = 5000
+_NO_REPOSITORY: dict[str, Any] = {"is_repository": False, "branch": "", "ahead": 0, "behind": 0, "marks": {}}
+
+
+def read_status(root: str) -> dict[str, Any]:
+    return status_and_deleted(root)[0]
+
+
+def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tuple[dict[str, Any], list[str]]:
+    """The status of the work tree below `root`, as fields of `GitStatus`, and the tracked files missing on
+    disk.
+
+    With `untracked` given, git does not scan for untracked files. Marks are git's two characters by path:
+    staged and unstaged, a space for unchanged; `??` is untracked. A detached head is named by its first
+    seven digits. At most `MAX_MARKS` paths are included, tracked ones first.
+    """
+    repository = find_repository(root)
+    if repository is None:
+        return _NO_REPOSITORY, []
+    looked_for = f"--untracked-files={'all' if untracked is None else 'no'}"
+    told = git(root, "status", "--porcelain=v2", "--branch", "-z", looked_for, UNOPENED, "--", ".")
+    if not told.ok:
+        return _NO_REPOSITORY, []
+    records = [os.fsdecode(record) for record in told.out.split(b"\0")]
+    # Marks by path relative to the root. Splits are limited, because paths may contain spaces
+    marks: dict[str, str] = {}
+    rest = iter(records)
+    for record in rest:
+        match record[:2]:
+            case "1 ":
+                mark, path = record[2:4], record.split(" ", 8)[8]
+            case "2 ":
+                mark, path = record[2:4], record.split(" ", 9)[9]
+                next(rest, "")
+            case "u ":
+                mark, path = record[2:4], record.split(" ", 10)[10]
+            case "? ":
+                mark, path = "??", record[2:]
+            case _:
+                continue
+        if path.startswith(repository.prefix) and is_text(path):
+            marks[path[len(repository.prefix) :]] = mark.replace(".", " ")
+    for path in untracked or ():
+        marks.setdefault(path, "??")
+    deleted = [path for path, mark in marks.items() if _is_deleted(root, path, mark)]
+    kept = dict(islice(marks.items(), MAX_MARKS))
+    return {"is_repository": True, **_branch(records), "marks": kept}, deleted
+
+
+def _is_deleted(root: str, path: str, mark: str) -> bool:
+    """Whether a file is deleted; an unmerged mark does not say, so the disk is checked."""
+    unmerged = "U" in mark or mark == "DD"
+    return not os.path.lexists(os.path.join(root, path)) if unmerged else mark[1] == "D"
+
+
+def _branch(records: list[str]) -> dict[str, Any]:
+    facts = dict(record[2:].split(" ", 1) for record in records if record.startswith("# "))
+    branch = facts.get("branch.head", "")
+    if branch == "(detached)":
+        branch = facts.get("branch.oid", "")[:7]
+    distance = re.fullmatch(r"\+(\d+) -(\d+)", facts.get("branch.ab", "+0 -0"))
+    ahead, behind = (whole_number(distance[1]), whole_number(distance[2])) if distance else (0, 0)
+    return {"branch": branch, "ahead": ahead, "behind": behind}

@@ -1,27 +1,141 @@
-"""Linked worktrees of the folder's current state, for sub-tasks. Runs in the child.
+"""Linked worktrees of the folder's current state, for sub-tasks, and the seed to which their files are linked.
+
+Runs in the child, the functions of seeds one call at a time.
+
+Writing ten thousand files takes seconds, linking them a fifth of one. A commit is therefore checked out
+once, and each copy is a tree of hard links to it, never to the user's folder. tui-agent replaces files
+instead of writing into them; a seed modified through a copy is repaired before it is linked again.
+
+    <folder of the session>/.seed/  .seed.index  <copy>/  <copy>/  …
 
 A small file beside each worktree names its repository, to find it after a crash: `<folder of the
-session>/.<name>.repository`. See `seeds` for the source of the files.
+session>/.<name>.repository`.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
+import shutil
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.errors import FileError
 from tui_agent.files.git_folder import read_start
 from tui_agent.files.operating_system import remove_folder, sentence
 from tui_agent.files.private import make_private, replace_private
-from tui_agent.git import seeds
+from tui_agent.git.checkpoints import commit_of, tree_on_disk
 from tui_agent.git.process import Result
-from tui_agent.git.repository import Repository, find_repository, git
-from tui_agent.git.seeds import names_in
-from tui_agent.git.trees import commit_of, tree_on_disk
+from tui_agent.git.repository import LONG_SECONDS, Repository, find_repository, git
+
+_NAME: Final = ".seed"
+_INDEX: Final = ".seed.index"
+NAMES: Final = frozenset((_NAME, _INDEX, _INDEX + ".lock"))
+_NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
+
+
+#: Seconds for which a linked seed is assumed to be unmodified.
+WHOLE_FOR: Final = 10.0
+
+
+class _VerifiedSeed(Struct, frozen=True):
+    """A verified seed: its tree, the monotonic time of the check, and whether copies were linked since."""
+
+    tree: str
+    at: float
+    linked: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.linked or time.monotonic() - self.at < WHOLE_FOR
+
+
+_looked: Final[dict[str, _VerifiedSeed]] = {}
+
+
+def update_seed(repository: Repository, commit: str, parent: str) -> Result:
+    """Updates the seed of a session's folder to a commit, writing only differences. Raises OSError."""
+    seed, index = os.path.join(parent, _NAME), os.path.join(parent, _INDEX)
+    tree = git(repository.root, "rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
+    looked = _looked.pop(parent, None)
+    if looked and looked.tree == tree.text and looked.is_whole and not os.path.exists(index + ".lock"):
+        _looked[parent] = looked
+        return tree
+    if os.path.exists(index + ".lock") or not os.path.exists(index):
+        _remove(parent)  # git was killed, so the content is unknown
+    command = ("--work-tree", seed, *_checkout(commit))
+    for _ in range(2):
+        os.makedirs(seed, exist_ok=True)
+        told = git(repository.root, *command, index=index, seconds=LONG_SECONDS)
+        if told.ok:
+            _looked[parent] = _VerifiedSeed(tree.text, time.monotonic())
+            break
+        _remove(parent)
+    return told
+
+
+def fill(parent: str, commit: str, folder: str) -> Result:
+    """Fills an empty worktree with links to the seed at that commit, or with copies if hard links are
+    unsupported. Raises OSError."""
+    if looked := _looked.get(parent):
+        _looked[parent] = replace(looked, linked=True)
+    try:
+        _link(os.path.join(parent, _NAME), folder)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return git(folder, *_checkout(commit), seconds=LONG_SECONDS)
+    made = find_repository(folder)
+    if made is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+    shutil.copy2(os.path.join(parent, _INDEX), os.path.join(made.git_dir, "index"))
+    return Result(0, b"", b"")
+
+
+def remove_seed(parent: str) -> None:
+    """Removes the seed and the session's folder, unless it contains a copy. Raises OSError."""
+    if set(names_in(parent)) - NAMES:
+        return
+    _remove(parent)
+    with suppress(OSError):
+        os.rmdir(parent)
+
+
+def names_in(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _remove(parent: str) -> None:
+    _looked.pop(parent, None)
+    for name in NAMES:
+        remove_folder(os.path.join(parent, name))
+
+
+def _checkout(commit: str) -> tuple[str, ...]:
+    """Ignores ctime, which changes with every link to a file."""
+    return ("-c", "core.trustctime=false", "read-tree", "--reset", "-u", commit)
+
+
+def _link(source: str, target: str) -> None:
+    with os.scandir(source) as entries:
+        for entry in entries:
+            path = os.path.join(target, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                os.mkdir(path)
+                _link(entry.path, path)
+            else:
+                os.link(entry.path, path, follow_symlinks=False)
+
 
 _MARK: Final = ".repository"
 _ASIDE: Final = ".gone-"
@@ -45,7 +159,7 @@ def prepare(root: str, parent: str) -> None:
         return
     try:
         make_private(parent)
-        _check(parent, seeds.update_seed(repository, commit, parent))
+        _check(parent, update_seed(repository, commit, parent))
     except OSError as error:
         raise _failed(parent, *sentence(error)) from error
 
@@ -108,7 +222,7 @@ def detach_worktree(root: str, folder: str) -> str:
 def tidy(root: str, parent: str) -> None:
     """Removes the shared files of a session's folder, and the folder, unless a copy remains."""
     try:
-        seeds.remove_seed(parent)
+        remove_seed(parent)
     except OSError as error:
         raise _stays(parent, error) from error
     common = _common_dir(root)
@@ -118,7 +232,7 @@ def tidy(root: str, parent: str) -> None:
 
 def remove_worktrees(parent: str) -> None:
     """Removes a session's folder with all copies. Raises FileError."""
-    names = set(names_in(parent)) - seeds.NAMES
+    names = set(names_in(parent)) - NAMES
     copies = {
         os.path.join(
             parent, name[1:].removesuffix(_MARK) if (name.startswith(".") and name.endswith(_MARK)) else name
@@ -137,7 +251,7 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
     parent = os.path.dirname(folder)
     make_private(parent)
     replace_private(Path(_mark(folder)), os.fsencode(repository.common_dir))
-    _check(folder, seeds.update_seed(repository, commit, parent))
+    _check(folder, update_seed(repository, commit, parent))
     os.makedirs(os.path.join(repository.common_dir, "worktrees"), exist_ok=True)
     adding = ("-c", "core.logAllRefUpdates=false", "worktree", "add", "--detach", "--no-checkout", "--force")
     _check(folder, git(repository.root, *adding, "--quiet", "--", folder, commit))
@@ -147,7 +261,7 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
         entry = os.path.basename(os.fsdecode(file.read()).strip())
     with open(pointer, "wb") as file:
         file.write(b"gitdir: " + os.fsencode(os.path.join(repository.common_dir, "worktrees", entry)) + b"\n")
-    _check(folder, seeds.fill(parent, commit, folder))
+    _check(folder, fill(parent, commit, folder))
     root = os.path.join(folder, repository.prefix).rstrip("/")
     os.makedirs(root, exist_ok=True)
     listed = git(root, "ls-files", "--stage", "-z").out.split(b"\0")

@@ -18,11 +18,10 @@ from msgspec import Struct
 from tui_agent.errors import UsageError
 from tui_agent.files.git_folder import read_start
 from tui_agent.files.numbers import whole_number
-from tui_agent.files.sanitize import escaped
+from tui_agent.files.text import escaped
 from tui_agent.headless import completion
 from tui_agent.processes.environment import avoid_programs_in
-from tui_agent.settings.faults import nearest
-from tui_agent.settings.files import reason_of
+from tui_agent.settings.files import nearest, reason_of
 
 #: Maximum size of a prompt from standard input, in bytes.
 MOST_PROMPT_BYTES = 16 * 1024 * 1024

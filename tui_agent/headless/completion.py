@@ -39,7 +39,7 @@ def folders(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 def sessions(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`last` and ids of this workspace's sessions, with the first request of each as help."""
-    from tui_agent.files.sanitize import escaped
+    from tui_agent.files.text import escaped
     from tui_agent.log.catalog import list_sessions
     from tui_agent.settings.folders import user_folders
 
@@ -71,7 +71,7 @@ def themes(_context: click.Context, _parameter: click.Parameter, incomplete: str
 
 def settings(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """`KEY=` of every setting."""
-    from tui_agent.settings.catalog import entries
+    from tui_agent.settings.schema import entries
 
     return _matching(((f"{key}=", "") for key in entries()), incomplete)
 

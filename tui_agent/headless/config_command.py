@@ -9,18 +9,18 @@ from pathlib import Path
 import click
 
 from tui_agent import debug_log
-from tui_agent.files.sanitize import escaped
+from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import error, row
 from tui_agent.settings import trust
-from tui_agent.settings.faults import ConfigFault, line_of, nearest
+from tui_agent.settings.files import ConfigFault, line_of, nearest
 from tui_agent.settings.folders import config_folder, themes_folder, user_folders
-from tui_agent.settings.layers import broken_file
 from tui_agent.settings.loading import (
     FILE,
     WORKSPACE_FOLDER,
     LoadedSettings,
+    broken_file,
     load,
     setting_lines,
     workspace_layer,

@@ -14,7 +14,7 @@ import msgspec
 from tui_agent import debug_log
 from tui_agent.errors import FileError
 from tui_agent.files.private import replace_private
-from tui_agent.files.sanitize import escaped
+from tui_agent.files.text import escaped
 from tui_agent.headless import arguments, completion
 from tui_agent.headless.output import json_line, note, row
 from tui_agent.session.doctor import Report, examine, report_lines

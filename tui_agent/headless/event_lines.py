@@ -9,14 +9,13 @@ from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.context.excerpts import holds
 from tui_agent.context.known_files import KnownFile, freshness_mark
 from tui_agent.edits.change import Change
-from tui_agent.files.sanitize import clean, one_line
+from tui_agent.files.text import clean, one_line
 from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
-from tui_agent.store.checks import MARKS, CheckLook, CheckResult
-from tui_agent.store.commands import CommandResult
+from tui_agent.store.commands import MARKS, CheckLook, CheckResult, CommandResult
+from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, TurnSlice
-from tui_agent.store.usage import Usage
 from tui_agent.turn.task_report import proposing_tasks
 
 Line = dict[str, Any]

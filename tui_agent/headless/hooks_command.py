@@ -8,7 +8,7 @@ import click
 from msgspec import Struct
 
 from tui_agent.extensions.hooks import configured, switch
-from tui_agent.files.sanitize import escaped
+from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import error, json_line, note, row

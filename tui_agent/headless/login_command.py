@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 
 from tui_agent.errors import UsageError
-from tui_agent.files.sanitize import escaped
+from tui_agent.files.text import escaped
 from tui_agent.headless.arguments import json_option
 from tui_agent.headless.output import json_line, note, row, write_text
 from tui_agent.model.login.services import SERVICES, LoginService

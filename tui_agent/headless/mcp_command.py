@@ -12,7 +12,7 @@ import click
 from msgspec import Struct
 
 from tui_agent.errors import ServerFailed, UsageError
-from tui_agent.files.sanitize import escaped
+from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import error, json_line, note, row, write_text
@@ -127,7 +127,7 @@ def off(name: str, workspace: str) -> int:
 def import_(names: tuple[str, ...], yes: bool) -> int:
     """Import MCP servers from the settings of other agents."""
     from tui_agent.mcp_servers import other_agents
-    from tui_agent.settings.saving import append
+    from tui_agent.settings.files import append
 
     folders = user_folders()
     found, problems = other_agents.found(Path.home())

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TextIO
 import msgspec
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.sanitize import clean, json_escaped, one_line
+from tui_agent.files.text import clean, json_escaped, one_line
 
 
 class OutputLost(TuiAgentError):

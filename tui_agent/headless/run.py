@@ -18,8 +18,8 @@ from tui_agent.session.auto_apply import unchecked
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
+from tui_agent.store.conversation import Usage, used_since
 from tui_agent.store.state import State, TurnSlice
-from tui_agent.store.usage import Usage, used_since
 from tui_agent.workspace.early_start import EarlyChild
 
 #: States of unresolved changes after an apply.

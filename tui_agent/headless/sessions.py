@@ -25,7 +25,7 @@ from tui_agent.log.cleanup import CleanupResult, cleanup_summary, used
 from tui_agent.log.directory import SessionEntry
 from tui_agent.log.exchanges import Exchange, exchanges
 from tui_agent.log.log import events_of
-from tui_agent.log.transcript import in_order
+from tui_agent.log.snapshot import in_order
 from tui_agent.log.web_page import as_web_page
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders

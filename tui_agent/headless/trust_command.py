@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tui_agent.extensions import trusted
-from tui_agent.files.sanitize import escaped
+from tui_agent.files.text import escaped
 from tui_agent.headless import arguments, completion
 from tui_agent.headless.output import note, row
 from tui_agent.mcp_servers.servers import programs_of

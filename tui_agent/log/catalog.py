@@ -20,8 +20,7 @@ from tui_agent.errors import SessionError
 from tui_agent.files.numbers import whole_number
 from tui_agent.log import database, directory, log, records
 from tui_agent.log.database import from_sql, to_sql
-from tui_agent.log.directory import LOG, SessionEntry
-from tui_agent.log.lock import SessionLock
+from tui_agent.log.directory import LOG, SessionEntry, SessionLock
 from tui_agent.store import events as e
 
 Sort = Literal["newest", "turns", "size", "name"]

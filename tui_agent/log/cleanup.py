@@ -21,7 +21,7 @@ from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.private import write_private
 from tui_agent.log import database, directory
-from tui_agent.log.lock import SessionLock
+from tui_agent.log.directory import SessionLock
 
 #: Folder of sub-task runs inside a session's folder.
 FOLDER = "subtasks"

@@ -1,23 +1,162 @@
-"""The single writer of events: first to the log, then to the store."""
+"""The single writer of events: first to the log, then to the store.
+
+Events that the log refused until the session ended are in a file next to it. The next process that opens the session
+appends them. Waiting messages (for example, for the disk) are shown after a delay and removed at the end of the wait.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+import os
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from tui_agent.errors import RecordRefused, SessionError
-from tui_agent.log import refused_events
+from tui_agent.files.private import write_private
 from tui_agent.log.log import Log
-from tui_agent.log.records import body_of
-from tui_agent.log.wait_messages import Waits
+from tui_agent.log.records import VERSION, EventBody, Record, body_of, checksum, growing, lasting
 from tui_agent.store import events as e
 from tui_agent.store.events import Event, Growing, Lasting
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
+
+#: Delay before a wait is shown, in seconds.
+SAY_AFTER = 1.0
+
+
+class Wait:
+    """One wait, with its description."""
+
+    def __init__(self, words: str, changed: Callable[[], None]) -> None:
+        self.words = words
+        self._changed = changed
+
+    def is_now(self, words: str) -> None:
+        """Change the description; the elapsed time continues."""
+        self.words = words
+        self._changed()
+
+
+class Waits:
+    """All current waits. Belongs to the loop that runs at its creation."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        """`tell` is called with the description of the newest long wait, or "" if none is left."""
+        self._tell = tell
+        self._loop = asyncio.get_running_loop()
+        self._long: list[Wait] = []
+        self._told = ""
+
+    @contextmanager
+    def on(self, words: str) -> Generator[Wait]:
+        """Mark the body as a wait."""
+        wait = Wait(words, self._say)
+        timer = self._loop.call_later(SAY_AFTER, self._took_long, wait)
+        try:
+            yield wait
+        finally:
+            timer.cancel()
+            if wait in self._long:
+                self._long.remove(wait)
+                self._say()
+
+    def _took_long(self, wait: Wait) -> None:
+        self._long.append(wait)
+        self._say()
+
+    def _say(self) -> None:
+        words = self._long[-1].words if self._long else ""
+        if words != self._told:
+            self._told = words
+            self._tell(words)
+
+
+#: File in a session's folder.
+REFUSED = "late"
+
+
+class RefusedEvents(Struct, frozen=True):
+    """Events to append after record `number`, and the growing events of that time."""
+
+    number: int
+    events: tuple[Lasting, ...]
+    growing: tuple[Growing, ...]
+
+
+class _StoredEvents(Struct, frozen=True):
+    """Serialized form: each event as its type and JSON."""
+
+    number: int
+    events: tuple[tuple[str, bytes], ...]
+    growing: tuple[tuple[str, str, bytes], ...]
+
+
+def store_refused(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
+    """Write the file if possible; errors cannot be reported at this stage. Without `sync` it survives this
+    process but not a power failure."""
+    events = [(body.type, body.data) for body in map(_body, late.events) if body is not None]
+    kept = [(event.key, body.type, body.data) for event in late.growing if (body := _body(event)) is not None]
+    left = _StoredEvents(late.number, tuple(events), tuple(kept))
+    with suppress(OSError):
+        write_private(folder / REFUSED, msgspec.msgpack.encode(left), sync=sync)
+
+
+def forget_refused(folder: Path) -> None:
+    """Remove the file after all of it was appended."""
+    with suppress(OSError):
+        os.unlink(folder / REFUSED)
+
+
+def append_refused(log: Log) -> list[str]:
+    """Append the left-over events to the log. Returns sentences about unreadable events. Blocking.
+
+    Skips events that the log already has. Raises SessionError if the log refuses them again; the file is
+    then kept.
+    """
+    folder = log.path.parent
+    try:
+        left = msgspec.msgpack.decode((folder / REFUSED).read_bytes(), type=_StoredEvents)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        return [f"what the log had refused cannot be read ({error})"]
+    lost: list[str] = []
+    there = max(0, log.count() - left.number)
+    found = [lasting(_record(kind, data)) for kind, data in left.events[there:]]
+    kept = [growing(_record(kind, data), key) for key, kind, data in left.growing]
+    lost += [one for one in (*found, *kept) if isinstance(one, str)]
+    failures: list[SessionError] = []
+    log.append(
+        [one for one in found if not isinstance(one, str)],
+        lambda _: None,
+        failures.append,
+        keep=[one for one in kept if not isinstance(one, str)],
+    )
+    log.count()  # Wait until they are written or refused.
+    if failures:
+        raise failures[0]
+    forget_refused(folder)
+    return lost
+
+
+def _body(event: Event) -> EventBody | None:
+    try:
+        return body_of(event)
+    except RecordRefused:
+        return None
+
+
+def _record(kind: str, data: bytes) -> Record:
+    row = (0, 0.0, kind, VERSION, data)
+    return Record(*row, checksum(*row))
+
 
 _log = logging.getLogger(__name__)
 #: Maximum delay before a growing text is passed to the log, in seconds. A key press must be durable within
@@ -179,12 +318,12 @@ class Journal:
         if self._unwritten or self._on_its_way or self._growing:
             await self._leave_behind(folder, sync=True)
         elif left:
-            await asyncio.to_thread(refused_events.forget, folder)
+            await asyncio.to_thread(forget_refused, folder)
 
     async def _leave_behind(self, folder: Path, *, sync: bool) -> None:
         events = (*chain.from_iterable(self._on_its_way.values()), *self._unwritten)
-        waiting = refused_events.RefusedEvents(self.number, events, tuple(self._growing.values()))
-        await asyncio.to_thread(refused_events.store_refused, folder, waiting, sync=sync)
+        waiting = RefusedEvents(self.number, events, tuple(self._growing.values()))
+        await asyncio.to_thread(store_refused, folder, waiting, sync=sync)
 
     async def _append(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
         if not events:

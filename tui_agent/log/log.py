@@ -21,8 +21,7 @@ from tui_agent.files import operating_system
 from tui_agent.files.operating_system import several_at_once
 from tui_agent.files.private import sync_folder
 from tui_agent.log import database, records
-from tui_agent.log.database import LogWriter, Ranks
-from tui_agent.log.raw_pages import read_raw
+from tui_agent.log.database import LogWriter, Ranks, read_raw
 from tui_agent.log.records import Record, body_of
 from tui_agent.store.events import Growing, Lasting
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from tui_agent.context.excerpts import without_code
 from tui_agent.files.lazy_regex import late
 from tui_agent.store import events as e
-from tui_agent.store.usage import Usage
+from tui_agent.store.conversation import Usage
 
 #: Number of failing patterns listed.
 WORST_SHOWN = 5

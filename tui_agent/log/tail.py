@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tui_agent.log import database, records
-from tui_agent.log.lock import holder
+from tui_agent.log.directory import holder
 from tui_agent.store.events import Growing, Lasting
 
 

@@ -23,12 +23,12 @@ from tui_agent.files.key_formats import masked, masked_values
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import HALF_A_LETTER, TOO_DEEP, read_given
-from tui_agent.files.sanitize import one_line
 from tui_agent.files.secret_values import SecretValues
+from tui_agent.files.text import one_line
 from tui_agent.log import directory, task_folder
 from tui_agent.log.fork import as_copied, write
 from tui_agent.log.records import body_of
-from tui_agent.log.transcript import messages_of
+from tui_agent.log.snapshot import messages_of
 from tui_agent.store import events as e
 from tui_agent.store.events import LASTING, Event, Lasting
 from tui_agent.store.state import ChatMessage

@@ -15,12 +15,11 @@ from tui_agent.errors import FileError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import is_secret
 from tui_agent.files.key_formats import masked
-from tui_agent.files.sanitize import clean, one_line
 from tui_agent.files.secret_values import SecretValues
-from tui_agent.log.transcript import in_order
+from tui_agent.files.text import clean, one_line
+from tui_agent.log.snapshot import in_order
 from tui_agent.log.transfer import secret_paths
-from tui_agent.store.checks import MARKS
-from tui_agent.store.commands import CommandResult
+from tui_agent.store.commands import MARKS, CommandResult
 from tui_agent.store.events import Event
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.store.state import ActionSlice, ChatMessage, State

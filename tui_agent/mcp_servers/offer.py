@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from tui_agent.files.private import write_private
-from tui_agent.files.sanitize import clean, one_line
+from tui_agent.files.text import clean, one_line
 
 #: Maximum number of tools, prompts and resources of a server.
 MAX_TOOLS, MAX_OTHERS = 1_000, 200

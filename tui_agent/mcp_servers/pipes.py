@@ -19,7 +19,7 @@ import anyio
 import mcp_types
 from mcp.shared.message import SessionMessage
 
-from tui_agent.files.sanitize import one_line
+from tui_agent.files.text import one_line
 
 #: Maximum bytes of one message, and of output since the last request.
 MAX_LINE, MAX_UNASKED = 32_000_000, 96_000_000

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import mcp_types
 from mcp.client.session import ElicitationFnT, ListRootsFnT
 
-from tui_agent.files.sanitize import clean
+from tui_agent.files.text import clean
 from tui_agent.processes.serve import Announce
 
 Action = Literal["accept", "decline", "cancel"]

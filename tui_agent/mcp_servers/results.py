@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.files.private import make_private, open_private
-from tui_agent.files.sanitize import clean, one_line, size_in_words
+from tui_agent.files.text import clean, one_line, size_in_words
 
 #: Bytes of a result that are sent as they are; of a longer one the beginning and the end.
 WHOLE, HEAD, TAIL = 100_000, 20_000, 10_000

@@ -20,8 +20,8 @@ from tui_agent.extensions.places import digest_of
 from tui_agent.extensions.switches import Switches
 from tui_agent.extensions.trusted import MAX_FILE, TrustedFiles
 from tui_agent.files.names import display_path
-from tui_agent.files.sanitize import escaped, one_line
 from tui_agent.files.structures import Unreadable, read_json
+from tui_agent.files.text import escaped, one_line
 from tui_agent.settings.files import read_beneath, reason_of
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import ServerSettings

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from tui_agent.errors import ServerFailed
 from tui_agent.files.key_formats import masked
-from tui_agent.files.sanitize import one_line
+from tui_agent.files.text import one_line
 from tui_agent.mcp_servers import pipes, results
 from tui_agent.mcp_servers.offer import MAX_OTHERS, MAX_TOOLS, RawOffer, checked_offer
 from tui_agent.mcp_servers.questions import Questions

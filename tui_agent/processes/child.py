@@ -1,20 +1,332 @@
 """A child process that speaks JSON lines, from its parent's side: requests, streams, cancellation,
-restart."""
+restart.
+
+`python -m module` takes 0.1 s until it listens, mostly for imports. A fork is ready at once and shares the modules
+its parent has imported; it replaces its session,
+streams, environment, import path and log, so that it behaves like a new process.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import importlib
 import logging
+import os
+import signal
+import sys
+import threading
 import time
+from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
+from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
-from typing import Any, Literal
+from io import FileIO, TextIOWrapper
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from tui_agent.errors import ChildFailed
-from tui_agent.processes import wire
-from tui_agent.processes.connection import Connection, spawn, variables
-from tui_agent.processes.forked import ProcessCopy, adopt, can_fork, fork
+from tui_agent.files.numbers import whole_number
+from tui_agent.processes import serve
+from tui_agent.processes.environment import for_any
+from tui_agent.processes.serve import lines
+
+#: Fields of /proc/self/stat with the bounds of the initial environment; see proc_pid_stat(5).
+_ENVIRONMENT_FROM, _ENVIRONMENT_TO = 50, 51
+#: The parent's stream objects. Closing them would close the new descriptors.
+_before: Final[list[Any]] = []
+
+
+class ProcessCopy(NamedTuple):
+    """A running child and the parent's ends of its standard streams."""
+
+    pid: int
+    stdin: int
+    stdout: int
+    stderr: int
+
+
+def can_fork() -> bool:
+    """Whether fork is safe: pidfd is available and this process has a single thread."""
+    if not sys.platform.startswith("linux") or threading.active_count() > 1:
+        return False
+    with suppress(RuntimeError):
+        return asyncio.get_running_loop() is None
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def fork(module: str, variables: Mapping[str, str]) -> ProcessCopy:
+    """Forks a child that serves `module` with exactly these variables. Raises `OSError`."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
+    gc.freeze()  # A garbage collection would write to every object and so copy its page.
+    pipes: list[tuple[int, int]] = []
+    try:
+        pipes.extend(os.pipe() for _ in range(3))
+        pid = os.fork()
+    except OSError:
+        for pair in pipes:
+            _close(*pair)
+        raise
+    (stdin, our_stdin), (our_stdout, stdout), (our_stderr, stderr) = pipes
+    if pid == 0:
+        become(module, variables, (stdin, stdout, stderr))
+    _close(stdin, stdout, stderr)
+    return ProcessCopy(pid, our_stdin, our_stdout, our_stderr)
+
+
+def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, int]) -> NoReturn:
+    """Turns a fork into the equivalent of `python -P -m module`. Never returns, even on errors."""
+    try:
+        os.setsid()
+        for number, descriptor in enumerate(streams):
+            os.dup2(descriptor, number)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        _before.extend((sys.stdin, sys.stdout, sys.stderr))
+        sys.stdin = TextIOWrapper(FileIO(0, closefd=False))
+        sys.stdout = TextIOWrapper(FileIO(1, "w", closefd=False), line_buffering=True)
+        sys.stderr = TextIOWrapper(
+            FileIO(2, "w", closefd=False), errors="backslashreplace", line_buffering=True
+        )
+        logging.getLogger().handlers.clear()
+        threading.excepthook = threading.__excepthook__
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        foreign = {
+            *os.environ.get("PYTHONPATH", "").split(os.pathsep),
+            "" if sys.flags.safe_path else sys.path[0],
+        }
+        ours = variables.get("PYTHONPATH", "").split(os.pathsep)
+        sys.path[:] = [*ours, *(path for path in sys.path if path not in foreign and path not in ours)]
+        sys.argv[:] = [module]
+        # Replace the environment, including the copy in /proc/PID/environ
+        os.environ.clear()
+        with suppress(OSError, IndexError), open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()  # Fields from the third on.
+            start, end = (whole_number(fields[at - 3]) for at in (_ENVIRONMENT_FROM, _ENVIRONMENT_TO))
+            if 0 < start < end:
+                import ctypes
+
+                ctypes.memset(start, 0, end - start)
+        os.environ.update(variables)
+        serve.run(importlib.import_module(module).build)
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
+        os._exit(1)
+    os._exit(1)
+
+
+class ForkedProcess:
+    """The subset of asyncio's `Process` that `Connection` uses."""
+
+    def __init__(self, pid: int, stdin: StreamWriter, stdout: StreamReader, stderr: StreamReader) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self.stdin: StreamWriter | None = stdin
+        self.stdout: StreamReader | None = stdout
+        self.stderr: StreamReader | None = stderr
+        self._ended = asyncio.Event()
+        self._handle = os.pidfd_open(pid)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._handle, self._reap)
+
+    async def wait(self) -> int:
+        """Waits for the exit status; negative for the signal that ended the process."""
+        await self._ended.wait()
+        assert self.returncode is not None
+        return self.returncode
+
+    def kill(self) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        self._loop.remove_reader(self._handle)
+        _close(self._handle)
+        try:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        except ChildProcessError:  # Its status was already collected.
+            self.returncode = 255
+        self._ended.set()
+
+
+async def adopt(child: ProcessCopy) -> ForkedProcess:
+    """Attach the child to the running loop."""
+    loop = asyncio.get_running_loop()
+    readers = []
+    for descriptor in (child.stdout, child.stderr):
+        reader = StreamReader()
+        await loop.connect_read_pipe(lambda reader=reader: StreamReaderProtocol(reader), FileIO(descriptor))
+        readers.append(reader)
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: StreamReaderProtocol(StreamReader()), FileIO(child.stdin, "w")
+    )
+    return ForkedProcess(child.pid, StreamWriter(transport, protocol, None, loop), *readers)
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
+Reply = serve.StreamItem | serve.CallResult | serve.CallFailed
+#: Seconds until a child is signalled after its standard input was closed.
+PATIENCE_SECONDS = 2.0
+#: Seconds until a signalled child is killed.
+INSIST_SECONDS = 0.5
+LAST_WORDS_SECONDS = 0.5
+
+
+class Connection:
+    """A running child and its pending calls. The three callbacks are called on the loop."""
+
+    def __init__(
+        self,
+        process: Process | ForkedProcess,
+        name: str,
+        stderr: deque[str],
+        on_ready: Callable[[], None],
+        on_event: Callable[[dict[str, Any]], None],
+        on_death: Callable[[], None],
+    ) -> None:
+        self.process = process
+        self.alive = True
+        self._name = name
+        self._log = logging.getLogger(f"tui_agent.child.{name}")
+        self._stderr = stderr
+        self._on_ready = on_ready
+        self._on_event = on_event
+        self._on_death = on_death
+        self._waiting: dict[int, asyncio.Queue[Reply]] = {}
+        self._last_id = 0
+        self._listening = asyncio.create_task(self._listen(), name=f"{name}: replies")
+        self._overhearing = asyncio.create_task(self._overhear(), name=f"{name}: standard error")
+
+    async def call(self, method: str, params: dict[str, Any]) -> tuple[int, asyncio.Queue[Reply]]:
+        """Sends a call. Its replies arrive in the returned queue, with a `Failure` if the child dies."""
+        self._last_id += 1
+        id, queue = self._last_id, asyncio.Queue[Reply]()
+        line = serve.encode(serve.Call(id, method, params))
+        self._waiting[id] = queue
+        try:
+            assert self.process.stdin is not None
+            try:
+                self.process.stdin.write(line)
+                await self.process.stdin.drain()
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # The process is exiting; `_listen` fails the pending calls.
+        except BaseException:
+            self.forget(id)
+            raise
+        return id, queue
+
+    def forget(self, id: int) -> None:
+        """Drop a pending call; cancels it in the child if it is still running."""
+        if self._waiting.pop(id, None) is not None and self.alive and self.process.stdin is not None:
+            self.process.stdin.write(serve.encode(serve.Cancel(id)))
+
+    async def close(self) -> None:
+        """Close standard input and wait for the child to exit, then terminate it."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        try:
+            await asyncio.wait([self._listening], timeout=PATIENCE_SECONDS)
+            if not self._listening.done():
+                self._signal(signal.SIGTERM)
+                self._signal(signal.SIGCONT)  # A suspended child handles no other signal.
+                await asyncio.wait([self._listening], timeout=INSIST_SECONDS)
+        finally:
+            if not self._listening.done():
+                self._signal(signal.SIGKILL)
+        await self._listening
+
+    def _signal(self, number: int) -> None:
+        """Signal the child's process group."""
+        try:
+            os.killpg(self.process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass  # The process has exited.
+
+    async def _listen(self) -> None:
+        assert self.process.stdout is not None
+        try:
+            async for line in lines(self.process.stdout):
+                self._heard(serve.from_child.decode(line))
+        except ValueError as error:
+            self._stderr.append(f"not understood: {error}")
+        if self.process.returncode is None:
+            try:
+                await asyncio.wait_for(self.process.wait(), PATIENCE_SECONDS)
+            except TimeoutError:
+                self.process.kill()
+                await self.process.wait()
+        # Read standard error to its end, unless a surviving grandchild keeps it open
+        await asyncio.wait([self._overhearing], timeout=LAST_WORDS_SECONDS)
+        self._overhearing.cancel()
+        self.alive = False
+        self._log.info("%s", self.exit_reason().what)
+        for id, queue in self._waiting.items():
+            queue.put_nowait(serve.failure(id, self.exit_reason()))
+        self._waiting.clear()
+        self._on_death()
+
+    def _heard(self, message: serve.FromChild) -> None:
+        match message:
+            case serve.Ready():
+                self._on_ready()
+            case serve.Announcement(event):
+                self._on_event(event)
+            case serve.StreamItem(id) if id in self._waiting:
+                self._waiting[id].put_nowait(message)
+            case serve.CallResult(id) | serve.CallFailed(id) if id in self._waiting:
+                self._waiting.pop(id).put_nowait(message)
+
+    def exit_reason(self) -> ChildFailed:
+        status = self.process.returncode
+        how = (
+            f"was ended by signal {-status}"
+            if status is not None and status < 0
+            else f"ended with status {status}"
+        )
+        last = f" ({self._stderr[-1]})" if status and status > 0 and self._stderr else ""
+        return ChildFailed(f"The {self._name} process {how}{last}", "try again: it restarts")
+
+    async def _overhear(self) -> None:
+        assert self.process.stderr is not None
+        async for line in lines(self.process.stderr):
+            text = line.decode(errors="replace")[:2000]
+            self._stderr.append(text)
+            self._log.info("%s", text)
+
+
+def variables(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a child: the variables of every child, updated with `env`."""
+    return {**for_any(), serve.PARENT: str(os.getpid()), **env}
+
+
+async def spawn(module: str, env: Mapping[str, str]) -> Process:
+    """Runs `python -m module` in a new session, so that Ctrl+C in the terminal does not reach it.
+
+    `-P` keeps the working directory, which may be untrusted, off the child's import path.
+    """
+    try:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", module),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=variables(env),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ChildFailed(
+            f"{module} cannot be started ({error.strerror})", "free some memory and try again"
+        ) from error
+
 
 ChildState = Literal["idle", "starting", "ready", "failed", "closed"]
 MOST_STARTS = 5
@@ -89,10 +401,10 @@ class ChildProcess:
             async with asyncio.timeout(timeout):
                 while True:
                     match await replies.get():
-                        case wire.CallResult(value=value):
+                        case serve.CallResult(value=value):
                             return value
-                        case wire.CallFailed() as failure:
-                            raise wire.as_error(failure)
+                        case serve.CallFailed() as failure:
+                            raise serve.as_error(failure)
         except TimeoutError:
             what = f"The {self.name} process did not answer {method!r} within {timeout:g} s"
             raise ChildFailed(what, "try again") from None
@@ -107,12 +419,12 @@ class ChildProcess:
         try:
             while True:
                 match await replies.get():
-                    case wire.StreamItem(value=value):
+                    case serve.StreamItem(value=value):
                         yield value
-                    case wire.CallResult():
+                    case serve.CallResult():
                         return
-                    case wire.CallFailed() as failure:
-                        raise wire.as_error(failure)
+                    case serve.CallFailed() as failure:
+                        raise serve.as_error(failure)
         finally:
             connection.forget(id)
 

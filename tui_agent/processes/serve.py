@@ -1,4 +1,7 @@
-"""The child's side: serves calls from standard input until it is closed.
+"""The child's side: serves calls from standard input until it is closed; and the messages, one JSON object per line.
+
+parent → child   Call, Cancel child → parent   Ready once, Announced at any time; for each call
+StreamItems, then CallResult or CallFailed
 
 A child program is a module that ends in `if __name__ == "__main__": run(build)`. `build(announce)` returns
 the methods by name. It may import heavy modules; by then `print` writes to standard error.
@@ -8,19 +11,137 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from asyncio import StreamReader
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Any, Generic, TypeVar
 
-from tui_agent import debug_log
+import msgspec
+from msgspec import Struct
+
+from tui_agent import debug_log, errors
 from tui_agent.errors import ChildFailed, TuiAgentError
 from tui_agent.files.numbers import whole_number
-from tui_agent.processes import wire
-from tui_agent.processes.wire import lines
+
+
+class Call(Struct, tag="call", tag_field="t"):
+    id: int
+    method: str
+    params: dict[str, Any]
+
+
+class Cancel(Struct, tag="cancel", tag_field="t"):
+    id: int
+
+
+class Ready(Struct, tag="ready", tag_field="t"):
+    """The child is ready to receive calls."""
+
+
+class StreamItem(Struct, tag="item", tag_field="t"):
+    """One item of a stream."""
+
+    id: int
+    value: Any
+
+
+class CallResult(Struct, tag="answer", tag_field="t"):
+    """The result of a call."""
+
+    id: int
+    value: Any = None
+
+
+class CallFailed(Struct, tag="failure", tag_field="t"):
+    """The error of a call; `kind` is the name of a class in `tui_agent.errors`."""
+
+    id: int
+    kind: str
+    what: str
+    remedy: str
+
+
+class Announcement(Struct, tag="announced", tag_field="t"):
+    """An unsolicited message from the child."""
+
+    event: dict[str, Any]
+
+
+FromParent = Call | Cancel
+FromChild = Ready | StreamItem | CallResult | CallFailed | Announcement
+
+_T = TypeVar("_T")
+
+
+class Reader(Generic[_T]):
+    """Decodes the lines of one direction. Preserves lone surrogates, which only Python's own JSON parser
+    accepts."""
+
+    def __init__(self, kinds: Any) -> None:
+        self._kinds = kinds
+        self._decoder: msgspec.json.Decoder[_T] = msgspec.json.Decoder(kinds)
+
+    def decode(self, line: bytes) -> _T:
+        """Raises `ValueError`, or its subclass from msgspec, for an invalid message."""
+        try:
+            return self._decoder.decode(line)
+        except msgspec.ValidationError:
+            raise
+        except msgspec.DecodeError:
+            return msgspec.convert(json.loads(line), self._kinds)
+
+
+_encoder = msgspec.json.Encoder()
+from_parent: Reader[FromParent] = Reader(FromParent)
+from_child: Reader[FromChild] = Reader(FromChild)
+
+
+def encode(message: FromParent | FromChild) -> bytes:
+    """One line with its newline. Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
+    try:
+        return _encoder.encode(message) + b"\n"
+    except (
+        UnicodeEncodeError,
+        OverflowError,
+    ):  # Lone surrogates and arbitrarily large integers are valid JSON.
+        return json.dumps(msgspec.to_builtins(message)).encode() + b"\n"
+
+
+def failure(id: int, error: TuiAgentError) -> CallFailed:
+    return CallFailed(id, type(error).__name__, error.what, error.remedy)
+
+
+def as_error(failure: CallFailed) -> TuiAgentError:
+    """The child's exception as its original class; otherwise `ChildFailed`, which refers to the debug log."""
+    kind = getattr(errors, failure.kind, None)
+    if isinstance(kind, type) and issubclass(kind, TuiAgentError):
+        told = kind(failure.what, failure.remedy)
+    else:
+        told = ChildFailed(failure.what, failure.remedy)
+    path = debug_log.place()
+    if isinstance(told, ChildFailed) and path:
+        told.remedy = f"{told.remedy}; what it wrote is in {path}"
+    return told
+
+
+CHUNK_BYTES = 1 << 18
+
+
+async def lines(reader: StreamReader) -> AsyncGenerator[bytes, None]:
+    """Yields lines without newlines. Drops an incomplete last line, left by a writer that died."""
+    parts: list[bytes] = []
+    while chunk := await reader.read(CHUNK_BYTES):
+        first, *rest = chunk.split(b"\n")
+        parts.append(first)
+        for following in rest:
+            yield b"".join(parts)
+            parts = [following]
+
 
 _log = logging.getLogger(__name__)
 Send = Callable[[Any], Awaitable[None]]
@@ -89,8 +210,8 @@ class ParentPipe:
         self._descriptor = descriptor
         self._lock = threading.Lock()
 
-    def write(self, message: wire.FromChild) -> None:
-        rest = memoryview(wire.encode(message))
+    def write(self, message: FromChild) -> None:
+        rest = memoryview(encode(message))
         with self._lock:
             try:
                 while rest:
@@ -104,18 +225,18 @@ async def _serve(build: Build, output: ParentPipe) -> None:
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     gc.disable()  # Imports create no garbage, and collection takes a tenth of their time.
-    methods = build(lambda event: output.write(wire.Announcement(event)))
+    methods = build(lambda event: output.write(Announcement(event)))
     gc.freeze()
     gc.enable()
-    output.write(wire.Ready())
+    output.write(Ready())
     running: dict[int, asyncio.Task[None]] = {}
     async for line in lines(reader):
-        match wire.from_parent.decode(line):
-            case wire.Call() as call:
+        match from_parent.decode(line):
+            case Call() as call:
                 task = loop.create_task(_answer(methods, call, output))
                 running[call.id] = task
                 task.add_done_callback(lambda _, id=call.id: running.pop(id, None))
-            case wire.Cancel(id) if id in running:
+            case Cancel(id) if id in running:
                 running[id].cancel()
     tasks = list(running.values())
     for task in tasks:
@@ -124,11 +245,11 @@ async def _serve(build: Build, output: ParentPipe) -> None:
         await asyncio.wait(tasks, timeout=GRACE_SECONDS)
 
 
-async def _answer(methods: Mapping[str, Handler], call: wire.Call, output: ParentPipe) -> None:
+async def _answer(methods: Mapping[str, Handler], call: Call, output: ParentPipe) -> None:
     """Runs a call and sends its result or error; sends nothing if it is cancelled."""
 
     async def send(value: Any) -> None:
-        output.write(wire.StreamItem(call.id, value))
+        output.write(StreamItem(call.id, value))
         await asyncio.sleep(0)
 
     try:
@@ -137,14 +258,12 @@ async def _answer(methods: Mapping[str, Handler], call: wire.Call, output: Paren
             raise ChildFailed(
                 f"There is no method {call.method!r} in the child", "this is a fault in tui-agent"
             )
-        output.write(wire.CallResult(call.id, await handler(call.params, send)))
+        output.write(CallResult(call.id, await handler(call.params, send)))
     except TuiAgentError as error:
-        output.write(wire.failure(call.id, error))
+        output.write(failure(call.id, error))
     except (
         Exception
     ) as error:  # Outermost handler of a call: the parent receives the error and the child continues.
         _log.exception("%s failed", call.method)
         what = f"{call.method} failed: {type(error).__name__}: {error}"
-        output.write(
-            wire.CallFailed(call.id, "ChildFailed", what, "try again; `tui-agent doctor` shows more")
-        )
+        output.write(CallFailed(call.id, "ChildFailed", what, "try again; `tui-agent doctor` shows more"))

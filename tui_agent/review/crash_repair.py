@@ -14,7 +14,7 @@ from tui_agent.files.gate import Gate
 from tui_agent.files.journal import BatchJournal, clear
 from tui_agent.files.operating_system import sentence
 from tui_agent.log import directory
-from tui_agent.log.lock import SessionLock
+from tui_agent.log.directory import SessionLock
 from tui_agent.log.log import events_of
 from tui_agent.log.snapshot import read_state
 from tui_agent.store.files import BuffersSlice

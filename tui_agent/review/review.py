@@ -15,8 +15,7 @@ from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
 from tui_agent.errors import EditFailed, Outdated, SessionError, TuiAgentError
 from tui_agent.files.batch import StillWritten
 from tui_agent.git.client import CommitPlan
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.review.apply import Applier
 from tui_agent.review.command_changes import change_of, changes_of, left_out, with_skips
 from tui_agent.review.conflicts import ConflictResolver

@@ -22,7 +22,7 @@ from tui_agent.files.staging import with_execution
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.files.write_file import mode_on_disk
 from tui_agent.log.core import Core
-from tui_agent.log.wait_messages import Wait
+from tui_agent.log.journal import Wait
 from tui_agent.review.crash_repair import BATCH, clear_save
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.store.events import FileTouched, FreshnessChanged, Lasting

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct
 
 from tui_agent.files.operating_system import remove_folder
-from tui_agent.files.temporary import make_temporary, sweep
+from tui_agent.files.private import make_temporary, sweep
 from tui_agent.sandbox import bubblewrap
 from tui_agent.sandbox.bubblewrap import BubblewrapView
 from tui_agent.sandbox.build_cache import RunLayer

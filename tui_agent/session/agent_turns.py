@@ -13,7 +13,7 @@ from tui_agent.outside_agents.acp_client import AcpAgent, Part, load_sdk
 from tui_agent.outside_agents.printed_text import answer_of
 from tui_agent.session.outside_agents import AgentRun, OutsideAgents
 from tui_agent.store import events as e
-from tui_agent.store.usage import Usage
+from tui_agent.store.conversation import Usage
 
 if TYPE_CHECKING:
     from tui_agent.tools.context import Emit

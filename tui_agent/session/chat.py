@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.context import memory
 from tui_agent.errors import FileError, Outdated, SessionError, TuiAgentError
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.session.turns import Turns
 from tui_agent.settings.schema import Effort
 from tui_agent.store import events as e
@@ -255,7 +254,7 @@ class Chat:
         """Up to `count` messages before number `before`, oldest first."""
         if self._log is None or before <= 1:
             return ()
-        from tui_agent.log.transcript import messages_before
+        from tui_agent.log.snapshot import messages_before
 
         lost: list[str] = []
         keep = self._storage.log is not None

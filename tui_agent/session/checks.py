@@ -17,16 +17,14 @@ from tui_agent.checks.comparison import Finding, difference, finding, has_run, l
 from tui_agent.checks.places import places
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.session.baseline_runs import NOT_FOUND, BaselineResult, BaselineRuns, missing_program
 from tui_agent.session.baselines import Baselines
 from tui_agent.session.commands import Commands
 from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.store import events as e
-from tui_agent.store.checks import CheckResult, Content, Place, content_of
-from tui_agent.store.commands import CommandResult, Where
+from tui_agent.store.commands import CheckResult, CommandResult, Content, Place, Where, content_of
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import FileChange
 

@@ -16,8 +16,7 @@ from tui_agent.context.excerpts import fenced
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import display_path
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.review.review import Review
 from tui_agent.session.running_commands import SHOWN, CommandStart, RunningCommands, shared_fields
 from tui_agent.session.servers import Server, Servers

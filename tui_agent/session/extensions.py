@@ -11,8 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import SessionError
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.session.commands import Commands
 from tui_agent.session.mcp_servers import McpServers
 from tui_agent.store import events as e

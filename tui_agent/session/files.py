@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tui_agent.edits.merge import ConflictView, Side
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.session.freshness import FreshnessWatch
 from tui_agent.store import events as e

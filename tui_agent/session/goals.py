@@ -6,8 +6,7 @@ import asyncio
 import re
 
 from tui_agent.errors import SessionError, TuiAgentError
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.session.auto_apply import unchecked
 from tui_agent.session.chat import Chat
 from tui_agent.session.checks import Checks

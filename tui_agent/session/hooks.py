@@ -7,11 +7,9 @@ from collections.abc import Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.edits.change import Change, Checkpoint, text_under
-from tui_agent.edits.hunks import diff_of, unified
+from tui_agent.edits.change import Change, Checkpoint, diff_of, text_under, unified
 from tui_agent.errors import EditFailed, SessionError
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.settings.schema import HookEvent
 from tui_agent.store import events as e
 from tui_agent.store.state import State

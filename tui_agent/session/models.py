@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tui_agent.errors import NoModel, SessionError
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.model.client import CanReach, CanWarm, Model, ModelRequest, UsageChunk
 from tui_agent.model.effort import effort_note, level_of
 from tui_agent.model.local import LocalModels
@@ -25,8 +24,8 @@ from tui_agent.model.server_memory import ServerMemory
 from tui_agent.model.servers import address_of
 from tui_agent.model.suggestions import about_the_end
 from tui_agent.session.model_offers import Offers
+from tui_agent.settings.files import save
 from tui_agent.settings.folders import user_folders
-from tui_agent.settings.saving import save
 from tui_agent.settings.schema import Effort, Settings
 from tui_agent.store import events as e
 from tui_agent.store.events import ModelStatusChanged

@@ -16,8 +16,7 @@ from tui_agent.edits.merge import merge
 from tui_agent.errors import ChildFailed, SessionError, SettingsError, TuiAgentError
 from tui_agent.files.private import make_private, replace_private
 from tui_agent.files.text import decode, encode, md5
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.outside_agents.home import AgentHome
 from tui_agent.outside_agents.profiles import (
     PROMPT,

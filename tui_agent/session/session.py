@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Literal
 from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.errors import FileError, SessionError, TuiAgentError
 from tui_agent.files.known_secrets import KnownSecrets
-from tui_agent.log import recovery
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.log.directory import LOG
 from tui_agent.log.journal import SLOW
 from tui_agent.log.snapshot import SnapshotWriter
+from tui_agent.log.storage import mark_closed
 from tui_agent.model.client import Model
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.review.crash_repair import repair_others
@@ -265,7 +264,7 @@ class Session:
             if self.storage.lock is not None:
                 last.callback(self.storage.lock.release)
             if self.storage.log is not None:
-                last.push_async_callback(asyncio.to_thread, recovery.sign, self.storage.log.path)
+                last.push_async_callback(asyncio.to_thread, mark_closed, self.storage.log.path)
             last.push_async_callback(self.journal.close)
             last.push_async_callback(asyncio.to_thread, self.storage.blobs.flush)
             try:

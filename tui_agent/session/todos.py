@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui_agent.errors import SessionError
-from tui_agent.log.calls import call
+from tui_agent.log.core import call
 from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.state import State, Todo

@@ -1,11 +1,77 @@
-"""Reads and writes small configuration files without following links out of a workspace."""
+"""Reads and writes small configuration files without following links out of a workspace.
+
+Errors are values: location, description, remedy. Writing a setting leaves every other line unchanged.
+"""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
 import stat
+from collections.abc import Callable, Iterable
 from pathlib import Path
+
+from msgspec import Struct
+
+from tui_agent.errors import FileError
+
+_KEY = re.compile(
+    r"""\s*((?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*'))*)\s*="""
+)
+_TABLE = re.compile(r"""\s*\[\[?\s*([^\]\n]+?)\s*\]""")
+_LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
+
+
+class ConfigFault(Struct, frozen=True):
+    """A configuration error. `where` names a file, the environment or an option; `line` is 0 if unknown."""
+
+    where: str
+    what: str
+    remedy: str
+    line: int = 0
+    key: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.where}, line {self.line}" if self.line else self.where
+        return f"{place}: {self.what}: {self.remedy}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word closest to `word`, or "". Dotted keys also match by their last part."""
+    from difflib import get_close_matches
+
+    known = tuple(known)
+    close = get_close_matches(word, known, n=1, cutoff=0.7)
+    if close:
+        return close[0]
+    last_parts = {key.rpartition(".")[2]: key for key in known}
+    close = get_close_matches(word.rpartition(".")[2], tuple(last_parts), n=1, cutoff=0.8)
+    return last_parts[close[0]] if close else ""
+
+
+def line_of(text: str, key: str) -> int:
+    """The 1-based line of a TOML text that sets a dotted key, or 0."""
+    table = ""
+    plain = _LONG_TEXT.sub(lambda found: '""' + "\n" * found.group().count("\n"), text)
+    for number, line in enumerate(plain.splitlines(), start=1):
+        if found := _TABLE.match(line):
+            table = _joined(found.group(1))
+            if table == key:
+                return number
+        elif found := _KEY.match(line):
+            name = _joined(found.group(1))
+            full = f"{table}.{name}" if table else name
+            if full == key or key.startswith(f"{full}."):
+                return number
+    return 0
+
+
+def _joined(name: str) -> str:
+    """Normalizes a TOML key: removes quotes and spaces around dots."""
+    return ".".join(part.strip().strip("\"'") for part in name.split("."))
+
 
 #: Maximum size of a configuration file, in bytes.
 MAX_BYTES = 1_048_576
@@ -59,3 +125,43 @@ def _read(descriptor: int, path: Path) -> bytes:
             return file.read(MAX_BYTES)
     finally:
         os.close(descriptor)
+
+
+def save(folder: Path, name: str, value: str) -> Path:
+    """Sets a top-level string in `settings.toml`, creating `folder` if necessary. Returns the path of the
+    file.
+
+    Raises `FileError`.
+    """
+
+    def changed(text: str) -> str:
+        line = f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        head = re.search(r"^\s*\[", text, re.MULTILINE)
+        top = text[: head.start()] if head else text
+        there = re.search(rf"^[ \t]*{re.escape(name)}[ \t]*=[^\n]*$", top, re.MULTILINE)
+        return text[: there.start()] + line + text[there.end() :] if there else f"{line}\n{text}"
+
+    return _rewrite(folder, changed, f"put {name} into it yourself")
+
+
+def append(folder: Path, text: str) -> Path:
+    """Appends tables to `settings.toml`, creating it if necessary. Returns its path. Raises `FileError`."""
+    return _rewrite(
+        folder, lambda before: f"{before.rstrip()}\n\n{text}".lstrip(), "put the tables into it yourself"
+    )
+
+
+def _rewrite(folder: Path, changed: Callable[[str], str], remedy: str) -> Path:
+    from tui_agent.files.private import write_private
+
+    path = folder / "settings.toml"
+    try:
+        try:
+            before = read_small(path).decode("utf-8")
+        except FileNotFoundError:
+            before = ""
+        write_private(path, changed(before).encode())
+    except (OSError, UnicodeDecodeError) as error:
+        why = reason_of(error) if isinstance(error, OSError) else "not UTF-8"
+        raise FileError(f"{path} cannot be written ({why})", remedy) from error
+    return path

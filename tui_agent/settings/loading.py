@@ -1,28 +1,315 @@
-"""Merges the configuration layers.
+"""The configuration layers, validated and merged: shipped, user, trusted workspace, environment, `--set`.
 
-In increasing priority: shipped, user, trusted workspace, environment, `--set`.
+The priority increases in this order. A workspace, trusted or not, may adapt tui-agent to the project and narrow its
+permissions. Only the settings in `ALLOWED` are permitted; any other setting, new ones included, is reserved for the
+user: permissions, costs, commands, questions, and data that leaves the machine.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from tui_agent.errors import SettingsError
-from tui_agent.files.sanitize import escaped, json_escaped
-from tui_agent.settings.catalog import build, default_values, entries
-from tui_agent.settings.faults import ConfigFault
-from tui_agent.settings.files import WORKSPACE_FOLDER, read_beneath, reason_of
-from tui_agent.settings.folders import Folders, config_folder, user_folders
-from tui_agent.settings.layers import Layer, environment_layer, file_layer, override_layer, text_layer
-from tui_agent.settings.schema import Settings
-from tui_agent.settings.workspace_restrictions import narrowed
+from tui_agent.errors import SettingsError, UsageError
+from tui_agent.files.numbers import LARGEST, amount, whole_number
+from tui_agent.files.structures import Unreadable, read_toml
+from tui_agent.files.text import escaped, json_escaped
+from tui_agent.settings.files import (
+    WORKSPACE_FOLDER,
+    ConfigFault,
+    line_of,
+    nearest,
+    read_beneath,
+    read_small,
+    reason_of,
+)
+from tui_agent.settings.folders import HOME_VARIABLE, Folders, config_folder, user_folders
+from tui_agent.settings.schema import (
+    RETIRED,
+    Settings,
+    Value,
+    build,
+    checked,
+    default_values,
+    entries,
+    from_words,
+    groups,
+    replaced,
+    wanted,
+)
+
+_PREFIX = "TUI_AGENT_"
+#: Variables with the prefix of settings that are not settings: folders, playback speed, parent process id,
+#: login servers in tests.
+NO_SETTINGS = frozenset(
+    {
+        HOME_VARIABLE,
+        "TUI_AGENT_REPLAY_SPEED",
+        "TUI_AGENT_PARENT",
+        "TUI_AGENT_TRIAL_WITHOUT",
+        "TUI_AGENT_LOGIN_GITHUB",
+        "TUI_AGENT_LOGIN_OPENAI",
+        "TUI_AGENT_LOGIN_OPENROUTER",
+    }
+)
+_AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
+
+
+class Layer(Struct, frozen=True):
+    """Valid values by dotted key, errors for the invalid ones, and the line of each key."""
+
+    where: str
+    values: dict[str, Value] = {}
+    faults: tuple[ConfigFault, ...] = ()
+    lines: dict[str, int] = {}
+
+
+def file_layer(path: Path) -> Layer:
+    """The settings of a TOML file; an empty layer if it does not exist."""
+    try:
+        content = read_small(path)
+    except FileNotFoundError:
+        return Layer(str(path))
+    except OSError as error:
+        what = f"the file cannot be read ({reason_of(error)})"
+        return Layer(
+            str(path), faults=(ConfigFault(str(path), what, "its settings are left at their defaults"),)
+        )
+    return text_layer(str(path), content)
+
+
+def broken_file(path: Path) -> ConfigFault | None:
+    """The reason a TOML file cannot be parsed; None if it can or does not exist."""
+    try:
+        found = _parsed(str(path), read_small(path))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        what = f"the file cannot be read ({reason_of(error)})"
+        return ConfigFault(str(path), what, "make it a file that you may read")
+    return found if isinstance(found, ConfigFault) else None
+
+
+def text_layer(where: str, content: bytes, *, lined: bool = False) -> Layer:
+    """The settings in the bytes of a TOML file named `where`; with `lined`, includes line numbers."""
+    found = _parsed(where, content)
+    if isinstance(found, ConfigFault):
+        return Layer(where, faults=(found,))
+    text, parsed = found
+    values: dict[str, Value] = {}
+    faults: list[ConfigFault] = []
+    for key, value in _flat(parsed):
+        try:
+            values[key] = checked_key(key, value)
+        except ValueError as error:
+            what, remedy = error.args
+            faults.append(ConfigFault(where, what, remedy, line_of(text, key), key))
+    lines = {key: line_of(text, key) for key in values} if lined else {}
+    old = min((lines[key] for key in RETIRED if key in lines), default=0)
+    values = replaced(values)
+    return Layer(where, values, tuple(faults), {key: lines.get(key, old) for key in values} if lined else {})
+
+
+def environment_layer(environ: Mapping[str, str]) -> Layer:
+    """Settings from environment variables, such as `TUI_AGENT_BUNDLING__MAX_FILES`."""
+    where = "the environment"
+    values: dict[str, Value] = {}
+    faults: list[ConfigFault] = []
+    for name in sorted(environ):
+        if not name.startswith(_PREFIX) or name in NO_SETTINGS:
+            continue
+        key = name.removeprefix(_PREFIX).lower().replace("__", ".")
+        try:
+            values[key] = checked_typed_value(key, environ[name], variable)
+        except ValueError as error:
+            what, remedy = error.args
+            faults.append(ConfigFault(where, what, remedy, key=key))
+    return Layer(where, replaced(values), tuple(faults))
+
+
+def override_layer(overrides: Sequence[str]) -> Layer:
+    """Settings from `KEY=VALUE` options. Raises UsageError at the first invalid one."""
+    values: dict[str, Value] = {}
+    for override in overrides:
+        key, separator, words = override.partition("=")
+        key = key.strip()
+        if not separator:
+            raise UsageError(f"--set {escaped(override)} has no value", "write --set KEY=VALUE")
+        try:
+            values[key] = checked_typed_value(key, words)
+        except ValueError as error:
+            what, remedy = error.args
+            raise UsageError(f"--set {escaped(override)}: {what}", remedy) from None
+    return Layer("--set", replaced(values))
+
+
+def variable(key: str) -> str:
+    """The environment variable of a setting."""
+    return _PREFIX + key.upper().replace(".", "__")
+
+
+def checked_key(key: str, value: object) -> Value:
+    """Validates the value of a known setting. Raises ValueError(description, remedy)."""
+    _refuse_unknown(key, str)
+    try:
+        return checked(key, value)
+    except ValueError:
+        raise ValueError(f"`{key}` cannot be {_shown(value)}", f"write {wanted(key)}") from None
+
+
+def checked_typed_value(key: str, words: str, spell: Any = str) -> Value:
+    """Like `checked_key` for a typed value; `spell` formats keys in error messages."""
+    _refuse_unknown(key, spell)
+    try:
+        return from_words(key, words)
+    except ValueError:
+        raise ValueError(f"`{spell(key)}` cannot be {_shown(words)}", f"write {wanted(key)}") from None
+
+
+def _refuse_unknown(key: str, spell: Any) -> None:
+    if key in entries() or key in RETIRED:
+        return
+    shown = escaped(spell(key))
+    if key in groups():
+        example = next(known for known in entries() if known.startswith(f"{key}."))
+        raise ValueError(f"`{shown}` is a group of settings", f"name one of them, such as `{spell(example)}`")
+    near = nearest(key, entries())
+    remedy = f"did you mean `{spell(near)}`?" if near else "`tui-agent config show` lists all that there are"
+    raise ValueError(f"there is no setting `{shown}`", remedy)
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Flattens nested tables into dotted keys. Settings have at most one level of groups."""
+    for name, value in table.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and value and key not in entries():
+            yield from _flat(value, f"{key}.")
+        elif not (value == {} and key in groups()):
+            yield key, value
+
+
+def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]] | ConfigFault:
+    """Decodes and parses a TOML file. Returns its text and tables, or the error."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return ConfigFault(where, "the file is not UTF-8 text", "save it as UTF-8", line)
+    try:
+        return text, read_toml(text)
+    except Unreadable as error:
+        words = str(error)
+        found = _AT_LINE.search(words)
+        line = whole_number(found[1]) if found else text.count("\n") + 1 if "end of document" in words else 0
+        what = "the file is not TOML" + (f" ({_AT_LINE.sub('', words).lower()})" if line else "")
+        return ConfigFault(where, what, "correct it; until then none of its settings is used", line)
+
+
+def _shown(value: object) -> str:
+    words = escaped(repr(value) if not isinstance(value, str) else f'"{value}"')
+    return words if len(words) <= 60 else f"{words[:57]}…"
+
+
+Rule = Literal["free", "lower", "higher", "off", "more"]
+
+#: `free`: any value. `lower`: may only decrease; 0 means unlimited for limits. `higher`: may only increase.
+#: `off`: may only be disabled. `more`: entries are appended.
+ALLOWED: Mapping[str, Rule] = {
+    "theme": "free",
+    "keys": "free",
+    "base_files": "free",
+    "instructions.names": "free",
+    "instructions.exclude": "free",
+    "instructions.max_bytes": "lower",
+    "outline_tokens": "lower",
+    "max_steps": "lower",
+    "request_timeout": "lower",
+    "files.max_per_action": "lower",
+    "files.pattern_timeout": "lower",
+    "known.max_files": "lower",
+    "bundling.enabled": "off",
+    "bundling.imports": "off",
+    "bundling.tests": "off",
+    "bundling.max_files": "lower",
+    "bundling.depth": "lower",
+    "review.near_threshold": "higher",
+    "subtasks.max_parallel": "lower",
+    "subtasks.max_depth": "lower",
+    "subtasks.max_seconds": "lower",
+    "subtasks.max_tokens": "lower",
+    "subtasks.max_cost": "lower",
+    "subtasks.max_per_turn": "lower",
+    "commands.timeout": "lower",
+    "commands.output_tokens": "lower",
+    "checks.repairs": "lower",
+    "limits.turn_tokens": "lower",
+    "limits.session_tokens": "lower",
+    "limits.turn_cost": "lower",
+    "limits.session_cost": "lower",
+    "limits.turns": "lower",
+    "limits.requests": "lower",
+    "limits.ask_at_cost": "lower",
+    "tools.off": "more",
+    "permissions.deny": "more",
+    "permissions.ask": "more",
+}
+#: Settings for which 0 means unlimited.
+_LIMITS = frozenset(
+    key
+    for key in ALLOWED
+    if key.startswith(("limits.", "subtasks.max_"))
+    and key not in ("subtasks.max_depth", "subtasks.max_parallel")
+)
+
+
+def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
+    """Filters a workspace's layer by the permitted settings; `below` holds the effective values without
+    it."""
+    refused = {key: why for key, value in layer.values.items() if (why := _why_not(key, value, below[key]))}
+    faults = tuple(
+        ConfigFault(
+            layer.where,
+            f"a workspace may not {why} `{key}`",
+            "set it in your own settings if you want it",
+            layer.lines.get(key, 0),
+            key,
+        )
+        for key, why in refused.items()
+    )
+    kept = {key: value for key, value in layer.values.items() if key not in refused}
+    for key, value in kept.items():
+        under = below[key]
+        if ALLOWED.get(key) == "more" and isinstance(value, tuple) and isinstance(under, tuple):
+            kept[key] = tuple(dict.fromkeys((*under, *value)))  # Existing entries are kept.
+    return Layer(layer.where, kept, layer.faults + faults)
+
+
+def _why_not(key: str, value: Value, below: Value) -> str:
+    if value == below:
+        return ""
+    match ALLOWED.get(key):
+        case None:
+            return "set"
+        case "off" if value:
+            return "turn on"
+        case "lower" if _amount(key, value) > _amount(key, below):
+            return "raise"
+        case "higher" if _amount(key, value) < _amount(key, below):
+            return "lower"
+    return ""
+
+
+def _amount(key: str, value: Value) -> float:
+    assert isinstance(value, int | float)
+    return float("inf") if key in _LIMITS and value == 0 else amount(value, 0.0, least=-LARGEST)
+
 
 FILE = "settings.toml"
 SHIPPED = "shipped"

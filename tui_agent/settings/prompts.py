@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from tui_agent.settings.faults import ConfigFault
-from tui_agent.settings.files import WORKSPACE_FOLDER, read_own, reason_of
+from tui_agent.settings.files import WORKSPACE_FOLDER, ConfigFault, read_own, reason_of
 from tui_agent.settings.folders import config_folder
 
 SYSTEM, PLANNING = "system-prompt.json", "planning-prompt.json"

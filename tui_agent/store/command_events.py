@@ -5,8 +5,16 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tui_agent.settings.schema import CheckCommand
-from tui_agent.store.checks import CheckResult, ChecksSlice
-from tui_agent.store.commands import KEPT, By, CommandResult, Isolated, RunningCommand, Where
+from tui_agent.store.commands import (
+    KEPT,
+    By,
+    CheckResult,
+    ChecksSlice,
+    CommandResult,
+    Isolated,
+    RunningCommand,
+    Where,
+)
 from tui_agent.store.event import Lasting, Passing
 from tui_agent.store.state import ChatMessage, State
 from tui_agent.store.tool_calls import ToolUse

@@ -1,10 +1,17 @@
-"""Running and finished commands, as displayed."""
+"""Running and finished commands, as displayed, and results of checks with the exact content they ran on."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
+
+from tui_agent.edits.change import Change
+from tui_agent.files.text import md5
+from tui_agent.settings.schema import CheckCommand
+from tui_agent.store.files import Buffer
 
 #: Maximum number of results in memory; the chat contains all.
 KEPT = 50
@@ -84,3 +91,144 @@ class CommandsSlice(Struct, frozen=True):
     running: tuple[RunningCommand, ...] = ()
     results: tuple[CommandResult, ...] = ()
     total: int = 0
+
+
+CheckState = Literal["passed", "failed", "missing", "stopped"]
+#: Display state of a check; "stale" if the content has changed since.
+CheckLook = Literal["passed", "failed", "missing", "stopped", "stale", "running"]
+#: Versions of changes and unsaved texts a check ran on, by change id or path.
+Content = dict[str, str]
+
+MARKS: Mapping[CheckLook, str] = {
+    "passed": "✓",
+    "failed": "✗",
+    "missing": "–",
+    "stopped": "■",
+    "stale": "≠",
+    "running": "…",
+}
+
+
+class Place(NamedTuple):
+    """Location of a failure: a relative path and a line from 1."""
+
+    path: str
+    line: int
+
+
+class CheckResult(Struct, frozen=True):
+    """The result of a finished check.
+
+    state: "failed" only for failures introduced by the change, "missing" if its program is missing without
+    the change too. passed, failed: counts, None if not reported. new, old: failures introduced by the
+    change, and failures without it; None if unknown. new_names, old_names, flaky: their names, and failures
+    that a second run did not reproduce. repair: earlier repair requests. run: id of the command, "" if not
+    started. where: in a view of the proposal, or in the folder itself.
+    """
+
+    name: str
+    state: CheckState
+    passed: int | None = None
+    failed: int | None = None
+    seconds: float = 0.0
+    repair: int = 0
+    places: tuple[Place, ...] = ()
+    run: str = ""
+    where: Where = "trial"
+    content: Content = field(default_factory=dict)
+    new: int | None = None
+    old: int | None = None
+    new_names: tuple[str, ...] = ()
+    old_names: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+
+    @property
+    def amount(self) -> str:
+        """`12 passed 3.2 s`, or `2 new failures, 1 old`."""
+        if self.state == "failed":
+            if self.old and self.new:
+                return f"{self.new} new failure{'' if self.new == 1 else 's'}, {self.old} old"
+            return str(self.failed or "")
+        if self.old or self.flaky or (self.new == 0 and self.old is None):
+            apart = ["it failed before"] if self.old is None else [f"{self.old} old"] if self.old else []
+            apart += [f"{len(self.flaky)} flaky"] if self.flaky else []
+            return f"no new failures ({', '.join(apart)})"
+        passed = [f"{self.passed} passed"] if self.passed is not None else []
+        return " ".join([*passed, f"{self.seconds:.1f} s"])
+
+
+class ChecksSlice(Struct, frozen=True):
+    """The latest round: remaining checks, the running check first, and results.
+
+    outdated: the reason all results are stale, if not expressed by the content. refused: the reason no
+    check could run. offered: detected checks the user has not decided about.
+    """
+
+    running: tuple[str, ...] = ()
+    results: tuple[CheckResult, ...] = ()
+    repair: int = 0
+    where: Where = "trial"
+    outdated: str = ""
+    refused: str = ""
+    offered: tuple[CheckCommand, ...] = ()
+
+
+class CheckMark(NamedTuple):
+    """A check as displayed: `✓ pytest 12 passed 3.2 s`."""
+
+    look: CheckLook
+    words: str
+    name: str
+
+
+def content_of(changes: Iterable[Change], buffers: Iterable[Buffer], among: Collection[str] = ()) -> Content:
+    """The content with all open changes and unsaved text.
+
+    Changes applied since count as open if their ids are in `among`.
+    """
+    content = {
+        change.id: f"{change.path}>{change.rename_to}:{change.version}:{_taken(change)}"
+        for change in changes
+        if change.is_open or (change.state == "applied" and change.id in among)
+    }
+    return content | {buffer.path: _hash(buffer.text) for buffer in buffers if buffer.unsaved}
+
+
+def _taken(change: Change) -> str:
+    return "".join("-" if hunk == "skipped" else "+" for hunk in change.hunks)
+
+
+@lru_cache(maxsize=64)
+def _hash(text: str) -> str:
+    return md5(text.encode("utf-8", "surrogatepass"))
+
+
+def applied_content(applies: int, undone: int) -> Content:
+    """The content of checks in the folder itself: numbers of applies and of undone applies."""
+    return {"applied": f"{applies}-{undone}"}
+
+
+def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:
+    """Display marks of the latest round; `holding` says for each result whether it is current."""
+    found = []
+    for result, holds in zip(checks.results, holding, strict=True):
+        if not holds and result.state != "stopped":
+            found.append(CheckMark("stale", f"{MARKS['stale']} {result.name} stale", result.name))
+            continue
+        amount = {"stopped": "stopped", "missing": "program missing"}.get(result.state) or result.amount
+        words = f"{MARKS[result.state]} {result.name} {amount}".rstrip()
+        found.append(CheckMark(result.state, words, result.name))
+    return [*found, *(CheckMark("running", f"{MARKS['running']} {name}", name) for name in checks.running)]
+
+
+#: Number of passed checks above which they are shown as one.
+MOST_APART = 2
+
+
+def in_short(found: Sequence[CheckMark]) -> list[CheckMark]:
+    """The marks for a single line, with passed checks combined if numerous."""
+    passed = [mark for mark in found if mark.look == "passed"]
+    if len(found) <= MOST_APART or len(passed) < 2:
+        return [*found]
+    together = CheckMark("passed", f"{MARKS['passed']} {len(passed)} checks", "")
+    return [*(mark for mark in found if mark.look != "passed"), together]

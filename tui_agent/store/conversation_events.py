@@ -8,10 +8,9 @@ from msgspec import field
 from msgspec.structs import replace
 
 from tui_agent.answers.values import NextStep, SubTaskRequest, TodoItem
-from tui_agent.store.conversation import ConversationSlice, SentMessage
+from tui_agent.store.conversation import ConversationSlice, OpenRequest, Purpose, SentMessage, Usage
 from tui_agent.store.event import Growing, Lasting, Passing
 from tui_agent.store.state import ChatMessage, InstructionFile, ReplySlice, State
-from tui_agent.store.usage import OpenRequest, Purpose, Usage
 
 #: Maximum ratio of the provider's token count to the estimate; a larger ratio measures something different.
 MOST_SCALE = 4.0

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from tui_agent.settings.schema import Effort, Mode
 from tui_agent.store.event import Growing, Lasting, Passing
-from tui_agent.store.server_tools import ServerToolsSlice
 from tui_agent.store.state import ChatMessage, LayoutSlice, Notice, NoticesSlice, SessionSlice, State
+from tui_agent.store.tool_calls import ServerToolsSlice
 
 NOTICES_KEPT = 50
 

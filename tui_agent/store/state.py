@@ -15,18 +15,24 @@ from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import NextStep
 from tui_agent.context.excerpts import holds, summary_line
 from tui_agent.edits.change import Change, Checkpoint
-from tui_agent.files.disclosure import SecretChoice
+from tui_agent.files.gate import SecretChoice
 from tui_agent.planning.chain import Attempt
 from tui_agent.settings.schema import Effort, Mode
-from tui_agent.store.checks import CheckMark, CheckResult, ChecksSlice, applied_content, content_of, marks
-from tui_agent.store.commands import CommandResult, CommandsSlice
-from tui_agent.store.conversation import ConversationSlice
+from tui_agent.store.commands import (
+    CheckMark,
+    CheckResult,
+    ChecksSlice,
+    CommandResult,
+    CommandsSlice,
+    applied_content,
+    content_of,
+    marks,
+)
+from tui_agent.store.conversation import ConversationSlice, UsageSlice
 from tui_agent.store.files import Buffer, BuffersSlice, KnownSlice
 from tui_agent.store.graph import SubTask
 from tui_agent.store.layout import LayoutSlice
-from tui_agent.store.server_tools import ServerToolsSlice
-from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ToolUse
-from tui_agent.store.usage import UsageSlice
+from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ServerToolsSlice, ToolUse
 
 #: Maximum number of messages in memory; older messages are read from the log.
 TRANSCRIPT_WINDOW = 200

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.context.known_files import KnownFile, Touch
 from tui_agent.context.memory import asks_to_go_on
-from tui_agent.files.disclosure import SecretChoice
+from tui_agent.files.gate import SecretChoice
 from tui_agent.planning.chain import Attempt
 from tui_agent.settings.schema import Effort
-from tui_agent.store import batches
+from tui_agent.store import task_events
+from tui_agent.store.conversation import Usage
 from tui_agent.store.event import Lasting, Passing
 from tui_agent.store.state import (
     ActionSlice,
@@ -26,7 +27,6 @@ from tui_agent.store.state import (
     TurnSlice,
 )
 from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ToolUse
-from tui_agent.store.usage import Usage
 
 HISTORY_KEPT = 200
 DECISIONS_KEPT = 500
@@ -285,7 +285,7 @@ class FileLoaded(Lasting, frozen=True):
         state = state.on_action(
             self.action, lambda slot: replace(slot, state="loaded", loaded=(*slot.loaded, file.path))
         )
-        return batches.loaded(state, file, self.action)
+        return task_events.loaded(state, file, self.action)
 
 
 class FilesLeftOut(Lasting, frozen=True):
@@ -302,7 +302,7 @@ class FilesLeftOut(Lasting, frozen=True):
     before: tuple[KnownFile, ...] = ()
 
     def apply(self, state: State) -> State:
-        return batches.postpone_files(self._leave_out(state), self.paths, for_room=self.reason == "room")
+        return task_events.postpone_files(self._leave_out(state), self.paths, for_room=self.reason == "room")
 
     def _leave_out(self, state: State) -> State:
         if not self.loaded:
@@ -461,7 +461,7 @@ class TurnEnded(Lasting, frozen=True):
         if self.error:
             level = "info" if self.stopped else "error"
             state = state.with_message(ChatMessage(0, "note", self.turn, self.error, level=level))
-        return batches.turn_ended(state, self.turn, whole=self.ok and not self.limit)
+        return task_events.turn_ended(state, self.turn, whole=self.ok and not self.limit)
 
 
 def _failed(slot: ActionSlice) -> ActionSlice:

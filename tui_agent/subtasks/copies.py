@@ -10,7 +10,7 @@ from pathlib import Path
 from tui_agent.errors import ChildFailed, FileError, SessionError
 from tui_agent.files.names import plain
 from tui_agent.log import directory
-from tui_agent.log.lock import SessionLock
+from tui_agent.log.directory import SessionLock
 from tui_agent.processes.child import ChildProcess
 
 FOLDER = "worktrees"

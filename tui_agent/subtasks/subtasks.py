@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
-from tui_agent.log.calls import call
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, SubTaskState, faults, may_become
 from tui_agent.store.state import State

@@ -8,8 +8,7 @@ from tui_agent.context.known_files import MAX_BYTES
 from tui_agent.edits.change import Change
 from tui_agent.edits.rebase import rebased
 from tui_agent.errors import EditFailed, FileError, PathRefused, TuiAgentError
-from tui_agent.files.disclosure import SecretFinding, find_secrets_in_file
-from tui_agent.files.gate import read_for_person
+from tui_agent.files.gate import SecretFinding, find_secrets_in_file, read_for_person
 from tui_agent.files.text import decode, encode
 from tui_agent.tools.context import ToolContext
 

@@ -20,7 +20,7 @@ from tui_agent.context import file_contents
 from tui_agent.context.file_contents import FilesInPrompt, LoadedFile, cost, read_files_result
 from tui_agent.context.known_files import MAX_BYTES, KnownFile, LoadedBy, table_row
 from tui_agent.errors import LooksSecret, TuiAgentError
-from tui_agent.files.disclosure import SecretChoice, UndecidedSecret, find_secrets_in_file
+from tui_agent.files.gate import SecretChoice, UndecidedSecret, find_secrets_in_file
 from tui_agent.files.operating_system import inode_of
 from tui_agent.model.tokens import reply_room
 from tui_agent.store import events as e

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tui_agent.store.server_tools import ListedTool
+from tui_agent.store.tool_calls import ListedTool
 
 
 class ServerResult(Struct, frozen=True):

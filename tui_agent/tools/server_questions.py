@@ -7,7 +7,7 @@ from typing import Any
 
 from tui_agent.answers.schema import check, coerced
 from tui_agent.files.numbers import real_number
-from tui_agent.files.sanitize import one_line
+from tui_agent.files.text import one_line
 from tui_agent.store import events as e
 from tui_agent.store.tool_calls import PermissionDecision
 from tui_agent.tools.context import Emit, ToolContext

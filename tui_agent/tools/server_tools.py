@@ -9,7 +9,7 @@ from typing import Any
 
 from tui_agent.answers.schema import check, coerced, written_out
 from tui_agent.context.blocks import inert
-from tui_agent.store.server_tools import ListedTool, ServerToolsSlice
+from tui_agent.store.tool_calls import ListedTool, ServerToolsSlice
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.permission import permitted
 from tui_agent.tools.server_calls import ServerResult

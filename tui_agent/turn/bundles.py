@@ -8,8 +8,7 @@ from functools import cache, partial
 
 from tui_agent.context.file_contents import LoadedFile
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.disclosure import UndecidedSecret
-from tui_agent.files.gate import read
+from tui_agent.files.gate import UndecidedSecret, read
 from tui_agent.files.text import decode
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit

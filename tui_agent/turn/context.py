@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tui_agent.answers.schema import Function, Schema
-    from tui_agent.store.checks import CheckResult
+    from tui_agent.store.commands import CheckResult
     from tui_agent.tools.tool import Tool
 
 

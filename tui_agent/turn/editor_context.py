@@ -12,8 +12,7 @@ from tui_agent.context import editor
 from tui_agent.context.editor import OpenFile
 from tui_agent.context.known_files import KnownFile
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.disclosure import Decisions, SecretFinding, UndecidedSecret, find_secrets
-from tui_agent.files.gate import Gate, is_secret
+from tui_agent.files.gate import Decisions, Gate, SecretFinding, UndecidedSecret, find_secrets, is_secret
 from tui_agent.files.key_formats import Hit, hits_masked
 from tui_agent.files.text import TextFile, md5
 from tui_agent.store import events as e

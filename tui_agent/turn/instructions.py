@@ -11,7 +11,7 @@ from typing import Literal
 
 from tui_agent.context.file_contents import LoadedFile, cost
 from tui_agent.context.instructions import BASE, YOURS, ContextFile, Folder, folders
-from tui_agent.files.disclosure import UndecidedSecret
+from tui_agent.files.gate import UndecidedSecret
 from tui_agent.store import events as e
 from tui_agent.store.state import InstructionFile, State
 from tui_agent.tools.context import Emit

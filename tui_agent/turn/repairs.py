@@ -9,7 +9,7 @@ from tui_agent.context.blocks import inert, name
 from tui_agent.context.excerpts import head_and_tail
 from tui_agent.files.key_formats import masked
 from tui_agent.store import events as e
-from tui_agent.store.checks import CheckResult
+from tui_agent.store.commands import CheckResult
 from tui_agent.store.state import State
 from tui_agent.tools.context import Emit
 from tui_agent.tools.run_command import LETTERS, about_view

@@ -9,14 +9,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from tui_agent.errors import FileError, LooksSecret, TooLarge, TuiAgentError
-from tui_agent.files.disclosure import (
+from tui_agent.files.gate import (
     Decisions,
+    Gate,
     SecretFinding,
     UndecidedSecret,
     find_secrets,
     find_secrets_in_file,
+    is_secret,
 )
-from tui_agent.files.gate import Gate, is_secret
 from tui_agent.files.git_folder import read_start
 from tui_agent.files.operating_system import Stamp, is_settled, stamp_of
 from tui_agent.files.text import decode, md5

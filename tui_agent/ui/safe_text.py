@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 
 from tui_agent.files.numbers import whole_number
-from tui_agent.files.sanitize import clean, one_line
+from tui_agent.files.text import clean, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rich.text import Text
 
-    from tui_agent.store.checks import CheckLook, CheckMark
+    from tui_agent.store.commands import CheckLook, CheckMark
 
 CHECK_INKS: dict[CheckLook, str] = {
     "passed": "$success",

@@ -11,9 +11,9 @@ from typing import Final
 from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
 from tui_agent.files.text import md5
+from tui_agent.git.checkpoints import tree_on_disk
 from tui_agent.git.client import MissingFile
 from tui_agent.git.repository import Repository, find_repository, git
-from tui_agent.git.trees import tree_on_disk
 from tui_agent.workspace.git_listing import list_files, list_without_repository
 
 #: Maximum lag of the file system's clock in seconds.

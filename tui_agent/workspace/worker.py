@@ -13,7 +13,7 @@ import msgspec
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.operating_system import remove_folder
-from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint
+from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint, sweep
 from tui_agent.git.client import MissingFile
 from tui_agent.git.commits import commit, commit_diff, commit_plan
 from tui_agent.git.repository import (
@@ -21,10 +21,10 @@ from tui_agent.git.repository import (
     ignored,
     ignored_apart,
     ignored_without_repository,
+    read_status,
+    status_and_deleted,
     tracked,
 )
-from tui_agent.git.status import read_status, status_and_deleted
-from tui_agent.git.trees import sweep
 from tui_agent.git.worktrees import (
     add_worktree,
     detach_worktree,

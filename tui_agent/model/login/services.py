@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tui_agent.errors import UsageError
-from tui_agent.files.sanitize import escaped
+from tui_agent.files.text import escaped
 from tui_agent.model.rules import rules_of
 from tui_agent.model.suggestions import suggestion
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from tui_agent.errors import LoginFailed, Unreachable
 from tui_agent.files.key_formats import masked
 from tui_agent.files.numbers import amount, real_number
-from tui_agent.files.sanitize import one_line
+from tui_agent.files.text import one_line
 from tui_agent.model.certificates import verification
 
 _SECONDS = 30.0

@@ -16,8 +16,8 @@ from tui_agent.context.known_files import Touch
 from tui_agent.log.exchanges import Exchange
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
+from tui_agent.store.conversation import Usage
 from tui_agent.store.state import InstructionFile, State
-from tui_agent.store.usage import Usage
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.safe_text import clean, counted, label, one_line, parts
 

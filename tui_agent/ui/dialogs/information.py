@@ -10,7 +10,7 @@ from textual.app import App
 
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError
-from tui_agent.store.usage import Usage
+from tui_agent.store.conversation import Usage
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.graph.facts import dollars, short_count
 from tui_agent.ui.safe_text import counted, one_line, parts

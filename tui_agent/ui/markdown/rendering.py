@@ -20,7 +20,7 @@ from textual.content import Content, Span
 from textual.style import Style
 
 from tui_agent.files.numbers import whole_number
-from tui_agent.files.sanitize import clean
+from tui_agent.files.text import clean
 from tui_agent.processes.background import pause
 from tui_agent.ui.markdown.text_lines import AnyLine, Table, TableLine, TextLine
 

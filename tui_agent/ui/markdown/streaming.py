@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from textual.content import Content
 
-from tui_agent.files.sanitize import clean
+from tui_agent.files.text import clean
 from tui_agent.processes.background import pause
 from tui_agent.ui.markdown.rendering import (
     MOST_IN_LINE,

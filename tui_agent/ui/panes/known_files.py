@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.widget import Widget
 
 from tui_agent.context.known_files import KnownFile, Touch, freshness_mark
-from tui_agent.files.sanitize import size_in_words
+from tui_agent.files.text import size_in_words
 from tui_agent.session.session import Session
 from tui_agent.store.files import BuffersSlice, KnownSlice, with_unsaved
 from tui_agent.store.state import State

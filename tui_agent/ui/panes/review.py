@@ -15,7 +15,7 @@ from tui_agent.edits.change import Change, Pick
 from tui_agent.edits.merge import Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
-from tui_agent.store.checks import CheckMark, in_short
+from tui_agent.store.commands import CheckMark, in_short
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.availability import why_not
 from tui_agent.ui.diff.conflict_view import ConflictLines

@@ -14,7 +14,7 @@ from tui_agent.edits.change import Change, Pick
 from tui_agent.edits.merge import Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
-from tui_agent.store.checks import Content, content_of
+from tui_agent.store.commands import Content, content_of
 from tui_agent.store.state import State
 from tui_agent.ui.dialogs.text import TextDialog
 from tui_agent.ui.keys.keymap import Keys

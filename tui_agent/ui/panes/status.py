@@ -17,7 +17,7 @@ from textual.widgets import Static
 
 from tui_agent.edits.change import Checkpoint
 from tui_agent.session.effort_words import in_short
-from tui_agent.store import checks
+from tui_agent.store import commands
 from tui_agent.store.state import NoticesSlice, State
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
 from tui_agent.ui.availability import why_not
@@ -223,7 +223,7 @@ def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]
         yield (state.session.waits_for, "$warning")
     if state.session.read_only:
         yield ("read only: open elsewhere", "$warning")
-    for mark in checks.in_short(state.check_marks):
+    for mark in commands.in_short(state.check_marks):
         yield (mark.words, CHECK_INKS[mark.look])
     yield from _marks(state, quiet)
     name = state.model.name or model

@@ -15,9 +15,9 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.session.session import Session
+from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.store.state import State, SubTasksSlice
-from tui_agent.store.usage import Usage
 from tui_agent.ui.graph.facts import Fact, facts_of
 from tui_agent.ui.graph.graph_view import GraphView
 from tui_agent.ui.panes.review_place import ReviewPosition, shown_changes, waiting

@@ -17,8 +17,8 @@ from textual.widgets import Static
 
 from tui_agent.context.excerpts import holds
 from tui_agent.edits.change import Change
+from tui_agent.store.conversation import estimated_tokens
 from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
-from tui_agent.store.usage import estimated_tokens
 from tui_agent.ui.safe_text import label, parts, plain
 from tui_agent.ui.textual_patches.grown_widgets import GrowsAtEnd
 from tui_agent.ui.widgets.command_output import CommandOutput, FoldLine, PlaceLink

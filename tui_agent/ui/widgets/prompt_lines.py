@@ -18,11 +18,11 @@ from textual.widgets import Static
 
 from tui_agent.answers.values import NextStep
 from tui_agent.context.memory import asks_to_go_on
-from tui_agent.files.sanitize import one_line
+from tui_agent.files.text import one_line
 from tui_agent.store.commands import RunningCommand
+from tui_agent.store.conversation import estimated_tokens
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
-from tui_agent.store.usage import estimated_tokens
 from tui_agent.ui.graph.facts import clock, dollars, short_count
 from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.safe_text import label, parts, plain
