@@ -35,7 +35,7 @@ from tui_agent.browser.page_terminal import PageTerminal
 from tui_agent.control import sockets
 from tui_agent.control.sockets import SessionSocket
 from tui_agent.errors import SessionError, TuiAgentError
-from tui_agent.files.sanitize import one_line
+from tui_agent.files.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
