@@ -2,95 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from support.repositories import repository
-from support.sessions import open_session
+from support.steered_agent import FILES, Agent, at_work
 from support.trees import until
 
-from tui_agent.edits.change import Change, Pick
+from tui_agent.edits.change import Pick
 from tui_agent.errors import SettingsError
 from tui_agent.session import outside_agents
-from tui_agent.session.outside_agents import AgentRun
-from tui_agent.session.session import Session
-
-FILES = {
-    "a.py": "one\ntwo\nthree\nfour\nfive\nsix\nseven\n",
-    "b.py": "b\n",
-    "c.py": "c\n",
-    "d.sh": "#!/bin/sh\n",
-    ".gitignore": "build/\n*.log\n",
-}
-#: Runs commands from a pipe in its home.
-AGENT = '#!/bin/sh\nwhile read -r line < "$HOME/pipe"; do eval "$line"; done\n'
-
-
-class Agent:
-    """A running agent, steered by the test."""
-
-    def __init__(self, session: Session, run: AgentRun, pipe: Path, root: Path) -> None:
-        self.session, self.run, self.pipe, self.root = session, run, pipe, root
-
-    async def does(self, line: str) -> None:
-        await until(lambda: self._writes(line.encode() + b"\n"), f"it reads {line}")
-
-    def _writes(self, line: bytes) -> bool:
-        """Whether it reads from its pipe now."""
-        try:
-            pipe = os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError:
-            return False
-        with os.fdopen(pipe, "wb") as file:
-            file.write(line)
-        return True
-
-    def change(self, path: str) -> Change | None:
-        ours = [one for one in self.session.state.review.changes if one.path == path and one.waits]
-        return ours[-1] if ours else None
-
-    def new(self, path: str) -> str:
-        change = self.change(path)
-        return self.session.core.blobs.get_text(change.new) if change and change.new else ""
-
-    async def until_new(self, path: str, text: str) -> None:
-        await until(lambda: self.new(path) == text, f"{path} in the review: {self.new(path)!r}")
-
-    async def sees(self, path: str, text: str) -> None:
-        """Waits until a file is so for the agent."""
-        seen, marker = Path(self.run._home.path, "seen"), f"{path} as {text!r}"
-        await self.does(
-            f'while cat {path} > "$HOME/seen" && [ ! -e "$HOME/enough" ]; do sleep 0.05; done; rm "$HOME/enough"'
-        )
-        await until(lambda: seen.exists() and seen.read_text() == text, marker)
-        await asyncio.to_thread(Path(self.run._home.path, "enough").touch)
-
-
-@asynccontextmanager
-async def at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Agent]:
-    root = repository(tmp_path / "work", FILES)
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "someone").write_text(AGENT)
-    (programs / "someone").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    (tmp_path / "home").mkdir()
-    async with open_session(root, []) as session:
-        await session.workspace.ready()
-        run = await session.outside_agents.open(["someone"])
-        pipe = Path(run._home.path, "pipe")
-        os.mkfifo(pipe)
-        run.start_command([run.profile.program], os.open(os.devnull, os.O_WRONLY))
-        await until(lambda: session.state.workspace.watching == "watching", "the watch")
-        try:
-            yield Agent(session, run, pipe, root)
-        finally:
-            await session.outside_agents.end(run)
 
 
 async def test_five_kinds_of_change_are_in_the_review_while_it_works_and_no_file_is_touched(

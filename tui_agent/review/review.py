@@ -91,7 +91,8 @@ class Review:
     ) -> list[str]:
         """Proposes the files written so far by a running program. Returns reasons for omitted files.
 
-        A path keeps the id of its change until a decision about it.
+        A path keeps the id of its change until a decision about it. If another change of the path is open, which
+        the program does not know, this one is in conflict with it.
 
         - source, name: prefix of the ids, and the program's name.
         - same: paths that are as in the folder again; their open changes are withdrawn.
@@ -110,9 +111,17 @@ class Review:
                 except (ValueError, TuiAgentError) as error:
                     left.append(left_out(one.path, error))
                     continue
+                if (rival := self._rival(source, one.path)) is not None:
+                    why = "another open change of this file was first"
+                    change = replace(change, state="conflict", rival=rival.id, reason=why)
                 if known is not None and known.waits and "applied" not in known.hunks:
-                    before = (known.version, known.executable, known.state == "conflict")
-                    if before != (change.version, change.executable, change.state == "conflict"):
+                    before = (known.version, known.executable, known.state == "conflict", known.rival)
+                    if before != (
+                        change.version,
+                        change.executable,
+                        change.state == "conflict",
+                        change.rival,
+                    ):
                         change = await asyncio.to_thread(with_skips, change, known, self._blobs)
                         await self._journal.record(e.ChangeReworked(replace(change, id=known.id)))
                     continue
@@ -132,6 +141,11 @@ class Review:
         """The newest change of a running program to a path."""
         ours = (c for c in reversed(self.state.review.changes) if c.path == path)
         return next((change for change in ours if change.id.startswith(f"{source}.")), None)
+
+    def _rival(self, source: str, path: str) -> Change | None:
+        """The open change of a path that is not of a running program."""
+        others = (c for c in self.state.review.open if not c.id.startswith(f"{source}."))
+        return next((change for change in others if change.path == path), None)
 
     @call(changes=False)
     async def diff(self, change_id: str) -> Diff:

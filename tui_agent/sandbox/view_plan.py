@@ -71,7 +71,7 @@ class Limits:
 class ViewPlan:
     """Description of a view.
 
-    - binds: absolute readable paths, in order.
+    - binds: absolute readable paths, in order. `tools` are those of the user.
     - links: symbolic links by path.
     - folders: empty in-memory folders with mode and size; they cover folders in `binds`.
     - masks: hidden paths.
@@ -107,6 +107,7 @@ class ViewPlan:
     proxy: bool = False
     hosts: tuple[str, ...] = ()
     terminal: bool = False
+    tools: tuple[str, ...] = ()
 
     @property
     def on_copy(self) -> bool:
@@ -148,6 +149,7 @@ class ViewPlan:
             "home": [self.own_home, self.home] if self.own_home else [],
             "proxy": self.proxy,
             "terminal": self.terminal,
+            "tools": self.tools,
             "seeds": seeds,
             "network": self.network,
             "size": self.limits.layer,
@@ -222,6 +224,7 @@ def plan(
         texts,
         isolated,
         folder,
+        tools=tuple(path for path in more if not _mounted_below(path)),
     )
 
 

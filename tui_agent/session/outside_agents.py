@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import errno
 import os
 import stat
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -46,6 +47,8 @@ from tui_agent.workspace.workspace import FileChange
 MOST = 5 << 20
 #: Share of a view's memory for files below which it is reported as nearly full.
 LEAST_FREE = 0.1
+#: Files of a program that wait in the review.
+MOST_FILES = 3000
 #: Seconds for a first write in the view, before the agent starts.
 WRITES_WITHIN = 10.0
 
@@ -302,6 +305,12 @@ class AgentRun:
         await self._to_review(written, None if paths is None else paths)
 
     async def _to_review(self, written: Sequence[ChangedPath], looked: Sequence[str] | None) -> None:
+        new = [one.path for one in written if one.path not in self._proposed]
+        if out := set(new[max(0, MOST_FILES - len(self._proposed)) :]):
+            self._say(
+                f"{self.profile.name} writes more files than the {MOST_FILES:,} that the review holds of it"
+            )
+            written = tuple(one for one in written if one.path not in out)
         there = {one.path for one in written}
         same = {
             path
@@ -319,6 +328,9 @@ class AgentRun:
         about once, before its contents."""
         left = []
         for path in paths:
+            if any("\udc80" <= character <= "\udcff" for character in path):
+                self._say(f"{ascii(path)[1:-1]} is left out: its name is not UTF-8")
+                continue
             names = path.split("/")
             own = names[-1].startswith(UNFINISHED) or any(
                 fnmatchcase(names[0], glob) for glob in self.profile.left_out
@@ -342,7 +354,7 @@ class AgentRun:
         if path not in self._bases:
             with suppress(OSError, TuiAgentError):
                 content = self._on_disk(path)
-                self._bases[path] = "" if content is None else self._blobs.put_unsynced(content[0])
+                self._bases[path] = self._kept_base(None if content is None else content[0])
 
     # ── from the folder to the view ──────────────────────────────────────────────────────────────────────
 
@@ -364,15 +376,35 @@ class AgentRun:
     def _mirror_all(self, paths: Sequence[str]) -> list[str]:
         """Brings files of the folder into the view. Returns paths whose change is another now. Blocking."""
         again = []
-        for path in paths:
+        gone_first = sorted(self._with_gone_folders(paths), key=lambda path: (self._exists(path), path))
+        for path in gone_first:
             if path in self._hidden or not LEFT_OUT.isdisjoint(path.split("/")):
                 continue
             try:
                 if self._mirror_file(path):
                     again.append(path)
             except (OSError, TuiAgentError, ValueError) as error:
+                # An overlay cannot show a folder under its new name while the program has files under the old one.
+                if isinstance(error, OSError) and error.errno == errno.ESTALE:
+                    error = "it was moved while the agent worked in it; end the agent and start it again"
                 self._core_say(f"{path} could not be brought into the view of {self.profile.name}: {error}")
         return again
+
+    def _exists(self, path: str) -> bool:
+        return os.path.lexists(os.path.join(self._workspace.root, path))
+
+    def _with_gone_folders(self, paths: Sequence[str]) -> Iterator[str]:
+        """The paths, and for a folder that is gone from the workspace its files in the view."""
+        assert self._merged is not None
+        waiting = list(paths)
+        while waiting:
+            path = waiting.pop()
+            there = self._merged.status(path)
+            if there is not None and stat.S_ISDIR(there.st_mode) and LEFT_OUT.isdisjoint(path.split("/")):
+                if not self._exists(path):
+                    waiting += [f"{path}/{name}" for name in self._merged.names(path)]
+            else:
+                yield path
 
     def _core_say(self, text: str) -> None:
         self._loop.call_soon_threadsafe(self._say, text)
@@ -390,14 +422,16 @@ class AgentRun:
         content = None if now is None else now[0]
         was = self._bases.get(path)
         theirs = was is not None and was != ("" if view is None else md5(view))
+        if was is None and content != view and self._is_written(path):
+            self._bases[path] = self._kept_base(content)  # Its change is so new that it is not proposed yet.
+            return True
+        if content != view and not theirs:
+            self._write(path, now)
+            self._bases[path] = self._kept_base(content)
+            return was is not None
         if content == view:
             if was is not None:
-                self._bases[path] = "" if content is None else self._blobs.put_unsynced(content)
-            return was is not None
-        if not theirs:
-            self._write(path, now)
-            if was is not None:
-                self._bases[path] = "" if content is None else self._blobs.put_unsynced(content)
+                self._bases[path] = self._kept_base(content)
             return was is not None
         if content is None or view is None or not was:
             return True  # One of them removed it: the review shows the conflict.
@@ -407,7 +441,20 @@ class AgentRun:
             assert now is not None
             if (text := encode(ours, merged.text)) != view:
                 self._write(path, (text, now[1]))
-            self._bases[path] = self._blobs.put_unsynced(content)
+            self._bases[path] = self._kept_base(content)
+        return True
+
+    def _kept_base(self, content: bytes | None) -> str:
+        return "" if content is None else self._blobs.put_unsynced(content)
+
+    def _is_written(self, path: str) -> bool:
+        """Whether the layer has a file or a deletion at a path."""
+        assert self._view is not None
+        layer = f"{len(self._view.plan.overlays) - 1}/u/{path}"
+        try:
+            os.stat(layer, dir_fd=self._view.layers, follow_symlinks=False)
+        except OSError:
+            return False
         return True
 
     def _write(self, path: str, content: tuple[bytes, int] | None) -> None:

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from concurrent.futures import Future
+from contextlib import aclosing
 from functools import partial
 from typing import Any, Final
 
@@ -25,6 +26,8 @@ POLL_DELAY: Final = 2000
 MAX_BATCH: Final = 2000
 MOST_PLANS: Final = 3
 
+#: Most seconds until a folder is watched again after a name that cannot be decoded.
+MOST_WAIT: Final = 8.0
 _NOT_UTF8: Final = "a file has a name that is not UTF-8, so changes are looked for every two seconds"
 
 Raw = set[tuple[Change, str]]
@@ -141,29 +144,43 @@ async def watch_folder(path: str) -> AsyncGenerator[list[str] | None, None]:
 
     None again means changes with names that cannot be decoded. Raises `ChildFailed`.
     """
-    begun = False
-    try:
-        async for raw in awatch(
-            path,
-            watch_filter=None,
-            debounce=DEBOUNCE,
-            step=STEP,
-            rust_timeout=DEBOUNCE,
-            yield_on_timeout=True,
-            raise_interrupt=False,
-            ignore_permission_denied=True,
-        ):
-            if not begun:
-                begun = True
-                yield None
-            if raw:
-                found = sorted({changed[len(path) + 1 :] for _, changed in raw} - {""})
-                for at in range(0, len(found), MAX_BATCH):
-                    yield found[at : at + MAX_BATCH]
-    except UnicodeDecodeError:
-        yield None
-    except (OSError, RuntimeError) as error:
-        raise _failed(error) from error
+    wait = DEBOUNCE / 1000
+    while True:
+        try:
+            async with aclosing(_batches(path)) as batches:
+                async for batch in batches:
+                    yield batch
+            return
+        except (OSError, RuntimeError, ExceptionGroup) as error:
+            one = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
+            if "Unable to decode path" not in str(one):  # The library ends a watch at such a name.
+                raise _failed(one) from error
+        await asyncio.sleep(wait)
+        wait = min(2 * wait, MOST_WAIT)
+
+
+async def _batches(path: str) -> AsyncGenerator[list[str] | None, None]:
+    """None when watching begins, then changed paths. A new folder is in two batches, since files that are written
+    before it is watched have no events."""
+    begun, new = False, set[str]()
+    async for raw in awatch(
+        path,
+        watch_filter=None,
+        debounce=DEBOUNCE,
+        step=STEP,
+        rust_timeout=DEBOUNCE,
+        yield_on_timeout=True,
+        raise_interrupt=False,
+        ignore_permission_denied=True,
+    ):
+        if not begun:
+            begun = True
+            yield None
+        found = sorted({changed[len(path) + 1 :] for _, changed in raw} - {""} | new)
+        added = (changed for change, changed in raw if change == Change.added)
+        new = {changed[len(path) + 1 :] for changed in filter(os.path.isdir, added)} - {""}
+        for at in range(0, len(found), MAX_BATCH):
+            yield found[at : at + MAX_BATCH]
 
 
 class _Listeners:

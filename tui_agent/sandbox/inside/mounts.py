@@ -18,6 +18,7 @@ from tui_agent.sandbox.inside.kernel import (
     PIVOT_ROOT,
     PRIVATE,
     READ_ONLY,
+    Failed,
     attach,
     call,
     clone,
@@ -69,7 +70,7 @@ class ViewMounts:
             os.symlink(plan["links"][path], self._below(path))
         for path, mount in shown:
             restrict(mount, READ_ONLY | NO_SUID | NO_DEVICES, f"read-only {path}")
-            self._attach(mount, path)
+            self._attach(self._without_sockets(mount) if path in plan["tools"] else mount, path)
             for inner, mode, _ in plan["folders"]:
                 if _is_below(inner, path):
                     self._in_memory(inner, mode)
@@ -88,6 +89,26 @@ class ViewMounts:
         self._sysctl("kernel/pid_max", max(plan["processes"] + 100, 400))
         self._become_root()
         return layers
+
+    def _without_sockets(self, mount):
+        """Returns the same folder as a read-only overlay. A socket that a program outside makes in it later has
+        no listener there."""
+        if not stat.S_ISDIR(os.stat(mount).st_mode):
+            return mount
+        lower, empty = self._below("/.lowertool"), self._below("/.layers/none")
+        for folder in (lower, empty):
+            os.makedirs(folder, exist_ok=True)
+        attach(mount, lower)
+        plain = clone(lower)
+        options = {"lowerdir": f"{empty}:{lower}", "userxattr": None}
+        try:
+            made = new_mount("overlay", options, READ_ONLY | NO_SUID | NO_DEVICES)
+        except Failed:  # an unsuitable file system
+            made = plain
+        else:
+            os.close(plain)
+        call("hide the folder of a tool", libc.umount2, lower, DETACH)
+        return made
 
     def _below(self, path):
         return self.stage + path
