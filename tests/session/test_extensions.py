@@ -83,7 +83,10 @@ async def test_a_command_is_expanded_once_with_quoted_arguments_in_its_commands(
         sent = model_of(session).requests[0].messages[-1]["content"]
         assert "Fix $(touch bad) $2 of '$(touch bad) $2' two." in sent
         assert "Output: $(touch bad) $2|two|" in sent
-        assert session.extensions.names()["fix"] == "Fix an issue" and not (root / "bad").exists()
+        assert (
+            session.extensions.names()["fix"] == ("Fix an issue", "command, yours")
+            and not (root / "bad").exists()
+        )
 
 
 async def test_a_workspace_counts_after_trust_and_as_it_was_trusted(home: Path, tmp_path: Path) -> None:
@@ -100,9 +103,33 @@ async def test_a_workspace_counts_after_trust_and_as_it_was_trusted(home: Path, 
     trust.trust(root, folders, trusted.brought(root, folders))
     async with open_session(root, []) as session:
         await session.extensions.ready()
-        assert session.extensions.names() == {"release": "How to release.", "own": "Own text."}
+        assert session.extensions.names() == {
+            "release": ("How to release.", "skill, yours"),
+            "own": ("Own text.", "command, of this workspace"),
+            "project:own": ("Own.", "skill, of this workspace"),
+        }
     (root / ".claude/commands/own.md").write_text("Another.\n")
     assert trusted.standing(root, folders) == "changed"
     async with open_session(root, []) as session:
         await session.extensions.ready()
-        assert session.extensions.names()["own"] == "Own."
+        assert session.extensions.names()["own"][0] == "Own."
+
+
+async def test_a_name_that_is_taken_is_reached_with_its_origin_and_said_once(
+    home: Path, tmp_path: Path
+) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    (home / ".claude/commands/diff.md").write_text("Compare $ARGUMENTS.")
+    (home / ".claude/commands/release.md").write_text("Send it.")
+    async with open_session(root, [calls(text="Done.")] * 4, protocol="tools") as session:
+        session.extensions.built_in = frozenset(["diff"])
+        for message in ("/user:diff both", "/release", "/user:release", "/diff both"):
+            await session.chat.submit(message)
+            await session.chat.finished()
+        asked = [str(request.messages[-1]["content"]) for request in model_of(session).requests]
+        for words, text in zip(("Compare both.", "Send it.", "Bump it.", "/diff both"), asked, strict=True):
+            assert words in text
+        said = [one.text for one in session.state.notices.items if "taken already" in one.text]
+        assert said == [
+            "Names that are taken already are reached with their origin: /user:diff, /user:release"
+        ]

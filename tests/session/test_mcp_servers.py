@@ -237,7 +237,7 @@ async def test_a_prompt_of_a_server_is_a_command(root: Path, tmp_path: Path) -> 
         await session.chat.submit("/sums:review a.py")
         await session.chat.finished()
         assert "Review a.py line by line." in str(model_of(session).requests[0].messages[-1]["content"])
-        assert session.extensions.names()["sums:review"] == "Asks for a review."
+        assert session.extensions.names()["sums:review"] == ("Asks for a review.", "prompt of sums")
         await session.chat.submit("/sums:review")
         await session.chat.finished()
         assert "/sums:review needs path" in session.state.turn.error

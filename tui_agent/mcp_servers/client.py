@@ -25,13 +25,24 @@ BEYOND = 15.0
 OFFER_SECONDS = 45.0
 
 
+class Sampling(Struct, frozen=True):
+    """Texts of a server that the model answers, in at most `most` tokens: messages with `role` and `text`."""
+
+    system: str
+    messages: tuple[dict[str, str], ...]
+    most: int
+
+
 class ServerQuestion(Struct, frozen=True):
-    """A question of a server: its words, and the JSON schema of the answer."""
+    """A question of a server: its words and the JSON schema of the answer, a page to open (`url`), or texts for the
+    model."""
 
     id: int
     server: str
-    message: str
+    message: str = ""
     schema: dict[str, Any] = {}
+    url: str = ""
+    sampling: Sampling | None = None
 
 
 #: Answers a question: accept with the content, decline, or cancel.
@@ -39,12 +50,13 @@ Answer = Callable[[ServerQuestion], Awaitable[tuple[str, dict[str, Any]]]]
 
 
 class CalledResult(Struct, frozen=True):
-    """The text of a result; a long one is in the file `kept`."""
+    """The text of a result; a long one is in the file `kept`. `pictures` are files."""
 
     text: str
     failed: bool = False
     kept: str = ""
     bytes: int = 0
+    pictures: tuple[str, ...] = ()
 
 
 def need_sdk() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import mcp_types
-from mcp.client.session import ElicitationFnT, ListRootsFnT
+from mcp.client.session import ElicitationFnT, ListRootsFnT, SamplingFnT
 
 from tui_agent.files.text import clean
 from tui_agent.processes.serve import Announce
@@ -17,6 +18,10 @@ from tui_agent.processes.serve import Announce
 Action = Literal["accept", "decline", "cancel"]
 #: Maximum characters of a question, and questions of one server at a time.
 MAX_WORDS, MAX_OPEN = 2_000, 3
+#: Messages and characters of a request for the model, and the protocol's code of a refusal.
+MAX_MESSAGES, MAX_SAMPLED, REFUSED = 100, 200_000, -1
+#: An address that a person may be asked to open.
+_URL = re.compile(r"https?://[\x21-\x7e]{1,2000}")
 
 
 class Questions:
@@ -30,13 +35,45 @@ class Questions:
 
     def callback(self, server: str) -> ElicitationFnT:
         async def asked(context: Any, params: Any) -> mcp_types.ElicitResult:
-            schema = getattr(params, "requested_schema", None)
-            if schema is None or len(self._open) >= MAX_OPEN:  # A page to open, or a flood.
+            schema, url = getattr(params, "requested_schema", None), str(getattr(params, "url", ""))
+            if len(self._open) >= MAX_OPEN or (schema is None and not _URL.fullmatch(url)):
                 return mcp_types.ElicitResult(action="decline")
-            action, content = await self._ask(server, str(params.message), schema)
-            return mcp_types.ElicitResult(action=action, content=content if action == "accept" else None)
+            fields = schema.get("properties", {}) if isinstance(schema, dict) else {}
+            words = {"message": clean(str(params.message))[:MAX_WORDS]}
+            asking = (
+                {**words, "schema": schema if fields else {}} if schema is not None else {**words, "url": url}
+            )
+            action, content = await self._ask(server, asking)
+            kept = content if action == "accept" and schema is not None else None
+            return mcp_types.ElicitResult(action=action, content=kept)
 
         return asked
+
+    def sampling(self, server: str) -> SamplingFnT:
+        """For a server that may use the model; of other content than text the model gets the kind only."""
+
+        async def sample(
+            context: Any, params: mcp_types.CreateMessageRequestParams
+        ) -> mcp_types.CreateMessageResult | mcp_types.ErrorData:
+            if len(self._open) >= MAX_OPEN:
+                return mcp_types.ErrorData(code=REFUSED, message="Too many requests wait already.")
+            texts = [
+                {"role": one.role, "text": _texts(one.content)} for one in params.messages[:MAX_MESSAGES]
+            ]
+            if sum(len(one["text"]) for one in texts) + len(params.system_prompt or "") > MAX_SAMPLED:
+                return mcp_types.ErrorData(code=REFUSED, message=f"More than {MAX_SAMPLED:,} characters.")
+            wanted = {"system": params.system_prompt or "", "messages": texts, "most": params.max_tokens}
+            action, content = await self._ask(server, {"sampling": wanted})
+            if action != "accept":
+                return mcp_types.ErrorData(code=REFUSED, message=str(content.get("why", "It was refused.")))
+            return mcp_types.CreateMessageResult(
+                role="assistant",
+                content=mcp_types.TextContent(type="text", text=content["text"]),
+                model=content["model"],
+                stop_reason="endTurn",
+            )
+
+        return sample
 
     def roots(self, folder: str) -> ListRootsFnT:
         async def roots(context: Any) -> mcp_types.ListRootsResult:
@@ -61,7 +98,7 @@ class Questions:
         if found is not None and not found.done():
             found.set_result((action, content))
 
-    async def _ask(self, server: str, message: str, schema: Any) -> tuple[Action, Any]:
+    async def _ask(self, server: str, asking: dict[str, Any]) -> tuple[Action, Any]:
         loop = asyncio.get_running_loop()
         self._last += 1
         id, answer = self._last, loop.create_future()
@@ -71,12 +108,15 @@ class Questions:
         for limit, _ in clocks:
             limit.reschedule(None)
         try:
-            words = clean(message)[:MAX_WORDS]
-            fields = schema.get("properties", {}) if isinstance(schema, dict) else {}
-            self._announce({"id": id, "server": server, "message": words, "schema": schema if fields else {}})
+            self._announce({"id": id, "server": server, **asking})
             return await answer
         finally:
             self._open.pop(id, None)
             for limit, when in clocks:
                 if when is not None and not limit.expired():
                     limit.reschedule(when + loop.time() - began)
+
+
+def _texts(content: Any) -> str:
+    parts = content if isinstance(content, list) else [content]
+    return clean("\n".join(getattr(part, "text", f"[{getattr(part, 'type', 'data')}]") for part in parts))

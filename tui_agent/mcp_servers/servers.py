@@ -204,6 +204,7 @@ def _entry(table: Any) -> ServerSettings:
         "env": table.get("env", table.get("environment", {})),
         "url": table.get("url", table.get("httpUrl", table.get("serverUrl", ""))),
         "headers": table.get("headers", table.get("http_headers", {})),
+        # Not `sampling`: only the person allows it, in settings of ours.
         "enabled": table.get("enabled", True) is not False and table.get("disabled") is not True,
     }
     try:

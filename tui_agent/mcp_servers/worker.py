@@ -79,11 +79,13 @@ class RunningServer:
         """Holds the connection. The SDK's contexts are entered and left in this one task."""
         try:
             async with AsyncExitStack() as last:
+                name, settings = self.server.name, self.server.settings
                 async with asyncio.timeout(START_SECONDS):
                     client = Client(
                         await self._transport(last),
-                        elicitation_callback=self._questions.callback(self.server.name),
+                        elicitation_callback=self._questions.callback(name),
                         list_roots_callback=self._questions.roots(self._folder),
+                        sampling_callback=self._questions.sampling(name) if settings.sampling else None,
                         cache=None,
                     )
                     await last.enter_async_context(client)
@@ -197,7 +199,10 @@ class WorkerMethods:
             raise await running.failed(error, f"did not do {one_line(name)[:80]}") from None
         text = await asyncio.to_thread(results.text_of, result.content, result.structured_content)
         found = await asyncio.to_thread(results.kept, text, params["keep"], running.server.name)
-        return {**found, "failed": bool(result.is_error)}
+        pictures = await asyncio.to_thread(
+            results.pictures_of, result.content, params["keep"], running.server.name
+        )
+        return {**found, "failed": bool(result.is_error), "pictures": pictures}
 
     async def read(self, params: dict[str, Any], send: Send) -> Any:
         running, client = await self._connected(params)

@@ -37,6 +37,8 @@ class Extensions:
         self._loading: asyncio.Task[None] | None = None
         self._trusted: TrustedFiles | None = None
         self._problems: list[Problem] = []
+        #: Words of the front end, which take precedence.
+        self.built_in: frozenset[str] = frozenset()
         #: By name; empty until loaded.
         self.skills: dict[str, Skill] = {}
         self.commands: dict[str, Command] = {}
@@ -73,14 +75,25 @@ class Extensions:
             await self._core.journal.record(e.AgentsListed(listed))
 
     @call(changes=False)
-    def names(self) -> dict[str, str]:
-        """Descriptions of commands, skills and prompts of servers by name. Commands take precedence."""
-        skills = {name: skill.description for name, skill in self.skills.items()}
-        return (
-            self._servers.prompts()
-            | skills
-            | {name: command.description for name, command in self.commands.items()}
-        )
+    def names(self) -> dict[str, tuple[str, str]]:
+        """Description and origin of commands, skills and prompts of servers, by the name that reaches each."""
+        prompts = self._servers.prompts().items()
+        found = {name: (words, f"prompt of {name.partition(':')[0]}") for name, words in prompts}
+        for name, (kind, one) in self._reached().items():
+            whose = "yours" if one.origin == "user" else "of this workspace"
+            found[name] = one.description, f"{kind}, {whose}"
+        return found
+
+    def _reached(self) -> dict[str, tuple[str, Command | Skill]]:
+        """Commands and skills, each with its kind, by the name that reaches it: built-in words come before commands,
+        and commands before skills."""
+        found: dict[str, tuple[str, Command | Skill]] = {}
+        for kind, things in (("command", self.commands), ("skill", self.skills)):
+            for key, one in things.items():
+                names = key, f"{one.origin}:{key}", f"{kind}:{key}"
+                free = next((name for name in names if name not in found and name not in self.built_in), key)
+                found[free] = kind, one
+        return found
 
     @call(changes=False)
     def may_have(self, name: str) -> bool:
@@ -107,13 +120,16 @@ class Extensions:
         if called is None:
             return text
         name, arguments = called[1], (called[2] or "").strip()
-        if (command := self.commands.get(name)) is not None:
+        reached = self._reached()
+        origin, _, rest = name.partition(":")
+        kind, found = reached.get(name) or reached.get(rest) or ("", None)
+        if found is not None and (name in reached or found.origin == origin):
+            if kind == "skill":
+                body = await self.skill(found.key)
+                return f"Use this skill, {found.key}:\n\n{body}\n\n{arguments}".strip()
             from tui_agent.extensions.commands import expanded
 
-            return await expanded(command, arguments, self._output)
-        if name in self.skills:
-            body = await self.skill(name)
-            return f"Use this skill, {name}:\n\n{body}\n\n{arguments}".strip()
+            return await expanded(self.commands[found.key], arguments, self._output)
         if name in self._servers.prompts():
             return await self._servers.prompt(name, arguments)
         return text
@@ -155,6 +171,9 @@ class Extensions:
         self.skills = {skill.key: skill for skill in skills}
         self.commands = {command.key: command for command in commands}
         said = [f"Left out: {problem}" for problem in (*problems, *others, *more)[:5]]
+        if other := [name for name, (_, one) in self._reached().items() if name != one.key]:
+            names = ", ".join(f"/{name}" for name in other[:5])
+            said.append(f"Names that are taken already are reached with their origin: {names}")
         if withheld:
             names = ", ".join(display_path(str(path.parent.name)) for path in withheld[:5])
             said.append(f"This workspace brings skills that are not trusted ({names}): /trust shows them")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.errors import ServerFailed, TuiAgentError
@@ -19,7 +19,7 @@ from tui_agent.store.state import State
 from tui_agent.store.tool_calls import ListedTool, ServerToolsSlice
 
 if TYPE_CHECKING:
-    from tui_agent.mcp_servers.client import ServerProcess, ServerQuestion
+    from tui_agent.mcp_servers.client import Sampling, ServerProcess, ServerQuestion
     from tui_agent.mcp_servers.offer import ServerOffer
     from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer
     from tui_agent.tools.server_calls import AskPerson, ServerCalls, ServerResult
@@ -50,6 +50,8 @@ class McpServers:
         self._configured: ConfiguredServers | None = None
         self._parent: McpServers | None = None
         self._asking: dict[str, list[AskPerson]] = {}
+        #: The model's answer to texts of a server: system prompt, messages, most tokens. Raises a `TuiAgentError`.
+        self.sample: Callable[[str, Sequence[dict[str, str]], int], Awaitable[str]] | None = None
         #: The lists by server: kept from an earlier session, until the server starts.
         self.offers: dict[str, ServerOffer] = {}
 
@@ -148,6 +150,20 @@ class McpServers:
         return await self._use_process().prompt(server, own, arguments, self._core.settings.mcp.timeout)
 
     @call(changes=False)
+    def suggest(self, query: str, count: int) -> list[tuple[str, str]]:
+        """Listed resources as `server:uri`, with their names, that begin with the query or hold it after `server:`."""
+        found = []
+        for server in self.servers:
+            if server.on and server.name in self.offers:
+                name, _, words = query.partition(":")
+                for resource in self.offers[server.name].resources:
+                    whole = f"{server.name}:{resource.uri}"
+                    held = name == server.name and words.lower() in f"{resource.uri} {resource.name}".lower()
+                    if query and (whole.startswith(query) or held):
+                        found.append((whole, resource.name))
+        return found[:count]
+
+    @call(changes=False)
     async def with_resources(self, text: str) -> tuple[str, str]:
         """The message without `@server:uri`, and the text of these resources. Raises ServerFailed."""
         names = {server.name for server in self.servers if server.on}
@@ -205,7 +221,7 @@ class McpServers:
             found = await process.call(self._server(listed.server), listed.tool, arguments, seconds)
         finally:
             waiting.remove(asking)
-        return ServerResult(found.text, found.failed, found.kept, found.bytes)
+        return ServerResult(found.text, found.failed, found.kept, found.bytes, found.pictures)
 
     @call(changes=False)
     async def tools_of(self, name: str) -> tuple[tuple[str, str], ...]:
@@ -260,7 +276,22 @@ class McpServers:
                 f"A question of the server {question.server} was declined: no call of it runs", "warning"
             )
             return "decline", {}
-        return await waiting[-1](question.server, question.message, question.schema)
+        if question.sampling is not None:
+            return await self._sampled(question.server, question.sampling)
+        schema = {"url": question.url} if question.url else question.schema
+        return await waiting[-1](question.server, question.message, schema)
+
+    async def _sampled(self, server: str, wanted: Sampling) -> tuple[str, dict[str, Any]]:
+        """The model's answer to texts of a server that may ask for one; the reason if there is none."""
+        if self.sample is None or not self._server(server).settings.sampling:
+            return "decline", {"why": f"The person does not allow {server} to use the model."}
+        try:
+            text = await self.sample(wanted.system, wanted.messages, wanted.most)
+        except TuiAgentError as error:
+            await self._notice(f"The server {server} got no answer of the model: {error}", "warning")
+            return "decline", {"why": str(error)}
+        await self._notice(f"The model answered a text of the server {server}")
+        return "accept", {"text": text, "model": self.state.model.name}
 
     async def _live(self, server: ToolServer) -> ServerOffer:
         """What a server lists in this session; starts it for the first use. Raises ServerFailed."""

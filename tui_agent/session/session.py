@@ -149,6 +149,7 @@ class Session:
         self.commands = Commands(core, self.review, self.secrets, copied)
         self.mcp = McpServers(core, self.notice)
         self.extensions = Extensions(core, self.commands, self.mcp)
+        self.mcp.sample = self._sample
         self.hooks = Hooks(core, part=part is not None)
         turns.on_ready, turns.on_message, turns.on_stop = self._ready, self.hooks.submitted, self.hooks.stop
         self.review.before_apply = self.hooks.before_apply
@@ -524,6 +525,12 @@ class Session:
         from tui_agent.turn.beside import draft_message
 
         return await draft_message(await self._apart(), changes, self.journal.record)
+
+    async def _sample(self, system: str, messages: Sequence[dict[str, str]], most: int) -> str:
+        """The model's answer to texts of a server, within the limits of the running turn."""
+        from tui_agent.turn.beside import answer_server
+
+        return await answer_server(self._turn_context(), system, messages, most, self.journal.record)
 
     async def _apart(self) -> TurnContext:
         """The context of a request beside the turns, and their limits of requests."""

@@ -299,6 +299,8 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     url: Annotated[str, Meta(max_length=4_096)] = ""
     headers: dict[str, str] = {}
     enabled: bool = True
+    #: Whether it may have the model answer texts of its own (sampling), within the limits of the turn.
+    sampling: bool = False
 
 
 class McpSettings(Struct, frozen=True):

@@ -11,12 +11,13 @@ from tui_agent.store.tool_calls import ListedTool
 
 
 class ServerResult(Struct, frozen=True):
-    """The result of a server's tool. `kept` is the file of a long result."""
+    """The result of a server's tool. `kept` is the file of a long result, `pictures` are files."""
 
     text: str
     failed: bool = False
     kept: str = ""
     bytes: int = 0
+    pictures: tuple[str, ...] = ()
 
 
 #: Answers a server's question (server, message, schema) with an action and its content.

@@ -29,6 +29,11 @@ async def ask_person(
         await emit(e.NoticeGiven("warning", f"A question of the server {server} was declined: {why}"))
         return "decline", {}
     asking = _Asking(context, emit, server, message)
+    if url := schema.get("url"):
+        chosen, _ = await asking.ask(
+            f"It wants you to open {url}", ((YES, "I opened it"), _REFUSE), typed=False
+        )
+        return ("accept" if chosen == YES else "decline"), {}
     if not fields:
         chosen, _ = await asking.ask("", ((YES, "Yes"), _REFUSE), typed=False)
         return ("accept", {}) if chosen == YES else ("decline", {})

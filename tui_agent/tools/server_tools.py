@@ -83,6 +83,7 @@ async def _run(listed: ListedTool, call: Invocation, context: ToolContext, emit:
         ),
         ok=not any(result.failed for result in results),
         amount="failed" if any(result.failed for result in results) else "done",
+        pictures=tuple(path for result in results for path in result.pictures),
     )
 
 
@@ -157,6 +158,7 @@ def _call(off: frozenset[str], as_calls: bool) -> Tool:
             ok=all(result.ok for result in results),
             amount="done",
             denied=any(result.denied for result in results),
+            pictures=tuple(path for result in results for path in result.pictures),
         )
 
     async def _one(entry: Any, call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:

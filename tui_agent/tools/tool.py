@@ -53,6 +53,8 @@ class ToolResult(Struct, frozen=True):
     resend: tuple[Change, ...] = ()
     #: Denied by a rule or the user.
     denied: bool = False
+    #: Files with pictures for a model that sees.
+    pictures: tuple[str, ...] = ()
 
 
 def error(sentence: str) -> ToolResult:

@@ -19,6 +19,7 @@ from tui_agent.tools.permission import permitted
 from tui_agent.tools.tool import Invocation, Tool, ToolResult, call_of, error, in_json
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import cut_off
+from tui_agent.turn.pictures import pictures_of_result
 from tui_agent.turn.request import AnsweredCall
 
 #: Maximum number of calls per reply; the remaining calls get an error.
@@ -53,12 +54,13 @@ async def run_calls(
     if others:
         done = await _at_once(context, tools, others, emit)
         results.update(zip((call.id for call in others), done, strict=True))
-    return tuple(
-        AnsweredCall(
-            call, results.get(call.id, ToolResult()), _waits(tools.get(call.name), call, results.get(call.id))
-        )
-        for call in calls
-    )
+    answered = []
+    for call in calls:
+        result = results.get(call.id)
+        pictures = await pictures_of_result(context, result.pictures) if result and result.pictures else ()
+        waits = _waits(tools.get(call.name), call, result)
+        answered.append(AnsweredCall(call, result or ToolResult(), waits, pictures))
+    return tuple(answered)
 
 
 async def decided_meanwhile(context: TurnContext, emit: Emit) -> LoadedFiles:

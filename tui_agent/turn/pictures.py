@@ -132,6 +132,17 @@ async def take_pictures(
     return PicturedRequest("\n\n".join([text, *labels]), words, rest, tuple(pictures.values()))
 
 
+async def pictures_of_result(context: TurnContext, paths: Sequence[str]) -> tuple[Picture, ...]:
+    """Pictures of a call's result. Gives a notice about those that the model does not get."""
+    found: list[Picture] = []
+    try:
+        await _check_sees(context, [Path(path).name for path in paths])
+        found += [await _read(Path(path), Path(path).name) for path in paths[:MOST_PICTURES]]
+    except (FileError, ModelError) as error:
+        await context.notify(f"A picture of a result is not shown to the model: {error}")
+    return tuple(found)
+
+
 def with_pictures(message: Message, pictures: Sequence[Picture], earlier: Sequence[Message]) -> Message:
     """The message with the pictures that no earlier message has."""
     sent = {image["data"] for one in earlier for image in one.get("images") or ()}

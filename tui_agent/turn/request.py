@@ -35,6 +35,7 @@ from tui_agent.turn.secret_masking import mask_messages
 GO_ON = "Here is what you asked for. Go on with the request."
 NOTHING = "Nothing was found."
 SEE_NEXT = "See the message that follows."
+PICTURES = "The pictures of the results."
 NOT_ANSWERED = "Error: the turn was stopped before this was answered: ask again if you still need it."
 LEFT_OUT = ""
 #: Parts of a message in mode `ask`, and of the first one in another mode.
@@ -55,6 +56,7 @@ class AnsweredCall(Struct, frozen=True):
     call: Invocation
     result: ToolResult
     waits: bool = False
+    pictures: tuple[Picture, ...] = ()
 
 
 class Draft(Struct, frozen=True):
@@ -283,7 +285,8 @@ class _Newest:
         query = self._draft.query
         awaited = not results and bool(earlier) and earlier[-1]["role"] == "assistant"
         text = self._text(query or (GO_ON if awaited else ""))
-        if not text:
+        pictures = (*self._draft.pictures, *(it for one in self._draft.answered for it in one.pictures))
+        if not text and not pictures:
             return results
         others = [result.loaded for result in self._others]
         files = [*self._draft.loaded.asked_for, *(file for one in others for file in one.asked_for)]
@@ -293,7 +296,7 @@ class _Newest:
             len(shown) + len(file_contents.bundle_section(self._all.bundled)) + blocks,
             len(instructions.section(self._new_contexts, self._gone)),
         )
-        message = with_pictures({"role": "user", "content": text}, self._draft.pictures, earlier)
+        message = with_pictures({"role": "user", "content": text or PICTURES}, pictures, earlier)
         return [*results, (message, sizes)]
 
     def _result(self, call: str) -> tuple[Message, Sizes]:

@@ -154,10 +154,11 @@ class ScreenCommands:
 
     async def _open_palette(self) -> None:
         from tui_agent.ui.dialogs.chooser import Chooser, room_of
-        from tui_agent.ui.dialogs.palette import palette_rows
+        from tui_agent.ui.dialogs.palette import own_rows, palette_rows
 
         screen = self._screen
         if screen.session is not None:
+            await screen.session.extensions.read()
             await self._recent.load(screen.session.folders.state)
 
         room = room_of(screen.host.size.width)
@@ -166,12 +167,18 @@ class ScreenCommands:
             return why_not(action_id, screen.session.state) if screen.session else ""
 
         def rows(words: str) -> list[ChooserRow]:
-            return palette_rows(
-                words, screen.host.keys, screen.arrangement.layout.focus, self._recent.ids, why, room
-            )
+            session = screen.session
+            return [
+                *palette_rows(
+                    words, screen.host.keys, screen.arrangement.layout.focus, self._recent.ids, why, room
+                ),
+                *(own_rows(words, session.extensions.names(), room) if session else ()),
+            ]
 
         async def do(action_id: str | None) -> None:
-            if action_id:
+            if action_id and action_id.startswith("/") and screen.session is not None:
+                screen.session.chat.set_draft(f"{action_id} ")
+            elif action_id:
                 await self._recent.add(action_id)
                 await screen.do(action_id)
 

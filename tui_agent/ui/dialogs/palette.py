@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from textual.app import App
 
@@ -29,6 +29,18 @@ def palette_rows(
     found = [action for action in ACTIONS.values() if _holds(action, words)]
     found.sort(key=lambda it: (order.get(it.id, MOST), it.pane != pane, it.pane != ANYWHERE))
     return [_palette_row(action, keys, why_not(action.id), action.id in order, room) for action in found]
+
+
+def own_rows(words: str, names: Mapping[str, tuple[str, str]], room: int) -> list[ChooserRow]:
+    """Commands, skills and prompts of servers that match the words, with their origin."""
+    return [
+        ChooserRow(
+            f"/{name}",
+            parts((column(f"/{name}  {said}", room - 34), "$text"), (f" {column(origin, 30)}", "$muted")),
+        )
+        for name, (said, origin) in names.items()
+        if words.lower() in f"{name} {said}".lower()
+    ]
 
 
 def place_rows(

@@ -28,7 +28,7 @@ from tui_agent.ui.panes.chat_actions import (
     write_outside,
 )
 from tui_agent.ui.safe_text import one_line, parts
-from tui_agent.ui.slash_commands import HOST_COMMANDS, Call, call_of, text_command
+from tui_agent.ui.slash_commands import HOST_COMMANDS, TEXT_COMMANDS, Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.completion import CompletionList
 from tui_agent.ui.widgets.hints import Hint, HintLine
@@ -131,6 +131,7 @@ class ChatPane(Pane):
         yield PromptLine("mode")
 
     def on_mount(self) -> None:
+        self.session.extensions.built_in = frozenset((*SLASH, *TEXT_COMMANDS, *HOST_COMMANDS))
         if self.keys.modal:
             self.prompt.use_vim()
 
@@ -414,7 +415,7 @@ class ChatPane(Pane):
     def _press_in_list(self, message: Prompt.PickerKey) -> None:
         picker = self.query_one(CompletionList)
         if message.meant == "take" and picker.sign == "/":
-            self.prompt.set_value(f"/{picker.chosen}")
+            self.prompt.set_value(f"/{picker.chosen}" + ("" if picker.chosen in SLASH else " "))
         elif not picker.move(message.meant):
             self._take_chosen()
         self.prompt.picking = picker.display
@@ -428,8 +429,12 @@ class ChatPane(Pane):
         picker = self.query_one(CompletionList)
         sign, chosen = picker.sign, picker.chosen
         picker.close()
-        if chosen and sign == "/":
+        if sign == "/" and chosen in SLASH:
             self._do_command(chosen)
+        elif chosen and sign == "/" and self.prompt.command == chosen:
+            self._send_prompt()
+        elif chosen and sign == "/":
+            self.prompt.set_value(f"/{chosen} ")
         elif chosen:
             self.prompt.complete(chosen)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -45,9 +45,14 @@ class CompletionList(OptionList, can_focus=False):
         match sign:
             case "@":
                 paths = self._session.files.suggest(query, self.ROWS)
-                self.show("@", [file_row(path, self._session.state) for path in paths])
+                rows = [file_row(path, self._session.state) for path in paths]
+                for mention, name in self._session.mcp.suggest(query, self.ROWS):
+                    rows.append((mention, parts(one_line(mention), (f"  {one_line(name)}", "$muted"))))
+                self.show("@", rows)
             case "/":
-                self.show("/", command_rows(query, getattr(self.app, "keys", None)))
+                self._session.extensions.start()
+                own = extension_rows(query, self._session.extensions.names())
+                self.show("/", [*command_rows(query, getattr(self.app, "keys", None)), *own])
             case _:
                 self.close()
 
@@ -102,4 +107,15 @@ def command_rows(query: str, keys: Keys | None) -> list[tuple[str, Content]]:
             parts((f"/{name:<{width}}  ", "$accent"), (f"{column(key, of_keys)}  ", "$muted"), words),
         )
         for name, key, words in found
+    ]
+
+
+def extension_rows(query: str, names: Mapping[str, tuple[str, str]]) -> list[tuple[str, Content]]:
+    """Commands, skills and prompts whose name holds the query, those that begin with it first, with their origin."""
+    found = [name for name in names if query.lower() in name.lower()]
+    found.sort(key=lambda name: not name.lower().startswith(query.lower()))
+    return [
+        (name, parts((f"/{one_line(name)}  ", "$accent"), (f"{origin}  ", "$muted"), one_line(words)))
+        for name in found
+        for words, origin in (names[name],)
     ]

@@ -20,7 +20,7 @@ from tui_agent.ui.keys.views import view_bindings
 FOLD_FROM = 2_000
 _MENTION = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
 #: A slash command without arguments.
-_COMMAND = re.compile(r"/([\w-]*)")
+_COMMAND = re.compile(r"/([\w:-]*)")
 #: Longer pastes are stored outside the text.
 KEEP_FROM = 100_000
 _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
