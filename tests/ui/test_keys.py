@@ -25,7 +25,7 @@ def test_the_shipped_sets_have_no_faults(name: str) -> None:
 
 #: Reached by a slash command and the palette, since nearly all keys are taken.
 WITHOUT_KEY = {
-    *("app.vim", "chat.btw", "chat.goal", "commands.forget_builds"),
+    *("app.vim", "chat.btw", "chat.goal", "chat.paste_picture", "commands.forget_builds"),
     *(
         f"session.{name}"
         for name in ("rewind", "mode", "carry_out", "agent", "init", "config", "status", "memory")

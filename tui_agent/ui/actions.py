@@ -125,6 +125,7 @@ ACTIONS: dict[str, Action] = {
 
 #: Command names that differ from the action name, and actions excluded from the commands.
 _SAID = {
+    "chat.paste_picture": "paste",
     "session.open": "resume",
     "app.suspend": "shell",
     "turn.stop": "stop",
@@ -139,7 +140,7 @@ SLASH: dict[str, Action] = {
     _SAID.get(action.id, action.name.replace("_", "-")): action
     for action in sorted(ACTIONS.values(), key=lambda action: action.pane == APP)
     if (action.pane in (APP, ANYWHERE) and action.id not in _KEYS_ONLY)
-    or action.id in ("chat.copy", "chat.reasoning", "chat.btw", "chat.goal")
+    or action.id in ("chat.copy", "chat.reasoning", "chat.btw", "chat.goal", "chat.paste_picture")
 }
 #: Additional words of other agents, by the action they start.
 _ALSO = {"clear": "session.new", "cost": "session.context", "diff": "pane.review", "exit": "app.quit"}

@@ -178,6 +178,7 @@ PANES = {
                 Key("drop_queue", "Drop the messages that wait"),
                 Key("btw", "Ask a side question, beside the conversation", writes=True),
                 Key("goal", "Work until checks or a condition hold", writes=True),
+                Key("paste_picture", "Put the picture of the clipboard into the message", writes=True),
                 Key("outside", "Write the message in your own editor ($EDITOR)", writes=True),
             ),
         ),

@@ -24,6 +24,7 @@ from tui_agent.ui.panes.chat_actions import (
     find_sent,
     insert_output,
     open_block,
+    paste_picture,
     retry,
     write_outside,
 )
@@ -103,6 +104,7 @@ class ChatPane(Pane):
             "unqueue": self._unqueue,
             "drop_queue": lambda: self.act(self.session.chat.set_queue(()), text_waits=False),
             "outside": lambda: self._write_outside(),
+            "paste_picture": self._paste_picture,
             "btw": lambda: self.prompt.set_value("/btw "),
             "goal": lambda: self.prompt.set_value("/goal "),
         }
@@ -364,6 +366,10 @@ class ChatPane(Pane):
         sent = await edit_memory(self.app, self.session, text)
         if sent and asks_to_go_on(text, 2) and self.prompt.value == text:
             self.prompt.set_value("")
+
+    @on(Prompt.PictureAsked)
+    def _paste_picture(self) -> None:
+        self.run_worker(paste_picture(self), group="picture", exclusive=True)
 
     @on(Prompt.EditorAsked)
     @work(exclusive=True)

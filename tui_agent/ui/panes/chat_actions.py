@@ -82,6 +82,19 @@ async def write_outside(pane: ChatHost) -> None:
         pane.prompt.set_value(text)
 
 
+async def paste_picture(pane: ChatHost) -> None:
+    """Insert a mention of the clipboard's picture."""
+    from tui_agent.ui.clipboard_picture import keep_picture
+
+    try:
+        path = await keep_picture(pane.session.storage.folder / "pictures")
+    except TuiAgentError as error:
+        await pane.session.notice(str(error), "warning")
+    else:
+        pane.prompt.insert(f'@"{path}" ')
+        pane.prompt.focus()
+
+
 def copy_answer(pane: ChatHost) -> None:
     answers = [message for message in pane.session.state.chat.messages if message.kind == "agent"]
     if answers:

@@ -56,6 +56,9 @@ class Prompt(WritingArea):
     class EditorAsked(Message):
         """The user asked for the external editor."""
 
+    class PictureAsked(Message):
+        """A paste without text: the clipboard may hold a picture."""
+
     class PickerKey(Message):
         """A key for the open completion list, by its name in the `offers` table of `keys.toml`."""
 
@@ -243,7 +246,9 @@ class Prompt(WritingArea):
         if self._chosen is not None and self._chosen.digit:
             self.set_value(self._chosen.digit)
         self._chosen = None
-        if len(event.text) > FOLD_FROM:
+        if not event.text:
+            self.post_message(self.PictureAsked())
+        elif len(event.text) > FOLD_FROM:
             event.prevent_default()
             event.stop()
             fold = self._fold if self._keep is None or len(event.text) <= KEEP_FROM else self._keep
