@@ -39,7 +39,7 @@ def own_rows(words: str, names: Mapping[str, tuple[str, str]], room: int) -> lis
             parts((column(f"/{name}  {said}", room - 34), "$text"), (f" {column(origin, 30)}", "$muted")),
         )
         for name, (said, origin) in names.items()
-        if words.lower() in f"{name} {said}".lower()
+        if words.lower() in f"/{name} {said}".lower()
     ]
 
 
