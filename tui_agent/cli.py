@@ -408,6 +408,7 @@ for command in (
     ("logs", "running_sessions", "Show the events of a running session."),
     ("answer", "running_sessions", "Answer the question of a running session."),
     ("serve", "serve_command", "Open the screen in a browser."),
+    ("ssh", "ssh_command", "Open the session of a folder on another machine."),
     ("sessions", "sessions", "List, read, search, export, fork and delete sessions."),
 ):
     tui_agent.add_command(LateCommand(*command))

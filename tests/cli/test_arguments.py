@@ -38,7 +38,21 @@ CONTRACT = [
         "logs",
         "manual",
     ),
-    *("mcp", "ps", "redo", "run", "serve", "sessions", "skip", "stats", "stop", "trust", "undo", "view"),
+    *(
+        "mcp",
+        "ps",
+        "redo",
+        "run",
+        "serve",
+        "sessions",
+        "skip",
+        "ssh",
+        "stats",
+        "stop",
+        "trust",
+        "undo",
+        "view",
+    ),
 ]
 
 

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 COPIED = (
     "tui_agent",
@@ -63,6 +65,7 @@ def run_tests(folder: Path, *tests: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.timeout(400)
 def test_each_recipe_works_on_a_copy_of_the_package(tmp_path: Path) -> None:
     others = [name for recipe in RECIPES.values() for name in re.findall(r"^Also run: `(.+)`$", recipe, re.M)]
     for name in (*COPIED, *others):

@@ -98,6 +98,7 @@ MORE = {
     "permissions.ask": (),
     "permissions.allow": (),
     "trial.kept": 2_147_483_648,
+    "remote.hosts": (),
 }
 
 

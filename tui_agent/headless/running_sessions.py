@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +20,7 @@ from tui_agent.control.sockets import SessionSocket
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.headless import arguments, output
 from tui_agent.headless.output import json_line, row
+from tui_agent.settings.folders import user_folders
 
 #: Seconds in which a session must answer; a stopped process is left out.
 WITHIN = 2.0
@@ -31,21 +33,36 @@ _session = click.argument("session", metavar="ID")
 def ps(as_json: bool) -> int:
     """List running sessions.
 
-    Oldest first. Columns: id, state, changes, cost, folder.
+    Oldest first. Columns: id, state, changes, cost, folder. The sessions of `remote.hosts` follow, after their host.
     """
-    for place in sockets.places():
-        state = _state_of(place)
-        if state is None:
-            continue
+    here = (state for place in sockets.places() if (state := _state_of(place)) is not None)
+    for state in chain(here, _remote_states()):
         if as_json:
             json_line({name: value for name, value in state.items() if name != "type"})
             continue
+        host = f"{state['host']}: " if "host" in state else ""
         asks = f" · {state['asks']}" if state.get("asks") else ""
         changes = f" · {state['changes']} changes" if state.get("changes") else ""
         cost = "price unknown" if state.get("cost") is None else f"${state['cost']:.2f}"
         where = "attached" if state.get("attached") else "detached"
-        row(f"{state['id']}  {state['state']} · {where}{changes} · {cost}  {state['workspace']}{asks}")
+        words = f"{state['state']} · {where}{changes} · {cost}  {state['workspace']}{asks}"
+        row(f"{host}{state['id']}  {words}")
     return 0
+
+
+def _remote_states() -> Iterator[Line]:
+    """The sessions of `remote.hosts`. Settings are loaded only if that name occurs: loading takes longer than the
+    rest."""
+    folders = user_folders()
+    try:
+        named = "hosts" in (folders.config / "settings.toml").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        named = False
+    if named or "TUI_AGENT_REMOTE__HOSTS" in os.environ:
+        from tui_agent.headless.ssh_command import sessions_of_all
+        from tui_agent.settings.loading import load
+
+        yield from sessions_of_all(load(folders, Path.cwd(), False).settings.remote.hosts)
 
 
 @click.command("attach")

@@ -116,6 +116,15 @@ class SessionSettings(Struct, frozen=True):
     """Seconds that a session without a terminal waits after its work; 0 ends it when its terminal closes."""
 
 
+#: A destination of ssh; one that begins with `-` would be an option.
+HostName = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]{0,254}\Z")]
+
+
+class RemoteSettings(Struct, frozen=True):
+    hosts: tuple[HostName, ...] = ()
+    """Hosts of ssh whose running sessions `tui-agent ps` lists too."""
+
+
 class SubTaskSettings(Struct, frozen=True):
     begin: Literal["manual", "ticked", "auto"] = "ticked"
     """How sub-tasks begin: manual (each by key), ticked (those you ticked, by key), or auto (at once, where marked)."""
@@ -378,6 +387,7 @@ class Settings(Struct, frozen=True):
     review: ReviewSettings = ReviewSettings()
     screen: ScreenSettings = ScreenSettings()
     session: SessionSettings = SessionSettings()
+    remote: RemoteSettings = RemoteSettings()
     subtasks: SubTaskSettings = SubTaskSettings()
     models: ModelsSettings = ModelsSettings()
     limits: LimitSettings = LimitSettings()
