@@ -141,6 +141,24 @@ def test_a_session_goes_on_where_it_was(work: Path, tmp_path: Path) -> None:
     assert [(line["reset"], line["prefix_share"]) for line in requests] == [(True, 0.0), (False, 1.0)]
 
 
+def test_a_file_beyond_a_window_that_a_refusal_names_is_shown_in_part(work: Path) -> None:
+    """The refusal also corrects how tokens are counted, which costs counted before do not know."""
+    (work / "long.py").write_text("".join(f"def n{number}(): return {number}\n" for number in range(1_500)))
+    words = "This model's maximum context length is 9000 tokens. However, your messages resulted in 24000 tokens."
+    with Provider() as provider:
+        provider.answer(Answer(status=400, message=words, code="context_length_exceeded"), "Seen.")
+        done = run(
+            "run", "--json", "--model", "openai/test-model", "Explain n700 in long.py",
+            folder=work, environment=provider.environment,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr + done.stdout
+        assert "700: def n699" in provider.requests[-1].last_text
+    lines = json_lines(done)
+    assert not of_type(lines, "left_out")
+    (said,) = [line["text"] for line in of_type(lines, "notice") if "in part" in line["text"]]
+    assert said.startswith("long.py is shown in part: lines 1-12, ")
+
+
 def test_an_overloaded_model_gives_way_to_its_fallback(work: Path) -> None:
     busy = Answer(status=429, message="Overloaded", retry_after=9999)
     words = (
