@@ -419,12 +419,8 @@ def _workspace(path: str) -> Any:
     command = "" if os.path.exists(path) or "/" in path else nearest(path, _shown_commands())
     if command and command == path:
         raise UsageError(*arguments.command_first(command))
-    if command:
-        raise UsageError(
-            f"{escaped(path)} is neither a command nor a folder", f"did you mean `tui-agent {command}`?"
-        )
-    if arguments.is_like_a_command(path):
-        raise UsageError(*arguments.no_command(path, _shown_commands()))
+    if command or arguments.is_like_a_command(path):
+        raise UsageError(*arguments.no_command(path, _shown_commands(), command))
     return arguments.workspace_folder(path)
 
 

@@ -291,9 +291,11 @@ def is_like_a_command(word: str) -> bool:
     return len(word) <= 24 and bool(_COMMAND.fullmatch(word)) and not os.path.lexists(word)
 
 
-def no_command(word: str, commands: Iterable[str]) -> tuple[str, str]:
-    """Error and remedy for a word that is neither a folder nor a command."""
+def no_command(word: str, commands: Iterable[str], meant: str = "") -> tuple[str, str]:
+    """Error and remedy for a word that is neither a folder nor a command; `meant` is the nearest command."""
     what = f"no command {escaped(word)}; commands are {', '.join(commands)}"
+    if meant:
+        return what, f"did you mean `tui-agent {meant}`?"
     return what, "write one of them, or the name of a folder that exists"
 
 
@@ -317,7 +319,8 @@ def click_error_text(error: click.ClickException) -> tuple[str, str]:
                 return command_first(path)
             parent = context.parent.command if context and context.parent else None
             if isinstance(parent, click.Group) and is_like_a_command(path):
-                return no_command(path, [name for name, it in parent.commands.items() if not it.hidden])
+                commands = [name for name, it in parent.commands.items() if not it.hidden]
+                return no_command(path, commands, nearest(path, commands))
             return escaped(message[:1].lower() + message[1:]), "put words that belong together in quotes"
         case _:
             return escaped(message[:1].lower() + message[1:]), remedy
