@@ -253,6 +253,20 @@ async def test_a_model_that_cannot_be_asked_again_leaves_the_conflict(
             await session.review.skip()
 
 
+async def test_where_every_change_failed_the_remedy_names_them(workspace: Path) -> None:
+    lost = reply("Changed.", fileChanges=[{"path": "api.py", "edits": [{"search": "nowhere", "replace": "x"}]}])
+    async with open_session(workspace, [lost, lost, lost]) as session:
+        await turn(session)
+        ids = [change.id for change in session.state.review.changes]
+        assert set(states(session)) == {("api.py", "failed")}
+        for decide in (session.review.apply, session.review.skip):
+            with pytest.raises(EditFailed, match="Nothing was written") as refused:
+                await decide()
+            assert refused.value.remedy == f"skip {', '.join(ids)}, or ask the model again"
+        await session.review.skip([Pick(name) for name in ids])
+        assert set(states(session)) == {("api.py", "skipped")}
+
+
 async def test_what_the_person_wrote_is_not_asked_again(workspace: Path) -> None:
     async with open_session(workspace, [RIGHT]) as session:
         await turn(session)

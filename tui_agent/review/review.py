@@ -338,7 +338,9 @@ class Review:
         except Outdated:
             await write()
 
-    def _refuse_broken(self, broken: Sequence[Change]) -> None:
+    def _refuse_broken(
+        self, broken: Sequence[Change], remedy: str = "skip it, or apply the others one by one"
+    ) -> None:
         """Raises `EditFailed` naming the broken changes, if any."""
         if broken:
             why = [f": {change.reason}" if change.reason else "" for change in broken]
@@ -346,18 +348,16 @@ class Review:
                 f"{change.path} ({change.state}{because})"
                 for change, because in zip(broken, why, strict=True)
             )
-            raise EditFailed(
-                f"Nothing was written, because of {names}", "skip it, or apply the others one by one"
-            )
+            raise EditFailed(f"Nothing was written, because of {names}", remedy)
 
     def _open_changes(self, picks: Sequence[Pick]) -> list[Change]:
         """The affected changes, oldest first. Raises `SessionError` for undecidable picks."""
         review = self.state.review
         if not picks:
             if not review.open:
-                self._refuse_broken(
-                    [change for change in review.changes if change.state in ("failed", "conflict")]
-                )
+                broken = [change for change in review.changes if change.state in ("failed", "conflict")]
+                ids = ", ".join(change.id for change in broken)
+                self._refuse_broken(broken, f"skip {ids}, or ask the model again")
                 raise SessionError("Nothing is pending", "ask the model for a change first")
             return list(review.open)
         changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
