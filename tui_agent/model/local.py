@@ -415,7 +415,7 @@ def _is_free(model: str, server: ServerModel) -> bool:
 
 def server_summary(server: ServerModel, window: int) -> str:
     """`llama.cpp, 4,096 tokens, one request at a time`."""
-    parts = [server.kind or "a local server", f"{window:,} tokens" if window else "window unknown"]
+    parts = [server.kind or "a local server", *([f"{window:,} tokens"] if window else [])]
     if server.slots:
         parts.append("one request at a time" if server.slots == 1 else f"{server.slots} requests at a time")
     return ", ".join(parts)

@@ -236,6 +236,7 @@ class ChatPane(Pane):
 
     def on_text_area_changed(self) -> None:
         self._show_going_on()
+        self.query_one(Welcome).show_typed(bool(self.prompt.text))
         if self._draft_timer is None:
             self._draft_timer = self.set_timer(DRAFT_AFTER, self._hand_over_draft)
 

@@ -51,7 +51,7 @@ class Prompt(WritingArea):
             self.query = query
 
     class BelowAsked(Message):
-        """Down was pressed in an empty input at the end of the history."""
+        """Down was pressed on the last line, at the end of the history."""
 
     class EditorAsked(Message):
         """The user asked for the external editor."""
@@ -146,12 +146,12 @@ class Prompt(WritingArea):
             super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:
-        if not select and not self.text and self._at == len(self._history):
-            self.post_message(self.BelowAsked())
-        elif not select and self.navigator.is_last_wrapped_line(self.cursor_location):
-            self.newer()
-        else:
+        if select or not self.navigator.is_last_wrapped_line(self.cursor_location):
             super().action_cursor_down(select)
+        elif self._at == len(self._history):
+            self.post_message(self.BelowAsked())
+        else:
+            self.newer()
 
     # ── files and commands to pick ───────────────────────────────────────────────────────────────────────
 

@@ -104,7 +104,7 @@ class Welcome(Center):
         self._model = ""
         #: Model options while none is selected; `None` until known.
         self._ways: Sequence[ModelOption] | None = None
-        self._first = 0
+        self._first, self._typed = 0, False
         self._shown = WelcomeLines(self._lines)
 
     def compose(self) -> list[Widget]:  # type: ignore[override]
@@ -123,6 +123,12 @@ class Welcome(Center):
         """Offer detected models while none is selected."""
         self._ways = ways(found, rehearses=getattr(self.app, "reopen", None) is not None)
         self._shown.refresh(layout=True)
+
+    def show_typed(self, typed: bool) -> None:
+        """Digits choose a model only while nothing is typed."""
+        if typed != self._typed:
+            self._typed = typed
+            self._shown.refresh(layout=True)
 
     @property
     def offers(self) -> bool:
@@ -149,13 +155,14 @@ class Welcome(Center):
 
     def _lines(self, width: int, rows: int) -> list[Content]:
         keys, short = getattr(self.app, "keys", None) or Keys({}), rows < _SHORT
+        asks = "Who answers? Enter asks you, then sends the message" if self._typed else "Who answers? A digit chooses"
         space = [] if short else [Content()]
         what = [] if short else [parts((line, "$text")) for line in _wrapped(_WHAT, width)]
         above = [
             parts(("tui-agent", "bold $accent")),
             *what,
             *space,
-            parts(("Who answers? A digit chooses" if self.offers else "Three things to try", "$muted")),
+            parts((asks if self.offers else "Three things to try", "$muted")),
         ]
         self._first = len(above)
         tries = self._offered(width) if self.offers else _things_to_try()
