@@ -257,8 +257,8 @@ async def test_where_every_change_failed_the_remedy_names_them(workspace: Path) 
     lost = reply("Changed.", fileChanges=[{"path": "api.py", "edits": [{"search": "nowhere", "replace": "x"}]}])
     async with open_session(workspace, [lost, lost, lost]) as session:
         await turn(session)
-        ids = [change.id for change in session.state.review.changes]
-        assert set(states(session)) == {("api.py", "failed")}
+        ids = [change.id for change in session.state.review.changes if change.state == "failed"]
+        assert ids and not session.state.review.open
         for decide in (session.review.apply, session.review.skip):
             with pytest.raises(EditFailed, match="Nothing was written") as refused:
                 await decide()
