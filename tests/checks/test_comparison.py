@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tui_agent.checks.comparison import (
@@ -14,6 +17,8 @@ from tui_agent.checks.comparison import (
     still_there,
 )
 from tui_agent.checks.formats import Outcome
+from tui_agent.checks.projects.files import Project
+from tui_agent.checks.projects.node import script_runner
 
 OK = Finding(True, 0, 3, 0)
 
@@ -102,7 +107,24 @@ def test_names_are_those_that_the_runner_can_run_alone() -> None:
             ("a.py::t[1 2]",),
             "python -m pytest -q -k 'x and y' 'a.py::t[1 2]'",
         ),
-        ("cd a && pytest", ("a.py::t",), "cd a && pytest"),
+        ("cd a && pytest", ("a.py::t",), "cd a && pytest a.py::t"),
+        ("cd a; pytest", ("a.py::t",), "cd a; pytest"),
+        ("python -m unittest", ("test_a (t.A.test_a)",), "python -m unittest -k t.A.test_a"),
+        ("python -m unittest", ("test_a (t.A) (i=1)",), "python -m unittest -k t.A.test_a"),
+        ("python -m unittest", ("t (unittest.loader._FailedTest.t)", "odd"), "python -m unittest"),
+        ("npx --no-install jest", ("a › is b",), "npx --no-install jest -t '^(?:a\\ is\\ b)$'"),
+        ("npx vitest run", ("t/a.mjs > a > b",), "npx vitest run -t '^(?:a\\ b)$'"),
+        ("bundle exec rspec", ("a b", "c"), "bundle exec rspec -e 'a b' -e c"),
+        (
+            "vendor/bin/phpunit",
+            ("A::b", 'A::c with data set "d" (1)'),
+            "vendor/bin/phpunit --filter '/^(?:A::b|A::c\\ with\\ data\\ set\\ \"d\")(?: \\(|$)/'",
+        ),
+        (
+            "cmake --build b && ctest --test-dir b",
+            ("x", "y"),
+            "cmake --build b && ctest --test-dir b -R '^(x|y)$'",
+        ),
         ("pytest -q", ("no name",), "pytest -q"),
         ("cargo test --quiet --no-fail-fast", ("a::b",), "cargo test --quiet --no-fail-fast -- --exact a::b"),
         ("cargo test -- --nocapture", ("a::b",), "cargo test -- --nocapture"),
@@ -113,6 +135,21 @@ def test_names_are_those_that_the_runner_can_run_alone() -> None:
 )
 def test_a_known_runner_runs_them_alone(command: str, failures: tuple[str, ...], expected: str) -> None:
     assert limited_to(command, failures) == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "command", "expected"),
+    [
+        ("jest", "npm test", "npm test -- -t '^(?:a\\ b)$'"),
+        ("tsc && c8 mocha -R dot", "npm test -- --no-bail", "npm test -- --no-bail -g '^(?:a\\ b)$'"),
+        ("NODE_ENV=test vitest run", "pnpm test", "pnpm test -t '^(?:a\\ b)$'"),
+        ("jest && echo done", "npm test", "npm test"),
+        ("node run.js", "npm test", "npm test"),
+    ],
+)
+def test_a_package_script_runs_them_alone(tmp_path: Path, script: str, command: str, expected: str) -> None:
+    (tmp_path / "package.json").write_text(json.dumps({"scripts": {"test": script}}))
+    assert limited_to(command, ("a b",), script_runner(command, Project(tmp_path))) == expected
 
 
 def test_a_junit_report_that_is_the_output_is_read() -> None:

@@ -13,6 +13,7 @@ from support.openai_wire import Answer
 from support.program import json_lines, of_type, run
 from support.provider import Provider
 from support.repositories import git, repository
+from support.sessions import open_session, reply
 
 from tui_agent.checks.detection import found_in
 from tui_agent.settings.schema import CheckCommand
@@ -200,3 +201,16 @@ def test_what_no_check_is_about_is_written_without_a_run(tmp_path: Path) -> None
     lines = json_lines(done)
     assert (done.returncode, told, of_type(lines, "check"), of_type(lines, "command")) == (0, [], [], [])
     assert (work / "README.md").read_text() == "# Shop\n"
+
+
+async def test_the_places_of_a_result_are_those_of_new_failures(tmp_path: Path) -> None:
+    work = repository(tmp_path / "work", OLD_RED)
+    checks = msgspec.json.encode(found_in(work)).decode()
+    wrong = reply("It.", fileChanges=[total("    return prices[0] + sum(prices[1:])")])
+    overrides = (f"checks.commands={checks}", "checks.repairs=0")
+    async with open_session(work, [wrong], overrides=overrides) as session:
+        await session.chat.submit("Write the total in shop/price.py differently")
+        await session.chat.finished()
+        (result,) = session.state.checks.results
+        assert (result.new, result.old) == (1, 1)
+        assert {place.path for place in result.places} == {"shop/price.py", "tests/test_price.py"}

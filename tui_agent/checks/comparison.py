@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from tui_agent.checks.formats import Outcome
 from tui_agent.checks.output import outcome_of, wrong_lines
 from tui_agent.checks.reports import outcome_of_report
+from tui_agent.files.lazy_regex import late
 
 
 class Finding(Struct, frozen=True):
@@ -125,30 +128,82 @@ def has_run(found: Finding, names: tuple[str, ...]) -> bool:
     return found.passed is None or found.passed + (found.failed or 0) >= len(set(names))
 
 
-def limited_to(command: str, failures: tuple[str, ...]) -> str:
+def limited_to(command: str, failures: tuple[str, ...], script_runner: str = "") -> str:
     """The command limited to these failures, or the unchanged command if its runner is unknown or does not
-    support it."""
-    if not failures or len(failures) > MOST_ALONE or any(sign in command for sign in "|&;<>$`\n(){}*?"):
+    support it. Only the last of commands joined by `&&` is limited.
+
+    script_runner: the runner that is started by the package script that the command runs.
+    """
+    before, joined, last = command.rpartition(" && ")
+    if not failures or len(failures) > MOST_ALONE or any(sign in last for sign in "|&;<>$`\n(){}*?"):
         return command
     try:
-        words = shlex.split(command)
+        words = shlex.split(last)
     except ValueError:
         return command
-    program = words[words.index("pytest") :] if "pytest" in words[:4] else words
-    before = words[: len(words) - len(program)]
-    if program[:1] == ["pytest"] and all("::" in name for name in failures):
+    if options := _selecting(script_runner, failures):
+        alone = [*words, *["--"][: words[0] == "npm" and "--" not in words], *options]
+    else:
+        at = next((at for at, word in enumerate(words[:4]) if _program(word) in _KNOWN), len(words))
+        alone = [*words[:at], *_alone(words[at:], failures)]
+    return f"{before}{joined}{shlex.join(alone)}" if alone != words else command
+
+
+def _program(word: str) -> str:
+    return word.rpartition("/")[2]
+
+
+def _alone(program: list[str], failures: tuple[str, ...]) -> list[str]:
+    """The words of a known runner, limited to these failures if possible."""
+    runner = _program(program[0]) if program else ""
+    if runner == "pytest" and all("::" in name for name in failures):
         options = [
             word
             for at, word in enumerate(program[1:])
             if word.startswith("-") or (at and program[at] in _WITH_VALUE)
         ]
-        return shlex.join([*before, "pytest", *options, *failures])
+        return ["pytest", *options, *failures]
     tests_of_code = all(name.replace("::", "").isidentifier() for name in failures)  # Not doctests.
     if program[:2] == ["cargo", "test"] and "--" not in program and tests_of_code:
         going_on = [word for word in program if word != "--no-fail-fast"]
-        return shlex.join([*going_on, "--no-fail-fast", "--", "--exact", *failures])
+        return [*going_on, "--no-fail-fast", "--", "--exact", *failures]
     if program[:2] == ["go", "test"] and not any(word.startswith("-run") for word in program):
         tests = [name.rpartition(" ")[2].partition("/")[0] for name in failures]
         if all(name.isidentifier() for name in tests):
-            return shlex.join([*program, "-run", f"^({'|'.join(dict.fromkeys(tests))})$"])
-    return command
+            return [*program, "-run", f"^({'|'.join(dict.fromkeys(tests))})$"]
+    return [*program, *_selecting(runner, failures)]
+
+
+def _selecting(runner: str, failures: tuple[str, ...]) -> list[str]:
+    """The options of a runner that select these failures, or none."""
+    match runner:
+        case "jest":
+            return ["-t", _whole(name.replace(" › ", " ") for name in failures)]
+        case "vitest":
+            return ["-t", _whole(name.partition(" > ")[2].replace(" > ", " ") or name for name in failures)]
+        case "mocha":
+            return ["-g", _whole(failures)]
+        case "ctest":
+            return ["-R", _whole(failures).replace("?:", "")]
+        case "rspec":
+            return [word for name in failures for word in ("-e", name)]
+        case "phpunit":
+            tests = (re.escape(name.partition(" (")[0]) for name in failures)
+            return ["--filter", f"/^(?:{'|'.join(tests)})(?: \\(|$)/"]
+        case "unittest":
+            found = [_UNITTEST.match(name) for name in failures]
+            names = [f"{one[2].removesuffix(f'.{one[1]}')}.{one[1]}" for one in found if one]
+            return [word for name in names for word in ("-k", name)] if len(names) == len(found) else []
+    return []
+
+
+def _whole(names: Iterable[str]) -> str:
+    """An expression for exactly these names."""
+    return f"^(?:{'|'.join(map(re.escape, names))})$"
+
+
+#: Runners that can run single tests.
+_KNOWN = frozenset(
+    ("pytest", "cargo", "go", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit", "unittest")
+)
+_UNITTEST = late(r"^(\w{1,200}) \(([\w.]{1,300})\)")

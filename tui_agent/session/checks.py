@@ -366,6 +366,8 @@ class Checks:
         if result.where == "workspace" or ran.how != "exit":
             return result
         from tui_agent.checks.first_failure import ended_early
+        from tui_agent.checks.projects.files import Project
+        from tui_agent.checks.projects.node import script_runner
 
         lacks = missing_program(ran, found)
         if lacks is not None and lacks == missing_program(*await self._as_it_is(check, False)):
@@ -383,7 +385,8 @@ class Checks:
             hidden = "it ended at a failure from before the change, and the tests after it did not run"
             await self._journal.record(e.NoticeGiven("warning", f"{check.name}: {hidden}"))
         if brought.is_worse:
-            command = limited_to(check.command, brought.new_names)
+            runner = await asyncio.to_thread(script_runner, check.command, Project(self._workspace.root))
+            command = limited_to(check.command, brought.new_names, runner)
             again, second = await self._ran(msgspec.structs.replace(check, command=command), "trial")
             if command != check.command and not has_run(
                 second, brought.new_names
@@ -394,6 +397,9 @@ class Checks:
                 brought, flaky = still_there(brought, second, before)
                 if command != check.command and brought.is_worse:  # Its output covers the new failures.
                     ran = again
+                    result = msgspec.structs.replace(
+                        result, places=await asyncio.to_thread(self._places, again)
+                    )
         return msgspec.structs.replace(
             result,
             run=ran.id,

@@ -54,6 +54,9 @@ _BUILDS = re.compile(r"\b(?:build|compile|tsc|babel|rollup|webpack|esbuild|tsup|
 _ONE_SCRIPT = re.compile(
     r"(?:CI=\w+ )?(?P<manager>npm|pnpm|yarn)(?: run)? (?P<script>[\w:.-]{1,60})(?P<given> [^|&;<>`$]{0,400})?"
 )
+_RUNNER = re.compile(
+    r"\s{0,20}(?:[A-Z_]{1,40}=\S{1,80} |cross-env \S{1,80} |npx |c8 |nyc ){0,4}(jest|vitest|mocha)(?![\w./-])"
+)
 _BAILS = re.compile(r"[\"']?\bbail[\"']?\s{0,20}:\s{0,20}(?:true|[1-9])")
 _BAIL_FILES = (".mocharc.json", ".mocharc.jsonc", ".mocharc.yml", ".mocharc.yaml", ".mocharc.js", ".mocharc.cjs",
                "jest.config.js", "jest.config.cjs", "jest.config.mjs", "jest.config.ts", "jest.config.json",
@@ -174,6 +177,14 @@ def going_on_option(command: str, project: Project) -> str:
     if not option or re.search(r"(?:^| )--(?:no-)?bail\b", named["given"] or ""):
         return ""
     return option if named["manager"] != "npm" or " -- " in command else f"-- {option}"
+
+
+def script_runner(command: str, project: Project) -> str:
+    """The runner that the last program of a package script is, or ""."""
+    named = _ONE_SCRIPT.fullmatch(command)
+    script = node_scripts(project).get(named["script"], "") if named else ""
+    found = _RUNNER.match(re.split(r"&&|[;|]", script)[-1])
+    return found[1] if found else ""
 
 
 def _calls(script: str, name: str, programs: tuple[str, ...]) -> bool:
