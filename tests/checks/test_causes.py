@@ -81,3 +81,14 @@ def test_a_program_that_is_missing_is_named() -> None:
     )
     assert missing_programs(output) == ["jest", "rg", "tox"]
     assert missing_programs("spawn tsc ENOENT\nenv: ‘node’: No such file or directory\n") == ["tsc", "node"]
+
+
+@pytest.mark.parametrize(
+    "end", ["package name: (x) ", "Continue? [y/N] ", "Username: ", "1) a\n2) b\n#? ", "Sure (yes/no)? "]
+)
+def test_an_output_that_ends_with_a_question_waited_for_a_keyboard(end: str) -> None:
+    cause = cause_of("exit", 1, f"Some lines\n{end}")
+    assert cause is not None
+    assert cause.kind == "keyboard"
+    assert cause_of("exit", 1, f"Some lines\n{end}\nno answer\n") is None
+    assert cause_of("exit", 0, end) is None

@@ -97,6 +97,8 @@ _SIGNS: Final[tuple[tuple[Kind, LazyRegex], ...]] = tuple(
         ),
     )
 )
+#: The end of an output that is a question.
+_QUESTION = late(r"[?:](?: (?:\[[^\]\n]{1,40}\]|\([^)\n]{1,40}\)))?:? ?\Z")
 #: Errors caused by code. With such a line the failure is not excused.
 _FAULT = late(
     r"^(?:E\s{1,20})?\s{0,20}(?:\w{1,80}\.){0,8}(?:Assertion|Syntax|Type|Name|Attribute|Import|ModuleNotFound|Reference|"
@@ -135,6 +137,8 @@ def cause_of(
         found = {"program": 1}
     elif not found and status in (137, -9):
         found = {"memory": 1}
+    elif not found and status and _QUESTION.search(output[-_WIDEST:]):
+        found = {"keyboard": 1}
     if not found:
         return None
     kind = max(found, key=lambda one: found[one])
