@@ -159,6 +159,14 @@ async def test_the_first_lines_of_an_output_are_seen_or_the_last_if_it_failed(wo
         assert "exit 1" in rows[at - 8]
 
 
+async def test_a_long_line_is_seen_with_its_end(work: Path) -> None:
+    async with on_screen(work, size=(80, 24)) as it:
+        await it.press(*"!printf begins%9000dends 7", "enter")
+        await it.shows("characters left out]")
+        shown = "".join(row.strip(" ▎") for row in it.text.splitlines())
+        assert "7ends" in shown
+
+
 async def test_a_question_about_a_weaker_view_is_said_once_and_y_answers_it(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,13 +148,22 @@ class CommandOutput(FoldLine):
             return []
         lines = coloured((result.coloured or result.output).rstrip("\n")).split("\n", allow_blank=True)
         seen = lines[:INLINE] if result.ok else lines[-INLINE:]
-        seen = [line.truncate(LONGEST, ellipsis=True) for line in seen]
+        seen = [_with_both_ends(line) for line in seen]
         if not (more := _lines(result) - len(seen)):
             return seen
         keys = getattr(self.app, "keys", None)
         where = "" if result.ok else " above"
         key = f" · {keys.shown('chat.blocks')} walks to them" if keys else ""
         return [*seen, parts((f"… {more:,} more{where}{key}", "$muted"))]
+
+
+def _with_both_ends(line: Content) -> Content:
+    """The line, without its middle if it is long: an error is often at its end."""
+    left = len(line) - LONGEST
+    if left <= 0:
+        return line
+    cut = parts((f" [{left:,} characters left out] ", "$muted"))
+    return Content("").join([line[: LONGEST // 2], cut, line[len(line) - LONGEST // 2 :]])
 
 
 def places(text: str) -> Iterable[tuple[str, int]]:
