@@ -145,6 +145,8 @@ class CheckResult(Struct, frozen=True):
     @property
     def amount(self) -> str:
         """`12 passed 3.2 s`, or `2 new failures, 1 old`."""
+        if self.state == "missing":
+            return "program missing"
         if self.state == "failed":
             if self.old and self.new:
                 return f"{self.new} new failure{'' if self.new == 1 else 's'}, {self.old} old"
@@ -215,7 +217,7 @@ def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:
         if not holds and result.state != "stopped":
             found.append(CheckMark("stale", f"{MARKS['stale']} {result.name} stale", result.name))
             continue
-        amount = {"stopped": "stopped", "missing": "program missing"}.get(result.state) or result.amount
+        amount = "stopped" if result.state == "stopped" else result.amount
         words = f"{MARKS[result.state]} {result.name} {amount}".rstrip()
         found.append(CheckMark(result.state, words, result.name))
     return [*found, *(CheckMark("running", f"{MARKS['running']} {name}", name) for name in checks.running)]

@@ -13,9 +13,9 @@ from textual.widgets import Static
 
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
-from tui_agent.store.commands import CheckResult, CommandResult, Place
+from tui_agent.store.commands import MARKS, CheckLook, CheckResult, CommandResult, Place
 from tui_agent.ui.keys.views import view_bindings
-from tui_agent.ui.safe_text import coloured, label, parts
+from tui_agent.ui.safe_text import CHECK_INKS, coloured, label, parts
 from tui_agent.ui.widgets.error_guard import GuardedText, or_broken
 
 #: With bounds, since it is tried at each word of an output.
@@ -125,8 +125,9 @@ class CommandOutput(FoldLine):
 
     def _content(self) -> Content:
         result = self._result
-        passed = self._check.state == "passed" if self._check else result.ok
-        mark, colour = ("✓ ", "$success") if passed else ("✗ ", "$error")
+        look: CheckLook = "passed" if result.ok else "failed"
+        look = self._check.state if self._check and self._check.state != "stopped" else look
+        mark, colour = f"{MARKS[look]} ", CHECK_INKS[look]
         fold = "▾ " if self._unfolded else "▸ " if result.output or result.report else "  "
         check = self._check
         words = f"{check.name} {check.amount}  " if check else f"{result.command}  "

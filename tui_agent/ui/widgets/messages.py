@@ -333,8 +333,15 @@ def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
 
 
 def _decided(changes: Sequence[Change]) -> Iterable[str]:
-    """`2 applied`, `1 pending`: counts by state, if any change is decided or failed."""
-    states = Counter("pending" if change.is_open else change.state for change in changes)
+    """`2 applied`, `1 pending`, `1 replaced`: counts by state, if any change is decided or failed."""
+    states = Counter(
+        "pending"
+        if change.is_open
+        else "replaced"
+        if change.reason.startswith("replaced by ")
+        else change.state
+        for change in changes
+    )
     if states.keys() - {"pending"}:
         yield from (f"{number} {state}" for state, number in states.items())
 
