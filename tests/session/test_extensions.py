@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from support.repositories import repository
-from support.sessions import calls, model_of, open_session
+from support.sessions import calls, model_of, open_session, reply
 
 from tui_agent.extensions import trusted
+from tui_agent.model import counter
+from tui_agent.model.parts import text_of
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 
@@ -133,3 +136,28 @@ async def test_a_name_that_is_taken_is_reached_with_its_origin_and_said_once(
         assert said == [
             "Names that are taken already are reached with their origin: /user:diff, /user:release"
         ]
+
+
+@pytest.mark.parametrize("protocol", ["tools", "structured"])
+async def test_the_first_request_costs_no_token_for_what_is_not_configured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
+    """Hooks cost none either. The tokens are those of a real tokenizer, functions or schema included."""
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+
+    async def first() -> list[str]:
+        answer = calls(text="Done.") if protocol == "tools" else reply()
+        async with open_session(root, [answer], protocol=protocol) as session:
+            await session.chat.submit("Hello")
+            await session.chat.finished()
+            (request,) = model_of(session).requests
+            head = [json.dumps(one) for one in (*request.tools, request.schema) if one]
+            return [*(text_of(message) for message in request.messages), *head]
+
+    bare = await first()
+    assert sum(counter.count("gpt-4o", bare).counts) <= 2_700
+    folder = user_folders().config
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "settings.toml").write_text('[hooks.one]\nevent = "PreToolUse"\ncommand = "true"\n')
+    assert await first() == bare

@@ -132,3 +132,68 @@ def test_the_default_keys_load_nothing_of_vim(module: str) -> None:
     code = f"import sys, {module}; print([name for name in sys.modules if 'editor.vim' in name])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+#: Text, keys from its start in normal mode with ¶ for Enter, and where the cursor is then.
+SEARCHES = (
+    ("a b a\nb a", "/b¶", (0, 2)),
+    ("a b a\nb a", "/b¶n", (1, 0)),
+    ("a b a\nb a", "/b¶nn", (0, 2)),
+    ("a b a\nb a", "/b¶N", (1, 0)),
+    ("a b a\nb a", "?a¶", (1, 2)),
+    ("a b a\nb a", "?a¶n", (0, 4)),
+    ("one oneness one", "*", (0, 12)),
+    ("one oneness one", "#", (0, 12)),
+    ("a.b axb a.b", "/a.b¶", (0, 8)),
+    ("a (b", "/(¶", (0, 2)),
+    ("ab\n  cd\nef", "jlmajj'a", (1, 2)),
+    ("ab\n  cd\nef", "jllmaj0`a", (1, 2)),
+    ("a\nb\nc", ":3¶", (2, 0)),
+    ("a\nb\nc", ":99999999999¶", (2, 0)),
+    ("a b", "/x¶", (0, 0)),
+    ("a b", "/bx\x08¶", (0, 2)),
+    ("a b", "/b<", (0, 0)),
+)
+
+
+async def test_searches_and_marks(tmp_path: Path) -> None:
+    other = {"¶": "enter", "<": "escape", "\x08": "backspace"}
+    async with on_screen(tmp_path, keys="vim") as it:
+        editor = await open_text(it, "start")
+        for text, keys, wanted in SEARCHES:
+            editor.text = text
+            editor.focus()
+            await it.press(*(other.get(key, key) for key in keys))
+            assert editor.cursor_location == wanted, (text, keys)
+            assert editor.text == text, keys
+            await it.press("escape")
+
+
+async def test_a_search_extends_a_selection_and_failures_are_said(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, keys="vim") as it:
+        editor = await open_text(it, "one two xyz")
+        await it.press(*"v/xy", "enter", "d")
+        assert editor.text == "yz"
+        await it.press(*"/nothing", "enter")
+        await it.shows("Not found: nothing")
+        await it.press(*"'z")
+        await it.shows("There is no mark z")
+        await it.press(*":bogus", "enter")
+        await it.shows("There is no :bogus")
+        await it.press(*":w")
+        await it.shows("NORMAL  :w")
+
+
+async def test_typed_commands_save_close_and_open(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text("other\n")
+    async with on_screen(tmp_path, keys="vim") as it:
+        await open_text(it, "one\n")
+        await it.press("x", *":w", "enter")
+        await it.until(lambda: (tmp_path / "a.txt").read_text() == "ne\n", "the file saved")
+        await it.press("x", *":wq", "enter")
+        await it.until(lambda: it.session.state.buffers.get("a.txt") is None, "the file closed")
+        assert (tmp_path / "a.txt").read_text() == "e\n"
+        await it.session.files.open("a.txt")
+        await it.until(lambda: any(one.revision >= 0 for one in it.screen.query(Editor)), "the text")
+        await it.press("f4", *":e b.txt", "enter")
+        await it.until(lambda: it.session.state.buffers.active == "b.txt", "the other file")

@@ -41,6 +41,7 @@ class Editor(WritingArea):
     class Scrolled(Message):
         """The visible part of the text has changed."""
 
+    TYPES_COMMANDS = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {"editor--found", "editor--current"}
     #: Only the scrollbar shows a new size; a layout change would lay out the whole screen.
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)

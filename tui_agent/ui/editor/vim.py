@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import ClassVar, Literal, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Literal, NamedTuple
 
 from textual import events
-from textual.app import App
 from textual.widgets import TextArea
 from textual.widgets.text_area import Location, Selection
 
@@ -20,6 +18,8 @@ from tui_agent.ui.editor.vim_motions import (
     range_of,
     text_object,
 )
+from tui_agent.ui.editor.vim_registers import Register, Registers
+from tui_agent.ui.editor.vim_search import Places
 
 Mode = Literal["insert", "normal", "visual", "visual line"]
 #: Maximum count of a command, and maximum length of the text that a count inserts.
@@ -27,7 +27,7 @@ _MOST_TIMES, _MOST_TEXT = 100_000, 1_000_000
 #: A command: register, counts around the operator, and the rest.
 _COMMAND = re.compile(r'(?:"(.))?([1-9]\d*)?(?:"(.))?(g[uU~]|[dcy<>])?([1-9]\d*)?(.*)', re.DOTALL)
 #: Commands with a character as argument.
-_PREFIXES = frozenset('grfFtTq@"')
+_PREFIXES = frozenset("grfFtTq@\"m`'")
 #: Keys that move in all modes but insert mode.
 _SAME_AS = {
     "left": "h",
@@ -46,15 +46,10 @@ _SAME_AS = {
 #: Commands that `.` repeats, besides operators.
 _REPEATED = frozenset("xXsSDCpPJ~rioaIAO")
 #: Commands that change nothing.
-_HARMLESS = frozenset("vVnN/:qm@")
+_HARMLESS = frozenset("vVnN*#/?:qm@`'")
+#: Signs before a line that Enter ends, and its most letters.
+_LINE_SIGNS, _MOST_TYPED = (":", "/", "?"), 200
 _TOO_LONG = "The text would become too long: type a smaller count"
-
-
-class Register(NamedTuple):
-    """Text of a register, and whether it consists of whole lines."""
-
-    text: str = ""
-    lines: bool = False
 
 
 class Shown(NamedTuple):
@@ -63,39 +58,6 @@ class Shown(NamedTuple):
     mode: Mode
     typed: str = ""
     refused: str = ""
-
-
-class Registers:
-    """Registers of all text areas of an application."""
-
-    _by_app: ClassVar[WeakKeyDictionary[App[object], Registers]] = WeakKeyDictionary()
-
-    def __init__(self) -> None:
-        self._by_name: dict[str, Register] = {}
-
-    @classmethod
-    def of(cls, app: App[object]) -> Registers:
-        return cls._by_app.setdefault(app, cls())
-
-    def read(self, name: str, app: App[object]) -> Register:
-        if name in ("+", "*"):
-            return Register(app.clipboard, app.clipboard.endswith("\n"))
-        return self._by_name.get(name.lower() or '"', Register())
-
-    def write(self, name: str, register: Register, app: App[object], *, copied: bool) -> None:
-        if name == "_":
-            return
-        if name in ("+", "*"):
-            app.copy_to_clipboard(register.text + "\n" * register.lines)
-        elif name.isupper():
-            before = self._by_name.get(name.lower(), Register())
-            between = "\n" if before.text and (before.lines or register.lines) else ""
-            register = Register(before.text + between + register.text, before.lines or register.lines)
-        if name:
-            self._by_name[name.lower()] = register
-        elif copied:
-            self._by_name["0"] = register
-        self._by_name['"'] = register
 
 
 class Vim:
@@ -107,13 +69,17 @@ class Vim:
         on_shown: Callable[[Shown], object],
         on_refused: Callable[[], object],
         go_to_line: Callable[[int], bool] = lambda _line: False,
+        on_command: Callable[[str], str] | None = None,
     ) -> None:
         """`on_refused` is called for a change of a text that is read-only. `go_to_line` moves to a line outside
-        the area's text and returns whether it did; -1 means the last line."""
+        the area's text and returns whether it did; -1 means the last line. `on_command` runs a `:` command and returns
+        why it cannot; None without typed lines, as in the prompt, where Enter sends."""
         self._area = area
         self._on_shown = on_shown
         self._on_refused = on_refused
         self._go_to_line = go_to_line
+        self._on_command = on_command
+        self._places = Places()
         self.mode: Mode = "insert"
         self.shown = Shown("insert")
         self._typed = ""
@@ -155,6 +121,9 @@ class Vim:
             return waited
         if self.mode == "insert":
             return False
+        if self._on_command is not None and (self._typed or event.character or "").startswith(_LINE_SIGNS):
+            self._take_line(event, self._on_command)
+            return True
         letter = _SAME_AS.get(event.key) or (event.character if event.is_printable else "") or ""
         if not letter or (letter == " " and self._typed[-1:] not in _PREFIXES):
             return False
@@ -172,6 +141,31 @@ class Vim:
             self._settle()
         self._show(refused)
         return True
+
+    def _take_line(self, event: events.Key, run: Callable[[str], str]) -> None:
+        """Handles a key of a search or of a `:` command."""
+        refused = ""
+        if event.key == "backspace":
+            self._typed = self._typed[:-1]
+        elif event.key != "enter":
+            self._typed += (
+                event.character or "" if event.is_printable and len(self._typed) < _MOST_TYPED else ""
+            )
+        else:
+            sign, words, self._typed = self._typed[:1], self._typed[1:], ""
+            self._read()
+            try:
+                if sign != ":":
+                    self._jump(sign + words, 1)
+                elif words.strip().isdecimal():
+                    self._move_rows("G", min(_MOST_TIMES, _number(words.strip().lstrip("0"))), True)
+                else:
+                    refused = run(words.strip())
+            except _Refused as error:
+                refused = str(error)
+            if self.mode.startswith("visual"):
+                self._select()
+        self._show(refused)
 
     def _show(self, refused: str = "") -> None:
         shown = Shown(self.mode, "".join(sign for sign in self._typed if sign.isprintable()), refused)
@@ -510,6 +504,8 @@ class Vim:
             self._move_rows(rest, count, counted)
             return True
         self._column = None
+        if self._jump(rest, count):
+            return True
         rest = self._find_again(rest)
         target = moved(self._text, self._at, rest, count)
         if target is not None:
@@ -537,6 +533,16 @@ class Vim:
         else:
             self._column = None
             area.move_cursor((to, indent_of(line, 0) if line.strip() else 0))
+
+    def _jump(self, rest: str, count: int) -> bool:
+        """Moves to a search's next place or to a mark. Returns False for other commands."""
+        try:
+            target = self._places.target(rest, count, self._text, self._at)
+        except LookupError as error:
+            raise _Refused(str(error.args[0])) from None
+        if target is not None:
+            self._go(target)
+        return target is not None
 
     def _rows_over(self, rest: str, count: int, counted: bool) -> int | None:
         """Returns the target row of a motion over lines, `None` for other motions."""

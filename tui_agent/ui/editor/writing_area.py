@@ -128,6 +128,16 @@ class WritingArea(TextArea, inherit_bindings=False):
             super().__init__()
             self.shown = shown
 
+    class VimCommand(Message):
+        """A `:` command, and its argument."""
+
+        def __init__(self, name: str, words: str) -> None:
+            super().__init__()
+            self.name, self.words = name, words
+
+    #: Whether the Vim keys have searches and `:` commands, which Enter ends.
+    TYPES_COMMANDS: ClassVar[bool] = False
+    TYPED_COMMANDS: ClassVar[tuple[str, ...]] = ("w", "q", "q!", "wq", "x", "e", "e!")
     #: Vim keys, `None` with the default keys.
     vim: Vim | None = None
     #: Whether typing is refused because the session is read-only.
@@ -267,7 +277,18 @@ class WritingArea(TextArea, inherit_bindings=False):
             lambda shown: self.post_message(self.VimShown(shown)),
             lambda: self.post_message(self.TypingRefused()) if self.locked else None,
             self._go_outside,
+            self._run_typed if self.TYPES_COMMANDS else None,
         )
+
+    def _run_typed(self, words: str) -> str:
+        """Passes a `:` command on. Returns why it cannot run."""
+        name, _, rest = words.partition(" ")
+        if name not in self.TYPED_COMMANDS or (rest and name != "e"):
+            return (
+                f"There is no :{words[:40]}: there are {', '.join(f':{one}' for one in self.TYPED_COMMANDS)}"
+            )
+        self.post_message(self.VimCommand(name, rest.strip()))
+        return ""
 
     def _go_outside(self, line: int) -> bool:
         """Moves to a line that the document does not have. Returns whether it did."""

@@ -130,6 +130,26 @@ class BuffersPane(Pane):
             bar.close()
         self._show_mode()
 
+    @on(WritingArea.VimCommand)
+    def _run_typed(self, message: WritingArea.VimCommand) -> None:
+        match message.name:
+            case "w":
+                self.commands["save"]()
+            case "q":
+                self.commands["close"]()
+            case "q!":
+                self.commands["discard"]()
+            case "wq" | "x":
+                self._on_file(self._save_and_close, text_waits=False)
+            case _ if message.words:
+                self.act(self.session.files.open(message.words), opens=True)
+            case _:
+                self.commands["reload"]()
+
+    async def _save_and_close(self, path: str) -> None:
+        await self._save(path)
+        await self.session.files.close(path)
+
     @on(WritingArea.VimShown)
     def _vim_shown(self, message: WritingArea.VimShown) -> None:
         message.stop()
