@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from support.program import json_lines, of_type, run
+from support.provider import Answer, Provider
 from support.recordings import recorded
 from support.repositories import git, repository
 
@@ -55,6 +56,19 @@ def test_sub_tasks_run_and_come_together_without_a_screen(tmp_path: Path) -> Non
     assert {line["reason"] for line in of_type(lines, "subtask")} == {None}
     assert {name: (work / f"{name}.txt").read_text() for name in PARTS} == {n: f"{n}\n" for n in PARTS}
     assert git(work, "status", "--porcelain").split() == ["M", "api.txt", "M", "docs.txt"]
+
+
+def test_the_time_at_the_end_counts_the_sub_tasks_too(tmp_path: Path) -> None:
+    work, slow = repository(tmp_path / "work", {f"{name}.txt": "old\n" for name in PARTS}), 1.0
+    with Provider() as provider:
+        provider.answer(json.dumps(SPLIT), *(Answer(part(name), delay=slow) for name in PARTS))
+        done = run(
+            *("run", "--json", "--model", "openai/test-model", "--set", "subtasks.begin=auto"),
+            *("--set", "subtasks.max_parallel=1", "Change both"),
+            folder=work,
+            environment=provider.environment,
+        )
+    assert json_lines(done)[-1]["seconds"] > slow * len(PARTS), done.stdout
 
 
 TWENTY = {

@@ -15,7 +15,7 @@ from tui_agent.store import events as e
 from tui_agent.store.commands import MARKS, CheckLook, CheckResult, CommandResult
 from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import SubTask
-from tui_agent.store.state import State, TurnSlice
+from tui_agent.store.state import State
 from tui_agent.turn.task_report import proposing_tasks
 
 Line = dict[str, Any]
@@ -32,7 +32,7 @@ def session_line(state: State) -> Line:
     }
 
 
-def finished_line(ok: bool, error: str, usage: Usage, turn: TurnSlice) -> Line:
+def finished_line(ok: bool, error: str, usage: Usage, seconds: float, limit: str) -> Line:
     return {
         "type": "finished",
         "ok": ok,
@@ -44,8 +44,8 @@ def finished_line(ok: bool, error: str, usage: Usage, turn: TurnSlice) -> Line:
             "cost": usage.cost,
             "thinking": usage.thinking,
         },
-        "seconds": round(turn.seconds, 3),
-        "limit": turn.limit or None,
+        "seconds": round(seconds, 3),
+        "limit": limit or None,
     }
 
 

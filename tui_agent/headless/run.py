@@ -105,7 +105,7 @@ async def _turn(session: Session, options: RunOptions, teller: RunReporter, undo
         await session.files.open(file.path, file.first, last_line=file.last)
     if options.open:
         await session.files.activate(options.open[0].path)
-    before = session.state.usage.session
+    before, begun = session.state.usage.session, loop.time()
     proposed = len(session.state.review.changes)
     if options.agent:
         await session.delegate(options.agent, options.prompt)
@@ -128,7 +128,8 @@ async def _turn(session: Session, options: RunOptions, teller: RunReporter, undo
         left += undone.sentences()
     status = exit_status(turn) or (1 if left else 0)
     used = used_since(before, session.state.usage.session)
-    teller.finish(session.state, turn.ok and not left, turn.error or ". ".join(left), used)
+    error = turn.error or ". ".join(left)
+    teller.finish(session.state, turn.ok and not left, error, used, loop.time() - begun)
     return status
 
 
@@ -195,7 +196,7 @@ class RunReporter:
     def on_event(self, event: e.Event, state: State) -> None:
         raise NotImplementedError
 
-    def finish(self, state: State, ok: bool, error: str, used: Usage) -> None:
+    def finish(self, state: State, ok: bool, error: str, used: Usage, seconds: float) -> None:
         raise NotImplementedError
 
 
@@ -219,9 +220,9 @@ class JsonReporter(RunReporter):
         else:
             self._waiting.extend(told)
 
-    def finish(self, state: State, ok: bool, error: str, used: Usage) -> None:
+    def finish(self, state: State, ok: bool, error: str, used: Usage, seconds: float) -> None:
         self._begin(state)
-        self._write([finished_line(ok, error, used, state.turn)])
+        self._write([finished_line(ok, error, used, seconds, state.turn.limit)])
 
     def _begin(self, state: State) -> None:
         if self._waiting is None:
@@ -245,7 +246,7 @@ class TextReporter(RunReporter):
         for stream, text in text_line(event, state):
             output.write_text(text, self._out if stream == "out" else self._err)
 
-    def finish(self, state: State, ok: bool, error: str, used: Usage) -> None:
+    def finish(self, state: State, ok: bool, error: str, used: Usage, seconds: float) -> None:
         if error:
             output.error(error, self._err)
         kept = "not kept" if state.session.not_kept else f"session {state.session.id}"
