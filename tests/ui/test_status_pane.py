@@ -82,6 +82,15 @@ async def test_notices_are_shown_once_and_kept(tmp_path: Path) -> None:
         assert it.app.screen.query_one(OptionList).highlighted == 2  # what was chosen stays chosen
 
 
+async def test_a_long_notice_is_a_short_toast_that_names_the_key_to_the_rest(tmp_path: Path) -> None:
+    async with on_screen(tmp_path) as it:
+        await it.session.notice(f"Left out: {', '.join(f'file{n:03}.txt' for n in range(99))}", "warning")
+        await it.shows("Ctrl+O n shows all")
+        assert "file005.txt" in it.text and "file090.txt" not in it.text
+        await it.press("ctrl+o", "n")
+        await it.shows("file090.txt")
+
+
 async def test_the_hints_follow_the_focus(tmp_path: Path) -> None:
     async with on_screen(tmp_path) as it:
         assert "Enter send" in it.text.splitlines()[-1]

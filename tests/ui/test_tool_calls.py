@@ -53,6 +53,19 @@ async def test_a_run_of_reads_is_one_line_that_opens_by_enter_and_by_a_click(wor
         assert "\x1b" not in it.text
 
 
+async def test_a_call_about_many_files_names_three_until_it_is_opened(workspace: Path) -> None:
+    changes = [{"path": f"src/n{n}.py", "content": f"y = {n}\n"} for n in range(6)]
+    changed = calls(search("a, b, c, d, e, f"), ("propose_changes", {"changes": changes}))
+    async with on_screen(workspace, [changed, reply("Done.")], protocol="tools", size=(89, 30)) as it:
+        await it.press(*"change", "enter")
+        await it.shows("propose_changes src/n0.py, src/n1.py, src/n2.py, …")
+        await it.shows("search_text “a, b, c, d, e, f”")
+        await it.session.chat.finished()
+        it.app.screen.query(CallLine).last().focus()
+        await it.press("enter")
+        await it.shows("src/n4.py, src/n5.py")
+
+
 def test_only_a_long_run_of_reads_that_went_well_is_one_line() -> None:
     def use(name: str, ok: bool = True) -> ToolUse:
         return ToolUse("1", name, ok=ok)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _SEVERITY: dict[str, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
 _STAYS = {"info": 5, "warning": 8, "error": 12}
 
-#: Maximum length of a displayed command, in characters.
-SHOWN = 16
+#: Maximum length of a displayed command and of a toast, in characters.
+SHOWN, TOAST = 16, 240
 
 Piece = tuple[str, str]
 
@@ -132,8 +132,12 @@ class StatusPane(Pane):
         self._told = notices.total
         for notice in notices.items:
             if notice.number > before:
+                text = clean(notice.text)
+                if len(text) > TOAST:
+                    begun = text[:TOAST].rpartition(" ")[0] or text[:TOAST]
+                    text = f"{begun} … · {self.keys.shown('app.notices')} shows all"
                 self.app.notify(
-                    clean(notice.text),
+                    text,
                     severity=_SEVERITY[notice.level],
                     timeout=_STAYS[notice.level],
                     markup=False,

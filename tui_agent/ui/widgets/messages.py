@@ -45,6 +45,9 @@ MOST_LINES, NEWEST = 8, 4
 #: Maximum number of calls per line with listed results.
 MOST_DETAILS = 20
 READS = frozenset({"read_files", "list_directory", "search_text", "find_files"})
+#: Calls whose subject is a list of names, the most that are shown while folded, and how many of more.
+NAMING = frozenset({"read_files", "propose_changes", "spawn_subtasks"})
+MOST_NAMES, NAMES = 5, 3
 #: Speaker labels for display without colour.
 _SPEAKERS = {"person": "You:", "agent": "The model:"}
 #: Matches text other than a single plain paragraph on one line.
@@ -279,7 +282,7 @@ class CallLine(FoldLine):
         fold = ("▾ " if self._unfolded else "▸ ", "$muted")
         uses = self._uses
         if len(uses) == 1:
-            lines = [parts(fold, *_use(uses[0]))]
+            lines = [parts(fold, *_use(uses[0], brief=not self._unfolded))]
         else:
             counts = Counter(use.name for use in uses)
             what = ", ".join(f"{name} {count}" for name, count in counts.items())
@@ -296,10 +299,13 @@ class CallLine(FoldLine):
         return Content("\n").join(lines)
 
 
-def _use(use: ToolUse) -> list[str | tuple[str, str]]:
+def _use(use: ToolUse, *, brief: bool = False) -> list[str | tuple[str, str]]:
     mark = ("✓ ", "$success") if use.ok else ("✗ ", "$error")
     facts = [f"{use.seconds:.1f} s", use.amount]
-    return [mark, f"{use.name} {use.shown}  ", (" · ".join(fact for fact in facts if fact), "$muted")]
+    shown, names = use.shown, use.shown.split(", ")
+    if brief and use.name in NAMING and len(names) > MOST_NAMES:
+        shown = f"{', '.join(names[:NAMES])}, …"
+    return [mark, f"{use.name} {shown}  ", (" · ".join(fact for fact in facts if fact), "$muted")]
 
 
 def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
