@@ -328,7 +328,7 @@ class TestErrors:
             ),
             (["sessions"], "`tui-agent sessions` needs a command: write one of list,"),
             (["chat", "hello"], "no command chat; commands are view, demo,"),
-            (["sesions", "list"], "did you mean `tui-agent sessions`?"),
+            (["sessionz", "list"], "did you mean `tui-agent sessions`?"),
             (["config", "xyz"], "write one of path, show, check"),
             (["--theme", "light", "demo"], "a command comes before its options: write `tui-agent demo …`"),
             (["--model", "m", "run", "x"], "a command comes before its options: write `tui-agent run …`"),

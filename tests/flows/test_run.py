@@ -144,7 +144,9 @@ def test_a_session_goes_on_where_it_was(work: Path, tmp_path: Path) -> None:
 def test_a_file_beyond_a_window_that_a_refusal_names_is_shown_in_part(work: Path) -> None:
     """The refusal also corrects how tokens are counted, which costs counted before do not know."""
     (work / "long.py").write_text("".join(f"def n{number}(): return {number}\n" for number in range(1_500)))
-    words = "This model's maximum context length is 9000 tokens. However, your messages resulted in 24000 tokens."
+    words = (
+        "This model's maximum context length is 9000 tokens. However, your messages resulted in 24000 tokens."
+    )
     with Provider() as provider:
         provider.answer(Answer(status=400, message=words, code="context_length_exceeded"), "Seen.")
         done = run(

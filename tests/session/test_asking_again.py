@@ -254,7 +254,9 @@ async def test_a_model_that_cannot_be_asked_again_leaves_the_conflict(
 
 
 async def test_where_every_change_failed_the_remedy_names_them(workspace: Path) -> None:
-    lost = reply("Changed.", fileChanges=[{"path": "api.py", "edits": [{"search": "nowhere", "replace": "x"}]}])
+    lost = reply(
+        "Changed.", fileChanges=[{"path": "api.py", "edits": [{"search": "nowhere", "replace": "x"}]}]
+    )
     async with open_session(workspace, [lost, lost, lost]) as session:
         await turn(session)
         ids = [change.id for change in session.state.review.changes if change.state == "failed"]

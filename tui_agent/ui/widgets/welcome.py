@@ -155,7 +155,11 @@ class Welcome(Center):
 
     def _lines(self, width: int, rows: int) -> list[Content]:
         keys, short = getattr(self.app, "keys", None) or Keys({}), rows < _SHORT
-        asks = "Who answers? Enter asks you, then sends the message" if self._typed else "Who answers? A digit chooses"
+        asks = (
+            "Who answers? Enter asks you, then sends the message"
+            if self._typed
+            else "Who answers? A digit chooses"
+        )
         space = [] if short else [Content()]
         what = [] if short else [parts((line, "$text")) for line in _wrapped(_WHAT, width)]
         above = [
