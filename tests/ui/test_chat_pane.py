@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.screens import Driven, on_screen
 from support.sessions import ScriptedModel, model_of, reply
 from textual import events
@@ -23,6 +24,7 @@ from tui_agent.model.client import Abilities, Chunk, ModelRequest, TokenCount
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import ActionSlice, ChatMessage, PlanSlice
+from tui_agent.store.tool_calls import ToolUse
 from tui_agent.ui import bridge
 from tui_agent.ui.markdown import message_text
 from tui_agent.ui.markdown.message_text import MessageText
@@ -30,7 +32,7 @@ from tui_agent.ui.markdown.text_lines import TextLine
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.completion import CompletionList
-from tui_agent.ui.widgets.messages import STREAM_INTERVAL, MessageBlock
+from tui_agent.ui.widgets.messages import STREAM_INTERVAL, CallLine, MessageBlock
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import NewBelow
 from tui_agent.ui.widgets.transcript import Transcript
@@ -126,6 +128,17 @@ async def test_a_plan_and_an_outcome_that_come_before_a_message_is_drawn_are_sho
         texts = [str(one.render()) for one in pilot.app.query(Static)]
         assert any("0 of 1 file found" in one for one in texts)
         assert "1 change" in texts
+
+
+async def test_calls_that_end_before_the_text_is_drawn_follow_it(workspace: Path) -> None:
+    said = ChatMessage(1, "agent", 1, "I look.")
+    async with on_screen(workspace) as it:
+        block = MessageBlock()
+        await it.app.screen.mount(block)
+        block.finish(said, "1 file")
+        block.show_calls(replace(said, calls=(ToolUse("1", "search_text", "x"),)))
+        await it.until(lambda: block.query(MessageText), "the text")
+        assert [type(one) for one in block.children][:2] == [MessageText, CallLine]
 
 
 async def test_a_new_line_does_not_send(workspace: Path) -> None:
