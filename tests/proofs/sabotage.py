@@ -36,6 +36,12 @@ BREAKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
         lambda real: lambda self, model: replace(real(self, model), why=""),
     ),
     "draft not kept": ("tui_agent.session.chat.Chat.set_draft", lambda real: lambda self, text: None),
+    "typing not kept": ("tui_agent.session.chat.Chat.set_typed", lambda real: lambda self, place, text: None),
+    "open files not kept": (
+        "tui_agent.review.open_files.OpenFiles.restore",
+        lambda real: _nothing,
+    ),
+    "nothing opened again": ("tui_agent.ui.reopening._open", lambda real: _nothing),
     "keys wait for nothing": (
         "tui_agent.ui.keys.keyboard.Keyboard._busy",
         lambda real: lambda self, event: None,
@@ -45,6 +51,10 @@ BREAKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
         lambda real: lambda text: real(text) or text[2:3],
     ),
 }
+
+
+async def _nothing(*given: Any) -> bool:
+    return False
 
 
 def _unsynced(writer: Any, begin: Any) -> None:
@@ -86,3 +96,10 @@ def _users(real: Any) -> list[tuple[Any, str]]:
         for name, value in list(vars(module).items())
         if value is real and callable(real)
     ]
+
+
+if __name__ == "__main__":  # the program, with the break that its environment names
+    from runpy import run_module
+
+    with sabotaged(os.environ.get("PROOF_SABOTAGE", "")):
+        run_module("tui_agent", run_name="__main__", alter_sys=True)

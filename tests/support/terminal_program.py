@@ -56,6 +56,7 @@ class Program:
         home: Path,
         starter: Sequence[str] = (OWN_TERMINAL,),
         term: str = "xterm-256color",
+        module: str = "tui_agent",
     ) -> None:
         self.master, slave = pty.openpty()
         self._screen = pyte.Screen(130, 40)
@@ -63,7 +64,7 @@ class Program:
         self.resize(130, 40)
         os.set_blocking(self.master, False)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", *starter, sys.executable, "-m", "tui_agent", *words],
+            [sys.executable, "-c", *starter, sys.executable, "-m", module, *words],
             stdin=slave,
             stdout=slave,
             stderr=slave,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.repositories import repository
 from support.screens import Driven, on_screen
-from support.sessions import open_session, reply
+from support.sessions import calls, open_session, reply
 from textual import events
 
 import tui_agent.ui
@@ -144,3 +144,29 @@ async def test_no_dialog_opens_over_what_is_written_already(tmp_path: Path) -> N
             session.chat.set_typed("subtask::goal", "new")
             await reopen(app.workspace_screen, session, [], at_work=False)
             assert app.screen is app.workspace_screen
+
+
+async def test_an_answer_that_was_being_typed_is_in_its_dialog_again_and_then_in_the_prompt(
+    tmp_path: Path,
+) -> None:
+    workspace = repository(tmp_path / "work", {"a.txt": "one\n"})
+    asked = calls(("search_text", {"pattern": "one"}))
+    rule = "permissions.ask=search_text"
+    async with on_screen(workspace, [asked], protocol="tools", interactive=True, overrides=(rule,)) as driven:
+        await driven.press(*"look", "enter")
+        await driven.until(lambda: driven.session.state.asked, "the question")
+        question = driven.session.state.asked
+        assert question is not None
+        for words in ("not ", "yet"):
+            driven.screen.focus_pane("chat")
+            await driven.press("ctrl+o", "P")
+            await driven.shows("allow it?")
+            await driven.press(*words)
+            await driven.shows(f"Do not allow it: {'not' if words == 'not ' else 'not yet'}")
+            if words == "not ":
+                await driven.press("escape")
+        await kept(driven, f"answer:{question.call}", "not yet")
+        name = driven.session.state.session.id
+    async with on_screen(workspace, [], session=name) as driven:
+        await driven.until(lambda: driven.session.state.input.draft == "not yet", "the answer in the prompt")
+        assert not driven.session.state.input.typed

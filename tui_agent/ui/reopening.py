@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.ui.dialogs import subtask_forms
+from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.review_place import ReviewPosition
 from tui_agent.ui.panes.todos import TodosPane
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 #: Descriptions of text fields, by the first word of their name.
 _CALLED = {
+    "answer": "an answer to a question",
     "check": "the command of a check",
     "commit": "a commit message",
     "comment": "a comment on a hunk",
@@ -54,6 +56,9 @@ async def reopen(screen: WorkspaceScreen, session: Session, kept: Collection[str
 async def _open(screen: WorkspaceScreen, session: Session, place: str) -> bool:
     kind, _, about = place.partition(":")
     match kind:
+        case "answer":  # its turn has ended
+            screen.query_one(ChatPane).prompt.insert_before(session.state.input.typed[place])
+            session.chat.set_typed(place, "")
         case "commit":
             await screen.do("changes.commit")
         case "summary":

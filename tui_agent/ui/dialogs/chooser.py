@@ -67,11 +67,13 @@ class Chooser(Dialog[Any]):
         most: int = MOST,
         hint: Callable[[str], Content] | None = None,
         yes: str = "",
+        text: str = "",
     ) -> None:
         """`to_type` is the input hint, with `{choose}` and `{yes}` for these keys. `getting` loads the data
         of `rows`, which is called again afterwards. `seen` is called with the value at the cursor. `first`
         returns the initial value, by default the first row's. `hint` returns a line above the rows for the
-        value at the cursor, or "". `yes` is the value of the yes key while the input is empty.
+        value at the cursor, or "". `yes` is the value of the yes key while the input is empty. `text` is the
+        initial filter text.
 
         The first `most` rows are built immediately, the rest when the cursor reaches them.
 
@@ -88,19 +90,21 @@ class Chooser(Dialog[Any]):
         self._make = rows
         self._to_type = to_type
         self._yes = yes
+        self._text = text
         self._all: Sequence[ChooserRow] = ()
         self._rows: list[ChooserRow] = []
 
     def body(self) -> Iterable[Widget]:
         keys = {name: self._key(f"chooser.{name}") for name in ("choose", "yes")}
-        yield _Typed(placeholder=self._to_type.format(**keys), compact=True)
+        placeholder = self._to_type.format(**keys)
+        yield _Typed(self._text, placeholder=placeholder, compact=True, select_on_focus=False)
         if self._facts_of is not None:
             yield Static("", classes="facts", markup=False)
         yield OptionList(markup=False, compact=True)
 
     @on(events.Mount)
     def _mounted(self) -> None:
-        self.narrow("")
+        self.narrow(self._text)
         if self._getting is not None:
             self.fill(self._get(self._getting))
         if self._following is not None:

@@ -28,17 +28,20 @@ _ALL = "all"
 
 
 async def answer_permission(app: App[object], session: Session) -> None:
-    """Show a call's exact effect and answer the request; typed text is the reason sent to the model."""
+    """Show a call's exact effect and answer the request; typed text is the reason sent to the model. It is stored
+    until the request is answered."""
     question = session.state.asked
     if question is None:
         await session.notice("No tool is asking for permission.", "info")
         return
-    typed = ""
+    place = f"answer:{question.call}"
+    typed = session.state.input.typed.get(place, "")
     choose = cast("Host", app).keys.shown("chooser.choose")
 
     def rows(words: str) -> list[ChooserRow]:
         nonlocal typed
         typed = words
+        session.chat.set_typed(place, words)
         return question_rows(question, words, choose)
 
     while True:
@@ -52,7 +55,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
             )
         elif not question.tool:  # no reason is requested, so a single key can be an answer
             title, hint, yes = question.words, "{yes} goes on, {choose} chooses", "once"
-        chosen = await app.push_screen_wait(Chooser(title, rows, hint, yes=yes))
+        chosen = await app.push_screen_wait(Chooser(title, rows, hint, yes=yes, text=typed))
         if chosen == _ALL:
             await app.push_screen_wait(
                 TextDialog("Exactly this would be done", question.preview, keep="back")
@@ -66,6 +69,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
         await session.chat.permit(question.call, chosen, told)
     except TuiAgentError as error:
         await session.notice(str(error), "warning")
+    session.chat.set_typed(place, "")
 
 
 def question_rows(question: PermissionQuestion, typed: str, choose: str) -> list[ChooserRow]:
