@@ -51,12 +51,15 @@ async def test_it_is_collected_when_nobody_types(idle: list[float]) -> None:
     assert collector._looked not in gc.callbacks
 
 
-@pytest.mark.parametrize(("typing", "limit"), [(False, "MOST_ADDED"), (True, "TOO_MUCH_ADDED")])
+@pytest.mark.parametrize(
+    ("seconds", "running", "limit"),
+    [(1.0, False, "MOST_ADDED"), (1.0, True, "MANY_ADDED"), (0.0, True, "TOO_MUCH_ADDED")],
+)
 async def test_all_of_it_is_collected_when_it_is_much(
-    idle: list[float], monkeypatch: pytest.MonkeyPatch, typing: bool, limit: str
+    idle: list[float], monkeypatch: pytest.MonkeyPatch, seconds: float, running: bool, limit: str
 ) -> None:
-    """Also what was there when less was looked at; and even though somebody types."""
-    collector = Garbage(lambda: idle[0])
+    """Also the objects of an older generation, during a turn, and at last between two keys."""
+    collector = Garbage(lambda: idle[0], lambda: running)
     collector.begin()
     kept = Node()
     gc.collect(1)
@@ -64,8 +67,24 @@ async def test_all_of_it_is_collected_when_it_is_much(
     del kept
     monkeypatch.setattr(garbage_collection, "MOST_ADDED", 0)
     monkeypatch.setattr(garbage_collection, limit, 0)
-    idle[0], more = 0.0 if typing else 1.0, [Node() for _ in range(1000)]
+    idle[0], more = seconds, [Node() for _ in range(1000)]
     collector.collect_soon()
     await until(lambda: node() is None)
     assert more
+    collector.close()
+
+
+async def test_much_of_it_waits_for_the_keys_of_a_turn(
+    idle: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collector = Garbage(lambda: idle[0], lambda: True)
+    collector.begin()
+    monkeypatch.setattr(garbage_collection, "MANY_ADDED", 0)
+    idle[0], node = 0.0, left_behind()
+    collector.collect_soon()
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+    assert node() is not None
+    idle[0] = garbage_collection.NO_KEY
+    await until(lambda: node() is None)
     collector.close()

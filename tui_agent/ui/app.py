@@ -127,7 +127,7 @@ class WorkspaceApp(
         self.keys = load_keys(keys, folders)
         self.set_keymap(self.keys.keymap())
         self.keyboard = Keyboard(self, self._handle, self._is_urgent)
-        self.garbage = Garbage(self._quiet_for)
+        self.garbage = Garbage(lambda: self.keyboard.idle, self._turn_runs)
         self.follows_background = follows_background and not no_colour
         self._theme = theme
         self.palette = self._use(NO_COLOUR if no_colour else theme)
@@ -331,10 +331,8 @@ class WorkspaceApp(
         if isinstance(event, TurnEnded):
             self.garbage.collect_soon()
 
-    def _quiet_for(self) -> float:
-        """Seconds without input; 0 during a turn, because the user is reading the response."""
-        running = self.session is not None and self.session.state.turn.running
-        return 0.0 if running else self.keyboard.idle
+    def _turn_runs(self) -> bool:
+        return self.session is not None and self.session.state.turn.running
 
     async def _chosen(self) -> Session | None:
         """Returns the session to show, or `None` if the user cancelled. Asks for confirmation if it is open

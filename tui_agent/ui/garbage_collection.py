@@ -1,9 +1,10 @@
 """Schedules garbage collection: none during startup, small steps during work, full collections when idle.
 
 Widgets and their drawings form reference cycles, which only the collector frees. Python's default policy
-runs a full collection after 25% growth, which is tens of megabytes too late, and freed memory rarely
-returns to the system. More than half of all objects exist once every pane is drawn and remain alive; they
-are frozen. New objects are collected after each turn, all unfrozen objects after `MOST_ADDED` additions.
+runs a full collection after 25% growth, which is tens of megabytes too late: the objects that stay are
+spread over so many arenas then that hardly any arena is returned to the system. More than half of all objects
+exist once every pane is drawn and remain alive; they are frozen. New objects are collected after each turn, all
+unfrozen objects after `MOST_ADDED` additions, or while turns follow each other without a pause after `MANY_ADDED`.
 """
 
 from __future__ import annotations
@@ -24,18 +25,21 @@ OFTEN, NEVER = 10, 1_000_000
 QUIET = 0.25
 #: Idle seconds before a full collection, which takes 0.1 s.
 AWAY = 60.0
+#: Seconds without a key before a full collection during a turn.
+NO_KEY = 0.1
 #: Memory blocks (70 bytes on average) added since the last full collection that trigger another: when idle,
-#: and immediately.
-MOST_ADDED, TOO_MUCH_ADDED = 30_000, 400_000
+#: during a turn while no key is pressed, and immediately.
+MOST_ADDED, MANY_ADDED, TOO_MUCH_ADDED = 30_000, 60_000, 200_000
 #: Maximum share of time spent in collections.
 SHARE = 0.05
 
 
 class Garbage:
-    """`idle` returns the seconds since the last input."""
+    """`idle` returns the seconds since the last key; `running` returns whether the user follows a turn."""
 
-    def __init__(self, idle: Callable[[], float]) -> None:
+    def __init__(self, idle: Callable[[], float], running: Callable[[], bool] = lambda: False) -> None:
         self._idle = idle
+        self._running = running
         self._loop: asyncio.AbstractEventLoop | None = None
         #: Memory blocks in use after the last full collection.
         self._stayed = 0
@@ -91,7 +95,7 @@ class Garbage:
     def _collect(self, quiet: float) -> None:
         self._timer = None
         begin, everything = time.monotonic(), self._everything
-        if self._idle() < quiet and (everything or self._added() < TOO_MUCH_ADDED):
+        if not self._may_begin(quiet, everything):
             self._wait(quiet, everything)
             return
         self._collecting = True
@@ -110,6 +114,12 @@ class Garbage:
         self._not_before = end + (end - begin) / SHARE
         if not everything:
             self._wait(AWAY, everything=True)
+
+    def _may_begin(self, quiet: float, everything: bool) -> bool:
+        idle, added = self._idle(), self._added()
+        if idle >= quiet and not self._running():
+            return True
+        return not everything and added >= (MANY_ADDED if idle >= NO_KEY else TOO_MUCH_ADDED)
 
     def _added(self) -> int:
         """Memory blocks allocated since the last full collection.
