@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 #: Tries of each place at full scale, and seconds after which a typed text is kept.
 EACH, WITHIN = 10, 1.0
 #: Breaks of the promise, each of which is noticed.
-SABOTAGES = ("draft not kept", "typing not kept", "open files not kept", "nothing opened again")
+SABOTAGES = ("draft not kept", "typing not kept", "typing not written", "nothing opened again")
 F4, F5, F7, LEADER, REPLACE, TAB, BACK_TAB = "\x1bOS", "\x1b[15~", "\x1b[18~", "\x0f", "\x1c", "\t", "\x1b[Z"
 FILES = {"a.txt": "".join(f"line {number}\n" for number in range(9)), "b.txt": "b\n"}
 LINE = {"search": "line 3\n", "replace": "the model's line\n"}

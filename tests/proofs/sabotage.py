@@ -37,10 +37,7 @@ BREAKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     ),
     "draft not kept": ("tui_agent.session.chat.Chat.set_draft", lambda real: lambda self, text: None),
     "typing not kept": ("tui_agent.session.chat.Chat.set_typed", lambda real: lambda self, place, text: None),
-    "open files not kept": (
-        "tui_agent.review.open_files.OpenFiles.restore",
-        lambda real: _nothing,
-    ),
+    "typing not written": ("tui_agent.log.log.Log.keep", lambda real: lambda self, *given: None),
     "nothing opened again": ("tui_agent.ui.reopening._open", lambda real: _nothing),
     "keys wait for nothing": (
         "tui_agent.ui.keys.keyboard.Keyboard._busy",
