@@ -139,3 +139,26 @@ async def test_a_task_of_five_kinds_is_reviewed_by_hunks_goes_on_and_is_undone(
     assert hosts.servers[agent.host].violations == [] and hosts.servers[agent.host].requests
     refused = {str(target) for target in hosts.proxies[0].refused}
     assert refused.isdisjoint(hosts.servers) and refused <= agent.also_asks
+
+
+@pytest.mark.parametrize("agent", installed_agents("claude"))
+async def test_two_real_agents_try_one_goal_beside_each_other(
+    agent: RealAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, root = tmp_path / "home", repository(tmp_path / "work", FILES)
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    brain = Works({"TASK-1": FIRST}, TEXTS)
+    with AgentHosts(tmp_path / "authority", brain) as hosts:
+        monkeypatch.setattr(outside_agents, "HostProxy", hosts.proxy)
+        async with open_session(root, []) as session:
+            agent.set_up(session.folders, home, hosts.authority, monkeypatch)
+            before = contents(root)
+            names = await session.subtasks.best([agent.name, agent.name], "TASK-1: change the files")
+            await asyncio.wait_for(session.subtasks.settled(), WITHIN)
+            states = {task.id: task.state for task in session.state.subtasks.tasks}
+            assert states == dict.fromkeys(names, "completed"), session.state.subtasks.tasks
+            assert contents(root) == before and session.state.review.changes == ()
+            assert await session.subtasks.take(names[1]) == len(KINDS)
+            kinds = {path: (one.kind, one.executable) for path, one in waiting(session).items()}
+            assert kinds == KINDS

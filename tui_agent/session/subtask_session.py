@@ -17,6 +17,7 @@ from tui_agent.log.core import Core
 from tui_agent.log.journal import Journal
 from tui_agent.log.log import Log
 from tui_agent.log.storage import Storage
+from tui_agent.outside_agents.profiles import profile_names
 from tui_agent.session.session import Session
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
@@ -33,8 +34,10 @@ class ChildSession:
     """The part of a run's session used by its parent. Shares the parent's model, blobs and workspace child
     and leaves them open."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, outside: str = "", part: str = "") -> None:
+        """outside: the agent of another maker that does the turns. part: the hand-over for it."""
         self.session = session
+        self._outside, self._part = outside, part
 
     @property
     def state(self) -> State:
@@ -47,8 +50,15 @@ class ChildSession:
         self.session.workspace.start(paths)
 
     async def run_turn(self, text: str, attachments: Sequence[str] = ()) -> None:
-        await self.session.chat.submit(text, attachments)
+        if not self._outside:
+            await self.session.chat.submit(text, attachments)
+            await self.session.chat.finished()
+            return
+        await self.session.delegate(self._outside, f"{self._part}\n\n{text}".strip())
+        self._part = ""
         await self.session.chat.finished()
+        if self.state.review.open:
+            await self.session.checks.run()
 
     async def apply(self, picks: Sequence[Pick]) -> None:
         await self.session.review.apply(picks)
@@ -107,16 +117,17 @@ async def open_child(
     await child.mcp.share(parent.mcp)
     child.hooks.share(parent.hooks)
     journal.publish(e.SessionOpened(parent.state.session.trusted))
-    return ChildSession(child)
+    return ChildSession(child, task.agent if task.agent and agent is None else "", part)
 
 
 async def _agent_of(parent: Session, task: SubTask) -> AgentPrompt | None:
-    """The agent of a sub-task; None if it names none. Raises `SessionError` if it is gone."""
+    """The prompt of a sub-task's agent; None if it names none, or an agent of another maker. Raises `SessionError`
+    if it is gone."""
     if not task.agent:
         return None
     await parent.extensions.read()
     found = parent.extensions.agents.get(task.agent)
-    if found is None:
+    if found is None and task.agent not in await asyncio.to_thread(profile_names, parent.folders):
         raise SessionError(f"There is no agent {task.agent} any more", "/agents lists them")
     return found
 

@@ -60,8 +60,11 @@ class SubTask(Struct, frozen=True):
     note: str = ""
     earlier: int = 0
     cause: Cause = ""
-    #: Name of the agent whose prompt, model and tools it has; "" for those of its parent.
+    #: Name of the agent whose prompt, model and tools it has, or of the outside agent that does it; "" for those of
+    #: its parent.
     agent: str = ""
+    #: Group of attempts at one goal; their results wait until one is taken. "" for others.
+    attempt: str = ""
 
     @property
     def run(self) -> int:

@@ -17,6 +17,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.review.conflicts import given_up
 from tui_agent.store import events as e
 from tui_agent.store.state import State, Todo
+from tui_agent.subtasks import attempts
 from tui_agent.subtasks.run import RunOutcome
 
 #: Turn number of sub-task changes: outside the conversation, so they form one batch.
@@ -58,12 +59,12 @@ class ResultMerger:
     async def end(self, event: e.SubTaskEnded, ended: RunOutcome) -> None:
         """Records the end of a run and proposes its changes."""
         async with self.one_at_a_time:
-            proposed: dict[str, Change] = {}
-            events: list[e.Event] = []
-            for result in results(ended.changed, ended.changes):
-                change, *told = await self._proposed(event.id, result, ended, len(proposed))
-                proposed[result.path] = change
-                events += told
+            task = self.state.subtasks.get(event.id)
+            if task is not None and task.attempt:
+                report = await asyncio.to_thread(attempts.report, ended, self._blobs)
+                await self._journal.record(replace(event, summary=report))
+                return
+            proposed, events = await self._all_proposed(event.id, ended)
             # The child's todos with new ids, or the ids of existing todos with the same text, linked to
             # the changes of their files
             ids = {path: change.id for path, change in proposed.items()}
@@ -85,6 +86,23 @@ class ResultMerger:
             events += [e.TodosAdded(added)] if added else []
             tied = {name: todo.id for todo in todos if todo.id in there for name in todo.changes}
             await self._journal.record(event, *(_with_todo(told, tied) for told in events))
+
+    async def take(self, task: str, ended: RunOutcome) -> int:
+        """Proposes the changes of an attempt. Returns their number."""
+        async with self.one_at_a_time:
+            proposed, events = await self._all_proposed(task, ended)
+            await self._journal.record(*events)
+        return len(proposed)
+
+    async def _all_proposed(self, task: str, ended: RunOutcome) -> tuple[dict[str, Change], list[e.Event]]:
+        """The changes of a run by path, and their events."""
+        proposed: dict[str, Change] = {}
+        events: list[e.Event] = []
+        for result in results(ended.changed, ended.changes):
+            change, *told = await self._proposed(task, result, ended, len(proposed))
+            proposed[result.path] = change
+            events += told
+        return proposed, events
 
     async def _proposed(
         self, task: str, result: FileResult, ended: RunOutcome, ahead: int

@@ -56,6 +56,8 @@ class RunOutcome(Struct, frozen=True):
     changed: tuple[FileStep, ...] = ()
     changes: tuple[Change, ...] = ()
     checks: tuple[str, ...] = ()
+    #: "checks passed" if they ran and none failed.
+    passed: str = ""
     todos: tuple[Todo, ...] = ()
     tokens: int = 0
     cost: float | None = 0.0
@@ -238,6 +240,7 @@ def work_of(state: State) -> str:
 def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
     """The outcome of a child session; a `reason` marks it as failed, without files and todos."""
     used = state.usage.session
+    failed = tuple(result.name for result in state.checks.results if result.state != "passed")
     return RunOutcome(
         state="failed" if reason else "completed",
         summary=work_of(state),
@@ -245,7 +248,8 @@ def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
         cause=cause,
         changed=() if reason else _steps(state),
         changes=state.review.changes,
-        checks=tuple(result.name for result in state.checks.results if result.state != "passed"),
+        checks=failed,
+        passed="checks passed" if state.checks.results and not failed else "",
         todos=() if reason else state.todos,
         tokens=used.input + used.output,
         cost=used.cost,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tui_agent.store.graph import SubTask, SubTaskState, faults, may_become
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
+    from tui_agent.subtasks.merge import ResultMerger
     from tui_agent.subtasks.parent import Parent, RunSession
     from tui_agent.subtasks.redo import SubTaskRestart
     from tui_agent.subtasks.scheduler import Scheduler
@@ -46,7 +48,9 @@ class SubTasks:
         self._settings = core.settings
         self._parent = parent
         self._renew = renew
-        self._made: tuple[Scheduler, SubTaskRestart] | None = None
+        self._made: tuple[Scheduler, SubTaskRestart, ResultMerger] | None = None
+        #: Comparisons on their way to the log.
+        self._telling: set[asyncio.Task[None]] = set()
         core.journal.store.subscribe(self._on_event)
 
     @property
@@ -62,6 +66,7 @@ class SubTasks:
     async def close(self) -> None:
         if self._made is not None:
             await self._scheduler.close()
+        await asyncio.gather(*self._telling)
 
     # ── the graph by hand ────────────────────────────────────────────────────────────────────────────────
 
@@ -109,6 +114,30 @@ class SubTasks:
             raise SessionError(f"The sub-task {task} waits for others", "run or skip those first")
         self._renew()
         await self._journal.record(e.SubTasksWanted((task,)))
+
+    @call(changes=True)
+    async def best(self, agents: Sequence[str], goal: str) -> tuple[str, ...]:
+        """Starts an attempt at a goal by each agent, "" for the model. Returns their ids."""
+        from tui_agent.subtasks.attempts import attempts
+
+        tasks = attempts(agents, goal, self.state.subtasks.tasks)
+        self._renew()
+        names = tuple(task.id for task in tasks)
+        await self._journal.record(e.SubTasksProposed(tasks), e.SubTasksWanted(names))
+        return names
+
+    @call(changes=True)
+    async def take(self, task: str) -> int:
+        """Proposes the changes of a completed attempt. Returns their number. Raises `SessionError`."""
+        from tui_agent.subtasks.run import outcome
+
+        found = self._task(task)
+        if not found.attempt or found.state != "completed":
+            raise SessionError(f"{task} cannot be taken", "choose an attempt of /best that is completed")
+        if any(task in change.tasks and change.waits for change in self.state.review.changes):
+            raise SessionError(f"The changes of {task} are in the review", "decide about them there")
+        ended = await self._scheduler.state_of(found)
+        return await self._merger.take(task, outcome(ended))
 
     @call(changes=True)
     async def run_ticked(self) -> None:
@@ -190,7 +219,11 @@ class SubTasks:
     def _redo(self) -> SubTaskRestart:
         return self._running()[1]
 
-    def _running(self) -> tuple[Scheduler, SubTaskRestart]:
+    @property
+    def _merger(self) -> ResultMerger:
+        return self._running()[2]
+
+    def _running(self) -> tuple[Scheduler, SubTaskRestart, ResultMerger]:
         if self._made is None:
             from tui_agent.subtasks.merge import ResultMerger
             from tui_agent.subtasks.redo import SubTaskRestart
@@ -201,6 +234,7 @@ class SubTasks:
             self._made = (
                 Scheduler(parent, merger),
                 SubTaskRestart(parent.journal, parent.storage.blobs, merger),
+                merger,
             )
         return self._made
 
@@ -212,6 +246,18 @@ class SubTasks:
                 self._scheduler.look()
             case e.SubTasksProposed() if not self._manual:
                 self._scheduler.get_ready()
+            case e.SubTaskEnded(id=name) if (task := state.subtasks.get(name)) and task.attempt:
+                self._compare(task.attempt)
+
+    def _compare(self, group: str) -> None:
+        """Shows the attempts of a group in the chat if all have ended."""
+        from tui_agent.subtasks.attempts import comparison
+
+        if said := comparison(group, self.state.subtasks.tasks):
+            notice = e.NoticeGiven("info", said, in_chat=True)
+            task = asyncio.ensure_future(self._journal.record(notice))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
 
     @property
     def _manual(self) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tui_agent.errors import SessionError
+from tui_agent.files.numbers import whole_number
 from tui_agent.session.effort_words import EFFORTS, split_effort
 from tui_agent.settings.schema import Mode
 
@@ -93,6 +94,27 @@ async def _delegated(session: Session, name: str, task: str) -> str:
     return f"{name} works on it in a view; its changes appear in the review"
 
 
+async def _best(session: Session, words: str) -> str:
+    """`/best claude codex GOAL`, or `/best 3 GOAL` for attempts of the model, in views of their own."""
+    await session.extensions.read()
+    known = {*session.extensions.agents, *session.outside_agents.names()}
+    agents, rest = [], words.split(" ")
+    if rest[0].isdigit():
+        agents = [""] * whole_number(rest.pop(0), most=99)
+    while rest and rest[0] in known:
+        agents.append(rest.pop(0))
+    names = await session.subtasks.best(agents, " ".join(rest))
+    return f"{len(names)} attempts begin as sub-tasks; their comparison comes into the chat"
+
+
+async def _take(session: Session, words: str) -> str:
+    """`/take NAME` puts an attempt into the review; the agent's name suffices if it made one."""
+    tasks = [task for task in session.state.subtasks.tasks if task.attempt]
+    found = [task.id for task in tasks if words in (task.id, task.agent)]
+    count = await session.subtasks.take(found[0] if len(found) == 1 else words)
+    return f"{count} change{'' if count == 1 else 's'} of it in the review"
+
+
 def _agent(host: Host, words: str) -> None:
     """`/agent NAME [ARGUMENT…]` runs an agent of another maker in a view. Raises `SessionError` for open quotes."""
     try:
@@ -110,6 +132,8 @@ TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {
     "btw": lambda session, text, words: _ask_beside(session, words),
     "goal": lambda session, text, words: _pursue(session, words),
     "delegate": _delegate,
+    "best": lambda session, text, words: _best(session, words),
+    "take": lambda session, text, words: _take(session, words),
     "mode": lambda session, text, words: _set_mode(session, words),
     "allow-host": lambda session, text, words: _allow_host(session, words),
 }
