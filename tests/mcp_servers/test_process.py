@@ -185,3 +185,21 @@ async def _visited(pages: AsyncGenerator[str]) -> AsyncGenerator[str]:
         async with httpx.AsyncClient(follow_redirects=True) as browser:
             assert (await browser.get(page)).status_code == 200
         yield page
+
+
+async def test_an_address_that_never_answers_is_one_sentence(
+    process: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It accepts connections and is silent."""
+    monkeypatch.setenv("TUI_AGENT_HOME", str(tmp_path / "home"))
+
+    async def keep_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    silent = await asyncio.start_server(keep_silent, "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    one = ToolServer("there", ServerSettings(url=f"http://127.0.0.1:{port}/mcp"))
+    try:
+        assert "did not answer within 10 s" in await refusal(process.offer(one))
+    finally:
+        silent.close()

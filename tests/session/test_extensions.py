@@ -161,3 +161,19 @@ async def test_the_first_request_costs_no_token_for_what_is_not_configured(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "settings.toml").write_text('[hooks.one]\nevent = "PreToolUse"\ncommand = "true"\n')
     assert await first() == bare
+
+
+async def test_a_command_names_a_configured_model_for_its_turn(home: Path, tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    (home / ".claude/commands/big.md").write_text("---\nmodel: openai/gpt-5\n---\nThink.")
+    (home / ".claude/commands/dear.md").write_text("---\nmodel: openai/o9\n---\nThink more.")
+    more = ("models.fallbacks=openai/gpt-5",)
+    async with open_session(root, [calls(text="Done.")] * 4, protocol="tools", overrides=more) as session:
+        for message in ("Hello", "/big", "/dear", "Bye"):
+            await session.chat.submit(message)
+            await session.chat.finished()
+            assert session.state.turn.ok, session.state.turn.error
+        models = [request.model for request in model_of(session).requests]
+        assert models == ["scripted", "openai/gpt-5", "scripted", "scripted"]
+        said = [one.text for one in session.state.notices.items]
+        assert any("dear.md: the model openai/o9 is not configured" in text for text in said)

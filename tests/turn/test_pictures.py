@@ -115,3 +115,31 @@ def test_it_is_compressed_to_the_most_bytes_and_a_huge_one_is_refused() -> None:
     fields = b"IHDR" + (30_000).to_bytes(4, "big") * 2 + head[24:29]
     huge = head[:12] + fields + zlib.crc32(fields).to_bytes(4, "big") + head[33:]
     assert "is too large (30,000 × 30,000 pixels)" in str(scaled(huge, MOST_SIDE, MOST_SENT)[0])
+
+
+async def test_a_picture_above_the_limit_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    with (root / "large.png").open("wb") as file:
+        file.write(picture())
+        file.truncate(51 << 20)
+    model = SeeingModel([])
+    async with open_session(root, prepare=lambda session: setattr(session.models, "model", model)) as session:
+        await session.chat.submit("Look at @large.png")
+        await session.chat.finished()
+        assert "The picture large.png is too large (51 MB)" in session.state.turn.error and not model.requests
+
+
+async def test_an_svg_is_sent_as_the_text_that_it_is(tmp_path: Path) -> None:
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>\n'
+    root = repository(tmp_path / "work", {"logo.svg": svg})
+    model = SeeingModel(["Done."])
+    async with open_session(root, prepare=lambda session: setattr(session.models, "model", model)) as session:
+        await session.chat.submit("Look at @logo.svg")
+        await session.chat.finished()
+        message = model.requests[0].messages[-1]
+        assert "images" not in message and "alert(1)" in message["content"]
+
+
+def test_a_picture_of_30_000_pixels_width_is_scaled() -> None:
+    header, content = scaled(picture(size=(30_000, 3)), MOST_SIDE, MOST_SENT)
+    assert (header["width"], header["height"]) == (1568, 1) and len(content) <= MOST_SENT

@@ -11,6 +11,7 @@ from support.sessions import model_of, reply
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import INIT, Session
 from tui_agent.settings.folders import user_folders
+from tui_agent.ui.actions import SLASH
 from tui_agent.ui.host import Choice
 from tui_agent.ui.widgets.prompt import Prompt
 
@@ -125,3 +126,9 @@ async def test_a_side_question_is_shown_with_its_answer(workspace: Path) -> None
         await it.shows("Beside the conversation: how many?")
         await it.shows("The answer is 7.")
         assert not it.session.state.turn.number and it.one(Prompt).text == ""
+
+
+def test_the_words_of_other_agents_are_there() -> None:
+    first = "clear init cost diff config status memory agents hooks mcp skills"
+    words = f"{first} vim btw goal login stats rewind exit doctor".split()
+    assert [word for word in words if word not in SLASH] == []

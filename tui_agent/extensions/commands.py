@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tui_agent.extensions.front_matter import parse
+from tui_agent.extensions.names import model_of
 from tui_agent.extensions.places import (
     MAX_ENTRIES,
     NAME,
@@ -21,6 +22,7 @@ from tui_agent.extensions.places import (
     read_text,
 )
 from tui_agent.extensions.trusted import TrustedFiles
+from tui_agent.files.names import display_path
 from tui_agent.files.numbers import whole_number
 
 #: Arguments by number, all of them, and the output of a command.
@@ -32,7 +34,8 @@ RunCommand = Callable[[str], Awaitable[str]]
 
 
 class Command(Struct, frozen=True):
-    """A command. `key` is its name, or `ORIGIN:NAME` if an earlier one has the name."""
+    """A command. `key` is its name, or `ORIGIN:NAME` if an earlier one has the name. `model` is a configured model; ""
+    for the one in use."""
 
     key: str
     description: str
@@ -40,12 +43,14 @@ class Command(Struct, frozen=True):
     body: str
     origin: Origin
     path: Path
+    model: str = ""
 
 
 def read_commands(
-    places: Sequence[ExtensionFolder], trusted: TrustedFiles
+    places: Sequence[ExtensionFolder], trusted: TrustedFiles, models: Sequence[str] = ()
 ) -> tuple[list[Command], list[Problem]]:
-    """All commands in order of precedence, and the unusable ones. Blocking."""
+    """All commands in order of precedence, the unusable ones, and models that are not among those that the person has
+    configured. Blocking."""
     found: dict[str, Command] = {}
     problems: list[Problem] = []
     for place in places:
@@ -68,7 +73,14 @@ def read_commands(
             key = name if name not in found else f"{place.origin}:{name}"
             words = document.text("description") or document.body.strip().partition("\n")[0]
             hint = document.text("argument-hint")
-            found.setdefault(key, Command(key, words[:200], hint, document.body, place.origin, file))
+            model = model_of(document.text("model"), models)
+            if model is None:
+                wanted = display_path(document.text("model"))[:80]
+                problems.append(
+                    Problem(file, f"the model {wanted} is not configured, so the session's is used")
+                )
+            command = Command(key, words[:200], hint, document.body, place.origin, file, model or "")
+            found.setdefault(key, command)
     return list(found.values()), problems
 
 

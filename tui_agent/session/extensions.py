@@ -114,6 +114,13 @@ class Extensions:
         return await asyncio.to_thread(skills.body, found, self._trusted)
 
     @call(changes=False)
+    def model_of(self, text: str) -> str:
+        """The model that a command names for its turn; "" for the one in use, and for other messages."""
+        called = _CALLED.fullmatch(text.strip())
+        kind, found = self._reached().get(called[1] if called else "", ("", None))
+        return self.commands[found.key].model if kind == "command" and found else ""
+
+    @call(changes=False)
     async def expanded(self, text: str) -> str:
         """The message that a command or skill stands for; the same text if it is none. Raises `TuiAgentError`."""
         called = _CALLED.fullmatch(text.strip())
@@ -165,7 +172,7 @@ class Extensions:
             return []
         self._trusted = trusted = TrustedFiles(root, folders)
         skills, problems, withheld = read_skills(of_skills, trusted)
-        commands, others = read_commands(of_commands, trusted)
+        commands, others = read_commands(of_commands, trusted, self._models())
         agents, more = read_agents(of_agents, trusted, self._models())
         self.agents = {agent.key: agent for agent in agents}
         self.skills = {skill.key: skill for skill in skills}

@@ -150,8 +150,10 @@ class Session:
         self.mcp = McpServers(core, self.notice)
         self.extensions = Extensions(core, self.commands, self.mcp)
         self.mcp.sample = self._sample
+        #: The session's model while a command's answers, and that one.
+        self._lent_model = "", ""
         self.hooks = Hooks(core, part=part is not None)
-        turns.on_ready, turns.on_message, turns.on_stop = self._ready, self.hooks.submitted, self.hooks.stop
+        turns.on_ready, turns.on_message, turns.on_stop = self._ready, self._submitted, self.hooks.stop
         self.review.before_apply = self.hooks.before_apply
         self.checks = Checks(core, self.commands, unasked=part is None and not follows)
         freshness.listen(self._on_batch)
@@ -197,6 +199,20 @@ class Session:
         if self.mode == "ask":
             raise SessionError("An agent would change files, and the mode is ask", "change the mode first")
         await self._turns.submit_to(self.agent_turns.steps(name, prompt), prompt)
+
+    async def _submitted(self, text: str, unasked: bool) -> str:
+        """Before each turn: selects the model that a command names, and the earlier one with the next message."""
+        wanted = self.extensions.model_of(text)
+        now, (before, lent) = self.models.name, self._lent_model
+        if wanted and wanted != now:
+            self._lent_model = (before if lent == now else now), wanted
+            await self.notice(f"{wanted} answers this message, as its command says")
+            await self.models.choose(wanted)
+        elif lent and not (wanted or unasked):
+            self._lent_model = "", ""
+            if now == lent:
+                await self.models.choose(before)
+        return await self.hooks.submitted(text, unasked)
 
     async def _ready(self) -> None:
         await asyncio.gather(self.extensions.ready(), self.mcp.ready())
