@@ -65,7 +65,7 @@ def test_without_a_folder_that_can_be_written_no_path_is_promised(tmp_path):
     (tmp_path / "file").write_text("")
     debug_log.start(tmp_path / "file" / "state")
     try:
-        assert debug_log.fault("It ended", KeyError("x")).remedy == "run it again with --debug and report it"
+        assert debug_log.fault("It ended", KeyError("x")).remedy == "run it with --debug and report it"
     finally:
         debug_log.stop()
 

@@ -15,7 +15,7 @@ def main() -> int:
         sys.stdout.write(f"tui-agent {__version__}\n")
         return 0
     if sys.platform == "win32":
-        sys.stderr.write("tui-agent: Windows is not supported: run it in WSL, where it is a Linux program\n")
+        sys.stderr.write("tui-agent: Windows is not supported: run it in WSL\n")
         return 1
     gc.disable()  # nothing that an import makes is garbage, and looking for it takes a tenth of its time
     try:
@@ -25,7 +25,7 @@ def main() -> int:
     except ImportError as error:
         if "--debug" in arguments:
             raise
-        sys.stderr.write(f"tui-agent: cannot start ({error}): install it again\n")
+        sys.stderr.write(f"tui-agent: cannot start ({error}): reinstall it\n")
         return 1
     gc.enable()
     status = cli.main(arguments)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tui_agent.workspace.early_start import EarlyChild
 
 INTERRUPTED = 130
-_WITHOUT_A_SCREEN = "use `tui-agent run PROMPT`, which does a turn without one"
+_WITHOUT_A_SCREEN = "use `tui-agent run PROMPT`"
 _EPILOG = "`tui-agent COMMAND --help` describes a command. --debug shows the origin of an error."
 
 
@@ -35,7 +35,7 @@ def open_screen(options: ScreenOptions) -> int:
     if not options.in_background:
         _needs_a_terminal()
         if not options.named and not _wanted(options.workspace):
-            output.error("nothing was opened: start tui-agent in the folder of a project, or name one")
+            output.error("nothing was opened: start tui-agent in a project folder, or name one")
             return 1
         if (running := _offered(options)) is not None:
             from tui_agent.control import launcher
@@ -88,7 +88,7 @@ def _serve(session: Any, terminals: Any) -> Any:
 def _wanted(folder: Path) -> bool:
     """Ask before a folder in which the program was started by accident is listed and watched."""
     why = arguments.why_ask_first(folder)
-    return not why or click.confirm(f"{why}: all of it would be listed and watched. Open it?")
+    return not why or click.confirm(f"{why}: all its files would be listed and watched. Open it?")
 
 
 def _offered(options: ScreenOptions) -> Any:
@@ -212,7 +212,7 @@ def _status_of(words: list[str], debug: bool) -> int:
         _say(error.what, error.remedy, debug)
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted", "what was done is kept", debug)
+        _say("interrupted", "your work is saved", debug)
         return INTERRUPTED
     except Exception as error:
         from tui_agent.debug_log import fault
@@ -321,7 +321,7 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
     named = [(key, options[key]) for key in ("model", "planner_model", "theme")]
     named.append(("screen.plain", "true" if options["plain"] else None))
     if options["prompt"] is not None and resume == "":
-        raise UsageError("--resume without an id needs a terminal", "name the session, or leave --bg out")
+        raise UsageError("--resume without an id needs a terminal", "name the session, or omit --bg")
     opening = ScreenOptions(
         workspace=_workspace("." if path is None else path),
         named=path is not None or resume is not None or options["continue_newest"],

@@ -91,7 +91,7 @@ def fault(what: str, error: BaseException) -> Fault:
     remedy = (
         f"report it with `tui-agent doctor --bundle FILE`; the traceback is in {path}"
         if path
-        else "run it again with --debug and report it"
+        else "run it with --debug and report it"
     )
     return Fault(f"{what}: {type(error).__name__}: {escaped(str(error))}", remedy)
 

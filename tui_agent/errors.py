@@ -50,7 +50,7 @@ from collections.abc import Sequence
 class TuiAgentError(Exception):
     """Base of all errors shown to the user, with the problem as `what` and its `remedy`."""
 
-    title = "Something went wrong"
+    title = "Unexpected error"
     exit_status = 1
 
     def __init__(self, what: str, remedy: str) -> None:
@@ -63,25 +63,25 @@ class TuiAgentError(Exception):
 
 
 class UsageError(TuiAgentError):
-    title = "Wrong arguments"
+    title = "Invalid arguments"
     exit_status = 2
 
 
 class SettingsError(TuiAgentError):
-    title = "Configuration not usable"
+    title = "Invalid configuration"
     exit_status = 2
 
 
 class PathRefused(TuiAgentError):
-    title = "Path refused"
+    title = "Path not allowed"
 
 
 class LooksSecret(PathRefused):
-    title = "Looks like a secret"
+    title = "Possible secret"
 
 
 class FileError(TuiAgentError):
-    title = "File not usable"
+    title = "File error"
 
 
 class Undecodable(FileError):
@@ -95,15 +95,15 @@ class TooLarge(FileError):
 class Outdated(FileError):
     """The content on disk differs from the writer's base version; the file was not written."""
 
-    title = "File changed meanwhile"
+    title = "File changed on disk"
 
 
 class EditFailed(TuiAgentError):
-    title = "Change could not be placed"
+    title = "Change not applicable"
 
 
 class Ambiguous(EditFailed):
-    title = "Change fits more than one place"
+    title = "Change is ambiguous"
 
 
 class ChildFailed(TuiAgentError):
@@ -120,21 +120,21 @@ class NoModel(ModelError):
 
 
 class BadKey(ModelError):
-    title = "Key refused"
+    title = "Key rejected"
     exit_status = 3
 
 
 class LoginEnded(BadKey):
-    title = "Login ended"
+    title = "Login expired"
 
 
 class Unreachable(ModelError):
-    title = "Model not reachable"
+    title = "Cannot reach the model"
     exit_status = 3
 
 
 class TimedOut(Unreachable):
-    title = "Model did not answer in time"
+    title = "Model timed out"
 
 
 class Overloaded(Unreachable):
@@ -187,7 +187,7 @@ class LimitReached(TuiAgentError):
 
 
 class SessionError(TuiAgentError):
-    title = "Session not usable"
+    title = "Session error"
 
 
 class AnswerNeeded(SessionError):
@@ -197,7 +197,7 @@ class AnswerNeeded(SessionError):
     title = "Question"
 
     def __init__(self, how: str, command: str, *, once: bool = False) -> None:
-        super().__init__(f"`{command}` would run {how}", "allow that first")
+        super().__init__(f"`{command}` would run {how}", "allow it first")
         self.how, self.command, self.once = how, command, once
 
 
@@ -209,7 +209,7 @@ class PasteTooLong(SessionError):
     def __init__(self, what: str, lines: Sequence[str]) -> None:
         super().__init__(
             what,
-            "save it as a file of the workspace and ask about that: the model then reads the parts that it needs",
+            "save it as a file in the workspace and mention it; the model reads the parts that it needs",
         )
         self.lines = lines
 
@@ -225,11 +225,11 @@ class OpenElsewhere(SessionError):
 
 
 class NotKept(SessionError):
-    title = "Session not kept"
+    title = "Session not saved"
 
 
 class RecordRefused(SessionError):
-    title = "Not kept"
+    title = "Not saved"
 
 
 class OnlyRead(SessionError):
@@ -241,11 +241,11 @@ class Damaged(SessionError):
 
 
 class TooNew(SessionError):
-    title = "Session from a newer version"
+    title = "Session of a newer version"
 
 
 class Fault(TuiAgentError):
-    title = "Fault in tui-agent"
+    title = "Error in tui-agent"
 
 
 class Interrupted(TuiAgentError):

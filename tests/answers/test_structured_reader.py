@@ -142,7 +142,7 @@ def test_a_cut_reply_says_what_was_dropped() -> None:
     text = '{"summary": "S", "fileChanges": [{"path": "a", "content": "x"}, {"path": "b", "content": "ha'
     reply, _ = read(text, cut=True)
     assert [change.path for change in reply.changes] == ["a"]
-    assert reply.faults == ("fileChanges: entry 2 was not finished and is dropped.",)
+    assert reply.faults == ("fileChanges: entry 2 is incomplete and was discarded.",)
 
 
 def test_a_reply_that_ends_too_early_without_saying_so_counts_as_cut() -> None:

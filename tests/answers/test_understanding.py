@@ -503,7 +503,7 @@ def test_a_section_of_another_kind_is_refused(line: str) -> None:
 def test_an_envelope_may_be_written_otherwise(begin: str, end: str) -> None:
     reply = read(f"{begin}\n*** Update File: m.py\n@@\n-a\n+b\n{end}\n")
     assert [change.path for change in reply.changes] == ["m.py"]
-    assert "names no file" in told(read(f"{begin}\n@@\n-a\n+b\n{end}\n"))
+    assert "without a file name" in told(read(f"{begin}\n@@\n-a\n+b\n{end}\n"))
 
 
 @pytest.mark.parametrize("dialect", ["tools", "structured"])

@@ -139,7 +139,7 @@ class TestRun:
         ("words", "says"),
         [
             ([], "missing argument 'PROMPT'"),
-            (["a", "b"], "put words that belong together in quotes"),
+            (["a", "b"], "quote arguments that contain spaces"),
             ([" "], "the request is empty"),
             (["x", "--applyy", "all"], "did you mean --apply?"),
             (["x", "--apply", "some"], "'some' is not one of"),
@@ -150,7 +150,7 @@ class TestRun:
             (["x", "--open", "none.py"], "none.py does not exist"),
             (["x", "--open", "a.py:0"], "names no lines"),
             (["x", "--open", "a.py:3-2"], "names no lines"),
-            (["x", "--attach", "../a.py"], "lies outside the workspace"),
+            (["x", "--attach", "../a.py"], "is outside the workspace"),
             (["x", "--attach", "."], "is a folder"),
             (["x", "--attach", "a\x1b[31m.py"], "a\\x1b[31m.py does not exist"),
         ],
@@ -167,9 +167,9 @@ class TestRun:
     ("words", "says"),
     [
         *([(word,), "missing option '--session'"] for word in ("apply", "skip", "undo", "redo")),
-        (("stats", "--all", "--session", "x"), "--session and --all were both given"),
-        (("stats", "--json", "--plot"), "--json and --plot were both given"),
-        (("login", "openrouter", "--json"), "--json is for `tui-agent login status` alone"),
+        (("stats", "--all", "--session", "x"), "--session and --all cannot be combined"),
+        (("stats", "--json", "--plot"), "--json and --plot cannot be combined"),
+        (("login", "openrouter", "--json"), "--json works only with `tui-agent login status`"),
     ],
 )
 def test_options_that_are_missing_or_exclude_each_other_are_one_sentence(run, workspace, words, says):
@@ -330,8 +330,8 @@ class TestErrors:
             (["chat", "hello"], "no command chat; commands are view, demo,"),
             (["sessionz", "list"], "did you mean `tui-agent sessions`?"),
             (["config", "xyz"], "write one of path, show, check"),
-            (["--theme", "light", "demo"], "a command comes before its options: write `tui-agent demo …`"),
-            (["--model", "m", "run", "x"], "a command comes before its options: write `tui-agent run …`"),
+            (["--theme", "light", "demo"], "the command must precede its options: write `tui-agent demo …`"),
+            (["--model", "m", "run", "x"], "the command must precede its options: write `tui-agent run …`"),
         ],
     )
     def test_an_unknown_word_is_answered_with_the_nearest(self, run, words, says):

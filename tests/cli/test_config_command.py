@@ -34,7 +34,7 @@ def test_path_says_where_each_lies(run, workspace, home):
         workspace / ".tui-agent" / "settings.toml",
     ):
         assert str(place) in said
-    assert "(not trusted: not in force)" in said
+    assert "(not trusted: ignored)" in said
 
 
 def test_show_lists_every_setting_and_where_it_comes_from(run, workspace, monkeypatch):
@@ -123,7 +123,7 @@ def test_trust_that_cannot_be_kept_is_one_sentence(run, workspace, home, monkeyp
         ("keys.toml", '[review]\nbanana = "z"\n', "line 2: there is no action review.banana"),
         ("keys.toml", 'quit = "f5"\n', "quit is outside a table"),
         ("keys.toml", "[chat]\nsend = 3\n", "line 2: the keys of chat.send are not text"),
-        ("keys.toml", '[review]\nskip = "a"\n', "the key a stands for review.apply and for review.skip"),
+        ("keys.toml", '[review]\nskip = "a"\n', "the key a is bound to review.apply and to review.skip"),
         ("settings.toml", 'theme = "darc"\n', "there is no theme darc: did you mean dark?"),
         ("settings.toml", "[context]\ncondense_at = 0.3\n", "context.reset_to is 0.5"),
     ],

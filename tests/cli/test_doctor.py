@@ -147,7 +147,7 @@ def test_a_bundle_holds_log_settings_and_versions_and_no_secret(run, monkeypatch
     monkeypatch.setenv("HOME", str(tmp_path))
     outcome = run("doctor", "--json", "--bundle", "report.zip")
     assert json.loads(outcome.out)["folders"]["state"] == str(home / "state")
-    assert "look it over" in outcome.err
+    assert "check it" in outcome.err
     bundle = tmp_path / "report.zip"
     assert bundle.stat().st_mode & 0o777 == 0o600
     with zipfile.ZipFile(bundle) as archive:

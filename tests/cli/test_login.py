@@ -62,7 +62,7 @@ def test_a_code_is_shown_and_an_approval_waited_for(
     server.decisions = list(decisions)
     done = run("login", name, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert f"enter the code {CODE}" in done.stdout and f"Logged in at {TITLES[name]}" in done.stdout
+    assert f"enter the code {CODE}" in done.stdout and f"Logged in to {TITLES[name]}" in done.stdout
     assert re.search(r"^Open https?://\S+$", done.stdout, re.MULTILINE)
     kept = home / FILE
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -110,7 +110,7 @@ def test_a_login_at_openrouter_ends_with_the_browser(server: LoginServer, home: 
         assert "You are logged in" in urllib.request.urlopen(callback).read().decode()
         out, err = program.communicate(timeout=60)
     assert program.returncode == 0, err
-    assert "Logged in at OpenRouter" in out and ROUTER_KEY in (home / FILE).read_text()
+    assert "Logged in to OpenRouter" in out and ROUTER_KEY in (home / FILE).read_text()
     assert not secrets_in(out + err + everything_below(home))
 
 
@@ -121,7 +121,7 @@ def test_a_code_of_openrouter_is_pasted(server: LoginServer, tmp_path: Path, who
         pasted = callback if whole else callback.partition("?code=")[2]
         out, err = program.communicate(f"\n{pasted}\n", timeout=60)
     assert program.returncode == 0, err
-    assert "Logged in at OpenRouter" in out
+    assert "Logged in to OpenRouter" in out
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_a_home_that_cannot_be_written_is_a_sentence_before_anything_is_approved
         out, err = capsys.readouterr()
         assert out == ""
         assert re.fullmatch(
-            r"tui-agent: no login can be kept in \S+ \(permission denied\): give .*\n", err
+            r"tui-agent: no login can be stored in \S+ \(permission denied\): give .*\n", err
         ), err
         assert server.asked == []
         assert {one: login.token for one, login in store.names().items()} == {"chatgpt": REFRESH_TOKEN}
@@ -182,7 +182,7 @@ def test_a_home_that_cannot_be_written_is_said_before_anybody_approves(
         "login", "copilot", folder=tmp_path, environment={"TUI_AGENT_HOME": str(tmp_path / "file" / "home")}
     )
     assert done.returncode == 1
-    assert "no login can be kept in" in done.stderr and "TUI_AGENT_HOME" in done.stderr
+    assert "no login can be stored in" in done.stderr and "TUI_AGENT_HOME" in done.stderr
     assert server.asked == []
 
 
@@ -190,7 +190,7 @@ def test_a_home_that_cannot_be_written_is_said_before_anybody_approves(
 def test_other_subscriptions_are_for_their_own_programs(tmp_path: Path, name: str) -> None:
     done = run("login", name, folder=tmp_path)
     assert done.returncode == 2
-    assert "may be used only in" in done.stderr and "own programs: use" in done.stderr
+    assert "can be used only in" in done.stderr and "own programs: use" in done.stderr
 
 
 def test_a_login_needs_neither_the_screen_nor_litellm(server: LoginServer, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_logout_removes_the_token(server: LoginServer, home: Path, tmp_path: P
     assert run("login", "copilot", folder=tmp_path).returncode == 0
     assert "Logged out" in run("logout", "copilot", folder=tmp_path).stdout
     assert GITHUB_TOKEN not in (home / FILE).read_text()
-    assert "There was no login" in run("logout", "copilot", folder=tmp_path).stdout
+    assert "You were not logged in" in run("logout", "copilot", folder=tmp_path).stdout
 
 
 def answering(view: View) -> Reply:
@@ -264,7 +264,7 @@ def test_a_turn_uses_the_login(
         login = "chatgpt" if name == "chatgpt" else "copilot"
         before = ask(f"{name}/{model}", models, work, transport)
         assert before.returncode == 3
-        assert f"needs a login at {TITLES[login]}: run `tui-agent login {login}`" in before.stderr
+        assert f"requires a login to {TITLES[login]}: run `tui-agent login {login}`" in before.stderr
         assert run("login", login, folder=work).returncode == 0
         done = ask(f"{name}/{model}", models, work, transport)
         assert done.returncode == 0, done.stderr
@@ -312,9 +312,9 @@ def test_a_token_that_is_revoked_in_the_middle_of_a_turn(
             assert done.returncode == 0, done.stderr
             assert "All is well." in done.stdout
             return
-        ended = f"The login at {TITLES[login]} has ended: run `tui-agent login {login}`"
+        ended = f"The login to {TITLES[login]} has expired: run `tui-agent login {login}`"
         assert done.returncode == 3 and ended in done.stderr
-        assert "has ended" in run("login", "status", folder=work).stdout
+        assert "has expired" in run("login", "status", folder=work).stdout
         again = ask(f"{provider}/gpt-5.4", models, work)
         assert again.returncode == 3 and ended in again.stderr
         asked_later = server.count("/oauth/token" if login == "chatgpt" else "/copilot_internal/v2/token")

@@ -44,7 +44,7 @@ def test_servers_of_other_agents_are_shown_and_then_written(
     assert not loaded.faults and list(loaded.settings.mcp.servers) == ["my-sums"]
     found = loaded.settings.mcp.servers["my-sums"]
     assert list(found.args) == table["args"] and found.env == {"KEY": "${MY_KEY}"}
-    assert "you have it already" in run_here(capfd, ["mcp", "import", "--yes", "my-sums"]).out
+    assert "already exists" in run_here(capfd, ["mcp", "import", "--yes", "my-sums"]).out
 
 
 def test_a_server_of_the_workspace_is_trusted_switched_on_and_tested(
@@ -94,6 +94,6 @@ def test_a_wrong_name_and_a_wrong_kind_are_sentences(work: Path, capfd: pytest.C
     listed = run_here(capfd, ["mcp", "list"])
     assert listed.out.split() == ["plain", "on", "false"]
     assert "either a command or a url" in listed.err and "NO_SUCH_VARIABLE is not set" in listed.err
-    assert "which has no login" in run_here(capfd, ["mcp", "login", "plain"]).err
+    assert "program without a login" in run_here(capfd, ["mcp", "login", "plain"]).err
     ended = run_here(capfd, ["mcp", "test", "plain"])
     assert ended.status == 1 and "ended with status 1" in ended.sentence

@@ -94,7 +94,7 @@ def test_a_turn_whose_output_is_lost_is_kept(tmp_path: Path, to: str, json_lines
     assert "Traceback" not in done.stderr
     if "head" not in to:
         assert (
-            "cannot be written" in done.stderr.splitlines()[-1] and "is kept" in done.stderr.splitlines()[-1]
+            "cannot be written" in done.stderr.splitlines()[-1] and "is saved" in done.stderr.splitlines()[-1]
         )
     applied = run_program("apply", "--session", "last", folder=tmp_path)
     assert applied.returncode == 0, applied.stderr

@@ -88,7 +88,7 @@ async def test_what_is_no_database_is_put_aside_whole_and_a_new_one_begins(sampl
     (path.parent / snapshot.NAME).unlink()
     async with open_session(sample / "work", services=False, session=path.parent.name) as session:
         (sentence,) = session.storage.lost
-        assert "put aside" in sentence
+        assert "moved to" in sentence
         assert session.state.session.id == path.parent.name
     asides = [found for found in path.parent.iterdir() if "damaged" in found.name]
     assert [aside.read_bytes() for aside in asides] == [content]

@@ -82,4 +82,4 @@ async def test_a_page_that_rotted_costs_what_lay_on_it_and_no_more(tmp_path: Pat
             "question 0",
             "question 1",
         ]
-        assert "is damaged" in session.storage.lost[0] and "records are kept" in session.storage.lost[0]
+        assert "is damaged" in session.storage.lost[0] and "records were recovered" in session.storage.lost[0]

@@ -197,7 +197,7 @@ def test_a_neighbour_with_the_same_beginning_is_outside(gate: Gate, root: Path) 
     twin.mkdir()
     (twin / "x").write_text("other")
     (root / "link").symlink_to(twin / "x")
-    with pytest.raises(PathRefused, match="leads out"):
+    with pytest.raises(PathRefused, match="out of the workspace"):
         gate.place("link", "read")
     with pytest.raises(PathRefused, match="outside"):
         gate.relative(twin / "x")
@@ -208,7 +208,7 @@ def test_many_links_in_a_row_end(gate: Gate, root: Path) -> None:
     for number in range(1, MAX_LINKS + 1):
         (root / f"l{number}").symlink_to(f"l{number - 1}")
     assert gate.place(f"l{MAX_LINKS - 1}", "read").real == "src/a.py"
-    with pytest.raises(PathRefused, match="circle"):
+    with pytest.raises(PathRefused, match="loop"):
         gate.place(f"l{MAX_LINKS}", "read")
 
 

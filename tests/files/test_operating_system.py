@@ -84,4 +84,4 @@ def test_on_windows_one_sentence_says_what_to_do() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "tui-agent: Windows is not supported: run it in WSL, where it is a Linux program\n"
+    assert done.stderr == "tui-agent: Windows is not supported: run it in WSL\n"

@@ -64,10 +64,10 @@ def test_whatever_is_there(gate: Gate) -> None:
 @pytest.mark.parametrize(
     ("path", "expected", "words"),
     [
-        ("a.txt", md5(b"other"), "differs"),
-        ("a.txt", "", "exists already"),
-        ("gone.txt", md5(b"old"), "not there any more"),
-        ("no/folder/gone.txt", md5(b"old"), "not there any more"),
+        ("a.txt", md5(b"other"), "has changed since"),
+        ("a.txt", "", "already exists"),
+        ("gone.txt", md5(b"old"), "no longer exists"),
+        ("no/folder/gone.txt", md5(b"old"), "no longer exists"),
     ],
 )
 def test_what_is_not_as_expected_stays(
@@ -157,9 +157,9 @@ def test_moving(gate: Gate, root: Path) -> None:
 
 def test_moving_over_somebody_or_from_nothing(gate: Gate, root: Path) -> None:
     (root / "b.txt").write_bytes(b"other")
-    with pytest.raises(Outdated, match="exists already"):
+    with pytest.raises(Outdated, match="already exists"):
         move_file(gate, "a.txt", "b.txt", None)
-    with pytest.raises(Outdated, match="differs"):
+    with pytest.raises(Outdated, match="has changed since"):
         move_file(gate, "a.txt", "new/c.txt", md5(b"seen"))
     with pytest.raises(FileError, match="does not exist"):
         move_file(gate, "gone.txt", "c.txt", None)

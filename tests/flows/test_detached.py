@@ -119,7 +119,7 @@ def test_two_terminals_use_a_session_in_turn_and_a_killed_session_leaves_its_ter
         third.shows("newest")
         os.kill(found["pid"], signal.SIGKILL)
         assert exits(third) == 1
-        third.shows("has ended without a word")
+        third.shows("ended unexpectedly")
         assert termios.tcgetattr(third.master)[3] & termios.ICANON
         assert third.written.rindex(b"\x1b[?1049l") > third.written.rindex(b"\x1b[?1049h")
         assert sessions(workspace) == []

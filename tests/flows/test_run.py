@@ -158,7 +158,7 @@ def test_a_file_beyond_a_window_that_a_refusal_names_is_shown_in_part(work: Path
     lines = json_lines(done)
     assert not of_type(lines, "left_out")
     (said,) = [line["text"] for line in of_type(lines, "notice") if "in part" in line["text"]]
-    assert said.startswith("long.py is shown in part: lines 1-12, ")
+    assert said.startswith("long.py: the model sees lines 1-12, ")
 
 
 def test_an_overloaded_model_gives_way_to_its_fallback(work: Path) -> None:
@@ -178,7 +178,7 @@ def test_an_overloaded_model_gives_way_to_its_fallback(work: Path) -> None:
         lines = json_lines(done)
         assert of_type(lines, "response")[0]["summary"] == "Here."
         notices = [line["text"] for line in of_type(lines, "notice")]
-        assert sum("is asked instead" in text for text in notices) == 2
+        assert sum("is used instead" in text for text in notices) == 2
         assert [line["reset"] for line in of_type(lines, "request")] == [True, True, True]
         provider.otherwise = busy
         done = run(*words, folder=work, environment=environment)

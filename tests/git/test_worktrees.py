@@ -336,6 +336,6 @@ def test_no_link_is_followed_when_a_copy_is_removed(tmp_path: Path, repo: Path, 
 def test_a_folder_that_is_there_already_is_left_alone(repo: Path, place: Path) -> None:
     (place / "one").mkdir(parents=True)
     (place / "one/mine.txt").write_text("mine")
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         add_worktree(str(repo), take_snapshot(str(repo)), str(place / "one"))
     assert (place / "one/mine.txt").read_text() == "mine"

@@ -36,7 +36,7 @@ def test_words_name_them_too(tmp_path: Path) -> None:
         done = run(
             *("run", *O3, "--set", "effort=none", "Hello"), folder=tmp_path, environment=provider.environment
         )
-        assert "info: openai/o3 has no effort none: low is used\n" in done.stderr
+        assert "info: openai/o3 has no effort none: low is used instead\n" in done.stderr
         assert "100 tokens in, 40 out (30 of thinking) · $" in done.stderr
         done = run("run", *O3, "Hello", folder=tmp_path, environment=provider.environment)
         assert "info:" not in done.stderr and "100 tokens in, 10 out · $" in done.stderr

@@ -54,7 +54,7 @@ async def test_a_command_is_told_when_it_starts_and_when_it_ended(tmp_path: Path
         "isolated": "overlay",
     }
     assert ended.pop("seconds") >= 0
-    assert "offline: there is a loopback of its own, and no other network" in ended.pop("view")
+    assert "offline: only a loopback network is available" in ended.pop("view")
     assert ended == {
         "type": "command_result",
         "id": "1",

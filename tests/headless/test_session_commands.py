@@ -106,7 +106,7 @@ async def test_list_show_search_rename_delete(workspace: Path, sessions: Command
     await asyncio.to_thread(sessions, "delete", name, "--yes")
     assert git(workspace, "for-each-ref", "refs/tui-agent") == ""
     assert sessions("list").out == sessions("search", "timeout").out == ""
-    assert sessions("list").err == "No session of this workspace yet; --all lists those of others.\n"
+    assert sessions("list").err == "There are no sessions of this workspace; --all lists the others.\n"
     assert "no session" in sessions("show", name, status=1).sentence
 
 
@@ -310,7 +310,7 @@ async def test_figures_count_what_reached_the_person(
     plot = stats("--session", name, "--plot").splitlines()
     assert plot[0] == "1 session, 3 turns"
     assert any(line.startswith("failed automatic loads") and line.endswith("missed") for line in plot)
-    assert any("hit at pattern 2" in line and "█" in line for line in plot)
+    assert any("matched by pattern 2" in line and "█" in line for line in plot)
 
 
 async def test_a_copy_counts_what_is_its_own_and_money_is_told_by_day_model_and_session(

@@ -265,7 +265,7 @@ def test_what_is_missing_or_there_already(path: Path) -> None:
     with pytest.raises(SessionError, match="cannot be opened"):
         Log.open(path)
     Log.create(path).close()
-    with pytest.raises(SessionError, match="exists already"):
+    with pytest.raises(SessionError, match="already exists"):
         Log.create(path)
 
 

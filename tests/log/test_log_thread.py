@@ -81,7 +81,7 @@ def test_a_record_that_cannot_come_back_is_refused_and_the_others_are_written(
         bad = e.NoticeGiven("info", cast("str", object()))
     log = Log.create(path)
     refused = appended(log, e.NoticeGiven("info", "beside the bad one"), bad)
-    assert isinstance(refused, RecordRefused) and "cannot be kept" in refused.what
+    assert isinstance(refused, RecordRefused) and "cannot be saved" in refused.what
     assert appended(log, e.NoticeGiven("info", "good")) == 1
     assert log.load().events == [e.NoticeGiven("info", "good")], "a call is written whole or not at all"
     log.close()
@@ -187,7 +187,7 @@ async def test_a_message_that_cannot_be_kept_is_refused_with_a_sentence(
         session.chat.set_draft("y" * 20_000)
         session.journal.flush()
         await until(lambda: session.state.notices.total > 0)
-        assert "cannot be kept" in session.state.notices.items[-1].text
+        assert "cannot be saved" in session.state.notices.items[-1].text
         assert not session.state.turn.running and not session.state.session.not_kept
         await session.chat.submit("short")
         await session.chat.finished()

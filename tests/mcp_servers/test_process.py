@@ -100,7 +100,7 @@ async def test_a_server_that_hangs_delays_no_other(process: ServerProcess, tmp_p
         (
             "def called(id, params):\n    while True: send(method='notifications/message', params={'level': 'info', "
             "'data': 'x' * 1_000_000})",
-            "MB that nobody asked for",
+            "MB of unrequested output",
         ),
         ("def called(id, params): send(id=id, result={'content': 'no list'})", "did not do plain"),
         ("def called(id, params): os.kill(os.getpid(), 9)", "ended by signal 9"),

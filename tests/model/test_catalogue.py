@@ -161,12 +161,12 @@ async def test_a_list_is_kept_for_a_day_for_this_user_alone(
     ("status", "body", "said"),
     [
         (401, b"{}", "the key was refused (401)"),
-        (404, b"{}", "it has no list of models (404)"),
-        (500, b"{}", "it gave no list of models (status 500)"),
-        (302, b"{}", "it gave no list of models (status 302)"),
-        (200, b"<html>", "its list of models could not be read"),
-        (200, b"[" * 500_000, "its list of models could not be read"),
-        (200, b'{"data": {"id": 1}}', "its list of models could not be read"),
+        (404, b"{}", "it has no model list (404)"),
+        (500, b"{}", "it returned no model list (status 500)"),
+        (302, b"{}", "it returned no model list (status 302)"),
+        (200, b"<html>", "its model list could not be read"),
+        (200, b"[" * 500_000, "its model list could not be read"),
+        (200, b'{"data": {"id": 1}}', "its model list could not be read"),
         (200, b" " * 100_000_000, "its list is longer than 16 MB"),
     ],
 )

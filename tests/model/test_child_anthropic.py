@@ -77,7 +77,7 @@ async def test_its_stream_that_just_ends_is_cut(model: ChildModel, provider: Pro
     provider.answer(Answer("one two three", cut_after=4, cut_cleanly=True))
     chunks = await answer(model, request(model=CLAUDE))
     assert text(chunks) == "one two"
-    why = "The server of anthropic/test-model ended the answer before the model did"
+    why = "The server of anthropic/test-model ended the answer early"
     assert chunks[-1] == EndChunk("cut", why=why)
 
 

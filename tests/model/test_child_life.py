@@ -121,7 +121,7 @@ async def test_a_child_that_dies_in_the_middle_says_so_and_comes_back(
     assert isinstance(end, EndChunk)
     assert (end.reason, end.why) == (
         "cut",
-        "The model process was ended by signal 9 in the middle of the answer",
+        "The model process was ended by signal 9 during the answer",
     )
     assert statuses == ["starting", "ready", "failed"]
     assert await model.count("openai/gpt-4o", ["twelve bytes"]) == TokenCount((3,), exact=False)

@@ -55,12 +55,12 @@ def test_levels(rules: Rules, effort: Effort, level: str) -> None:
         (FULL, "high", ""),
         (FULL, "max", ""),
         (GAPS, "max", "m: max is high"),
-        (GAPS, "medium", "m has no effort medium: low is used"),
-        (GAPS, "none", "m has no effort none: low is used"),
-        (HIGH, "low", "m has no effort low: medium is used"),
+        (GAPS, "medium", "m has no effort medium: low is used instead"),
+        (GAPS, "none", "m has no effort none: low is used instead"),
+        (HIGH, "low", "m has no effort low: medium is used instead"),
         (WITHOUT, "auto", ""),
-        (WITHOUT, "low", "m has no levels of effort"),
-        (UNASKED, "low", "m has no levels of effort"),
+        (WITHOUT, "low", "m has no effort levels"),
+        (UNASKED, "low", "m has no effort levels"),
     ],
 )
 def test_a_level_that_the_model_takes_in_another_way_is_in_words(

@@ -53,19 +53,19 @@ async def test_a_rate_limit_until_a_date(model: ChildModel, provider: Provider) 
 @pytest.mark.parametrize(
     ("status", "body", "kind", "said"),
     [
-        (200, PAGE, Unreachable, r"A web page answered in place of the provider of openai/test-model \(Hotel Wi-Fi"),
+        (200, PAGE, Unreachable, r"A web page answered instead of the provider of openai/test-model \(Hotel Wi-Fi"),
         (511, PAGE, Unreachable, "A web page answered .* status 511"),
         (403, PAGE.replace("Hotel Wi-Fi", "Just a moment..."), Unreachable, "A page of a firewall"),
-        (407, {}, Unreachable, "asks for a name and a password"),
+        (407, {}, Unreachable, "requires a user name and a password"),
         (403, {"error": {"message": "Country, region, or territory not supported", "code": "unsupported_country_region_territory"}}, Unreachable, "does not serve the region"),
         (403, {"error": {"message": "You have insufficient permissions for this operation. Missing scopes: model.request"}}, BadKey, "lacks a permission"),
-        (403, {"error": "Your team has either used all available credits or reached its monthly spending limit."}, RateLimited, "no credit left"),
+        (403, {"error": "Your team has either used all available credits or reached its monthly spending limit."}, RateLimited, "no credit"),
         (400, {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": '{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}', "provider_name": "Anthropic"}}}, ContextTooLong, "Anthropic: prompt is too long"),
         (400, {"error": {"message": "Could not process image"}}, RequestRejected, "cannot take an image"),
         (400, {"error": {"message": "Your prompt was flagged", "code": "invalid_prompt"}}, Refused, "because of its content"),
         (400, {"error": {"message": "The model `x` has been decommissioned", "code": "model_decommissioned"}}, RequestRejected, "no longer offers"),
         (429, {"error": {"message": "Request too large for x on tokens per min (TPM): Limit 30000, Requested 45000."}}, ContextTooLong, "may send 30,000 tokens a minute"),
-        (200, {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, RateLimited, "no credit left"),
+        (200, {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, RateLimited, "no credit"),
     ],
 )  # fmt: skip
 async def test_a_refusal(

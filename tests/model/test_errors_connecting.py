@@ -62,11 +62,11 @@ def no_connection(number: int, words: str) -> BaseException:
         (untrusted("unable to get local issuer certificate"), "not trusted .unable to get local issuer", "SSL_CERT_FILE"),
         (untrusted("certificate has expired"), "not valid at this time", "clock"),
         (untrusted("certificate is not yet valid"), "not valid at this time", "clock"),
-        (untrusted("Hostname mismatch, certificate is not valid for 'api.openai.com'."), "that of another server", SIGN_IN),
-        (httpx.ConnectError("[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)"), "does not speak TLS", "http://"),
-        (httpx.ProxyError("407 Proxy Authentication Required"), "asks for a name and a password", "HTTPS_PROXY to http://name:password@host:port"),
-        (httpx.ProxyError("511 Network Authentication Required"), "wants a sign-in", SIGN_IN),
-        (httpx.ProxyError("302 Found"), "wants a sign-in", SIGN_IN),
+        (untrusted("Hostname mismatch, certificate is not valid for 'api.openai.com'."), "belongs to another server", SIGN_IN),
+        (httpx.ConnectError("[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)"), "does not support TLS", "http://"),
+        (httpx.ProxyError("407 Proxy Authentication Required"), "requires a user name and a password", "HTTPS_PROXY to http://name:password@host:port"),
+        (httpx.ProxyError("511 Network Authentication Required"), "requires a sign-in", SIGN_IN),
+        (httpx.ProxyError("302 Found"), "requires a sign-in", SIGN_IN),
         (httpx.ProxyError("403 Forbidden"), r"does not allow a connection .*\(403 Forbidden\)", "NO_PROXY"),
         (httpx.ProxyError("502 Bad Gateway"), "does not reach the server", "check the proxy"),
         (httpx.ProxyError("[Errno 111] Connection refused"), "The proxy .* cannot be reached", "HTTPS_PROXY"),
@@ -139,8 +139,8 @@ async def asked(monkeypatch: pytest.MonkeyPatch, address: str, **variables: str)
 @pytest.mark.parametrize(
     ("answer", "what"),
     [
-        ("407 Proxy Authentication Required", "asks for a name and a password"),
-        ("511 Network Authentication Required", "wants a sign-in"),
+        ("407 Proxy Authentication Required", "requires a user name and a password"),
+        ("511 Network Authentication Required", "requires a sign-in"),
         ("403 Forbidden", "does not allow a connection"),
         ("503 Service Unavailable", "does not reach the server"),
     ],
@@ -162,7 +162,7 @@ async def test_a_proxy_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> Non
         proxied = f"http://name:secret@127.0.0.1:{nobody.getsockname()[1]}"
         meaning = await asked(monkeypatch, "https://api.openai.invalid/v1", HTTPS_PROXY=proxied)
     assert str(meaning.error) == (
-        "The proxy on the way to openai/test-model cannot be reached: check HTTPS_PROXY and the network"
+        "The proxy for openai/test-model cannot be reached: check HTTPS_PROXY and the network"
     )
 
 
@@ -188,14 +188,12 @@ async def test_a_server_with_a_certificate_of_its_own(
         assert "SSL_CERT_FILE" in meaning.error.remedy
         direct_client.client.cache_clear()
         meaning = await asked(monkeypatch, address, SSL_CERT_FILE=str(certificate))
-        assert (
-            "A web page answered in place of the provider of openai/test-model (Wi-Fi" in meaning.error.what
-        )
+        assert "A web page answered instead of the provider of openai/test-model (Wi-Fi" in meaning.error.what
         direct_client.client.cache_clear()
         meaning = await asked(
             monkeypatch, address.replace("127.0.0.1", "localhost"), SSL_CERT_FILE=str(certificate)
         )
-        assert "that of another server" in meaning.error.what
+        assert "belongs to another server" in meaning.error.what
 
 
 async def test_a_captive_portal_behind_a_redirect(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +206,7 @@ async def test_a_captive_portal_behind_a_redirect(monkeypatch: pytest.MonkeyPatc
         async with await asyncio.start_server(sent_on, "127.0.0.1", 0) as server:
             meaning = await asked(monkeypatch, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
     assert (
-        "A web page answered in place of the provider of openai/test-model (Hotel, status 200)"
+        "A web page answered instead of the provider of openai/test-model (Hotel, status 200)"
         in meaning.error.what
     )
     assert SIGN_IN in meaning.error.remedy
@@ -222,4 +220,4 @@ async def test_plain_http_where_tls_is_spoken(monkeypatch: pytest.MonkeyPatch) -
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
         meaning = await asked(monkeypatch, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
-    assert "does not speak TLS" in meaning.error.what
+    assert "does not support TLS" in meaning.error.what

@@ -169,7 +169,7 @@ async def test_exchanges_come_in_order_within_a_pass(tmp_path: Path) -> None:
 
 async def test_another_request_than_the_recorded_one_is_said_with_both(tmp_path: Path) -> None:
     model = RecordedModel(write(tmp_path / "r", exchange("add a test", "1")), speed=0)
-    with pytest.raises(ModelError, match="goes on with “add a test”, not with “remove it”: send what"):
+    with pytest.raises(ModelError, match="continues with “add a test”, not with “remove it”: send what"):
         await answer(model, request("remove it"))
     assert text(await answer(model, request("add  a\n test"))) == "1", "white space does not matter"
 
@@ -243,7 +243,7 @@ async def test_a_rehearsal_says_what_it_can_answer(rehearsal: RecordedModel) -> 
     chunks = await answer(rehearsal, request("write me a poem"))
     reply = json.loads(text(chunks))
     assert "rehearsal" in reply["summary"]
-    assert "rehearsal: its" not in reply["message"], "it is said once"
+    assert "This is a rehearsal" not in reply["message"], "it is said once"
     assert "- second" in reply["message"] and "- first" not in reply["message"]
     assert reply["nextSteps"] == [{"html": "second", "inputText": "second"}]
     assert chunks[-1] == EndChunk("stop")
@@ -253,7 +253,7 @@ async def test_a_rehearsal_that_is_through_says_how_to_begin_anew(rehearsal: Rec
     for words in ("first", "second", "second"):
         await answer(rehearsal, request(words))
     reply = json.loads(text(await answer(rehearsal, request("first"))))
-    assert "start the rehearsal again" in reply["message"]
+    assert "Restart the rehearsal" in reply["message"]
     assert reply["nextSteps"] == []
 
 

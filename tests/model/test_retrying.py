@@ -60,7 +60,7 @@ async def test_without_a_word_from_the_provider_waits_double() -> None:
 
 async def test_the_last_error_says_how_often_it_was_tried() -> None:
     attempts = Attempts(*[busy(0)] * 9)
-    with pytest.raises(RateLimited, match="The server is busy, also after asking again 2 times: wait"):
+    with pytest.raises(RateLimited, match="The server is busy, even after 2 retries: wait"):
         await everything(attempts, retries=2)
     assert attempts.made == 3
 

@@ -80,7 +80,7 @@ async def do(walk: Walk, words: str) -> None:
     session = walk.app.session
     assert session is not None
     job, _, told = words.partition(": ")
-    if "When the answer is there" in job:
+    if "After the answer" in job:
         await walk.until(lambda: session.state.review.open and not session.state.turn.running, "the answer")
     left, pressed = len(walk.guide.left), [""]
 
@@ -94,7 +94,7 @@ async def do(walk: Walk, words: str) -> None:
             await walk.until(lambda: session.state.turn.phase == "streaming", "the answer")
         if part == "answer it":
             await walk.until(lambda: session.state.turn.phase == "waiting", "the question")
-        elif part == "again where checks have not passed":
+        elif part == "twice if a check failed":
             await walk.until(applied_or_asked_again, "applied, or asked again")
             await walk.pilot.press(*(pressed if len(walk.guide.left) == left else []))
         else:
@@ -145,7 +145,7 @@ def test_what_cannot_be_done_any_more_is_passed_over() -> None:
     change = Change("c", 1, "a.py", "edit", "applied", hunks=("applied",))
     review = ReviewSlice((change,), (Checkpoint("k1", 1, (), ()),))
     guide.show(State(turn=TurnSlice(number=1), review=review))
-    assert guide.left[0].words.startswith("Undo that")
+    assert guide.left[0].words.startswith("Undo the apply")
 
 
 def test_without_git_nothing_is_to_be_committed() -> None:
@@ -153,7 +153,7 @@ def test_without_git_nothing_is_to_be_committed() -> None:
     change = Change("c", 1, "a.py", "edit", "applied", hunks=("applied",))
     state = State(turn=TurnSlice(1), review=ReviewSlice((change,), (Checkpoint("k1", 1, (), ()),)))
     guide.show(state)
-    assert [job.words.split(":")[0] for job in guide.left[:2]] == ["Undo that", "Commit"]
+    assert [job.words.split(":")[0] for job in guide.left[:2]] == ["Undo the apply", "Commit"]
     undone = replace(state.review, checkpoints=(Checkpoint("k1", 1, (), (), undone=True),))
     guide.show(replace(state, review=undone, workspace=replace(state.workspace, is_repository=True)))
     assert guide.left[0].words.startswith("Commit")

@@ -62,7 +62,7 @@ async def test_an_apply_is_a_private_commit_that_files_are_compared_with(tmp_pat
         assert (await session.review.version_diff("b.txt", "k1")).hunks == ()
         git(folder, "update-ref", "-d", f"refs/tui-agent/{session.state.session.id}/k1")
         git(folder, "prune", "--expire=now")
-        with pytest.raises(FileError, match="no longer kept"):
+        with pytest.raises(FileError, match="was deleted"):
             await session.review.version_diff("a.txt", "k1")
         await session.review.version_diff("a.txt", "HEAD")
 

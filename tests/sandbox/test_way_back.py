@@ -167,7 +167,7 @@ async def test_a_fault_costs_the_reader_and_not_the_result(
     monkeypatch.setattr(layer_changes, "_PROGRAM", program)
     result = await in_view(root, "echo said; echo x > x")
     assert (result.ok, text(result), result.changes) == (True, "said\n", ())
-    assert "is not listed" in result.unread
+    assert "are not listed" in result.unread
 
 
 async def test_a_person_is_told_what_is_not_listed(root: Path) -> None:

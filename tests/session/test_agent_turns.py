@@ -99,7 +99,7 @@ async def test_an_agent_does_a_turn_without_a_terminal(
         assert not session.state.turn.ok and "bad ended with 4" in session.state.turn.error
         await session.delegate("nobody", "other")
         await session.chat.finished()
-        assert "no profile of an agent" in session.state.turn.error
+        assert "no agent profile" in session.state.turn.error
 
 
 @pytest.mark.parametrize(

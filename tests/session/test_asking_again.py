@@ -306,11 +306,11 @@ HUNK = "@@ -1,2 +1,2 @@\n def fetch(url):\n-    return get(url)\n+    return get
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (f"Like this:\n\n{SEARCH}", "a SEARCH block does not name its file"),
-        (f"Like this:\n\n{HUNK}", "looks like the beginning of a change"),
+        (f"Like this:\n\n{SEARCH}", "the answer shows a SEARCH block without a file name; nothing to apply"),
+        (f"Like this:\n\n{HUNK}", "looks like a change"),
         (f"```\n    {SEARCH}```\n", "looks like a change"),
         (f"```diff\n{HUNK}", "was not finished"),
-        ("> ```python api.py\n> x = 1\n> ```\n", "what is quoted is not read"),
+        ("> ```python api.py\n> x = 1\n> ```\n", "it is quoted"),
     ],
 )
 async def test_what_looks_like_a_change_of_no_file_is_told_to_the_person_and_to_the_model(

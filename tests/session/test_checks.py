@@ -159,7 +159,7 @@ async def test_the_model_is_asked_again_a_few_times_and_within_the_limits(root: 
         await session.chat.finished()
         assert session.state.turn.ok
         assert len(model_of(session).requests) == 1
-        assert session.state.notices.items[-1].text.endswith("the changes that came are kept")
+        assert session.state.notices.items[-1].text.endswith("complete changes are kept")
         assert [mark.look for mark in session.state.check_marks] == ["failed"]
 
 

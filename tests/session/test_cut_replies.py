@@ -28,7 +28,7 @@ from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 
-WHY = "The server of scripted broke the connection in the middle of the answer"
+WHY = "The server of scripted broke the connection during the answer"
 CUT = EndChunk("cut", why=WHY)
 CHANGES = [{"path": "a.py", "content": "x = 2\n"}, {"path": "b.py", "content": "y = 2\n"}]
 PRICES = (0.001, 0.01)
@@ -106,7 +106,7 @@ async def test_a_call_that_was_cut_off_is_answered_with_an_error_and_the_turn_go
         assert session.state.turn.ok, session.state.turn.error
         result = model_of(session).requests[1].messages[-1]
         assert result["role"] == "tool" and "was cut off" in result["content"]
-        assert "the model is told so" in notices(session)
+        assert "the model was informed" in notices(session)
 
 
 async def test_a_call_that_is_cut_off_every_time_is_asked_for_twice(workspace: Path) -> None:
@@ -115,7 +115,7 @@ async def test_a_call_that_is_cut_off_every_time_is_asked_for_twice(workspace: P
         await turn(session)
         assert len(model_of(session).requests) == 2
         assert session.state.turn.ok, session.state.turn.error
-        assert "The call was cut off again" in notices(session)
+        assert "The call was cut off twice" in notices(session)
         assert [change.path for change in session.state.review.open] == ["a.py"]
         await turn(session)
         assert len(model_of(session).requests) == 4, "what the person asks for is asked again"
@@ -141,7 +141,7 @@ async def test_without_a_complete_change_the_turn_fails_and_names_the_cause(
         assert not session.state.turn.ok and not session.state.review.open
         assert session.state.turn.error == (
             "The answer was cut off (the server of scripted broke the connection in the middle of the answer) "
-            "before it was complete: send “continue” to ask for the rest"
+            "before it was complete: send “continue” for the rest"
         )
 
 
@@ -178,7 +178,7 @@ async def test_an_overload_before_that_makes_what_came_void(workspace: Path, pro
         last = state.chat.messages[-1]
         assert (last.summary or last.text) == "Both."
         assert "Changing" not in state.chat.messages[-1].text
-        assert "is dropped, and it is asked for again" in notices(session)
+        assert "discarded the partial answer; retrying" in notices(session)
         assert state.usage.turn.estimated and state.usage.turn.output > 5, (
             "the first attempt was paid for too"
         )

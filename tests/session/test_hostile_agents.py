@@ -318,7 +318,7 @@ async def test_the_user_moves_and_deletes_folders_that_the_agent_works_in(
 
         await until(lambda: conflicts() == ["gone/f.py", "kept/f.py"], "its work on files that are gone")
         assert await agent.asks("import os; print(os.path.exists('read'))") == "False\n"
-        said = "elsewhere/f.py could not be brought into the view of someone: it was moved"
+        said = "elsewhere/f.py could not be copied into the view of someone: it was moved"
         await until(lambda: said in notices(agent), said)
 
 

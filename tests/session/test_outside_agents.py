@@ -118,7 +118,7 @@ async def test_its_home_is_ours_with_copies_and_shared_credentials(
         (home / ".key").write_text("outside\n")
         await until(lambda: (inside / ".key").read_text() == "outside\n", "the key taken over")
         await session.outside_agents.end(run)
-        with pytest.raises(SettingsError, match="no profile"):
+        with pytest.raises(SettingsError, match="no agent profile"):
             await session.outside_agents.open(["nobody"], by_name=True)
 
 

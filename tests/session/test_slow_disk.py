@@ -162,7 +162,7 @@ async def test_what_is_waited_for_is_said(tmp_path: Path, monkeypatch: pytest.Mo
             await through(disk, asyncio.create_task(session.close()))
         assert not session.state.session.waits_for
     words = list(filter(None, said))
-    ends = ("write files", "what will be written", "what the files will hold", "files in their places")
+    ends = ("write files", "journal", "file contents", "renaming files")
     assert [word.endswith(end) for word, end in zip(words, (*ends, SLOW), strict=False)] == [True] * 5
     assert "waiting for the disk to save a.txt" in words[5:]
 

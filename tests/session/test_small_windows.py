@@ -131,7 +131,7 @@ async def test_what_a_server_leaves_out_in_silence_is_noticed_and_named(
         model = session.state.model
         assert server.over and (model.window, model.window_known) == (2048, True)
         notices = [notice.text for notice in session.state.notices.items]
-        assert any(text.startswith("part0.py is shown in part: lines 1-") for text in notices), notices
+        assert any(text.startswith("part0.py: the model sees lines 1-") for text in notices), notices
         over = server.over
         assert await turns(session, 2) == [] and server.over == over, "once is enough"
 

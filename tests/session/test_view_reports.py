@@ -54,7 +54,7 @@ async def test_a_failure_says_what_its_view_lacked(root: Path, monkeypatch: pyte
     [
         (f"{UNCHANGED}{{ echo 'getaddrinfo EAI_AGAIN example.org'; exit 1; }}", "a network"),
         (f"{UNCHANGED}no-such-tool", "a program is missing"),
-        (f"{UNCHANGED}sleep 600", "its time was up"),
+        (f"{UNCHANGED}sleep 600", "it exceeded its time limit"),
     ],
 )
 async def test_the_model_is_not_asked_to_repair_what_no_change_can(

@@ -140,7 +140,7 @@ async def test_the_model_runs_what_may_run_here(
         await session.chat.finished()
         assert [result.command for result in session.state.commands.results] == ran
         if not answers and len(ran) < 2:
-            assert "nobody can be asked" in notices(session)
+            assert "a confirmation is not possible" in notices(session)
 
 
 async def test_a_server_stays_for_later_commands_until_something_else_is_proposed(root: Path) -> None:
@@ -164,7 +164,7 @@ async def test_a_server_stays_for_later_commands_until_something_else_is_propose
         results = session.state.commands.results
         assert [result.how for result in results if result.id == server.id] == ["proposal"]
         assert results[-1].output == "b'print(3)\\n'\n", results
-        assert "Started again on what is pending now" in notices(session)
+        assert "Restarted with the current changes" in notices(session)
         assert [one.background for one in session.state.commands.running] == [True]
         await session.commands.stop()
         assert not session.state.commands.running

@@ -27,8 +27,8 @@ def test_doubles_strangers_and_circles_are_named() -> None:
     tasks = (*graph(a="", b="c", c="d", d="b", e="x y"), SubTask("a", "again"))
     assert faults(tasks) == [
         "sub-task ids occur twice: a",
-        "sub-tasks wait for ids that do not exist: x, y",
-        "sub-tasks wait for each other in a circle: b, c, d",
+        "sub-tasks depend on unknown ids: x, y",
+        "sub-tasks depend on each other in a circle: b, c, d",
     ]
     assert faults(graph(a="", b="a", c="a b")) == []
 

@@ -78,7 +78,7 @@ async def test_files_that_are_missing_or_outside_are_told_and_the_summary_is_of_
     async with working(folder, model, (task,)) as session:
         await session.subtasks.run("api")
         await session.subtasks.settled()
-        told = "gone.py is not there; ../other.py lies outside the workspace"
+        told = "gone.py is not there; ../other.py is outside the workspace"
         assert any(told in notice.text for notice in session.state.notices.items)
         api = session.state.subtasks.get("api")
         assert api and api.summary == f"Adds the timeout. ({told})"

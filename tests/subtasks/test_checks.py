@@ -60,7 +60,7 @@ async def test_each_runs_them_in_its_own_tree_and_what_did_not_pass_is_marked(
         assert marked == {"a.py": (), "b.py": ("values",)}
         lines = [row.line for row in change_rows(session.state.review.open)]
         rows = ["".join(piece.text for piece in line.left) for line in lines if isinstance(line, Line)]
-        assert "  did not pass in its sub-task: values" in rows
+        assert "  failed in its sub-task: values" in rows
         asked = [text for text in map(str, model.requests) if "## CHECK values" in text]
         assert len(asked) == 2
         assert "/worktrees/" in asked[0] and "AssertionError" in asked[0]

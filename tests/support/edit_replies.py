@@ -444,7 +444,7 @@ _BY_LINE = frozenset(FORMS) - WHOLE
 _PAIRS = _BY_LINE - DIFFS
 DISTURBANCES: dict[str, Disturbance] = {
     "as it should be": Disturbance(lambda draw, it: None, frozenset(FORMS)),
-    "indented otherwise": Disturbance(_shift, _PAIRS),
+    "another indentation": Disturbance(_shift, _PAIRS),
     "tabs": Disturbance(_tabs, _PAIRS),
     "another width": Disturbance(_wider, _PAIRS),
     "first line bare": Disturbance(_first_line, _PAIRS),
@@ -480,7 +480,7 @@ PLACED = frozenset(
 #: Of the others nothing is to be found, or it is not certain what is meant.
 FLOORS = {
     "as it should be": 0.98,
-    "indented otherwise": 0.96,
+    "another indentation": 0.96,
     "tabs": 0.95,
     "another width": 0.94,
     "first line bare": 0.91,

@@ -167,10 +167,10 @@ READ = [
 ]  # fmt: skip
 
 REFUSED = [
-    Sample("two dividers", "doc.md\n" + fence("<<<<<<< SEARCH\nTitle\n=======\n=======\nOther\n=======\n>>>>>>> REPLACE\n"), said="more than one line", files={"doc.md": SETEXT}),
-    Sample("an extra divider at the end", "src/app.py\n" + fence(BLOCK.replace(">>>>>>>", "=======\n>>>>>>>")), said="more than one line"),
-    Sample("no divider", "src/app.py\n" + fence(BLOCK.replace("=======\n", "")), said="divides"),
-    Sample("a divider of six", "src/app.py\n" + fence(BLOCK.replace("=======", "======")), said="divides"),
+    Sample("two dividers", "doc.md\n" + fence("<<<<<<< SEARCH\nTitle\n=======\n=======\nOther\n=======\n>>>>>>> REPLACE\n"), said="more than one possible divider", files={"doc.md": SETEXT}),
+    Sample("an extra divider at the end", "src/app.py\n" + fence(BLOCK.replace(">>>>>>>", "=======\n>>>>>>>")), said="more than one possible divider"),
+    Sample("no divider", "src/app.py\n" + fence(BLOCK.replace("=======\n", "")), said="divider"),
+    Sample("a divider of six", "src/app.py\n" + fence(BLOCK.replace("=======", "======")), said="divider"),
     Sample("a conflict searched for", "a.txt\n" + fence(f"<<<<<<< SEARCH\n{CONFLICT}=======\na\nb\nd\n>>>>>>> REPLACE\n"), said="a.txt", files={"a.txt": CONFLICT}),
     Sample("markers of another tool", "src/app.py\n" + fence(BLOCK.replace("SEARCH", "ORIGINAL").replace("REPLACE", "UPDATED")), said="ORIGINAL"),
     Sample("a conflict as content", "src/app.py\n" + fence(f"<<<<<<< HEAD\n{PY}=======\n{NEW}>>>>>>> new\n", "python"), said="src/app.py"),
@@ -180,8 +180,8 @@ REFUSED = [
     Sample("markers of another tool, the fence names it", fence(BLOCK.replace("SEARCH", "ORIGINAL").replace("REPLACE", "UPDATED"), "python src/app.py"), said="ORIGINAL"),
     Sample("a mixed family of markers", "src/app.py\n" + fence(BLOCK.replace(">>>>>>>", "+++++++")), said="marker"),
     Sample("a block without its end", "src/app.py\n" + fence(BLOCK.replace(">>>>>>> REPLACE\n", "")), said="SEARCH block"),
-    Sample("a block without a name", fence(BLOCK), said="does not name its file"),
-    Sample("a block among other text", fence(f"Some words.\n{BLOCK}", "python src/app.py"), said="other text"),
+    Sample("a block without a name", fence(BLOCK), said="without a file name"),
+    Sample("a block among other text", fence(f"Some words.\n{BLOCK}", "python src/app.py"), said="besides its edits"),
     Sample("a block in <source>", f"src/app.py\n<source>\n{BLOCK}</source>\n", said="source"),
     Sample("a file in <source>", f"src/app.py\n<source>\n{NEW}</source>\n", said="source"),
     Sample("Cline's tags", f"<write_to_file>\n<path>src/app.py</path>\n<content>\n{NEW}</content>\n</write_to_file>\n", said="write_to_file"),

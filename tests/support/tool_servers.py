@@ -117,7 +117,7 @@ def program(folder: Path, source: str, name: str = "server") -> dict[str, object
     return {"command": sys.executable, "args": [str(path)]}
 
 
-#: The same over HTTP, at a port that it writes; with `auth`, it wants a login that ends after a second.
+#: The same over HTTP, at a port that it writes; with `auth`, it requires a login that ends after a second.
 AT_ADDRESS = '''
 import secrets, socket, sys, time, uvicorn
 from mcp.server.auth.provider import AccessToken, AuthorizationCode, RefreshToken, construct_redirect_uri

@@ -257,10 +257,12 @@ async def test_what_cannot_be_made_smaller_is_not_sent_again(workspace: Path) ->
         await refused(session, "Hello")
         assert [r.purpose for r in model_of(session).requests] == ["main"]
         assert session.state.turn.error == str(too_long)
-        assert any("Nothing more can be left out" in notice.text for notice in session.state.notices.items)
+        assert any(
+            "The request cannot be made any smaller" in notice.text for notice in session.state.notices.items
+        )
         await refused(session, "word " * 300_000)
         assert len(model_of(session).requests) == 1  # over the window: it never went out
-        assert "nothing more can be left out" in session.state.turn.error
+        assert "cannot be made any smaller" in session.state.turn.error
 
 
 async def test_where_no_summary_comes_three_quarters_are_kept_and_it_is_asked_for_once(
@@ -377,7 +379,7 @@ async def test_an_answer_whose_price_is_not_known_is_the_last_under_a_limit(work
         await turn(session, "Hello")
         await session.chat.submit("Again")
         await session.chat.finished()
-        assert "limits.session_cost ($5) cannot be kept" in session.state.turn.error
+        assert "limits.session_cost ($5) cannot be enforced" in session.state.turn.error
         assert len(model_of(session).requests) == 1
 
 

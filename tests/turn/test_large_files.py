@@ -126,7 +126,7 @@ async def test_a_part_says_what_else_is_there(tmp_path: Path) -> None:
         await send(session, "What does big.py do?")
         assert shown(session)[-1]["outline"][:2] == ["3: function function_0", "8: function function_1"]
         notices = [notice.text for notice in session.state.notices.items]
-        assert any(text.startswith("big.py is shown in part: lines 400-420 of ") for text in notices)
+        assert any(text.startswith("big.py: the model sees lines 400-420 of ") for text in notices)
 
 
 async def test_a_window_that_a_refusal_tells_is_filled_with_what_fits(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ async def test_without_a_price_half_of_the_requests_are_asked_about(work: Path) 
         assert session.state.turn.limit == "limits.ask_at_cost"
         assert len(model_of(session).requests) == 1
         assert session.state.turn.error.startswith("This turn has made 1 request at an unknown price (")
-        assert "limits.requests=… asks later" in session.state.turn.error
+        assert "limits.requests asks later" in session.state.turn.error
     free: list[Reply] = [*([paid(0.0)] * 2), calls(text="Done.")]
     async with open_session(work, free, protocol="tools", overrides=["limits.requests=3"]) as session:
         await send(session)

@@ -87,7 +87,7 @@ async def test_nothing_is_sent_to_a_model_that_does_not_see(tmp_path: Path) -> N
     async with open_session(root, prepare=lambda session: setattr(session.models, "model", model)) as session:
         await session.chat.submit("Look at @shot.png")
         await session.chat.finished()
-        assert "does not see pictures, and nothing was sent" in session.state.turn.error
+        assert "does not see pictures; nothing was sent" in session.state.turn.error
         assert not model.requests
 
 

@@ -130,7 +130,7 @@ async def test_an_answer_that_is_no_plan_is_asked_for_once_more_with_the_fault_n
         assert purposes(session) == ["plan", "plan", "main"]
         again = model_of(session).requests[1].messages
         assert text_of(again[2]) == "I would look around."
-        assert "The plan has no list of actions." in again[3]["content"]
+        assert "The plan contains no list of actions." in again[3]["content"]
         assert session.state.plan.source == "model"
         assert not [event for event in happened if isinstance(event, e.NoticeGiven)]
 

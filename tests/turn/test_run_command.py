@@ -73,7 +73,7 @@ async def test_it_is_stopped_by_its_time_and_with_the_turn(work: Path) -> None:
         await session.chat.submit("Wait")
         await session.chat.finished()
         assert session.state.commands.results[-1].how == "time-out"
-        assert "its time was up" in told(session, 1)
+        assert "it exceeded its time limit" in told(session, 1)
         model_of(session).replies = [calls(("run_command", {"command": "sleep 600"}))]
         begun = asyncio.Event()
         session.subscribe(
@@ -92,4 +92,4 @@ async def test_headless_a_command_that_would_have_to_be_asked_about_is_denied(wo
         await session.chat.submit("Run it")
         await session.chat.finished()
         assert not session.state.commands.results
-        assert "nobody can be asked" in told(session, 1)
+        assert "a confirmation is not possible" in told(session, 1)

@@ -69,7 +69,7 @@ async def test_nothing_is_sent_without_asking(tmp_path: Path, home: Path, kind: 
         assert CANARY not in requests(session)
         assert CANARY not in exported(session)
         told = " ".join(notice.text for notice in session.state.notices.items)
-        assert "not sent without asking" in told or kind == "a link that leads out"
+        assert "sent only with your consent" in told or kind == "a link that leads out"
         assert CANARY not in json.dumps([change.reason for change in session.state.review.changes])
 
 

@@ -48,7 +48,7 @@ async def test_a_command_that_cannot_be_drawn_says_so(work: Path, monkeypatch: p
         monkeypatch.setattr(command_output, "coloured", fails)
         it.app.screen.query_one(CommandOutput).focus()
         await it.press("enter")
-        await it.shows("This block cannot be drawn")
+        await it.shows("This block cannot be shown")
         monkeypatch.undo()
         await it.press("enter")
         await it.shows("✓ echo one")

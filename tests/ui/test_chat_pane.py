@@ -96,7 +96,7 @@ async def test_a_message_before_the_model_is_ready_says_that_it_waits(workspace:
 
     async with on_screen(workspace, prepare=cold) as it:
         await it.press("h", "i", "enter")
-        await it.shows("waits for the model to be ready")
+        await it.shows("preparing the model")
         assert it.session.state.turn.phase == "starting"
         await it.shows(" hi")
         warm.set()

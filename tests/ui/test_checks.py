@@ -51,7 +51,7 @@ async def test_what_failed_is_beside_the_proposal_and_said_before_all_is_applied
         assert (work / "a.py").read_text() == "def f():\n    return 1\n"
         await it.press("f8")
         await it.until(lambda: (work / "a.py").read_text() == "def f():\n    return 3\n", "applied")
-        await it.until(lambda: "✗ ruff" not in str(it.one(ReviewPane).title_text), "nothing waits")
+        await it.until(lambda: "✗ ruff" not in str(it.one(ReviewPane).title_text), "nothing is pending")
 
 
 async def test_a_hunk_that_is_skipped_makes_it_stale_and_a_key_runs_it_again(work: Path) -> None:

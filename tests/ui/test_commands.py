@@ -28,7 +28,7 @@ async def test_a_command_is_one_line_in_the_chat_and_unfolds(work: Path) -> None
         await it.press(*"!cat a.txt; echo x > b.txt; exit 3", "enter")
         await it.shows("✗ cat a.txt")
         await it.shows("exit 3")
-        await it.shows("1 file changed, thrown away")
+        await it.shows("1 file changed, discarded")
         assert "▾" not in it.text
         block = it.app.screen.query_one("CommandOutput")
         await it.pilot.click(block)
@@ -110,7 +110,7 @@ async def test_the_commands_that_ran_are_listed_and_opened(work: Path) -> None:
         await it.press(*"first", "enter")
         await it.until(lambda: isinstance(it.app.screen, TextDialog), "its window, for the next keys")
         read.set()
-        await it.shows("What it printed")
+        await it.shows("Output")
         await it.shows("first")
         await it.press("escape", "escape", "f10")
         await it.shows("stopped")

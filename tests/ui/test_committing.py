@@ -44,7 +44,7 @@ async def test_a_file_is_compared_and_committed_by_key(
         await driven.shows("+ two")
         await driven.press("left")
         await driven.shows("after apply k1")
-        await driven.shows("No line differs.")
+        await driven.shows("There are no differences.")
         await driven.press("escape")
         await driven.press("ctrl+o", "i")
         await driven.shows("Commit 1 file to main")

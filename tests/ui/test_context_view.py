@@ -30,7 +30,7 @@ def test_parts_share_cache_and_an_unknown_price() -> None:
     )
     shown = text(State(model=ModelSlice(window=200_000, window_known=True), usage=usage))
     assert "about 12,400 tokens, 6% of the window of 200,000" in shown
-    assert "of it the plan" not in shown, "nobody was asked for one"
+    assert "planning" not in shown, "nobody was asked for one"
     planned = replace(usage, planning=Usage(700, 20, 0, 0.0021))
     assert "of it the plan 700 tokens in, 0% from the cache, 20 out, $0.0021" in text(State(usage=planned))
     assert "99% from the cache" in shown and "price unknown" in shown and "9,000" in shown

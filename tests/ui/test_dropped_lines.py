@@ -37,4 +37,4 @@ async def test_what_drops_most_of_its_file_is_said_and_applied_by_the_second_pre
         await it.press("f8")
         await it.until(lambda: (work / "b.txt").read_text() == "two\n", "the rest too")
         assert (work / "notes.txt").read_text() == SHORT
-        await it.until(lambda: not it.session.state.review.open, "nothing waits")
+        await it.until(lambda: not it.session.state.review.open, "nothing is pending")

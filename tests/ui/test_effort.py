@@ -110,7 +110,7 @@ async def test_what_cannot_be_set_is_said_and_comes_back(tmp_path: Path) -> None
         await it.shows("openai/o3 none→low")
     async with on_screen(tmp_path, size=SMALL) as it:
         await said(it, "/effort ")
-        await it.shows("scripted has no levels of effort")
+        await it.shows("scripted has no effort levels")
         await said(it, "/effort high")
         await it.until(lambda: "scripted has no levels" in it.session.state.notices.items[-1].text)
         assert "scripted high" not in it.text

@@ -47,7 +47,7 @@ async def test_the_choice_is_offered_and_made_by_key(tmp_path: Path, monkeypatch
         await it.shows("or type provider/model")
         await it.press("escape")
         await it.until(lambda: "or type provider/model" not in it.text)
-        await it.shows("Who answers? A digit chooses")
+        await it.shows("Choose a model by its digit")
         await it.press(*"Hi")  # behind which a digit is a letter
         await it.shows("Who answers? Enter asks you, then sends the message")
         await it.press("down")

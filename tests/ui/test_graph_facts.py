@@ -46,7 +46,7 @@ def test_what_has_not_begun_tells_what_is_to_come():
             SubTask("a", "", state="ready"),
         )
     ]
-    assert words == ["waits for b, c", "ticked", "begins now", ""]
+    assert words == ["waits for b, c", "ticked", "starting", ""]
 
 
 def test_marks_differ_without_their_colours():

@@ -64,7 +64,7 @@ def test_each_text_that_is_written_over_the_screen_has_a_place() -> None:
 
 TODO, COMMENT, EDIT = (
     "write it up",
-    "say why",
+    "gave no reason",
     reply("Edits.", fileChanges=[{"path": "a.txt", "content": "two\n"}]),
 )
 
@@ -99,7 +99,7 @@ async def test_a_todo_a_comment_and_a_commit_message_are_kept_and_opened_again(t
         await driven.until(
             lambda: driven.screen.query_one(ReviewPane).query_one(KeptInput).value == COMMENT, "the comment"
         )
-        await driven.shows("What you were writing is kept")
+        await driven.shows("Unsaved text was kept")
         await driven.press("enter")
         await driven.until(lambda: "comment" not in str(driven.session.state.input.typed), "it is given up")
         await driven.press("escape")

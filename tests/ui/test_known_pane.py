@@ -143,7 +143,7 @@ async def test_an_empty_table_says_what_it_is_for():
     app = known()
     async with app.run_test(size=(60, 8)) as pilot:
         await pilot.press("enter")
-        assert "Files that the model has seen" in app.text and app.noted.calls == []
+        assert "Files that the model has read" in app.text and app.noted.calls == []
 
 
 async def test_hostile_names_stay_text_at_any_width():

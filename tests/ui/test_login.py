@@ -124,7 +124,7 @@ async def test_a_home_that_cannot_be_written_is_a_sentence_before_anything_is_ap
         async with on_screen(work, overrides=["model="], size=(160, 48)) as it:
             await it.press(*"half typed")
             await opened(it, monkeypatch, COPILOT.title)
-            await it.shows("no login can be kept in")
+            await it.shows("no login can be stored in")
             await it.shows("permission denied")
             await it.press("escape")
             await it.until(lambda: not isinstance(it.app.screen, LoginDialog))

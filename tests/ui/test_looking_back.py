@@ -105,7 +105,7 @@ async def test_what_failed_is_sent_again_by_a_key(tmp_path: Path) -> None:
         await it.shows("Hi.")
         assert it.one(Prompt).text == "" and it.session.state.turn.request == "hello"
         await it.press("ctrl+o", "comma")
-        await it.shows("Nothing failed")
+        await it.shows("No message has failed")
 
 
 async def test_an_earlier_message_is_edited_in_a_copy_from_before_it(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ async def test_a_first_message_leads_to_a_key_a_test_and_a_default(
         await it.shows("works: answered in")
         assert "120 tokens, $0.001000" in it.text
         await it.press("enter")
-        await it.shows("is the default now")
+        await it.shows("is now the default")
         assert (
             f'model = "{suggestion("openai")}"' in (it.session.folders.config / "settings.toml").read_text()
         )
@@ -132,7 +132,7 @@ async def test_a_key_that_no_keyring_takes_is_kept_for_this_run_and_that_is_said
     monkeypatch.setattr(keyring, "store", lambda name, key: False)
     await _keep_key(cast(Session, session), "OPENAI_API_KEY", "sk-9f8e7d6c")
     said = [words[0] for words in session.named("notice")]
-    assert "this run only: with `pip install keyring`" in said[0] and "did not take OPENAI_API_KEY" in said[1]
+    assert "this run only; `pip install keyring`" in said[0] and "did not take OPENAI_API_KEY" in said[1]
     assert "sk-9f8e7d6c" not in str(said)
 
 

@@ -100,7 +100,7 @@ async def test_it_opens_with_what_is_kept_and_fills_in(tmp_path: Path, size: tup
     model = ListingModel(ListAnswer(listing("grok-9.5", "grok-kept")), ListAnswer(listing("grok-10")))
     model.gate.clear()
     async with on_screen(tmp_path, size=size, **use(model)) as it:
-        await it.shows("Who answers")
+        await it.shows("Choose a model by its digit")
         assert model.asked == [], "nothing is asked before the list is opened"
         await opened(it)
         await it.shows("xai/grok-kept")

@@ -141,7 +141,7 @@ async def test_what_happens_is_announced_and_the_plain_screen_can_be_left(
         await it.press("f8")
         await announced("1 file written, u undoes")
         await it.press("ctrl+o", "u")
-        await announced("Undone. Ctrl+O U does it again.")
+        await announced("Undone. Ctrl+O U redoes it.")
         await it.press("f7", *"draft", "ctrl+o", "9")
         await it.until(lambda: not it.app.plain and it.screen.ready, "the usual screen")
         await it.shows("draft")
@@ -157,12 +157,12 @@ def test_each_event_has_its_sentence() -> None:
     conflict = ReviewSlice((Change("c1", 1, "a.py", "edit", state="conflict", hunks=("pending",)),))
     task = SubTask("api", "Do it.", state="completed")
     for before, now, said in (
-        (idle, State(turn=TurnSlice(1, "finding")), "Looking for files."),
+        (idle, State(turn=TurnSlice(1, "finding")), "Finding files."),
         (running, State(turn=TurnSlice(1)), "Reply done."),
         (running, State(turn=TurnSlice(1, ok=False, error="No network.")), "The turn failed: No network."),
         (running, State(turn=TurnSlice(1, ok=False, kind="Interrupted")), "Stopped."),
-        (idle, State(review=conflict), "Conflict in a.py. F5 goes there."),
-        (idle, State(turn=TurnSlice(1, "waiting")), "The plan asks something. Ctrl+O p goes there."),
+        (idle, State(review=conflict), "Conflict in a.py. F5 opens it."),
+        (idle, State(turn=TurnSlice(1, "waiting")), "The plan asks something. Ctrl+O p opens it."),
         (idle, State(subtasks=SubTasksSlice((task,))), "Sub-task api: completed."),
         (idle, State(input=InputSlice(queue=("later",))), "1 message waits in the queue."),
     ):

@@ -122,7 +122,7 @@ async def test_a_question_is_answered_by_a_typed_path():
 
 
 async def test_a_question_about_a_secret_offers_a_mask_all_of_it_or_nothing():
-    asks = "holds what looks like a GitHub token (line 2). What is the model to see of it?"
+    asks = "holds what looks like a GitHub token (line 2). What may the model see?"
     asking = looked(state="asking", nearest=("mask", "send"), question=asks)
     app = shown(planned(asking, waiting_for="Schema"))
     async with app.run_test(size=(60, 14)) as pilot:

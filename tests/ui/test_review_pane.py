@@ -69,7 +69,7 @@ async def test_it_opens_at_the_first_hunk_that_waits():
 
 
 async def test_a_change_that_names_no_file_is_shown_with_its_reason():
-    why = "a SEARCH block does not name its file"
+    why = "the answer shows a SEARCH block without a file name; nothing to apply"
     app = PaneApp(ReviewPane, reviewed(Change("c1", 1, UNNAMED, "edit", "failed", reason=why)))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -208,7 +208,7 @@ async def test_a_comment_is_written_below_and_shown_with_its_change():
         assert session.named("review.comment") == [(seen("c1", 1), "why?")]
         await pilot.press("c")
         await pilot.pause()
-        assert "it is sent with your next message" in app.text
+        assert "sent with your next message" in app.text
         await pilot.press("x", "escape")
         await pilot.pause()
         assert len(session.named("review.comment")) == 1 and not session.named("review.revert")
@@ -331,7 +331,7 @@ async def test_a_conflict_shows_three_sides_and_is_settled_place_by_place():
     app = PaneApp(ReviewPane, session)
     async with app.run_test(size=(80, 30)) as pilot:
         await pilot.pause()
-        assert "base: what the model saw" in app.text and "6 lines on which both agree" in app.text
+        assert "base: the version that the model saw" in app.text and "6 lines without conflict" in app.text
         assert app.line_with("mine")[1] == "▌"
         await pilot.press("n")
         await pilot.pause()
@@ -377,7 +377,7 @@ async def test_a_place_of_a_conflict_is_written_by_hand_or_taken_with_the_mouse(
         await pilot.pause()
         assert "by hand" in app.text
         rows = app.text.split("\n")
-        await pilot.click(offset=(6, max(y for y, row in enumerate(rows) if "theirs: what" in row)))
+        await pilot.click(offset=(6, max(y for y, row in enumerate(rows) if "theirs: the proposed" in row)))
         await pilot.pause()
         assert session.named("review.resolve") == [("c1", ["theirs", "theirs"], {0: "by mine\nnew\n"}, "abc")]
 

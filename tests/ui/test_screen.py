@@ -146,9 +146,9 @@ async def test_the_mouse_presses_keys_moves_titles_and_offers_what_can_be_done(w
         lines = it.text.splitlines()
         row = next(at for at, line in enumerate(lines) if "README.md" in line[:20])
         await Typist(it, workspace).types(f"\x1b[<2;11;{row + 1}M\x1b[<2;11;{row + 1}m")
-        await it.shows("Find a file by its name")
+        await it.shows("Find a file")
         assert tree.cursor_node is not None and "README" in str(tree.cursor_node.label), "the place under it"
-        assert "Apply the hunk" not in it.text
+        assert "Apply the change" not in it.text
         await it.press("escape")
         x, y = editor.region.x + editor.gutter_width + 4, editor.region.y + 1
         await Typist(it, workspace).types(f"\x1b[<2;{x};{y}M\x1b[<2;{x};{y}m")
@@ -156,7 +156,7 @@ async def test_the_mouse_presses_keys_moves_titles_and_offers_what_can_be_done(w
         assert editor.cursor_location == (0, 3) and it.session.state.layout.focus == "buffers"
         await it.press("escape")
         await it.pilot.click(offset=(it.text.splitlines()[-1].index("palette"), 47))
-        await it.shows("type what it does")
+        await it.shows("name of an action")
 
 
 async def test_a_long_turn_that_ends_unseen_rings_and_the_title_says_what_runs(
@@ -301,7 +301,7 @@ async def test_the_palette_has_what_was_done_last_first_and_says_what_cannot_be_
         await it.shows("nothing was applied")
         await it.press("escape", "f1", *"ctrl+o u")
         await it.shows("Undo the last apply")
-        assert "Name this session" not in it.text
+        assert "Rename this session" not in it.text
     async with on_screen(workspace) as it:  # another run knows them still
         await it.press("ctrl+p")
         await it.shows("recent")
@@ -311,9 +311,9 @@ async def test_the_palette_has_what_was_done_last_first_and_says_what_cannot_be_
 async def test_the_key_help_begins_with_the_pane(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         await it.press("f5", "f1")
-        await it.shows("Apply the hunk")
+        await it.shows("Apply the change")
         await it.press("escape")
-        await it.until(lambda: "Apply the hunk" not in it.text)
+        await it.until(lambda: "Apply the change" not in it.text)
 
 
 async def test_every_theme_is_drawn(workspace: Path) -> None:
@@ -352,7 +352,7 @@ async def test_the_same_key_copies_what_is_selected(workspace: Path, monkeypatch
         await it.press(*"copy me")
         await it.press("shift+home", "ctrl+c")
         assert it.app.clipboard == "copy me"
-        await it.shows("Handed to tmux")  # there is no such server
+        await it.shows("Copied through tmux")  # there is no such server
         assert "\x1bPtmux;\x1b\x1b]52;c;Y29weSBtZQ==\x07\x1b\\" in written
         assert "again to quit" not in it.text and "copied" not in it.text
 

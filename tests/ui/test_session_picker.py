@@ -110,7 +110,7 @@ async def test_renamed_sorted_and_deleted_with_a_question(workspace: Path) -> No
         await driven.press("f4", "f3")
         await driven.shows("everywhere, by turns")
         await driven.press("f2")
-        await driven.shows("A name for this session")
+        await driven.shows("Name of this session")
         await driven.press(*"beans", "enter")
         await driven.shows("beans")
         await driven.until(lambda: isinstance(driven.app.screen, SessionPicker), "the list")
@@ -192,7 +192,7 @@ async def test_a_fork_begins_after_the_turn_that_is_chosen(workspace: Path, here
     assert choice is not None and choice.session != name
     async with open_session(workspace, session=choice.session, services=False) as session:
         assert session.state.turn.number == 1
-        assert "These files were changed after that turn" in session.state.chat.messages[-1].text
+        assert "These files changed after that turn" in session.state.chat.messages[-1].text
         await session.review.undo()
         assert (workspace / "a.py").read_text() == "a = 1\n"
 

@@ -25,13 +25,13 @@ def workspace(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("word", "title", "typed", "row"),
     [
-        ("config", "Settings in force", "subtasks.b", '"ticked"'),
+        ("config", "Settings", "subtasks.b", '"ticked"'),
         ("status", "Status", "session", "0 tokens in"),
-        ("mcp", "Servers of tools", "import", "write [mcp.servers.NAME]"),
+        ("mcp", "MCP servers", "import", "write [mcp.servers.NAME]"),
         ("agents", "Agents: prompts", "codex", "program, runs in a view"),
         ("hooks", "Hooks", "settings", "write [hooks.NAME]"),
-        ("stats", "Figures of this folder's sessions", "questions", "questions about files"),
-        ("doctor", "This machine", "packages python", "Python 3"),
+        ("stats", "Statistics of this folder's sessions", "questions", "questions about files"),
+        ("doctor", "Installation", "packages python", "Python 3"),
     ],
 )
 @pytest.mark.parametrize("size", [(80, 24), (160, 48)])

@@ -85,7 +85,7 @@ async def test_no_tasks_are_one_sentence():
     app = drawn()
     async with app.run_test(size=(40, 6)) as pilot:
         await pilot.press("s", "n", "p", "down")
-        assert "Work that is split" in app.text and app.noted.calls == []
+        assert "Sub-tasks of the model" in app.text and app.noted.calls == []
 
 
 async def test_hostile_text_stays_text():
@@ -186,7 +186,7 @@ async def test_what_failed_says_why_and_changes_outside_the_scope_are_named():
         assert "The provider said no: try later" in app.text and str(app.pane.title_text).endswith("✗1")
         await pilot.press("n")
         await pilot.pause()
-        assert "outside its scope: net.py" in app.text
+        assert "outside its scope:  net.py" in app.text
 
 
 async def test_the_clock_ticks_only_while_something_runs():
@@ -303,4 +303,4 @@ async def test_its_changes_are_gone_to_or_said_to_be_none():
         await pilot.press("right", "v")
         await pilot.pause()
         ((said,),) = app.noted.named("notice")
-        assert "No change of the sub-task tests" in said and "nothing so far" in said
+        assert "No change of the sub-task tests" in said and "nothing yet" in said

@@ -143,7 +143,7 @@ async def test_a_turn_that_costs_much_says_how_far_it_is_and_asks_on_the_screen(
         assert "step 2 · " in it.text and "2k tokens · $1.40 so far" in it.text
         it.one(PermissionLine).focus()
         await it.press("enter")
-        await it.shows("Go on: it is not asked again in this turn")
+        await it.shows("Continue: do not ask again in this turn")
         await it.press("enter")
         await it.until(lambda: not it.session.state.turn.running, "the turn goes on to its end")
         assert it.session.state.turn.ok and len(model_of(it.session).requests) == 3

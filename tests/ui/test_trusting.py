@@ -22,19 +22,19 @@ async def test_it_is_said_at_the_start_shown_by_key_and_trusted_by_a_choice(
     folders = user_folders()
     async with on_screen(work, interactive=True) as it:
         await it.until(
-            lambda: any("settings of its own" in one.text for one in it.session.state.notices.items)
+            lambda: any("has its own settings" in one.text for one in it.session.state.notices.items)
         )
         await it.press("ctrl+o", "T")
         await it.shows("look at .tui-agent/settings.toml")
         await it.press("enter")
         assert not trust.is_trusted(work, folders)
         await it.press("ctrl+o", "T")
-        await it.shows("Trust exactly this")
+        await it.shows("Trust exactly these files")
         await it.press("down", "enter")
         await it.until(lambda: trust.is_trusted(work, folders), "the trust")
-        await it.shows("In force from the next start")
+        await it.shows("Takes effect at the next start")
     async with on_screen(work, interactive=True) as it:
-        assert not any("settings of its own" in one.text for one in it.session.state.notices.items)
+        assert not any("has its own settings" in one.text for one in it.session.state.notices.items)
         assert it.session.loaded.settings.theme == "light"
         await it.press("ctrl+o", "T")
         await it.shows("Revoke the trust")
@@ -48,15 +48,15 @@ def test_filters_are_shown_with_their_commands(tmp_path: Path) -> None:
     filters = trust.trust_scope(work)[1]
     words = [row.words.plain for row in trust_rows("not trusted", filters, [f"f{n}" for n in range(500)])]
     assert words[:3] == [
-        "Leave it untrusted",
-        "Trust exactly this",
+        "Do not trust it",
+        "Trust exactly these files",
         "  filter  filter.evil.clean = sh -c 'touch canary'",
     ]
     git(work, "config", f"filter.{'a' * 3000}.clean", "sh -c 'touch canary'")
     long = [row.words.plain for row in trust_rows("not trusted", trust.trust_scope(work)[1], [])][-1]
     assert long.endswith("aaa.clean = sh -c 'touch canary'") and len(long) < 90
     assert len(words) == MOST and words[-1] == "  and 304 more files"
-    assert "Trust exactly this" not in [
+    assert "Trust exactly these files" not in [
         row.words.plain for row in trust_rows("not trusted", filters * 300, [])
     ]
 
@@ -68,10 +68,10 @@ async def test_what_changed_after_it_was_shown_is_not_trusted(tmp_path: Path, ho
     file.write_text('theme = "light"\n')
     async with on_screen(work, interactive=True) as it:
         await it.press("ctrl+o", "T")
-        await it.shows("Trust exactly this")
+        await it.shows("Trust exactly these files")
         file.write_text('theme = "high-contrast"\n')
         await it.press("down", "enter")
-        await it.shows("In force from the next start")
+        await it.shows("Takes effect at the next start")
     assert trust.trust_status(work, user_folders()) == "changed"
 
 
@@ -83,5 +83,5 @@ async def test_a_filter_that_comes_later_can_be_trusted_too(tmp_path: Path, home
         await it.press("ctrl+o", "T")
         await it.shows("filter.late.clean = cat")
         await it.press("down", "enter")
-        await it.shows("In force from the next start")
+        await it.shows("Takes effect at the next start")
     assert trust.trusted_filters(work, user_folders()) == trust.fingerprint(work)

@@ -92,7 +92,7 @@ async def test_the_mode_is_on_the_screen_and_nothing_is_typed_in_normal_mode(tmp
         await it.shows("NORMAL  2d")
         await it.press("escape")
         await it.press("q", "a")
-        await it.shows("Macros are not offered")
+        await it.shows("Macros are not supported")
         await it.press("V")
         await it.shows("VISUAL LINE")
         await it.press("escape", "i")

@@ -99,7 +99,7 @@ async def test_a_page_ends_at_its_limit_even_if_it_is_compressed() -> None:
         ("round", "redirected more than"),
         ("garbage", "cannot be read"),
         ("file", "is not an address of a page"),
-        ("nested", "has no text that can be read"),
+        ("nested", "has no text"),
     ],
 )
 async def test_a_page_that_cannot_be_read_is_one_sentence(path: str, sentence: str) -> None:

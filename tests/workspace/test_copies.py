@@ -197,7 +197,7 @@ def test_a_plain_copy_that_fails_or_is_stopped_leaves_nothing(
         assert not (tmp_path / "copy").exists()
         stop.clear()
     (tmp_path / "copy").mkdir()
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="already exists"):
         copy_paths(root, tmp_path / "copy", [], stop)
     assert (tmp_path / "copy").exists()
 

@@ -379,7 +379,7 @@ def find_object(text: str, keys: Sequence[str]) -> ReadObject:
                 return read
         if tried == MAX_TRIES:
             break
-    return ReadObject({}, faults=("The answer holds no JSON object.",))
+    return ReadObject({}, faults=("The answer contains no JSON object.",))
 
 
 def read_at(text: str, start: int) -> ReadObject:
@@ -503,7 +503,7 @@ def _broken(text: str, start: int, before: str, begin: int) -> ReadObject:
     if result.fault >= 0:
         line = text.count("\n", 0, result.fault) + 1
         faults = (
-            f"The JSON is broken at line {line}, {_excerpt(text, result.fault)}: the rest is not read.",
+            f"The JSON is broken at line {line}, {_excerpt(text, result.fault)}: the rest is ignored.",
         )
         repaired = {} if result.deep else _guess(text[start:])
     return ReadObject(

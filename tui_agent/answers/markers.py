@@ -66,23 +66,23 @@ def read_block(lines: Sequence[str], at: int, marked: Iterable[int]) -> Block:
         line = lines[number]
         last = number
         if _OPEN.match(line):
-            return Block(number, None, "the block before it was not finished", True)
+            return Block(number, None, "the previous block is incomplete", True)
         closing = _CLOSE.match(line)
         if closing:
             if closing[1][0] != _CLOSES[sign] or len(closing[1]) != size:
-                fault = fault or "its last marker does not fit its first"
+                fault = fault or "its last marker does not match its first"
             return _closed(lines, at, dividers, number, fault)
         if line.rstrip() == "=" * size:
             dividers.append(number)
         elif has_marker(line):
-            fault = fault or "it holds the markers of a conflict, or of another block"
-    return Block(last + 1, None, "a block was not finished", True)
+            fault = fault or "it contains the markers of a conflict or of another block"
+    return Block(last + 1, None, "a block is incomplete", True)
 
 
 def _closed(lines: Sequence[str], at: int, dividers: list[int], end: int, fault: str) -> Block:
     if not fault and len(dividers) != 1:
-        many = "it holds more than one line that could divide it"
-        fault = many if dividers else "no line in the exact form divides it"
+        many = "it contains more than one possible divider"
+        fault = many if dividers else "it has no divider"
     if fault:
         return Block(end + 1, None, fault)
     [divider] = dividers

@@ -63,7 +63,7 @@ def requests(text: str, like: ChangeRequest) -> list[Item]:
         if only.path and only.kind != "update" and not file_names.same_file(only.path, like.path):
             return [Refusal(like.path, f"its patch is about another file, {only.path}")]
         return items([replace(only, path=like.path)], like)
-    return items(found, like) or [Refusal(like.path, "its diff has no hunks")]
+    return items(found, like) or [Refusal(like.path, "its diff contains no changes")]
 
 
 def items(found: Sequence[Section], like: ChangeRequest) -> list[Item]:
@@ -90,7 +90,7 @@ def _item(section: Section, like: ChangeRequest) -> Item:
             )
         case _:
             if not (section.hunks or rename) and section.executable is None:
-                return Refusal(path, "its diff has no hunks")
+                return Refusal(path, "its diff contains no changes")
             found, executable = section.hunks, section.executable
             return replace(like, path=path, diff=found, rename_to=rename, executable=executable)
 
@@ -172,7 +172,7 @@ class Findings:
         if self.cut:
             whose = f" for {path}" if path else ""
             self.dropped.add(path)
-            self.say(f"{what[:1].upper()}{what[1:]}{whose} was not finished and is dropped.")
+            self.say(f"{what[:1].upper()}{what[1:]}{whose} is incomplete and was discarded.")
         else:
             self.refuse(path, f"{what} was not finished")
 
@@ -184,19 +184,19 @@ class Findings:
             elif path:
                 self.items.extend(items([replace(section, path=path)], ChangeRequest("")))
             else:
-                self.refuse("", "a diff does not name its file")
+                self.refuse("", "the answer shows a diff without a file name; nothing to apply")
 
     def envelope(self, lines: Sequence[str], at: int, closes: Closes | None) -> int:
         """Add the files of the envelope opened at line `at`; returns the line after it."""
         found, end, ended = envelope(lines, at + 1, len(lines), closes=closes)
         if not ended:
-            self.say(f"A patch in the answer does not end with {END}; its last file is dropped.")
+            self.say(f"A patch in the answer does not end with {END}; its last file is discarded.")
             last, found = found[-1:], found[:-1]
             self.dropped.update(one.path for one in last)
             if not self.cut:
                 self.items.extend(Refusal(one.path, f"its patch does not end with {END}") for one in last)
         if ended and not found:
-            self.refuse("", "a patch in it names no file")
+            self.refuse("", "the answer shows a patch without a file name; nothing to apply")
         self.sections(found)
         return max(end, at + 1)
 
@@ -204,7 +204,7 @@ class Findings:
         """Add the blocks of one file as one change, or the reason for their refusal."""
         fault = next((block.fault for block in found if block.fault), "")
         if not path:
-            self.refuse("", "a SEARCH block does not name its file")
+            self.refuse("", "the answer shows a SEARCH block without a file name; nothing to apply")
         elif found[-1].open:
             self.unfinished(path, "the SEARCH block")
         elif fault:

@@ -118,7 +118,7 @@ def read_plan(text: str, planning: dict[str, Any] | None = None) -> Plan:
     read = lenient_json.find_object(text, ("actions", "filesToLoad", "files"))
     items = next((read.value[key] for key in ("actions", "filesToLoad", "files") if key in read.value), None)
     if not isinstance(items, list):
-        return Plan(source="model", faults=(*read.faults, "The plan has no list of actions."))
+        return Plan(source="model", faults=(*read.faults, "The plan contains no list of actions."))
     if planning is None:
         plan = from_items(items)
     else:
@@ -237,7 +237,7 @@ def _ranges(value: Any, name: str, faults: list[str]) -> tuple[Range, ...]:
         read_range(part) for one in written for part in (one.split(",") if isinstance(one, str) else [one])
     ]
     if None in found:
-        faults.append(f"{name} has lines that are not a range such as 120-180: they are left out.")
+        faults.append(f"{name} has lines that are not a range such as 120-180: they are skipped.")
     return tuple(one for one in found if one is not None)
 
 

@@ -77,7 +77,7 @@ class _Fence:
                     return self._blocks()
                 mail = self.lines[self.begin].startswith(("From ", "Index: "))
                 if self.begin < number and self.language not in _DIFFS and not mail:
-                    why = "a fence holds a change among other text, so what is meant is not certain"
+                    why = "a code block mixes a change with other text"
                     self.findings.refuse(self.named or file_names.in_sure_label(self.label), why)
                     return self._end(number) + 1
                 return self._patches(number) if form == "patch" else self._diff()
@@ -134,13 +134,13 @@ class _Fence:
         if not closed:
             self.findings.unfinished(last, "the fenced block" if last else "the fenced block for a diff")
         elif self.lines[end] == DedentedLines.LESS and not _opens(self.text.all[end]):
-            self.findings.refuse(last, "its diff is indented less than the fence around it")
+            self.findings.refuse(last, "its diff is indented less than its code block")
         elif found and markers.is_markdown(last) and found[-1].short:
             why = "its diff has fewer lines than its `@@` line says, and its fence may end at one of the file's own"
             self.findings.refuse(last, why)
         else:
             if not found and named:
-                self.findings.refuse(named, "a fenced diff holds no change")
+                self.findings.refuse(named, "a diff in a code block contains no change")
             if named or any(section.path or section.fault for section in found):
                 self.findings.sections(found, named)
             else:
@@ -171,7 +171,7 @@ class _Fence:
                 path, found = named, []
                 at += 1
             else:
-                found.append(markers.Block(at, None, "the fence holds other text beside its blocks"))
+                found.append(markers.Block(at, None, "the code block contains text besides its edits"))
                 at = self._next_block(at + 1)
         if at >= len(self.text) and not (found and found[-1].open):
             self.findings.unfinished(path, "the fenced block")
@@ -200,7 +200,7 @@ class _Fence:
         if doubt := self._doubt(path, end, nested):
             self.findings.refuse(path, doubt)
         elif form := markers.edit_form(path, text):
-            self.findings.refuse(path, f"“{form[:60]}” looks like the beginning of an edit, not of the file")
+            self.findings.refuse(path, f"“{form[:60]}” looks like an edit, not like the content of the file")
         else:
             self.findings.items.append(ChangeRequest(path, content=text, fenced=True, labelled=labelled))
         return end + 1
@@ -237,10 +237,10 @@ class _Fence:
             return "the fence holds fences itself, so its end is not certain; put a longer fence around it"
         inside = range(self.at + 1, end)
         if self.prefix and any(self.lines[number] == DedentedLines.LESS for number in inside):
-            return "some of its lines are indented less than the fence around them"
+            return "some of its lines are indented less than the code block"
         closing = self.text.all[end]
         if len(closing) - len(closing.lstrip()) > len(self.prefix):
-            return "the line that closes its fence is indented otherwise, so its end is not certain"
+            return "the end of its code block has another indentation"
         if not self._ends_surely(path, end):
             return (
                 "another fence may follow inside it, so its end is not certain; put a longer fence around it"
@@ -273,13 +273,13 @@ class _Fence:
         markers."""
         for number in nested:
             if inner := file_names.in_info(self._words(number) or ""):
-                self.findings.refuse(inner, "its fence is inside another one, which names no file")
+                self.findings.refuse(inner, "its code block is inside another one without a file name")
         for number in islice(self.text.hot_from(self.at + 1), _FEW):
             line = self.text.all[number].strip()
             if number >= end or self.language in _OUTPUT:
                 return
             if markers.resembles_block(line) or unified.begins_hunk(line) or patches.begins_envelope(line):
-                what = f"“{line[:60]}” in a fence looks like a change in a form that cannot be read"
+                what = f"“{line[:60]}” in a code block looks like a change in an unsupported format"
                 self.findings.refuse(file_names.in_sure_label(self.label), what)
                 return
 
@@ -342,7 +342,7 @@ def _offsets(text: str, taken: Sequence[tuple[int, int, Use]]) -> Iterator[tuple
 
 def _offered(item: patches.Item) -> patches.Item:
     if isinstance(item, ChangeRequest):
-        return replace(item, offered="the answer shows it as an example or as what was done before")
+        return replace(item, offered="the answer presents it as an example or as an earlier version")
     return item
 
 
@@ -422,7 +422,7 @@ class _Scan:
     def _diff(self, at: int) -> int:
         found, end = unified.read(self.lines.all, at, bare=True)
         if self.findings.cut and not self._goes_on_after(end):
-            self.findings.say("The diff in the answer was not finished; its last file is dropped.")
+            self.findings.say("The diff in the answer was not finished; its last file is discarded.")
             found = found[:-1]
         self.findings.sections(found)
         return max(end, at + 1)
@@ -457,14 +457,14 @@ class _Scan:
             why = f"its patch does not begin with a line `{patches.BEGIN}`"
             self.findings.refuse(file_names.plain(header[1].rstrip()), why)
         elif fence and (file_names.in_info(fence[3]) or fence[3].strip().lower() in _DIFFS):
-            self.findings.refuse("", "it is quoted, and what is quoted is not read")
+            self.findings.refuse("", "it is quoted")
         elif (
             markers.resembles_block(bare)
             or unified.begins_hunk(bare)
             or bare.startswith("diff --git ")
             or patches.begins_envelope(bare)
         ):
-            what = f"“{bare[:60].strip()}” looks like the beginning of a change in a form that cannot be read"
+            what = f"“{bare[:60].strip()}” looks like a change in an unsupported format"
             self.findings.refuse(file_names.in_sure_label(self._label(at)), what)
 
     def _tag(self, at: int, line: str) -> int:

@@ -244,7 +244,7 @@ class ReplyBuilder:
         if found.fault:
             self.refuse(Refusal("", found.fault))
         if unfinished_thought:
-            self.faults.append("The answer ended inside its reasoning, which is not read for changes.")
+            self.faults.append("The answer ended inside its reasoning, in which changes are ignored.")
         self.read_prose(ledger.left(), "", cut)
         nothing = not (self.count or self.changes or self.refused or self.offered or self.faults)
         if found.doubt and not cut and nothing:

@@ -419,5 +419,5 @@ def _faults(read: lenient_json.ReadObject, cut: bool, keys: Sequence[str]) -> li
     if read.opened in keys[2:]:
         kept = read.value.get(read.opened)
         number = len(kept) + 1 if isinstance(kept, list) else 1
-        faults.append(f"{read.opened}: entry {number} was not finished and is dropped.")
+        faults.append(f"{read.opened}: entry {number} is incomplete and was discarded.")
     return faults

@@ -240,9 +240,9 @@ class _File:
         elif self.mode[:3] in ("120", "160"):
             fault = f"it would become a {'link' if self.mode[:3] == '120' else 'submodule'}, which no change can make"
         elif self.lacks and not self.body and kind != "delete":
-            fault = fault or "the lines that its diff changes are missing"
+            fault = fault or "its diff shows no changed lines"
         elif kind == "update" and not self.body and not move:
-            fault = fault or ("" if self.mode in _MODES else "its diff has no hunks")
+            fault = fault or ("" if self.mode in _MODES else "its diff contains no changes")
         executable = _MODES.get(self.mode) if kind != "delete" else None
         if self.mode and kind != "delete" and self.mode not in _MODES:
             note = f"the mode {self.mode} that its diff asks for is left out"
@@ -305,7 +305,7 @@ class _Reader:
             if combined[1]:
                 self._close()
                 self.file.new = combined[1].strip()
-            self.file.fault = self.file.fault or "a combined diff of a merge cannot be applied"
+            self.file.fault = self.file.fault or "combined diffs of merges are not supported"
             self.outside = True
         elif self._is_header():
             if file.body or file.old or self.outside:
@@ -357,7 +357,7 @@ class _Reader:
             case ["copy", "to", *_]:
                 file.copied_to = file_names.unquoted(words[8:])
             case ["GIT", "binary", *_] | ["Binary", "files", *_]:
-                file.fault = "it is binary, and a diff of it cannot be applied here"
+                file.fault = "binary diffs are not supported"
                 self.outside = True
             case ["index", hashes, *_]:
                 file.lacks = not hashes.partition("..")[2].startswith(_EMPTY)

@@ -230,7 +230,7 @@ class Refusal(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         what = f"The change to {self.path}" if self.path else "A change in the answer"
-        return f"{what} was not taken: {self.why}."
+        return f"{what} was rejected: {self.why}."
 
 
 class SearchRequest(Struct, frozen=True):

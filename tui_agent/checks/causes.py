@@ -25,21 +25,21 @@ class Cause(NamedTuple):
 
 
 _WORDS: Final[dict[Kind, str]] = {
-    "network": "it needs a network, which commands do not have",
-    "docker": "it needs Docker, which commands do not reach",
-    "service": "it needs a service of this machine, which commands do not reach",
+    "network": "commands have no network access",
+    "docker": "commands have no access to Docker",
+    "service": "commands have no access to services of this machine",
     "program": "a program is missing",
-    "memory": "there was not enough memory",
-    "space": "there was no room left to write",
-    "read-only": "it writes where commands may only read",
-    "keyboard": "it waited for a keyboard, which commands do not have: give it what it asks for as arguments",
-    "emptied": "it reads a file that is emptied for commands",
+    "memory": "not enough memory",
+    "space": "no space left on the device",
+    "read-only": "it writes to a read-only place",
+    "keyboard": "it waited for keyboard input: pass its input as arguments",
+    "emptied": "it reads a file that is empty for commands",
 }
 _LIMITS: Final[dict[str, str]] = {
-    "time-out": "its time was up",
-    "memory": "it took more memory than it may (trial.memory)",
-    "processes": "it started more programs than it may (trial.processes)",
-    "output": "it printed more than it may",
+    "time-out": "it exceeded its time limit",
+    "memory": "it exceeded its memory limit (trial.memory)",
+    "processes": "it exceeded its process limit (trial.processes)",
+    "output": "it exceeded its output limit",
     "keyboard": _WORDS["keyboard"],
 }
 #: Common ports of databases and queues in "connection refused" messages.

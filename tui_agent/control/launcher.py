@@ -139,9 +139,7 @@ class Launcher:
                 self._is_in_use = False
                 return int(status), ""
             case {"type": "lost"}:
-                raise SessionError(
-                    "the session has ended without a word", "`tui-agent --resume` opens it again"
-                )
+                raise SessionError("the session ended unexpectedly", "`tui-agent --resume` opens it again")
             case {"type": "result", "ok": False, "error": error}:
                 self._is_in_use = False
                 return 1, str(error)

@@ -171,5 +171,5 @@ def _address(path: Path, name: str) -> Generator[str]:
 def _not_usable(path: Path, why: str) -> SessionError:
     return SessionError(
         f"the folder of running sessions, {display_path(str(path))}, cannot be used ({why})",
-        "remove it, or set TMPDIR to a folder of your own",
+        "remove it, or set TMPDIR to your own folder",
     )

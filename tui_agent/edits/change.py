@@ -16,7 +16,7 @@ ChangeState = Literal["pending", "merged", "conflict", "applied", "skipped", "un
 HunkState = Literal["pending", "applied", "skipped"]
 
 #: Path of a refused change without a file name.
-UNNAMED = "(a change that names no file)"
+UNNAMED = "(no file)"
 
 #: States in which a change awaits a decision.
 OPEN_STATES: frozenset[ChangeState] = frozenset({"pending", "merged"})

@@ -92,7 +92,10 @@ class Search:
         for row, here in groupby(found, attrgetter("row")):
             line, at, parts = lines[row], 0, []
             for occurrence in here:
-                parts += line[at : occurrence.start], self._put(line, occurrence, template, deadline)
+                parts += (
+                    line[at : occurrence.start],
+                    self._put(line, occurrence, template, deadline),
+                )
                 at = occurrence.end
             changed[row] = "".join((*parts, line[at:]))
         return changed

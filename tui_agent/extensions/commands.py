@@ -65,7 +65,7 @@ def read_commands(
             name = ":".join(file.relative_to(place.folder).with_suffix("").parts)
             try:
                 if not NAME.fullmatch(name):
-                    raise Unusable("its name has other characters than letters, digits, - and _")
+                    raise Unusable("its name may contain only letters, digits, - and _")
                 document = parse(read_text(file, place.root))
             except Unusable as error:
                 problems.append(Problem(file, error.why, error.line))

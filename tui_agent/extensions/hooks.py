@@ -80,7 +80,7 @@ class Hook(Struct, frozen=True):
 
 
 class ConfiguredHooks(Struct, frozen=True):
-    """All hooks in order, and sentences about entries that are left out."""
+    """All hooks in order, and sentences about entries that are skipped."""
 
     hooks: tuple[Hook, ...] = ()
     problems: tuple[str, ...] = ()

@@ -89,7 +89,7 @@ def write_batch(
         raise FileError(
             "an earlier batch was not finished", "free some space or give permission, then try again"
         )
-    waits("waiting for the disk to take a note of what will be written")
+    waits("waiting for the disk: journal")
     batch = _Batch(gate, journal, blobs, name, steps, innermost_first(leaves))
     batch.begin()
     try:
@@ -176,12 +176,12 @@ class _Batch:
         swept: set[str] = set()
         for at in staged:
             self._stage(at, sync=False, swept=swept)
-        waits("waiting for the disk to take what the files will hold")
+        waits("waiting for the disk: file contents")
         several_at_once(self._sync_staged, staged)
         for at in order:
             self._land(at)
         folders = list({os.path.dirname(self.plan.entries[at].path): at for at in order}.values())
-        waits("waiting for the disk to keep the files in their places")
+        waits("waiting for the disk: renaming files")
         several_at_once(self._sync_folder, folders)
 
     def _entry(self, at: int, in_journal: bool = False) -> BatchEntry:
@@ -201,7 +201,7 @@ class _Batch:
                     and (md5(there) if in_journal else self.blobs.put_unsynced(there)) != seen.md5
                 ):
                     raise Outdated(
-                        f"{display_path(step.path)} is being changed by somebody else", "try again"
+                        f"{display_path(step.path)} is being changed by another program", "try again"
                     )
             except OSError as error:
                 raise file_error(error, step.path, "read") from error
@@ -409,7 +409,7 @@ def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] =
 
 def _untouched(plan: BatchJournal) -> str:
     names = ", ".join(display_path(entry.path) for entry in plan.entries)
-    return f"A batch was cut off before it changed a file: {names}."
+    return f"A batch was interrupted before it changed a file: {names}."
 
 
 def _read(journal: Path) -> tuple[BatchJournal | None, list[str]]:
@@ -423,4 +423,4 @@ def _read(journal: Path) -> tuple[BatchJournal | None, list[str]]:
     except ValueError:
         aside = journal.with_name(f"{journal.name}.damaged")
         os.replace(journal, aside)
-        return None, [f"The journal of an unfinished batch is damaged; it was kept as {aside}."]
+        return None, [f"The journal of an unfinished batch is damaged; it was saved as {aside}."]

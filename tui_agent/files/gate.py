@@ -116,7 +116,7 @@ class Gate:
         """As `place`, but returns an open spot. Access through its descriptor is safe from path races."""
         # The components of a relative path; empty for the root
         if "\0" in path:
-            raise _refused(path, "it holds a NUL character", "name it without")
+            raise _refused(path, "it contains a NUL character", "name it without")
         if path.startswith("/"):
             raise _refused(
                 path, "it is absolute", "name it relative to the workspace, with / between folders"
@@ -131,7 +131,7 @@ class Gate:
             raise _refused(path, "it is too long or not valid Unicode", "name a shorter path")
         parts = [part for part in path.split("/") if part not in ("", ".")]
         if ".." in parts:
-            raise _refused(path, "it holds `..`", "name it from the root of the workspace")
+            raise _refused(path, "it contains `..`", "name it from the root of the workspace")
         if parts and parts[0] == "~":
             raise _refused(path, "it begins with ~", "name it relative to the workspace")
         if any(len(os.fsencode(part)) > MAX_NAME for part in parts):
@@ -186,7 +186,7 @@ class Gate:
 
     def _check_names(self, path: str, parts: Sequence[str], purpose: Purpose) -> None:
         if any(is_git(part) for part in parts):
-            raise _refused(path, "files in .git belong to git", "use git itself for it")
+            raise _refused(path, "files in .git belong to git", "use git instead")
         if purpose == "write" and any(is_own(part) for part in parts):
             raise _refused(path, "files in .tui-agent belong to tui-agent", "change them by hand")
         if any(tuple(parts[: len(closed)]) == closed for closed in self._closed):
@@ -202,7 +202,7 @@ def read(gate: Gate, path: str, limit: int) -> bytes:
     """
     data, secret = read_judged(gate, path, limit)
     if secret:
-        raise LooksSecret(f"{display_path(path)} looks like a secret", "it is not sent without asking")
+        raise LooksSecret(f"{display_path(path)} looks like a secret", "it is sent only with your consent")
     return data
 
 
@@ -259,7 +259,7 @@ def open_checked(spot: PathHandle) -> int:
         if error.errno not in (errno.ELOOP, errno.ENXIO):
             raise
         raise _refused(
-            spot.path, "it was replaced while it was opened", "look at it and try again"
+            spot.path, "it was replaced while it was opened", "check the file and try again"
         ) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -301,7 +301,7 @@ class UndecidedSecret(LooksSecret):
     means that its names make it a secret."""
 
     def __init__(self, path: str, digest: str, what: str, *, named: bool) -> None:
-        super().__init__(f"{display_path(path)} {what}", "it is not sent without asking")
+        super().__init__(f"{display_path(path)} {what}", "it is sent only with your consent")
         self.path = path
         self.digest = digest
         self.named = named
@@ -331,7 +331,7 @@ class SecretFinding(Struct, frozen=True):
             case "mask":
                 return hits_masked(self.text.text, self.hits), self.hits
             case "leave":
-                raise LooksSecret(f"{display_path(self.path)} {self.what}", "it was left out, as you said")
+                raise LooksSecret(f"{display_path(self.path)} {self.what}", "you chose to leave it out")
         raise UndecidedSecret(self.path, self.digest, self.what, named=self.named)
 
 

@@ -138,7 +138,7 @@ def clear(gate: Gate, path: Path, among: Iterable[str] = ()) -> list[str]:
         with suppress(PathRefused), gate.find(entry.path, "write") as spot:
             if len(spot.missing) <= 1 and staging.discard(spot.folder, entry.temporary):
                 said.append(
-                    f"A save of {display_path(entry.path)} was cut off: its temporary file was removed."
+                    f"A save of {display_path(entry.path)} was interrupted: its temporary file was removed."
                 )
     remove_folders(gate, note.made)
     forget(path)
@@ -182,16 +182,16 @@ def _restore(spot: PathHandle, blobs: Blobs, entry: BatchEntry) -> str:
     ours = seen.md5 in (entry.after, entry.landed or entry.after)
     if seen.md5 == entry.before or not ours:
         staging.discard(spot.folder, entry.aside)
-        changed = f"{name} was changed by somebody else during an unfinished batch; it stays as it is."
+        changed = f"{name} was changed by another program during an unfinished batch; it was not restored."
         return "" if seen.md5 == entry.before else changed
     if not entry.before:
         staging.remove(spot, seen)
-        return f"{name} was taken away again: the batch that made it was not finished."
+        return f"{name} was removed: the batch that created it was not finished."
     if not staging.restore_aside(spot, entry.aside, seen):
         data = blobs.get(entry.before) if entry.content is None else entry.content
         staging.stage(spot, entry.temporary, data, seen.status, entry.mode)
         staging.rename_into_place(spot, entry.temporary, seen)
-    return f"{name} has its earlier content again: the batch that changed it was not finished."
+    return f"{name} was restored: the batch that changed it was not finished."
 
 
 def remove_folders(gate: Gate, folders: Iterable[str]) -> None:

@@ -56,14 +56,16 @@ def fault_of_new(name: str) -> str:
     spaces, a trailing dot.
     """
     if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in name):
-        return "its name holds a control character"
+        return "its name contains a control character"
     if any(unicodedata.category(c) == "Cs" for c in name):
         return "its name is not valid Unicode"
     if unseen := hidden(name):
         direction = unseen in _MARKS_OF_DIRECTION or unicodedata.bidirectional(unseen) in _DIRECTIONS
-        return f"its name holds {'a control for the direction of writing' if direction else 'an invisible character'}"
+        return (
+            f"its name holds {'a bidirectional control character' if direction else 'an invisible character'}"
+        )
     if "\\" in name:
-        return "its name holds a backslash"
+        return "its name contains a backslash"
     if name != name.strip() or name.endswith("."):
         return "its name begins or ends with a space, or ends with a dot"
     return ""

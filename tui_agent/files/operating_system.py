@@ -117,7 +117,7 @@ def _lock(folder: int) -> None:
             if error.errno not in _BUSY:
                 return None
         if time.monotonic() > deadline:
-            raise FileError("another program holds the folder locked", "end it, then try again")
+            raise FileError("another program has locked the folder", "end it, then try again")
         time.sleep(_PAUSE)
 
 
@@ -251,7 +251,7 @@ MOST_BYTES = 512 * 1024 * 1024
 #: JSON beyond the recursion limit of Python's parser, which is below a thousand levels.
 TOO_DEEP = "it is nested too deeply"
 #: JSON with an escaped lone surrogate.
-HALF_A_LETTER = "it holds half of a letter (a lone surrogate)"
+HALF_A_LETTER = "it contains a lone surrogate"
 
 
 def read_given(path: Path, most: int = MOST_BYTES) -> bytes:

@@ -142,7 +142,7 @@ class _Resolver:
             if stat.S_ISLNK(status.st_mode):
                 self.links.append("/".join((*self.names, name)))
                 if len(self.links) > MAX_LINKS:
-                    raise _refused(self.path, "its links lead in a circle", "name the file itself")
+                    raise _refused(self.path, "its links form a loop", "name the file itself")
                 self.is_link = not any(asked for _, asked in self.pending)
                 target = os.readlink(name, dir_fd=self.folders[-1])
                 ahead = [part for part in target.split("/") if part not in ("", ".")]
@@ -225,7 +225,7 @@ class _Resolver:
         return PathHandle(folder, name, parts, spelled, status, missing, self.is_link, links)
 
     def _leads_out(self) -> PathRefused:
-        return _refused(self.path, "it leads out of the workspace through a link", "name a file inside it")
+        return _refused(self.path, "it is a link out of the workspace", "name a file inside it")
 
 
 def _refused(path: str, why: str, remedy: str) -> PathRefused:

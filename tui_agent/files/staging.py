@@ -147,7 +147,7 @@ def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync
             os.link(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
         except FileExistsError as error:
             raise Outdated(
-                f"{display_path(spot.path)} was made by somebody else meanwhile", "look at it first"
+                f"{display_path(spot.path)} was created by another program", "check it first"
             ) from error
         except OSError:
             os.rename(
@@ -195,7 +195,7 @@ def check_unmoved(spot: PathHandle, seen: FileState) -> None:
     if read_state(spot).md5 != seen.md5:
         raise Outdated(
             f"{display_path(spot.path)} was changed while it was about to be written",
-            "look at it and try again",
+            "check the file and try again",
         )
 
 

@@ -190,7 +190,7 @@ def decode(data: bytes, name: str = "the file") -> TextFile:
             f"{name} is not {encoding.upper()} text (byte {where})", "convert it to UTF-8, or leave it alone"
         ) from error
     if "\0" in text:
-        raise Undecodable(f"{name} is binary (it holds NUL bytes)", "it cannot be edited as text")
+        raise Undecodable(f"{name} is binary (it contains NUL bytes)", "it cannot be edited as text")
     return TextFile(text, encoding, mark)
 
 

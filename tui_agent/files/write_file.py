@@ -61,7 +61,7 @@ def move_file(gate: Gate, old: str, new: str, expected: str | None) -> None:
     with gate.find(old, "write") as source, gate.find(new, "write") as target, _told(old, "renamed"):
         refuse_link(source, "renamed")
         if target.status is not None:
-            raise Outdated(f"{display_path(new)} exists already", "choose another name")
+            raise Outdated(f"{display_path(new)} already exists", "choose another name")
         with staging.made_parents(target), _writing_both(source, target):
             seen = check_expected(source, expected)
             if not seen.md5:
@@ -107,10 +107,12 @@ def check_expected(spot: PathHandle, expected: str | None) -> FileState:
     if expected is None or found.md5 == expected:
         return found
     if not found.md5:
-        raise Outdated(f"{display_path(spot.path)} is not there any more", "look for it under another name")
+        raise Outdated(f"{display_path(spot.path)} no longer exists", "search for it under another name")
     if not expected:
-        raise Outdated(f"{display_path(spot.path)} exists already", "read it first, then change it")
-    raise Outdated(f"{display_path(spot.path)} differs from what was read", "read it again, then change it")
+        raise Outdated(f"{display_path(spot.path)} already exists", "read it first, then change it")
+    raise Outdated(
+        f"{display_path(spot.path)} has changed since it was read", "read it again, then change it"
+    )
 
 
 def refuse_link(spot: PathHandle, doing: str) -> None:

@@ -84,7 +84,7 @@ class GitClient:
         about = {"root": str(self._root), "revision": revision, "path": path}
         found = await self._child.ask("git_file", about)
         if found is False:
-            raise FileError("the commit of that apply is no longer kept", "compare with another")
+            raise FileError("the commit of that apply was deleted", "compare with another")
         return None if found is None else b64decode(found)
 
     async def renamed(self, gone: Sequence[MissingFile]) -> dict[str, str]:

@@ -142,9 +142,9 @@ def _why_not(repository: Repository, files: Mapping[str, str], hooks: Mapping[st
     if hooks and dict(hooks) != find_hooks(root):
         return "the hooks have changed since they were shown"
     if os.path.exists(os.path.join(repository.git_dir, "MERGE_HEAD")):
-        return "a merge is not finished, and its commit is of everything: make it with git"
+        return "a merge is in progress: commit it with git"
     if not paths:
-        return "no file is chosen"
+        return "no file is selected"
     if git(root, "rev-parse", "--verify", "--quiet", "HEAD").ok:
         same = git(root, "diff", *_PLAIN, "--quiet", "HEAD", "--", *_literal(paths)).ok
         if same and not _untracked(root, paths):

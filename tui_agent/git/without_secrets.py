@@ -64,7 +64,9 @@ def answer(asked: HistoryRequest) -> HistoryAnswer:
             found = _replaced(folder, asked, told.secrets)
         except (GitUnreadable, ChildFailed, OSError, ValueError) as error:
             told.gone.append(os.fsencode(os.path.join(folder.common_dir, "objects")))
-            told.why = f"Commands have no git here: its history could not be searched for secrets ({error})"
+            told.why = (
+                f"Commands cannot use git here: its history could not be searched for secrets ({error})"
+            )
             continue
         if found is not None:
             told.repositories.append(found)

@@ -172,9 +172,9 @@ def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
     """
     repository = find_repository(root)
     if repository is None or not re.fullmatch("[0-9a-f]{40,64}", commit):
-        raise _failed(folder, f"{root} is in no git repository", "make a plain copy of the folder")
+        raise _failed(folder, f"{root} is in no git repository", "copy the folder instead")
     if os.path.lexists(folder):
-        raise _failed(folder, "it exists already", "remove it first")
+        raise _failed(folder, "it already exists", "remove it first")
     try:
         return _add(repository, commit, folder)
     except OSError as error:
@@ -304,7 +304,7 @@ def _common_dir(root: str) -> str:
 def _check(folder: str, told: Result) -> None:
     if told.ok:
         return
-    said = told.err.decode(errors="replace").strip() or "git did not say why"
+    said = told.err.decode(errors="replace").strip() or "git gave no reason"
     why = re.sub("^(fatal|error): ", "", said.splitlines()[-1])
     raise _failed(folder, why, "free some space or correct that, then try again")
 

@@ -78,7 +78,7 @@ _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", 
 def workspace_folder(path: str) -> Path:
     """Resolves an existing, listable workspace folder. Ignores programs inside it."""
     if not path:
-        raise UsageError("the name of the folder is empty", "name a folder, or none for the one you are in")
+        raise UsageError("the name of the folder is empty", "name a folder, or omit it for the current one")
     shown = escaped(path)
     try:
         folder = Path(path).expanduser().resolve(strict=True)
@@ -86,16 +86,18 @@ def workspace_folder(path: str) -> Path:
             avoid_programs_in(str(folder))
             return folder
     except FileNotFoundError:
-        raise UsageError(f"there is no folder {shown}", "name one that exists, or make it first") from None
+        raise UsageError(
+            f"there is no folder {shown}", "name an existing folder, or create it first"
+        ) from None
     except NotADirectoryError:
         above = escaped(os.path.dirname(path.rstrip("/")) or ".")
         raise UsageError(f"{shown} is a file", f"name its folder: {above}") from None
     except PermissionError:
         raise UsageError(
-            f"the folder {shown} may not be read", "ask its owner for access, or name another"
+            f"the folder {shown} may not be read", "ask its owner for access, or name another folder"
         ) from None
     except (OSError, RuntimeError) as error:
-        why = reason_of(error) if isinstance(error, OSError) else "its links go in a circle"
+        why = reason_of(error) if isinstance(error, OSError) else "its links form a loop"
         raise UsageError(f"the folder {shown} cannot be opened ({why})", "name another") from None
 
 
@@ -119,14 +121,14 @@ def why_ask_first(folder: Path) -> str:
         many = tracked > MOST_FILES
     else:
         many = holds_more(str(folder), MOST_FILES, COUNT_WITHIN)
-    return f"{shown} holds more than {MOST_FILES:,} files" if many else ""
+    return f"{shown} contains more than {MOST_FILES:,} files" if many else ""
 
 
 def file_below(workspace: Path, name: str) -> str:
     """The path of an existing file below the workspace, with `/` as separator."""
     path = Path(os.path.normpath(workspace / Path(name).expanduser()))
     if not path.is_relative_to(workspace):
-        raise UsageError(f"{escaped(name)} lies outside the workspace", f"name a file below {workspace}")
+        raise UsageError(f"{escaped(name)} is outside the workspace", f"name a file below {workspace}")
     if not path.is_file():
         kind = "is a folder" if path.is_dir() else "does not exist"
         raise UsageError(f"{escaped(name)} {kind}", f"name a file below {workspace}")
@@ -152,7 +154,7 @@ def recording(path: str | None) -> Path | None:
     if path is None:
         return None
     if not os.path.isfile(path):
-        raise UsageError(f"there is no recording {escaped(path)}", "name a file that --record has written")
+        raise UsageError(f"there is no recording {escaped(path)}", "name a file created with --record")
     return Path(path).resolve()
 
 
@@ -179,7 +181,7 @@ def prompt_words(words: str) -> str:
     if words == "-":
         words = _from_standard_input()
     if not words.strip():
-        raise UsageError("the request is empty", "say in PROMPT what to do")
+        raise UsageError("the request is empty", "write the request as PROMPT")
     return words
 
 
@@ -190,7 +192,7 @@ def _from_standard_input() -> str:
         data = sys.stdin.buffer.read(MOST_PROMPT_BYTES + 1)
     except OSError as error:
         raise UsageError(
-            f"standard input cannot be read ({reason_of(error)})", "send the request there"
+            f"standard input cannot be read ({reason_of(error)})", "pipe the request to it"
         ) from None
     if len(data) > MOST_PROMPT_BYTES:
         raise UsageError(
@@ -283,7 +285,7 @@ class CommandGroup(click.Group):
 
 def command_first(command: str) -> tuple[str, str]:
     """Error and remedy for screen options before a command."""
-    return "a command comes before its options", f"write `tui-agent {command} …`"
+    return "the command must precede its options", f"write `tui-agent {command} …`"
 
 
 def is_like_a_command(word: str) -> bool:
@@ -304,7 +306,7 @@ def click_error_text(error: click.ClickException) -> tuple[str, str]:
     context: click.Context | None = getattr(error, "ctx", None)
     group = context.command if context else None
     command = context.command_path.removesuffix(" open") if context else "tui-agent"
-    remedy = f"`{command} --help` says what there is"
+    remedy = f"`{command} --help` lists the options"
     message = error.format_message().rstrip(".").replace("\n", " ")
     match error:
         case click.NoSuchOption(option_name=name):
@@ -321,6 +323,6 @@ def click_error_text(error: click.ClickException) -> tuple[str, str]:
             if isinstance(parent, click.Group) and is_like_a_command(path):
                 commands = [name for name, it in parent.commands.items() if not it.hidden]
                 return no_command(path, commands, nearest(path, commands))
-            return escaped(message[:1].lower() + message[1:]), "put words that belong together in quotes"
+            return escaped(message[:1].lower() + message[1:]), "quote arguments that contain spaces"
         case _:
             return escaped(message[:1].lower() + message[1:]), remedy

@@ -76,7 +76,7 @@ def check() -> int:
         error(str(fault))
     if faults:
         return 2
-    row("The configuration is in order.")
+    row("The configuration is valid.")
     return 0
 
 
@@ -138,7 +138,7 @@ def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
             values = value if isinstance(value, list) else [value]
             if action not in known:
                 near = nearest(action, known)
-                remedy = f"did you mean {near}?" if near else "the palette lists them all"
+                remedy = f"did you mean {near}?" if near else "the palette (Ctrl+P) lists all actions"
                 yield fault(action, f"there is no action {escaped(action)}", remedy)
             elif not all(isinstance(key, str) for key in values):
                 yield fault(action, f"the keys of {action} are not text", "write a key or a list of keys")
@@ -146,15 +146,15 @@ def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
                 for key in filter(None, values):
                     other = owners.setdefault(key, action)
                     if other != action:
-                        what = f"the key {escaped(key)} stands for {other} and for {action}"
+                        what = f"the key {escaped(key)} is bound to {other} and to {action}"
                         yield fault(action, what, "change one")
 
 
 def _remark(path: Path, workspace: Path) -> str:
     if not path.exists():
-        return "  (not there)"
+        return "  (does not exist)"
     if path.parent != workspace / WORKSPACE_FOLDER:
         return ""
-    return {"trusted": "", "changed": "  (changed since it was trusted: not in force)"}.get(
-        trust.trust_status(workspace, user_folders()), "  (not trusted: not in force)"
+    return {"trusted": "", "changed": "  (changed since it was trusted: ignored)"}.get(
+        trust.trust_status(workspace, user_folders()), "  (not trusted: ignored)"
     )

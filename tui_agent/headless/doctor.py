@@ -41,7 +41,7 @@ def doctor(as_json: bool, bundle: str | None) -> int:
     report = asyncio.run(examine(workspace, folders))
     if packed is not None:
         _pack(packed, workspace, folders, report)
-        note(f"{escaped(str(packed))} holds {', '.join(_PACKED)}: look it over before you give it away")
+        note(f"{escaped(str(packed))} contains {', '.join(_PACKED)}: check it before you share it")
     if as_json:
         json_line(report)
     else:

@@ -51,12 +51,12 @@ def login(name: str, as_json: bool) -> int:
                 row(f"{service.name:<11} {_in_words(service, login)}")
         return 0
     if as_json:
-        raise UsageError("--json is for `tui-agent login status` alone", "leave it out")
+        raise UsageError("--json works only with `tui-agent login status`", "omit it")
     service, store = service_named(name), LoginStore()
     asyncio.run(_log_in(service, store))
     kept = store.names()[service.name]
     where = "the system's keyring" if kept.in_keyring else escaped(str(store.folder / FILE))
-    row(f"Logged in at {service.title}. The token is kept in {where}.")
+    row(f"Logged in to {service.title}. The token is stored in {where}.")
     row(f"Use it: tui-agent --model {service.suggestion}")
     return 0
 
@@ -74,7 +74,7 @@ def logout(name: str) -> int:
     if asyncio.run(forget()):
         row(f"Logged out of {service.title}: its token is removed from this machine.")
     else:
-        row(f"There was no login at {service.title}.")
+        row(f"You were not logged in to {service.title}.")
     return 0
 
 
@@ -90,18 +90,18 @@ async def _log_in(service: LoginService, store: LoginStore) -> None:
                 case ShowCode(code, url, seconds):
                     write_text(f"Open {url}\nand enter the code {code}")
                     note(
-                        f"The code is valid for {seconds / 60:.0f} minutes. Enter only a code that you asked for."
+                        f"The code is valid for {seconds / 60:.0f} minutes. Enter only a code that you requested."
                     )
                 case OpenPage(url):
                     write_text(f"Open {url}")
                     note(
-                        "If the browser is on another machine, paste the address that it ends at "
+                        "If the browser is on another machine, paste the final address "
                         "(or the code in it) here and press Enter."
                     )
                     _read_into(pasted)
                 case AwaitApproval() if not told:
                     told = True
-                    note("Waiting for the approval; Ctrl+C ends the login …")
+                    note("Waiting for the approval. Ctrl+C cancels.")
             sys.stdout.flush()
 
 
@@ -130,5 +130,5 @@ def _in_words(service: LoginService, login: Login | None) -> str:
             kept = "keyring" if login and login.in_keyring else "file"
             return f"logged in ({kept}): models {service.provider}/NAME"
         case "ended":
-            return f"the login has ended: run `tui-agent login {service.name}`"
+            return f"the login has expired: run `tui-agent login {service.name}`"
     return f"not logged in: run `tui-agent login {service.name}`"

@@ -65,7 +65,7 @@ def test(name: str | None, workspace: str) -> int:
     folder = arguments.workspace_folder(workspace)
     servers = [_named(folder, name)] if name else list(_configured(folder).on)
     if not servers:
-        note("No server is switched on: `tui-agent mcp list` shows them.")
+        note("No server is enabled: `tui-agent mcp list` lists the servers.")
     return asyncio.run(_test(folder, servers))
 
 
@@ -95,7 +95,7 @@ def logout(name: str, workspace: str) -> int:
         async with store.locked():
             return await asyncio.to_thread(store.remove, login_name(server))
 
-    row(f"Logged out of {name}." if asyncio.run(forget()) else f"There was no login at {name}.")
+    row(f"Logged out of {name}." if asyncio.run(forget()) else f"You were not logged in to {name}.")
     return 0
 
 
@@ -143,17 +143,17 @@ def import_(names: tuple[str, ...], yes: bool) -> int:
         if names and name not in names:
             continue
         if name in own:
-            row(f"{name:<16} left out: you have it already")
+            row(f"{name:<16} skipped: it already exists")
             continue
         row(f"{name:<16} from {where}: {escaped(ToolServer(name, settings).shown)}")
         tables.append(other_agents.as_toml(name, settings))
     if not tables:
-        note("There is nothing to take over.")
+        note("There is nothing to import.")
     elif yes:
         path = append(folders.config, "\n".join(tables))
         row(f"Written to {escaped(str(path))}.")
     else:
-        note("Nothing is written yet: --yes writes these to your settings.")
+        note("Nothing was written: --yes adds these to your settings.")
     return 0
 
 
@@ -172,7 +172,7 @@ def _named(folder: Path, name: str) -> ToolServer:
         if server.name == name and server.on:
             return server
     if any(server.name == name for server in found.servers):
-        raise UsageError(f"the server {name} is off", f"`tui-agent mcp on {name}` switches it on")
+        raise UsageError(f"the server {name} is off", f"`tui-agent mcp on {name}` enables it")
     for problem in found.problems:
         note(problem)
     names = ", ".join(server.name for server in found.servers) or "none"
@@ -182,7 +182,7 @@ def _named(folder: Path, name: str) -> ToolServer:
 def _at_address(folder: Path, name: str) -> ToolServer:
     server = _named(folder, name)
     if not server.settings.url:
-        raise UsageError(f"{name} is a program, which has no login", "give it a key in its `env`")
+        raise UsageError(f"{name} is a program without a login", "give it a key in its `env`")
     return server
 
 
@@ -232,9 +232,7 @@ async def _log_in(folder: Path, server: ToolServer) -> int:
             async for url in opened:
                 pages += 1
                 write_text(f"Open {url}")
-                note(
-                    "If the browser is on another machine, paste the address that it ends at and press Enter."
-                )
+                note("If the browser is on another machine, paste the final address here and press Enter.")
                 sys.stdout.flush()
                 _read_into(pasted)
     finally:

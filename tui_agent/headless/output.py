@@ -25,7 +25,7 @@ class OutputLost(TuiAgentError):
 
     def __init__(self, why: str, remedy: str = "") -> None:
         self.why = why
-        elsewhere = "send it somewhere that can be written, and run the command again"
+        elsewhere = "redirect it to a writable place and run the command again"
         super().__init__(f"standard output cannot be written ({why})", remedy or elsewhere)
 
 

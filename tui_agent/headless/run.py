@@ -53,9 +53,7 @@ async def run(options: RunOptions, ahead: EarlyChild | None, model_ahead: ChildP
         await session.close()
     if isinstance(teller.failed, OutputLost):
         name = session.state.session.id
-        raise OutputLost(
-            teller.failed.why, f"the turn is kept, `tui-agent sessions show {name}` says what was said"
-        )
+        raise OutputLost(teller.failed.why, f"the turn is saved: `tui-agent sessions show {name}` shows it")
     if teller.failed is not None:
         raise teller.failed
     return status
@@ -81,7 +79,7 @@ class UnfinishedWork:
             case e.SubTaskEnded(id=name) | e.SubTaskMoved(id=name):
                 self.tasks.pop(name, None)
             case e.SubTasksWanted(ids, wanted=False):
-                self.tasks.update(dict.fromkeys(ids, "not begun"))
+                self.tasks.update(dict.fromkeys(ids, "not started"))
             case e.PermissionDecided(one) if one.acts and one.answer == "no" and one.by == "nobody":
                 self.calls.append(f"{one.tool} {one.shown}".strip())
 
@@ -92,7 +90,7 @@ class UnfinishedWork:
             some = "A sub-task is" if len(self.tasks) == 1 else f"{len(self.tasks)} sub-tasks are"
             said.append(f"{some} not done: {parts}")
         if self.calls:
-            said.append(f"Not done, since nobody could be asked: {', '.join(self.calls)}")
+            said.append(f"Not done, because a confirmation was not possible: {', '.join(self.calls)}")
         return said
 
 
@@ -123,7 +121,7 @@ async def _turn(session: Session, options: RunOptions, teller: RunReporter, undo
             why = f"Applied, but {files} did not fit into the request: send “continue” for the rest"
         left += [why] if why else []
     if turn.ok and turn.limit:
-        left.append(f"{turn.limit} ended the turn before the model was done: send “continue” to let it go on")
+        left.append(f"{turn.limit} ended the turn early: send “continue” to resume it")
     if turn.ok:
         left += undone.sentences()
     status = exit_status(turn) or (1 if left else 0)

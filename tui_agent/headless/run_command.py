@@ -90,9 +90,9 @@ def run(
     source = click.get_current_context().get_parameter_source("workspace")
     here = source is ParameterSource.DEFAULT and not session
     if here and (why := arguments.why_ask_first(folder)):
-        raise UsageError(why, "name a folder with --workspace, also if it is to be this one")
+        raise UsageError(why, "name a folder with --workspace")
     if checks == "none" and flags["apply"] == "checked":
-        raise UsageError("--apply checked and --checks none were both given", "use one of them")
+        raise UsageError("--apply checked and --checks none cannot be combined", "use one of them")
     named = (
         ("model", model),
         ("planner_model", planner_model),

@@ -70,9 +70,9 @@ def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
             row(f"{entry.id}  {when}  {figures}  {title}{where}")
     if not entries and not as_json:
         note(
-            "No session yet."
+            "There are no sessions."
             if everywhere
-            else "No session of this workspace yet; --all lists those of others."
+            else "There are no sessions of this workspace; --all lists the others."
         )
     return 0
 
@@ -149,7 +149,7 @@ def export(session: str, form: Literal["md", "json", "html", "patch"], output: s
                 transfer.parsed(text, Path(session))
             except SessionError as error:
                 what = f"The export of {session} cannot be read back ({error.what})"
-                raise FileError(what, "take --format md, and report it") from error
+                raise FileError(what, "use --format md, and report it") from error
     if target is None:
         document(text, is_json=form == "json")
         return 0
@@ -163,7 +163,7 @@ def export(session: str, form: Literal["md", "json", "html", "patch"], output: s
     except OSError as error:
         raise FileError(f"{target} cannot be written ({error.strerror})", "name another file") from error
     if back != data:
-        raise FileError(f"{target} does not hold what was written", "free some space, or name another file")
+        raise FileError(f"{target} was not written completely", "free some space, or name another file")
     return 0
 
 
@@ -206,7 +206,7 @@ def delete(session: str, yes: bool) -> int:
     data = user_folders().data
     directory.existing(data, session)
     if not yes:
-        raise UsageError(f"{session} was not deleted", "say --yes to delete it for good")
+        raise UsageError(f"{session} was not deleted", "add --yes to delete it permanently")
     asyncio.run(catalog.delete(data, session))
     return 0
 

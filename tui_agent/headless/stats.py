@@ -31,9 +31,9 @@ BAR_CELLS = 24
 def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
     """Show statistics of turns, files and changes."""
     if session and everywhere:
-        raise UsageError("--session and --all were both given", "use one of them")
+        raise UsageError("--session and --all cannot be combined", "use one of them")
     if as_json and plot:
-        raise UsageError("--json and --plot were both given", "use one of them")
+        raise UsageError("--json and --plot cannot be combined", "use one of them")
     here, one = arguments.workspace_folder("."), arguments.session_id(session)
     names = [one] if one else [entry.id for entry in entries_of(here, everywhere)]
     total = Figures()
@@ -60,9 +60,9 @@ def _plot(figures: Figures) -> Iterator[str]:
         value = "–" if goal.value is None else f"{goal.value:g}"
         scale = max(goal.value or 0, (goal.most or 0) * 2, goal.least or 0)
         yield f"{goal.words:<38} {_bar(goal.value or 0, scale)} {value:>7}  {bound}{'' if goal.met else '  missed'}"
-    found = {f"hit at pattern {place}": number for place, number in sorted(figures.hits.items())}
+    found = {f"matched by pattern {place}": number for place, number in sorted(figures.hits.items())}
     if figures.built_in:
-        found["hit by a built-in pattern"] = figures.built_in
+        found["matched by a built-in pattern"] = figures.built_in
     found |= {
         outcome.replace("_", " "): number
         for outcome, number in sorted(figures.outcomes.items())

@@ -34,7 +34,7 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
             remark = ""
             if trusted.standing(Path(entry.path), folders) != "trusted":
                 changed = os.path.isdir(entry.path)
-                remark = "  (changed since: no longer in force)" if changed else "  (gone)"
+                remark = "  (changed since: no longer trusted)" if changed else "  (gone)"
             row(escaped(entry.path) + remark)
         if not entries:
             note("No workspace is trusted.")
@@ -63,7 +63,7 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
     for key, value in filters:
         row(f"  {escaped(key)} = {escaped(value)}")
     if not asked:
-        note("Nothing is trusted yet: there is no terminal to read this on. --yes trusts exactly this.")
+        note("Nothing was trusted, because there is no terminal: --yes trusts exactly these files.")
     elif not entry.files and not entry.extensions:
-        row("  It brings nothing so far; a .tui-agent/ that appears later is not trusted by this.")
+        row("  It contains nothing yet; a .tui-agent/ folder that is added later needs to be trusted again.")
     return 0

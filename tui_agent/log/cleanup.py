@@ -92,10 +92,10 @@ def keep_within(data: Path, limit: int) -> str:
     done = clean(data, limit)
     if done.removed:
         freed = readable(done.before - done.after)
-        return f"Of the texts kept for undo the {done.removed} oldest were removed ({freed})"
+        return f"The {done.removed} oldest undo texts were deleted ({freed})"
     if done.after > limit:
-        room = f"{readable(done.after)} are kept for undo, {readable(limit)} is the limit"
-        return f"{room}: `tui-agent sessions clean --young --yes` removes what is younger than 30 days too"
+        room = f"{readable(done.after)} of undo data, {readable(limit)} is the limit"
+        return f"{room}: `tui-agent sessions clean --young --yes` also deletes data of the last 30 days"
     return ""
 
 
@@ -170,13 +170,13 @@ def _remove(path: str) -> bool:
 
 def cleanup_summary(done: CleanupResult, limit: int) -> str:
     """Sizes before and after cleaning, and possible further savings."""
-    said = [f"{readable(done.after)} of {readable(limit)} kept for undo and resume"]
+    said = [f"{readable(done.after)} of {readable(limit)} of undo data"]
     if done.removed:
-        said.append(f"{done.removed} texts removed ({readable(done.before - done.after)})")
+        said.append(f"{done.removed} texts deleted ({readable(done.before - done.after)})")
     if done.why_not:
         said.append(f"nothing was removed: {done.why_not}")
     elif done.young:
-        said.append(f"{readable(done.young)} are younger than 30 days: --young removes them too")
+        said.append(f"{readable(done.young)} are from the last 30 days: --young includes them")
     elif done.after > limit and not done.removed:
-        said.append("--yes removes the oldest")
+        said.append("--yes deletes the oldest")
     return "; ".join(said)

@@ -57,7 +57,7 @@ def refuse_where_only_read(state: State) -> None:
     """Raises `OnlyRead` if another process writes the session."""
     if state.session.read_only:
         raise OnlyRead(
-            f"The session {state.session.id} is open elsewhere, here it can only be read",
+            f"The session {state.session.id} is open elsewhere and is read-only here",
             "close it there, or fork it",
         )
 

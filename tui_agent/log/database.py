@@ -196,7 +196,7 @@ _SIGNS_OF_DAMAGE = (
     "Could not decode",
 )
 #: Advice for a damaged session.
-RECOVER = "resume it: what can still be read goes on in a new session, and it stays as it is"
+RECOVER = "resume it: the readable part continues in a new session, and the old one is not changed"
 _COLUMNS = "number, at, type, version, body, checksum"
 #: File in the folder of all sessions.
 RANK = "rank"
@@ -213,7 +213,7 @@ def make(path: Path, *, sync: bool = True) -> None:
         make_private(path.parent)
         os.close(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except FileExistsError as error:
-        raise SessionError(f"the session {path.parent.name} exists already", "open it instead") from error
+        raise SessionError(f"the session {path.parent.name} already exists", "open it instead") from error
     except OSError as error:
         raise _not_made(path, error.strerror or str(error)) from error
     try:
@@ -411,11 +411,11 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
     match words:
         case "database or disk is full":
             return NotKept(
-                f"{name} cannot be kept, the disk is full", "free some space; what was said stays open here"
+                f"{name} cannot be saved, the disk is full", "free some space; the session stays open"
             )
         case "attempt to write a readonly database":
             return NotKept(
-                f"{name} cannot be kept, {display_path(str(path))} is read-only", "give write permission"
+                f"{name} cannot be saved, {display_path(str(path))} is read-only", "give write permission"
             )
         case "unable to open database file":
             return SessionError(
@@ -431,7 +431,7 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
 def not_kept(path: Path, error: OSError) -> SessionError:
     """The user-facing error for an OSError."""
     why, remedy = sentence(error)
-    return NotKept(f"the session {path.parent.name} cannot be kept, {why}", remedy)
+    return NotKept(f"the session {path.parent.name} cannot be saved, {why}", remedy)
 
 
 def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
@@ -482,7 +482,7 @@ def _address(path: Path, mode: str) -> str:
 
 def _not_made(path: Path, why: str) -> SessionError:
     return NotKept(
-        f"no session can be kept in {display_path(str(path.parent))} ({why})",
+        f"no session can be saved in {display_path(str(path.parent))} ({why})",
         "give write permission and free some space, or point TUI_AGENT_HOME to another folder",
     )
 

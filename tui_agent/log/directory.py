@@ -99,7 +99,7 @@ def _open_elsewhere(folder: Path, owner: int) -> SessionError:
 def _not_kept(folder: Path, error: OSError) -> SessionError:
     why = error.strerror or str(error)
     return NotKept(
-        f"no session can be kept in {display_path(str(folder))} ({why})",
+        f"no session can be saved in {display_path(str(folder))} ({why})",
         "give write permission and free some space, or point TUI_AGENT_HOME to another folder",
     )
 
@@ -188,7 +188,7 @@ def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
         return None
     if not (newer or raw.records or kept):
         return None
-    note = "of a newer version" if newer else "damaged, resuming it recovers what can be read"
+    note = "of a newer version" if newer else "damaged; resume it to recover the readable part"
     found = kept.state if kept else State()
     meta = {"workspace": found.session.workspace, "name": found.session.name, "turns": found.turn.number}
     meta |= {name: value for name, value in raw.meta.items() if name in SessionEntry.__struct_fields__}

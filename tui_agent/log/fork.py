@@ -36,7 +36,7 @@ class ForkResult(Struct, frozen=True):
             return ""
         names = ", ".join(display_path(path) for path in self.differing[:10])
         more = f" and {len(self.differing) - 10} more" if len(self.differing) > 10 else ""
-        return f"These files were changed after that turn, and stay as they are: {names}{more}. Undo reverts them"
+        return f"These files changed after that turn and were not reverted: {names}{more}. Undo reverts them"
 
 
 def fork(data: Path, session: str, turn: int | None = None) -> ForkResult:

@@ -167,7 +167,7 @@ LONG_TEXT, KEEP_LONG_WITHIN = 200_000, 0.4
 #: Delay before refused writes are retried, in seconds.
 AGAIN_AFTER = 2.0
 #: Default text of a wait.
-SLOW = "waiting for the disk to keep this session"
+SLOW = "waiting for the disk: session log"
 
 
 class Journal:

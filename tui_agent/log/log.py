@@ -265,8 +265,8 @@ class Log:
     def _end(self, error: BaseException, taken: Sequence[_Job | None]) -> None:
         """Handle a fatal error of the thread: fail pending jobs, and store the error for later calls."""
         ended = SessionError(
-            f"the session {self.path.parent.name} is no longer kept ({type(error).__name__})",
-            "copy what you still need, then start again with --continue",
+            f"the session {self.path.parent.name} is no longer saved ({type(error).__name__})",
+            "copy the text that you need, then restart with --continue",
         )
         with self._putting:
             self._ended = ended
@@ -371,7 +371,7 @@ def _records(path: Path, lost: list[str]) -> Iterator[Record]:
         raw = read_raw(path).records
         if not raw:
             raise
-        lost.append(f"{error.what}: this is what could be read of it, `tui-agent --resume` continues it")
+        lost.append(f"{error.what}: showing the readable part; `tui-agent --resume` continues it")
         yield from (raw[number] for number in sorted(raw))
         return
     with closing(connection):

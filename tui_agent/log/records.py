@@ -65,7 +65,9 @@ def body_of(event: Event) -> EventBody:
 
 def refusal(what: str, error: Exception) -> RecordRefused:
     """The error for an event that cannot be serialized."""
-    return RecordRefused(f"{what} cannot be kept ({error})", "leave out what is odd about it, then try again")
+    return RecordRefused(
+        f"{what} cannot be saved ({error})", "remove the part that cannot be saved, and try again"
+    )
 
 
 def as_json(value: object) -> bytes:

@@ -90,11 +90,11 @@ class Figures(Struct, frozen=True):
     def goals(self) -> tuple[Goal, ...]:
         """The five main figures with their targets. Shares are in percent."""
         return (
-            Goal("questions about files, a session", _ratio(self.questions, self.sessions), most=2),
+            Goal("questions about files per session", _ratio(self.questions, self.sessions), most=2),
             Goal("failed automatic loads, %", _percent(self.failed_loads, self.required), most=2),
-            Goal("changes that failed or conflicted, %", _percent(self.mismatches, self.changes), most=5),
-            Goal("turns for a task", _ratio(self.task_turns, self.tasks), most=4),
-            Goal("unchanged beginning of requests, %", _percent(self.unchanged, self.appended), least=99),
+            Goal("failed or conflicting changes, %", _percent(self.mismatches, self.changes), most=5),
+            Goal("turns per task", _ratio(self.task_turns, self.tasks), most=4),
+            Goal("unchanged start of requests, %", _percent(self.unchanged, self.appended), least=99),
         )
 
     def values(self) -> dict[str, Any]:
@@ -152,20 +152,20 @@ class Figures(Struct, frozen=True):
         yield "turns", str(self.turns)
         yield "questions about files", str(self.questions)
         yield "failed automatic loads", _of(self.failed_loads, self.required)
-        yield "changes that failed or conflicted", _of(self.mismatches, self.changes)
+        yield "failed or conflicting changes", _of(self.mismatches, self.changes)
         yield (
-            "turns for a task",
+            "turns per task",
             f"{self.task_turns / self.tasks:.1f}" if self.tasks else "nothing applied yet",
         )
         if self.appended:
-            yield "unchanged beginning of requests", f"{self.unchanged / self.appended:.1%}"
-        yield "requests that began again", str(self.resets)
+            yield "unchanged start of requests", f"{self.unchanged / self.appended:.1%}"
+        yield "restarted requests", str(self.resets)
         for place, count in sorted(self.hits.items()):
-            yield f"chains that hit at pattern {place}", str(count)
+            yield f"chains matched by pattern {place}", str(count)
         if self.built_in:
-            yield "chains that a built-in pattern hit", str(self.built_in)
+            yield "chains matched by a built-in pattern", str(self.built_in)
         if self.attempts:
-            yield "time for a pattern", f"{self.milliseconds / self.attempts:.1f} ms"
+            yield "time per pattern", f"{self.milliseconds / self.attempts:.1f} ms"
         for pattern, count in self._worst():
             yield f"found nothing: {pattern}", "once" if count == 1 else f"{count} times"
         for by in ("day", "model", "session"):

@@ -64,7 +64,7 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
             raise
         aside = set_aside(path)
         database.make(path)
-        return [f"{error.what}: it was put aside as {display_path(str(aside))}, and a new one was begun"]
+        return [f"{error.what}: it was moved to {display_path(str(aside))}, and a new one was created"]
     if not broken:
         return lost
     kept = _write_anew(path, new)
@@ -72,7 +72,7 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
     os.replace(new, path)
     name = f"the session {path.parent.name}"
     return [
-        f"{name} is damaged: its {kept} readable records are kept, and the old log is {display_path(str(aside))}",
+        f"{name} is damaged: its {kept} readable records were recovered, and the old log is {display_path(str(aside))}",
         *lost,
     ]
 
@@ -123,7 +123,7 @@ def recover(data: Path, session: str) -> tuple[str, str]:
         pass  # The next start repeats the recovery.
     if gone:
         said = f"the log of the session {session} is gone: what its snapshot has continues as {name}"
-        return name, f"{said}, and what happened after it is lost"
+        return name, f"{said}, and later events are lost"
     what = f"{len(found.records)} records" + (" and a snapshot" if kept is not None else "")
     return name, (
         f"the session {session} is damaged: {what} could be read and continue as {name}, "
@@ -282,7 +282,7 @@ def open_session_log(data: Path, session: str, workspace: Path) -> tuple[Storage
         if session != LAST:
             raise
         kept, state = begin(data)
-        return _with_lost(kept, (f"{error}. A new one was begun",)), state
+        return _with_lost(kept, (f"{error}. A new one was created",)), state
     except SessionError:
         lock.release()
         raise

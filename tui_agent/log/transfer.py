@@ -154,7 +154,7 @@ def as_patch(events: Sequence[Event], blobs: Blobs, secrets: SecretValues) -> tu
         try:
             base, new = (blobs.get(key).decode() if key else None for key in (before, after))
         except FileError:
-            notes.append(f"{path} is left out: its texts are not kept any more")
+            notes.append(f"{path} is left out: its texts were deleted")
             continue
         except UnicodeDecodeError:
             notes.append(f"{path} is left out: it is not UTF-8 text")

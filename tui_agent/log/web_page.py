@@ -211,7 +211,7 @@ class _Page:
         try:
             base, new = (text_under(self._blobs, key) or "" for key in (change.base, change.new))
         except (FileError, ValueError):
-            return f"<p>{escape(title)} <em>(the text is not kept any more)</em></p>"
+            return f"<p>{escape(title)} <em>(the text was deleted)</em></p>"
         # Masked before the comparison, so that no value is split between lines of the diff.
         lines = unified(diff_of(change.path, self._mask(base), self._mask(new)))[:_LONGEST].splitlines()[2:]
         looks = {"+": "add", "-": "del", "@": "at"}

@@ -75,7 +75,7 @@ class ServerAddress:
                 return "it did not answer in time"
         status = self._sending.refused
         if status in (401, 403):
-            return f"it wants a login (status {status}): run `tui-agent mcp login {self._server.name}`"
+            return f"it requires a login (status {status}): run `tui-agent mcp login {self._server.name}`"
         return f"it answered with status {status}" if status else ""
 
     async def transport(self, last: AsyncExitStack) -> Any:

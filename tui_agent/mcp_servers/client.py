@@ -63,7 +63,7 @@ def need_sdk() -> None:
     """Raises ServerFailed without the SDK."""
     if find_spec("mcp") is None:
         raise ServerFailed(
-            "Servers of tools need the package mcp, which is not installed",
+            "MCP servers need the package mcp, which is not installed",
             "install tui-agent[mcp], such as with `pip install 'tui-agent[mcp]'`",
         )
 

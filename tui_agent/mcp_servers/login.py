@@ -138,10 +138,10 @@ class ServerAccess(OAuthClientProvider):
                     one.response = yield one.request
 
     async def _nobody(self, url: str) -> None:
-        raise WantsLogin(f"it wants a login: run `tui-agent mcp login {self._name}`")
+        raise WantsLogin(f"it requires a login: run `tui-agent mcp login {self._name}`")
 
     async def _no_code(self) -> AuthorizationCodeResult:
-        raise WantsLogin(f"it wants a login: run `tui-agent mcp login {self._name}`")
+        raise WantsLogin(f"it requires a login: run `tui-agent mcp login {self._name}`")
 
 
 class _Exchange:
@@ -214,9 +214,9 @@ async def _listener(found: asyncio.Future[AuthorizationCodeResult]) -> AsyncGene
                 head = await reader.readuntil(b"\r\n\r\n")
             method, _, rest = head.decode("latin-1").partition(" ")
             parts = urlsplit(rest.split(" ", 1)[0])
-            words = "There is nothing here."
+            words = "Page not found."
             if method == "GET" and parts.path == CALLBACK and parts.query:
-                words = "Go back to the terminal. This page can be closed."
+                words = "Return to the terminal. You can close this page."
                 if not found.done():
                     try:
                         found.set_result(_code_in(parts.query))

@@ -56,7 +56,7 @@ class ServerResource(Struct, frozen=True):
 
 
 class ServerOffer(Struct, frozen=True):
-    """Everything that a server lists, and sentences about entries that are left out."""
+    """Everything that a server lists, and sentences about entries that are skipped."""
 
     tools: tuple[ServerTool, ...] = ()
     prompts: tuple[ServerPrompt, ...] = ()

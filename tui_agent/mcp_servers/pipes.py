@@ -107,7 +107,7 @@ async def transport(program: ServerProgram) -> AsyncGenerator[Any]:
                 if size > MAX_LINE:
                     return end_for(f"it sent a message of more than {MAX_LINE // 1_000_000} MB")
                 if unasked > MAX_UNASKED:
-                    return end_for(f"it sent more than {MAX_UNASKED // 1_000_000} MB that nobody asked for")
+                    return end_for(f"it sent more than {MAX_UNASKED // 1_000_000} MB of unrequested output")
 
     async def deliver(line: bytes) -> bool:
         if not line.strip():

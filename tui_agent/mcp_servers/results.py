@@ -64,7 +64,7 @@ def resource_text(resource: Any) -> str:
     if isinstance(text, str):
         return text
     size = size_in_words(len(getattr(resource, "blob", "")) * 3 // 4)
-    return f"[{one_line(str(resource.uri))}: {one_line(resource.mime_type or 'bytes')}, {size}, which is not shown]"
+    return f"[{one_line(str(resource.uri))}: {one_line(resource.mime_type or 'bytes')}, {size}, not shown]"
 
 
 def kept(text: str, folder: str, name: str) -> dict[str, Any]:

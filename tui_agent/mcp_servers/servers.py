@@ -69,7 +69,7 @@ def login_name(server: ToolServer) -> str:
 
 
 class ConfiguredServers(Struct, frozen=True):
-    """All servers in order, and sentences about entries that are left out."""
+    """All servers in order, and sentences about entries that are skipped."""
 
     servers: tuple[ToolServer, ...] = ()
     problems: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ def configured(
     for server in theirs:
         if server.name in {one.name for one in found}:
             problems.append(
-                f"{WORKSPACE_FILE}: the server {server.name} is left out, since one of yours has its name"
+                f"{WORKSPACE_FILE}: the server {server.name} is skipped: your settings have one of that name"
             )
         else:
             found.append(server)
@@ -140,7 +140,7 @@ def _of_workspace(
     off = [server.name for server in found if not server.on]
     if off and not any(name in switched_on for name in off):
         problems.append(
-            f"Servers of this workspace are off ({', '.join(off[:5])}): `tui-agent mcp on NAME` switches one on"
+            f"Servers of this workspace are off ({', '.join(off[:5])}): `tui-agent mcp on NAME` enables one"
         )
     for name in off:
         if name in switched_on:
@@ -232,7 +232,7 @@ def _server(name: str, settings: ServerSettings, origin: Origin, environ: Mappin
         headers={key: _filled(value, environ) for key, value in settings.headers.items()},
     )
     if any("\0" in text for text in (filled.command, *filled.args, *filled.env, *filled.env.values())):
-        raise ValueError("it holds a NUL character")
+        raise ValueError("it contains a NUL character")
     if filled.url and not re.match(r"https?://[^\s/@]+(?:/\S*)?\Z", filled.url):
         raise ValueError("its url is not an http or https address without a password")
     if any(
@@ -261,7 +261,7 @@ def switch(workspace: Path, folders: Folders, name: str, on: bool) -> None:
         if not TrustedFiles(root, folders).holds(root / WORKSPACE_FILE):
             raise SettingsError(
                 f"{WORKSPACE_FILE} of {display_path(str(root))} is not trusted",
-                "look at it with `tui-agent trust` first",
+                "review it with `tui-agent trust` first",
             )
         entries, _ = read_entries(read_beneath(root, WORKSPACE_FILE), WORKSPACE_FILE)
         if name not in entries:

@@ -167,13 +167,13 @@ def _why(error: Exception) -> str:
         case httpx.HTTPStatusError(response=response) if response.status_code in (401, 403):
             return f"the key was refused ({response.status_code})"
         case httpx.HTTPStatusError(response=response) if response.status_code in (404, 405, 501):
-            return f"it has no list of models ({response.status_code})"
+            return f"it has no model list ({response.status_code})"
         case httpx.HTTPStatusError(response=response):
-            return f"it gave no list of models (status {response.status_code})"
+            return f"it returned no model list (status {response.status_code})"
         case TimeoutError() | httpx.TimeoutException():
-            return "no list of models in time"
+            return "no model list in time"
         case _TooLong():
             return f"its list is longer than {MOST_BYTES // 10**6} MB"
         case httpx.HTTPError() | httpx.InvalidURL() | OSError():
             return "not reached"
-    return "its list of models could not be read"
+    return "its model list could not be read"

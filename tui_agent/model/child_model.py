@@ -142,7 +142,7 @@ class ChildModel:
         except ChildFailed as error:
             if not said:
                 raise ModelError(error.what, error.remedy) from error
-            yield EndChunk("cut", f"{error.what} in the middle of the answer")
+            yield EndChunk("cut", f"{error.what} during the answer")
 
     async def reach(self, environment: Mapping[str, str]) -> None:
         """Adds environment variables, also to a running child. Raises a `ModelError`."""

@@ -231,7 +231,7 @@ def _left_out_in_words(request: ModelRequest, refusal: _PartRefused) -> str:
     value = (
         value or f"effort {level_of(model_table.rules_for(request.model), request.effort) or request.effort}"
     )
-    return f"{request.model} is asked without {value}, which its provider refuses ({refusal.said})"
+    return f"{request.model} is asked without {value}, which its provider rejects ({refusal.said})"
 
 
 class _PartRefused(Exception):
@@ -265,7 +265,7 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
             if progress := getattr(reader, "progress", None):
                 yield ProgressChunk(*progress)
     except Exception as error:
-        _log.info("the answer broke off", exc_info=True)
+        _log.info("the answer was interrupted", exc_info=True)
         if isinstance(error, BrokenStream):  # Raised by a reader.
             wire.broken = wire.broken or str(error)
         if not reader.said:
@@ -429,14 +429,14 @@ def _end(stream: IncomingReply, model: str) -> EndChunk:
             stream, f"The provider of {model} ended the answer because of an error ({reader.failure})"
         )
     if reader.reason is None:
-        return _cut(stream, f"The server of {model} ended the answer before the model did")
+        return _cut(stream, f"The server of {model} ended the answer early")
     return EndChunk(reader.reason, _why(model, reader.reason), reader.parts(), stream.origin)
 
 
 def _why(model: str, reason: EndReason) -> str:
     match reason:
         case "length":
-            return f"{model} reached the limit on the length of its answers"
+            return f"{model} reached the length limit of its answers"
         case "refused":
             return f"The content filter of {model}'s provider ended the answer"
     return ""
@@ -455,7 +455,7 @@ def _nothing(model: str, reader: ReplyReader) -> ModelError:
             what = f"{model} refused to answer (content filter)"
             return Refused(what, "change the request, or choose another model")
         case "length":
-            what = f"{model} ran out of room before its first word"
+            what = f"{model} reached its limit before its first word"
             return EmptyReply(what, "send the request again with fewer files, or choose another model")
     return EmptyReply(f"{model} sent an empty answer", "send the request again, or choose another model")
 

@@ -42,7 +42,7 @@ def is_connection(failure: Failure) -> bool:
 def _proxy(failure: Failure, model: str, where: str) -> Sentence | None:
     if _UNUSABLE.search(failure.raised):
         return (
-            f"The proxy on the way to {model} cannot be used",
+            f"The proxy for {model} cannot be used",
             "set HTTPS_PROXY to the address of an HTTP proxy",
         )
     answer = next(
@@ -52,12 +52,12 @@ def _proxy(failure: Failure, model: str, where: str) -> Sentence | None:
     match status:
         case 407:
             return (
-                f"The proxy on the way to {model} asks for a name and a password (status 407)",
+                f"The proxy for {model} requires a user name and a password (status 407)",
                 "set HTTPS_PROXY to http://name:password@host:port",
             )
         case 511 | 301 | 302 | 303 | 307 | 308 | 401:
             return (
-                f"The network wants a sign-in before {model} can be reached (status {status})",
+                f"The network requires a sign-in before {model} can be reached (status {status})",
                 "open any page in a browser and sign in to the network, then send the request again",
             )
         case 0:
@@ -65,7 +65,7 @@ def _proxy(failure: Failure, model: str, where: str) -> Sentence | None:
         case _ if status < 500:
             return (
                 f"The proxy does not allow a connection to the server of {model} ({said})",
-                "have the address allowed by whoever runs the proxy, or name its host in NO_PROXY",
+                "ask the operator of the proxy to allow the address, or add its host to NO_PROXY",
             )
         case _:
             return (
@@ -85,7 +85,7 @@ def _proxy(failure: Failure, model: str, where: str) -> Sentence | None:
             )
         if variable or "ProxyError" in failure.names:
             named = variable or "HTTPS_PROXY"
-            return f"The proxy on the way to {model} cannot be reached", f"check {named} and the network"
+            return f"The proxy for {model} cannot be reached", f"check {named} and the network"
     return None
 
 
@@ -96,19 +96,19 @@ def _certificate(failure: Failure, model: str, where: str) -> Sentence | None:
     found = _VERIFY.search(words)
     if found is None:
         return (
-            f"The server of {model} does not speak TLS as it should",
+            f"The server of {model} does not support TLS correctly",
             f"check the address{where}, whether it begins with http:// or https://, and the proxy",
         )
     reason = found[1].strip()
     if "expired" in reason or "not yet valid" in reason:
         return (
             f"The certificate of the server of {model} is not valid at this time ({reason})",
-            "check the clock of this machine, and sign in to the network if it asks for that",
+            "check the clock of this machine, and sign in to the network if required",
         )
     if "mismatch" in reason or "doesn't match" in reason:
         return (
-            f"The certificate at the address of {model} is that of another server",
-            f"check the address{where}, and sign in to the network if it asks for that",
+            f"The certificate at the address of {model} belongs to another server",
+            f"check the address{where}, and sign in to the network if required",
         )
     return (
         f"The certificate of the server of {model} is not trusted ({reason}), "

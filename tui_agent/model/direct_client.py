@@ -85,10 +85,8 @@ class DirectTransport:
         if not route.key:
             raise RejectedRequest(0, "no api key")
         if not (route.key.isascii() and route.key.isprintable()) or " " in route.key:
-            what = (
-                f"The key for {request.model} contains a space, a line break or another sign that no key has"
-            )
-            raise ModelError(what, "copy the key again, and only the key")
+            what = f"The key for {request.model} contains a space, a line break or another invalid character"
+            raise ModelError(what, "copy only the key again")
         name: WireName = "chat" if route.address in self._chat_only else route.wire
         try:
             return await self._send(request, route, name, wire, shape)

@@ -36,12 +36,12 @@ def effort_note(model: str, rules: Rules, effort: Effort) -> str:
     """A note about the level actually used; "" if it equals the configured one."""
     level = level_of(rules, effort)
     if not rules.levels or not rules.effort:
-        return f"{model} has no levels of effort" if effort != "auto" else ""
+        return f"{model} has no effort levels" if effort != "auto" else ""
     if effort in ("auto", level):
         return ""
     if effort == "max":
         return f"{model}: max is {level}"
-    return f"{model} has no effort {effort}: {level} is used"
+    return f"{model} has no effort {effort}: {level} is used instead"
 
 
 def accepts_temperature(rules: Rules, effort: Effort) -> bool:

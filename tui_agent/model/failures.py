@@ -75,7 +75,7 @@ class Failure:
         if len(words) > _SHORT_PAGE:
             words = self._title or words
         if self.refused is not None and not words:
-            return "it said nothing more"
+            return "no details"
         words = words or _PREFIXES.sub("", str(getattr(self.error, "message", self.error)))
         return _one_line(masked(_CREDENTIALS.sub(r"\1", words)))
 

@@ -60,7 +60,7 @@ READ_SHARE = 0.6
 #: exclude cached tokens.
 LEAST_COUNTED, LEAST_WINDOW = 500, 1_000
 MOST_RATIO = 6.0
-WAITS = "waiting until the server has answered another request"
+WAITS = "waiting for the server to answer another request"
 LEAST_REPLY = 64
 #: Servers that generate until the window is full without an output limit. vLLM rejects limits that exceed the
 #: window.
@@ -191,7 +191,7 @@ class LocalModels:
         server = await self._server(place)
         if server is None:
             raise Unreachable(
-                f"Nothing answers at {place.address}", "start the server, or choose another model"
+                f"No server responds at {place.address}", "start the server, or choose another model"
             )
         server = await self._try_out(place, server)
         return server_summary(server, self._window_of(server))
@@ -347,12 +347,13 @@ class LocalModels:
                 tried = await servers.try_out(place.address, place.name, server, place.key)
         except (OSError, TimeoutError) as error:
             raise Unreachable(
-                f"Nothing answers at {place.address} ({error})", "start the server, or choose another model"
+                f"No server responds at {place.address} ({error})",
+                "start the server, or choose another model",
             ) from error
         except (ValueError, servers.ServerRefusal) as error:
             what = " ".join(str(error).split())[:200]
             raise RequestRejected(
-                f"The server at {place.address} does not answer ({what})", "see what it says in its own log"
+                f"The server at {place.address} does not answer ({what})", "check the server's log"
             ) from error
         self._learn(place, schema=tried.schema)
         return tried

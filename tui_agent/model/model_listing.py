@@ -204,4 +204,4 @@ def cache_listing(route: Route, listing: Listing) -> None:
     try:
         write_private(_path(route), msgspec.json.encode(listing), sync=False)
     except OSError:
-        _log.debug("the list of models cannot be kept", exc_info=True)
+        _log.debug("the list of models cannot be stored", exc_info=True)

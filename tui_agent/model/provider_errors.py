@@ -70,7 +70,7 @@ def broke_off(model: str, wire: Wire) -> str:
         said = Failure(BrokenStream(""), wire.error).said
         return f"The provider of {model} ended the answer with an error ({said})"
     broken = wire.broken or "broke the connection"
-    return f"The server of {model} {broken} in the middle of the answer"
+    return f"The server of {model} {broken} during the answer"
 
 
 def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
@@ -95,10 +95,10 @@ def _other(model: str, failure: Failure) -> ModelError:
     """An unclassified failure: with a status the request was rejected, without one the response was
     unreadable."""
     if not failure.status:
-        what = f"The answer of {model} could not be read ({failure.said})"
+        what = f"The answer of {model} is invalid ({failure.said})"
         return ModelError(what, "send the request again, or see `tui-agent doctor`")
     if "LLM Provider NOT provided" in failure.text:
-        what = f"The provider of {model} is not known"
+        what = f"The provider of {model} is unknown"
         example = suggestion("openai") or "openai/NAME"
         return RequestRejected(what, f"write the model as provider/name, for example {example}")
     what = f"The provider of {model} rejected the request ({failure.said})"

@@ -12,7 +12,7 @@ from tui_agent.model.client import Abilities, Chunk, Model, ModelRequest, RetryC
 
 #: Seconds between delayed requests, to avoid sending them simultaneously.
 APART = 0.25
-RAISE_REQUESTS = "send “continue” to allow as many again, or raise it with --set limits.requests=…"
+RAISE_REQUESTS = "send “continue” to allow the same number again, or raise it with --set limits.requests=…"
 
 
 class Pace:
@@ -61,7 +61,7 @@ class Allowance:
         if not self._most or self._made < self._most:
             return ""
         made = "1 request" if self._made == 1 else f"{self._made} requests"
-        return f"This prompt has made {made}, as many as limits.requests allows"
+        return f"This prompt has made {made}, the limit of limits.requests"
 
     def renew(self) -> None:
         """Restarts the count for a new prompt."""

@@ -97,7 +97,7 @@ def load(path: Path) -> Recording:
         lines = read_given(path).splitlines()
     except OSError as error:
         what = f"The recording {path} cannot be read ({error.strerror})"
-        raise UsageError(what, "name a file that was made with --record") from error
+        raise UsageError(what, "name a file created with --record") from error
     header = _line(path, 1, lines[0] if lines else b"", Header)
     if header.version > VERSION:
         what = f"The recording {path} was made by a newer tui-agent"
@@ -111,7 +111,7 @@ def _line(path: Path, number: int, line: bytes, type: type[T]) -> T:
         return msgspec.json.decode(line, type=type)
     except (msgspec.MsgspecError, RecursionError) as error:
         what = f"{path} is not a recording (line {number}: {error})"
-        raise UsageError(what, "name a file that was made with --record") from error
+        raise UsageError(what, "name a file created with --record") from error
 
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
@@ -199,7 +199,7 @@ class Recorder:
                     file.write(msgspec.json.encode(exchange) + b"\n")
             except OSError as failure:
                 what = f"The recording {self._path} cannot be written ({failure.strerror})"
-                raise FileError(what, "free the disk or record elsewhere") from failure
+                raise FileError(what, "free some disk space, or record to another place") from failure
 
 
 def _ended(chunks: list[Timed], error: RecordedError | None) -> list[Timed]:
@@ -293,7 +293,7 @@ class RecordedModel:
                 return exchange
             if not rehearsal and purpose != "subtask":  # sub-tasks have no fixed order
                 what = (
-                    f"The recording goes on with “{shortened(exchange.ask)}”, not with “{shortened(words)}”"
+                    f"The recording continues with “{shortened(exchange.ask)}”, not with “{shortened(words)}”"
                 )
                 raise ModelError(what, "send what was recorded, or start without --replay")
         if rehearsal:
@@ -307,7 +307,7 @@ class RecordedModel:
         if purpose == "draft":
             raise ModelError("The rehearsal has no recorded commit message", "write it yourself")
         if purpose not in ("main", "subtask"):
-            raise ModelError(f"The rehearsal has no reply for the {purpose} pass", "go on without it")
+            raise ModelError(f"The rehearsal has no reply for the {purpose} pass", "continue without it")
         message, steps = self._what_can_be_asked()
         if self.recording.header.protocol == "tools":
             text = f"{_NONE} {message}"
@@ -319,9 +319,7 @@ class RecordedModel:
     def _what_can_be_asked(self) -> tuple[str, list[dict[str, str]]]:
         left = list(dict.fromkeys(exchange.words for exchange in self._left if exchange.purpose == "main"))
         if not left:
-            again = (
-                "All recorded requests have been asked. Quit and start the rehearsal again to repeat them."
-            )
+            again = "All recorded requests were used. Restart the rehearsal to repeat them."
             return f"{again}\n\n{_REAL}", []
         offered, more = left[:MOST_OFFERED], len(left) - MOST_OFFERED
         requests = "\n".join(f"- {ask}" for ask in offered)
@@ -331,8 +329,8 @@ class RecordedModel:
         ]
 
 
-_NONE = "This is a rehearsal: its replies are recorded, and there is none for this request."
-_REAL = "For answers to anything else, start `tui-agent` with a model of your own."
+_NONE = "This is a rehearsal: there is no recorded reply for this request."
+_REAL = "For other requests, start `tui-agent` with a model."
 
 
 def _speed() -> float:

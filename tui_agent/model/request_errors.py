@@ -43,8 +43,8 @@ _PAGES = (200, 201, 203, 300, 301, 302, 303, 307, 308, 401, 403, 404, 405, 511)
 _REJECTED = (400, 403, 404, 422)
 _ADD_CREDIT = "add credit at the provider, or choose another model"
 _WAIT_OR_RAISE = "wait until it is reset, raise it at the provider, or choose another model"
-_CREDIT = "The account has no credit left for {model} ({said})"
-_DAY = "The limit of a day for {model} is used up ({said})"
+_CREDIT = "The account has no credit for {model} ({said})"
+_DAY = "The daily limit for {model} is used up ({said})"
 _LONGER = (
     "raise the account's tier at the provider, close files or start a new session, or choose another model"
 )
@@ -52,20 +52,20 @@ _LONGER = (
 _PAGE_KINDS = (
     FailureKind(
         Unreachable,
-        "A page of a firewall answered in place of the provider of {model} ({page}, status {status})",
+        "A page of a firewall answered instead of the provider of {model} ({page}, status {status})",
         "try another network, without a VPN or a proxy, and check the address{where}",
         when=_is_challenge,
     ),
     FailureKind(
         Unreachable,
-        "A web page answered in place of the provider of {model} ({page}, status {status})",
+        "A web page answered instead of the provider of {model} ({page}, status {status})",
         "sign in to the network in a browser, or check the proxy and the address{where}",
         statuses=_PAGES,
         when=_is_page,
     ),
     FailureKind(
         Unreachable,
-        "The proxy on the way to {model} asks for a name and a password (status 407)",
+        "The proxy for {model} requires a user name and a password (status 407)",
         "set HTTPS_PROXY to http://name:password@host:port",
         statuses=(407,),
     ),
@@ -85,14 +85,14 @@ _ACCOUNT_KINDS = (
     ),
     FailureKind(
         RequestRejected,
-        "The provider of {model} wants the organization verified first",
+        "The provider of {model} requires a verified organization",
         "verify it at https://platform.openai.com/settings/organization/general, or choose another model",
         r"organization must be verified|click on verify organization",
         _REJECTED,
     ),
     FailureKind(
         Unreachable,
-        "The account for {model} takes requests from certain networks only ({said})",
+        "The account for {model} accepts requests only from certain networks ({said})",
         "send the request from an allowed network, or allow this one at the provider",
         any_of(
             "virtual network",
@@ -167,8 +167,8 @@ _SIZE_KINDS = (
     ),
     FailureKind(
         RequestRejected,
-        "{model} takes no images ({said})",
-        "take the image out of the request, or choose a model that sees images",
+        "{model} does not accept images ({said})",
+        "remove the image, or choose a model that accepts images",
         any_of(
             r"unknown variant .{0,2}image_url|support image input|is not a multimodal model",
             r"does(?: not|n't) support (?:\w+ ){0,2}(?:images?|vision)",
@@ -178,7 +178,7 @@ _SIZE_KINDS = (
     FailureKind(
         RequestRejected,
         "The provider of {model} cannot take an image of the request ({said})",
-        "take the image out of the request, or attach it again as a smaller PNG or JPEG",
+        "remove the image, or attach it as a smaller PNG or JPEG",
         any_of(
             r"(?:could not|cannot|unable to|failed to) (?:process|load|decode|identify|read) (?:\w+ ){0,2}image",
             r"image (?:dimensions )?exceeds?\b|invalid[_ ](?:base64[_ ])?image|(?:unsupported|corrupt(?:ed)?) image",
@@ -199,7 +199,7 @@ _DECLINED = any_of(
     r"data_?inspection_?failed|inappropriate content|content exists risk|considered high risk|prohibited[_ ]content",
     r"violat\w+ .{0,40}polic|^1301$|^base_resp 102[67]$",
 )
-_DECLINED_WHAT = "The provider of {model} refused the request because of its content ({said})"
+_DECLINED_WHAT = "The provider of {model} rejected the request because of its content ({said})"
 _CHANGE = "change the request, or choose another model"
 _CONTENT_KINDS = (
     FailureKind(
@@ -310,13 +310,13 @@ _MODEL_KINDS = (
 _KEY_KINDS = (
     FailureKind(
         BadKey,
-        "The provider refused the key for {model} (status {status})",
+        "The provider rejected the key for {model} (status {status})",
         "check {keys}",
         statuses=(401,),
     ),
     FailureKind(
         BadKey,
-        "The provider refused the key for {model} (status {status})",
+        "The provider rejected the key for {model} (status {status})",
         "check {keys}",
         any_of(
             r"(?:invalid|incorrect|expired).{0,20}api[_ -]?key|api[_ -]?key.{0,20}(?:invalid|not valid|expired)",
@@ -352,7 +352,7 @@ _BUSY_KINDS = (
     ),
     FailureKind(
         Unreachable,
-        "The provider of {model} has a fault (status {status}, {said})",
+        "The provider of {model} has an error (status {status}, {said})",
         "send the request again later, or choose another model",
         statuses=(408, 409, *range(500, 600)),
         again="yes",

@@ -78,8 +78,8 @@ def _given_up(retry: int, retries: int, seconds: float, error: ModelError) -> Mo
         return type(error)(f"{error.what}, and asks to wait {_span(seconds)}", error.remedy)
     if not retries:
         return error
-    times = "once" if retries == 1 else f"{retries} times"
-    return type(error)(f"{error.what}, also after asking again {times}", error.remedy)
+    times = "1 retry" if retries == 1 else f"{retries} retries"
+    return type(error)(f"{error.what}, even after {times}", error.remedy)
 
 
 def _span(seconds: float) -> str:

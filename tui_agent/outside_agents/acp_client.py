@@ -83,7 +83,7 @@ class AcpAgent:
             raise SessionError("The agent did not answer", "run it full screen with /agent") from error
         except Exception as error:
             raise SessionError(
-                f"The agent refused to begin ({error})", "log in to it outside, or run it with /agent"
+                f"The agent did not start ({error})", "log in outside of tui-agent, or run it with /agent"
             ) from error
 
     async def prompt(self, text: str) -> str:

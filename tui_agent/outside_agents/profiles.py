@@ -85,7 +85,7 @@ def load_profile(folders: Folders, name: str) -> AgentProfile:
                 ) from error
     known = ", ".join(profile_names(folders))
     raise SettingsError(
-        f"There is no profile of an agent {name!r}",
+        f"There is no agent profile {name!r}",
         f"choose one of {known}, or add {folders.config / FOLDER / name}.toml",
     )
 

@@ -95,7 +95,7 @@ async def _attempt(started: Attempt, action: FileAction, index: Index, limits: C
     if index.contains(started.pattern):
         return replace(started, outcome="hit", matches=1, paths=(started.pattern,))
     if limits.plan_left <= 0:
-        return replace(started, outcome="timeout", why="the time for the whole plan is over")
+        return replace(started, outcome="timeout", why="the time limit of the plan was reached")
     deadline = time.monotonic() + min(limits.pattern_timeout, limits.plan_left)
     most = limits.max_batch if action.all else limits.max_per_action
     ended = started

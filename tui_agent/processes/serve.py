@@ -167,7 +167,7 @@ def run(build: Build) -> None:
         asyncio.run(_serve(build, ParentPipe(output)))
     except BaseException as error:  # Outermost handler: the reason becomes the last line of standard error.
         status = 1
-        _log.exception("the child ended with a fault")
+        _log.exception("the child process failed")
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
     sys.stderr.flush()
     if os.getpgrp() == os.getpid():  # Ends leftover processes of the group as well.
@@ -256,7 +256,7 @@ async def _answer(methods: Mapping[str, Handler], call: Call, output: ParentPipe
         handler = methods.get(call.method)
         if handler is None:
             raise ChildFailed(
-                f"There is no method {call.method!r} in the child", "this is a fault in tui-agent"
+                f"There is no method {call.method!r} in the child", "this is an error in tui-agent"
             )
         output.write(CallResult(call.id, await handler(call.params, send)))
     except TuiAgentError as error:

@@ -172,7 +172,7 @@ class Applier:
         if decided.rename_to:
             there = await self._writer.current(decided.rename_to)
             if there.text is not None:
-                raise EditFailed(f"{decided.rename_to} exists already", "choose another name")
+                raise EditFailed(f"{decided.rename_to} already exists", "choose another name")
             there = replace(there, stored=now.stored)
             moved = WriteTarget(
                 there, decided.text, mode=now.mode, like=now.path, executable=change.executable

@@ -19,7 +19,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.review.writer import CurrentFile, Writer
 from tui_agent.store import events as e
 
-SETTLED = "settled by hand"
+SETTLED = "resolved by hand"
 
 
 class ConflictResolver:

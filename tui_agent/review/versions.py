@@ -106,7 +106,7 @@ class Versions:
         if not message.strip():
             raise FileError("A commit needs a message", "write one")
         if not plan.files:
-            raise FileError("No file is chosen", "tick one")
+            raise FileError("No file is selected", "tick one")
         made = await self._workspace.repository.commit(message, plan)
         words = message.strip().split("\n", 1)[0]
         await self._journal.record(e.NoticeGiven("info", f"Committed {made[:7]}: {words}"))

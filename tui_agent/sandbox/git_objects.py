@@ -108,7 +108,7 @@ class GitObjects:
                 await asyncio.to_thread(self._know, self._answer.secrets)
                 self._stamp = now
             except (ChildFailed, TimeoutError, OSError, msgspec.MsgspecError):
-                why = "Commands have no git here: its history could not be searched for secrets"
+                why = "Commands cannot use git here: its history could not be searched for secrets"
                 folders, _ = await asyncio.to_thread(all_repositories, top, nested)
                 gone = [os.fsencode(f"{folder.common_dir}/objects") for folder in folders]
                 return HistoryAnswer(gone=gone, why=why)

@@ -137,7 +137,7 @@ class HiddenFiles:
         others = self.secrets.others()
         if len(others) > MOST_OWNED or sum(size for _, size in others) > MOST_OWNED_BYTES:
             return [], (
-                f"Commands cannot write the {len(others):,} files here that belong to somebody else: "
+                f"Commands cannot write the {len(others):,} files here that belong to other users: "
                 "they are too many to copy for each run"
             )
         return [Seed(path, "owned") for path, _ in sorted(others)], ""

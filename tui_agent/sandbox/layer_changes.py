@@ -166,7 +166,7 @@ class LayerReader:
         except (OSError, ValueError, SyntaxError, EOFError, TypeError, msgspec.ValidationError) as error:
             why = error.strerror or "" if isinstance(error, OSError) else ""
         why = why or "the process that reads it ended before it was done"
-        return (), f"What was written is not listed: {why}"
+        return (), f"The written files are not listed: {why}"
 
     async def _asked(self, wanted: _Asked) -> Read:
         assert self._line is not None
@@ -276,7 +276,7 @@ def _unread(left: Mapping[str, tuple[int, list[str]]]) -> str:
     for why, (count, paths) in left.items():
         some = ", ".join(_short(path) for path in paths) + (" and others" if count > len(paths) else "")
         reasons.append(f"{some} ({words.get(why, why)})")
-    return f"Not all that was written is listed; left out: {'; '.join(reasons)}" if reasons else ""
+    return f"Not all written files are listed; left out: {'; '.join(reasons)}" if reasons else ""
 
 
 def _short(path: str) -> str:

@@ -19,7 +19,7 @@ async def auto_apply(core: Core, checks: Checks, review: Review) -> None:
         return
     if doubt:
         await core.journal.record(
-            NoticeGiven("warning", f"Not applied by mode auto, decide in the review: {doubt}")
+            NoticeGiven("warning", f"Mode auto applied nothing: {doubt}. Decide in the review")
         )
         return
     try:
@@ -37,7 +37,7 @@ async def unchecked(core: Core, checks: Checks) -> str:
         await checks.run(slow=True)
     state = core.state
     if state.checks.refused:
-        return f"no checks were run, {state.checks.refused}"
+        return f"no checks ran, {state.checks.refused}"
     if not state.check_marks and not await checks.all_unconcerned():
-        return "there are no checks: name them in settings.toml, as [[checks.commands]]"
+        return "there are no checks (add [[checks.commands]] to settings.toml)"
     return state.check_doubt

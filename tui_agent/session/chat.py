@@ -130,7 +130,7 @@ class Chat:
         """
         if self.state.turn.running:
             raise SessionError(
-                "A turn is running: its progress is known when it has ended",
+                "A turn is running; its progress is known at its end",
                 "wait for it, or stop it",
             )
         if not self.state.turn.number or self.state.input.memory:
@@ -188,7 +188,7 @@ class Chat:
     async def compact(self) -> None:
         """Summarises all older messages. Raises `SessionError` if there are none, or while a turn runs."""
         if len(self.state.conversation.messages) < 2:
-            raise SessionError("There is nothing to summarise yet", "send a message first")
+            raise SessionError("There is nothing to summarise", "send a message first")
         self._turns.compact()
 
     @call(changes=False)
@@ -199,7 +199,7 @@ class Chat:
         writable.
         """
         if self._log is None:
-            raise SessionError("This session is only in memory", "copy what you need")
+            raise SessionError("This session is only in memory", "copy the text that you need")
         from tui_agent.files.private import replace_private
         from tui_agent.log.log import events_of
         from tui_agent.log.transfer import as_markdown
@@ -209,7 +209,7 @@ class Chat:
 
         def write() -> None:
             if target.exists():
-                raise FileError(f"{target} exists already", "name another file")
+                raise FileError(f"{target} already exists", "name another file")
             events = list(events_of(path, []))
             text = as_markdown(name, events, secrets.look(decisions))
             try:

@@ -148,14 +148,14 @@ class Checks:
         permanently."""
         offered = self.state.checks.offered
         if checks is None and not offered:
-            raise SessionError("No checks are offered", "name them in settings.toml, as [[checks.commands]]")
+            raise SessionError("No checks were found", "add [[checks.commands]] to settings.toml")
         accepted = [*(offered if checks is None else checks)]
         try:
             await asyncio.to_thread(self._answers.keep, msgspec.to_builtins(accepted))
         except OSError as error:
             raise SessionError(
-                f"The checks of this folder could not be kept ({error.strerror})",
-                "name them in settings.toml, as [[checks.commands]]",
+                f"The checks of this folder could not be saved ({error.strerror})",
+                "add [[checks.commands]] to settings.toml",
             ) from error
         self._journal.publish(e.ChecksOffered(()))
         await self._first_runs.stop()
@@ -204,7 +204,9 @@ class Checks:
         if not await asyncio.to_thread(self.chosen):
             offered = ", ".join(check.name for check in self.state.checks.offered)
             remedy = (
-                f"accept those that were found first ({offered})" if offered else "name them in settings.toml"
+                f"accept the checks that were found first ({offered})"
+                if offered
+                else "name them in settings.toml"
             )
             raise SessionError("This folder has no checks", remedy)
         await self._stop()
@@ -382,7 +384,7 @@ class Checks:
             return result
         brought, flaky = difference(found, before), ()
         if not brought.is_worse and ended_early(ran.output):
-            hidden = "it ended at a failure from before the change, and the tests after it did not run"
+            hidden = "it stopped at a failure from before the change; later tests did not run"
             await self._journal.record(e.NoticeGiven("warning", f"{check.name}: {hidden}"))
         if brought.is_worse:
             runner = await asyncio.to_thread(script_runner, check.command, Project(self._workspace.root))

@@ -185,7 +185,7 @@ class Commands:
             number = await self.run(server.command, by=server.by, background=True, allowed=True)
             if number in self._running.runs:
                 await self._begun(number, *self._running.runs[number])
-            said = f"Started again on what is pending now: {server.command}"
+            said = f"Restarted with the current changes: {server.command}"
             await self._journal.record(e.NoticeGiven("info", said))
 
     @call(changes=True)
@@ -299,7 +299,7 @@ class Commands:
         last = self._last()
         written = self._running.written.get(last.id, ())
         if not written:
-            why = "is no longer kept" if last.changed else "wrote nothing"
+            why = "is no longer available" if last.changed else "wrote nothing"
             raise SessionError(f"The last command {why}", "run it again with !")
         count, left = await self._review.propose_written(written, last.id, last.command)
         files = f"{count} file{'' if count == 1 else 's'}"
@@ -313,7 +313,7 @@ class Commands:
         Raises `SessionError` if there are none, and `OSError`.
         """
         paths = await self.views.show_test_files()
-        told = f"Commands in this folder may read {', '.join(map(display_path, paths))} from now on"
+        told = f"Commands in this folder can now read {', '.join(map(display_path, paths))}"
         await self._journal.record(e.NoticeGiven("info", told))
 
     @call(changes=True)
@@ -321,20 +321,16 @@ class Commands:
         """Hides secret-like test files from commands in this folder and stops offering them. Raises
         `OSError`."""
         paths = await self.views.hide_test_files()
-        told = "Files of tests that look secret stay hidden from commands in this folder, and are not offered"
+        told = "Test files that look like secrets stay hidden from commands in this folder"
         if paths:
-            told = f"Commands in this folder find nothing in {', '.join(map(display_path, paths))} any more"
+            told = f"Commands in this folder can no longer read {', '.join(map(display_path, paths))}"
         await self._journal.record(e.NoticeGiven("info", told))
 
     @call(changes=True)
     async def forget_builds(self) -> None:
         """Deletes the build cache of views. Raises `SessionError` while a command uses it."""
         there = await self.views.forget_builds()
-        told = (
-            "What builds kept for commands is thrown away"
-            if there
-            else "Builds have kept nothing for commands here"
-        )
+        told = "The kept build files were deleted" if there else "There are no kept build files"
         await self._journal.record(e.NoticeGiven("info", told))
 
     @call(changes=False)
@@ -355,7 +351,7 @@ class Commands:
 
         result = next((one for one in self.state.commands.results if one.id == number), None)
         if result is None:
-            raise SessionError("This command is no longer known", "look for it in the chat")
+            raise SessionError("This command is no longer listed", "search for it in the chat")
         output = Output()
         output.add(self._blobs.get(result.blob) if result.blob else b"")
         return printed(output, WHOLE)[0]
@@ -410,7 +406,7 @@ async def _remove(made: asyncio.Task[PreparedView | None]) -> None:
 
 def _check(command: str) -> None:
     if not command.strip():
-        raise SessionError("There is no command behind the !", "type one, such as !pytest")
+        raise SessionError("There is no command after the !", "type one, such as !pytest")
 
 
 def shell(command: str, *, low: bool = False) -> list[str]:

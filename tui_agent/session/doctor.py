@@ -202,7 +202,7 @@ def report_lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "proble
 
 def _model_line(model: ModelReport) -> tuple[Literal["ok", "note"], str]:
     if not model.name:
-        return "note", "no model is configured: set `model`, or give --model NAME"
+        return "note", "no model is configured: set `model`, or use --model NAME"
     if model.works:
         return ("ok" if model.works.startswith(_WORKS) else "note"), f"model {model.name}: {model.works}"
     if not model.known and not model.window:
@@ -248,10 +248,10 @@ def surroundings() -> Machine:
     """Examines the machine; takes as long as `git --version`."""
     installed, git = packages(), git_version()
     problems = [
-        f"the package {name} is missing: install tui-agent again" for name, at in installed.items() if not at
+        f"the package {name} is missing: reinstall tui-agent" for name, at in installed.items() if not at
     ]
     if not git:
-        problems.append("git was not found: install it, changes are merged and kept with it")
+        problems.append("git was not found: install it; changes are merged and saved with it")
     return Machine(
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",

@@ -183,7 +183,7 @@ class Extensions:
             said.append(f"Names that are taken already are reached with their origin: {names}")
         if withheld:
             names = ", ".join(display_path(str(path.parent.name)) for path in withheld[:5])
-            said.append(f"This workspace brings skills that are not trusted ({names}): /trust shows them")
+            said.append(f"This workspace has untrusted skills ({names}): /trust shows them")
         return said
 
     def _models(self) -> list[str]:

@@ -50,7 +50,7 @@ class Follower:
                     await self._take(news)
                 await self._rest_without_writer()
         except SessionError as error:
-            await self._warn(f"What is done elsewhere is no longer shown ({error})")
+            await self._warn(f"Changes from the other terminal are no longer shown ({error})")
 
     async def _take(self, news: LogNews) -> None:
         for event in news.events:

@@ -35,7 +35,7 @@ class Goals:
         if goal and self.state.turn.running:
             raise SessionError("A turn is running", "wait, or stop it")
         if goal and self._core.mode == "ask":
-            raise SessionError("A goal needs changes, and the mode is ask", "change the mode first")
+            raise SessionError("A goal needs changes, but the mode is ask", "change the mode first")
         await self._core.journal.record(GoalSet(goal))
         if goal == CHECKS:
             await self._chat.submit(
@@ -65,14 +65,14 @@ class Goals:
         elif said and said[-1].lower() == "reached":
             why = self.state.check_doubt
         else:
-            why = "it does not hold yet"
+            why = "it is not reached yet"
         if not why:
             await self._core.journal.record(
                 GoalSet(""), NoticeGiven("info", f"The goal is reached: {goal}", in_chat=True)
             )
             return ""
         if self._core.mode == "ask" or not any(message.calls or message.changes for message in done):
-            stops = "the last turn did nothing for it"
+            stops = "the last turn made no progress"
         if not stops:
             return f"The goal is not reached: {why}. Go on."
         words = f"The goal is not reached, and {stops}: {goal}"
@@ -83,9 +83,7 @@ class Goals:
         """The reason not all checks pass, on the open changes or in the folder; "" if they pass. Raises `SessionError`
         without checks."""
         if not await asyncio.to_thread(self._checks.chosen):
-            raise SessionError(
-                "this folder has no checks", "name them in settings.toml, as [[checks.commands]]"
-            )
+            raise SessionError("this folder has no checks", "add [[checks.commands]] to settings.toml")
         if self.state.review.open:
             why = await unchecked(self._core, self._checks)
         else:

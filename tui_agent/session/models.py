@@ -116,7 +116,7 @@ class ModelAccess:
     def check(self) -> None:
         """Raises `NoModel` if no model is chosen or a required key is missing. Makes no request."""
         if not self.name:
-            raise NoModel("No model is chosen", "choose one, or rehearse without one")
+            raise NoModel("No model is selected", "choose one, or start the rehearsal")
         provider = provider_of(self.name)
         if not isinstance(self.model, CanReach) or provider is None:
             return
@@ -176,7 +176,7 @@ class ModelAccess:
         """
         if self.state.session.rehearsal:
             raise SessionError(
-                "The rehearsal answers from its recording", "start `tui-agent --model NAME` for a real model"
+                "The rehearsal uses recorded replies", "start `tui-agent --model NAME` for a real model"
             )
         name = name.strip()
         if environment and isinstance(self.model, CanReach):
@@ -196,10 +196,10 @@ class ModelAccess:
         """Sets the model's effort. Returns a sentence with the model's own level, if different. Raises
         `NoModel`."""
         if not self.name:
-            raise NoModel("No model is chosen", "choose one, then its effort")
+            raise NoModel("No model is selected", "choose one first")
         await self._journal.record(e.EffortChosen(self.name, effort))
         another = effort_note(self.name, rules_for(self.name), effort)
-        return f"Effort {effort} from the next request on" + (f" ({another})" if another else "")
+        return f"Effort {effort} applies from the next request" + (f" ({another})" if another else "")
 
     @call(changes=False)
     def effort(self, name: str = "") -> Effort:

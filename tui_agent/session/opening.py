@@ -101,8 +101,8 @@ async def _open_child(*arguments: Any, **named: Any) -> RunSession:
 
 
 _NOT_IN_FORCE: dict[trust.Standing, str] = {
-    "not trusted": "This folder brings settings of its own, which are not used: “Trust this workspace” shows them",
-    "changed": "The settings that this folder brings have changed since you trusted them, and are not used: "
+    "not trusted": "This folder has its own settings, which are ignored: “Trust this workspace” shows them",
+    "changed": "The settings of this folder have changed since you trusted them and are ignored: "
     "“Trust this workspace” shows them",
 }
 

@@ -94,7 +94,7 @@ class AgentRun:
         rung = await self._views.rung()
         if rung.isolated not in FULL_VIEWS:
             raise SessionError(
-                f"Only a copy of the folder is possible here, without a terminal for an agent ({rung.why})",
+                f"Agents need a full view, which is not available here ({rung.why})",
                 "see docs/trial-runs.md for a full view",
             )
         tools = await asyncio.to_thread(needed_folders, program)
@@ -116,7 +116,7 @@ class AgentRun:
         except (NoView, OSError) as error:
             await self.close()
             raise SessionError(
-                f"There is no view for {self.profile.name}: {error}", "run it outside"
+                f"There is no view for {self.profile.name}: {error}", "run it outside of tui-agent"
             ) from error
         except BaseException:
             await self.close()
@@ -234,7 +234,7 @@ class AgentRun:
         return allowed(named)
 
     def _on_refused(self, target: Target) -> None:
-        said = f"{self.profile.name} also asked for {target}, which is not allowed; /allow-host {target} allows it"
+        said = f"{self.profile.name} tried to connect to {target}, which is not allowed; /allow-host {target} allows it"
         self._say(said)
 
     async def allow_host(self, host: str) -> None:
@@ -268,7 +268,7 @@ class AgentRun:
                 self._warn_if_full()
                 await self._propose(None if paths is None else paths)
         except ChildFailed as error:
-            self._say(f"Changes of {self.profile.name} are shown only when it ends ({error.what})")
+            self._say(f"Changes of {self.profile.name} are shown when it ends ({error.what})")
 
     def _warn_if_full(self) -> None:
         """Reports a layer that will soon take no more files, while the program can still be steered."""
@@ -387,7 +387,7 @@ class AgentRun:
                 # An overlay cannot show a folder under its new name while the program has files under the old one.
                 if isinstance(error, OSError) and error.errno == errno.ESTALE:
                     error = "it was moved while the agent worked in it; end the agent and start it again"
-                self._core_say(f"{path} could not be brought into the view of {self.profile.name}: {error}")
+                self._core_say(f"{path} could not be copied into the view of {self.profile.name}: {error}")
         return again
 
     def _exists(self, path: str) -> bool:
@@ -547,7 +547,7 @@ class OutsideAgents:
     async def allow_host(self, host: str) -> str:
         """Allows a host for the newest agent. Returns its name. Raises `SessionError`."""
         if not self.running:
-            raise SessionError("No agent runs", "start one with /agent")
+            raise SessionError("No agent is running", "start one with /agent")
         run = list(self.running.values())[-1]
         await run.allow_host(host)
         return run.profile.name

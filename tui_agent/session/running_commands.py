@@ -117,7 +117,7 @@ class RunningCommands:
         except Exception as error:
             in_view = what.where == "trial"
             said = "There is no trial view on this machine" if in_view else "The command could not be started"
-            remedy = "run it with !!" if in_view else "look at what SHELL names"
+            remedy = "run it with !!" if in_view else "check the variable SHELL"
             raise SessionError(f"{said} ({error})", remedy) from error
         try:
             await self._journal.record(e.CommandStarted(number, *what[:4], time.time(), what.background))

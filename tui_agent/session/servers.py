@@ -84,7 +84,7 @@ class Servers:
         if shared is None and (background or self._waiting):
             if prepared.plan.on_copy:
                 raise SessionError(
-                    "A server needs a network of its own, which a copy of the folder does not have",
+                    "Servers need a separate network, which a copy of the folder does not have",
                     "test it in one command, without a server",
                 )
             shared = SharedView(prepared)

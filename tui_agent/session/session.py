@@ -74,7 +74,7 @@ INIT = (
     "and some of the code first. If there is an AGENTS.md, improve it. Be brief, and write only facts that you saw."
 )
 #: Shown while running tasks end, before the session is stored.
-STILL_RUNS = "waiting for what still runs to end"
+STILL_RUNS = "waiting for running work to end"
 
 
 class Session:
@@ -197,7 +197,7 @@ class Session:
     async def delegate(self, name: str, prompt: str) -> None:
         """Begins a turn that the agent `name` does. Raises `SessionError` while a turn runs, and in mode `ask`."""
         if self.mode == "ask":
-            raise SessionError("An agent would change files, and the mode is ask", "change the mode first")
+            raise SessionError("Agents change files, but the mode is ask", "change the mode first")
         await self._turns.submit_to(self.agent_turns.steps(name, prompt), prompt)
 
     async def _submitted(self, text: str, unasked: bool) -> str:
@@ -404,7 +404,7 @@ class Session:
             return
         turn = self.state.turn
         if turn.running:
-            sentence = "Interrupted: what had come so far is here; send “continue” to go on."
+            sentence = "Interrupted: the partial answer was saved; send “continue” to resume it."
             ended = e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True)
             await self.journal.record(*interruption_events(self.state), ended)
         await self.journal.record(*lost_run_events(self.state), *interrupted(self.state.commands.running))
@@ -420,7 +420,7 @@ class Session:
         loop = asyncio.get_running_loop()
 
         def tell(error: FileError) -> None:
-            sentence = f"What the model sees is kept in memory only, {error}"
+            sentence = f"Files that the model sees are only in memory, {error}"
             loop.call_soon_threadsafe(
                 lambda: self._saying.add(loop.create_task(self.notice(sentence, "warning")))
             )

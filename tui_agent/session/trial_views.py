@@ -127,7 +127,7 @@ class TrialViews:
             return
         if last and below(rung.isolated, last):
             await self.notify_once(
-                f"Commands ran {WORDS[last].partition(',')[0]} here; that does not work any more ({rung.why})",
+                f"Commands used to run {WORDS[last].partition(',')[0]} here; this no longer works ({rung.why})",
                 "warning",
             )
         with suppress(OSError):
@@ -155,7 +155,7 @@ class TrialViews:
         if rung.isolated == "none":
             raise AnswerNeeded(f"{WORDS['none']}, because there is no trial view ({rung.why})", command)
         if network:
-            raise AnswerNeeded("with the network of this machine, its own services included", command)
+            raise AnswerNeeded("with the network of this machine, including its own services", command)
         if rung.isolated not in FULL_VIEWS and rung.isolated not in self._allowed:
             how = f"{WORDS[rung.isolated]}; there is no full trial view here: {rung.why}"
             raise AnswerNeeded(how, command, once=True)
@@ -277,7 +277,9 @@ class TrialViews:
         try:
             return await asyncio.to_thread(self._kept.delete)
         except OSError as error:
-            raise SessionError("A command uses what builds have kept", "stop it first (F10)") from error
+            raise SessionError(
+                "A running command uses the kept build files", "stop it first (F10)"
+            ) from error
 
     @property
     def _kept(self) -> KeptLayer:
@@ -305,7 +307,7 @@ class TrialViews:
     async def show_test_files(self) -> tuple[str, ...]:
         """Shows the offered files to commands and returns them. Raises `SessionError` if there are none."""
         if not await asyncio.to_thread(lambda: self._revealed.waiting):
-            raise SessionError("No file of tests is hidden that git tracks", "name others in trial.reveal")
+            raise SessionError("No tracked test file is hidden", "list other files in trial.reveal")
         paths = await asyncio.to_thread(self._revealed.show)
         self._git = None  # Recomputed with the new settings.
         return paths

@@ -20,8 +20,8 @@ from tui_agent.store import events as e
 from tui_agent.store.state import Decision, State
 
 _log = logging.getLogger(__name__)
-STOPPED = "Stopped: what came so far is kept."
-ASK_FOR_THE_REST = "before it was complete: send “continue” to ask for the rest"
+STOPPED = "Stopped: the partial answer was saved."
+ASK_FOR_THE_REST = "before it was complete: send “continue” for the rest"
 #: Maximum seconds of exclusive processor time for a turn's first request.
 REQUEST_FIRST = 0.1
 #: Seconds between updates of a stream: one or two frames.
@@ -148,7 +148,7 @@ class Turns:
     def compact(self) -> None:
         """Summarises older messages. Raises `SessionError` while a turn runs."""
         if self.running:
-            raise SessionError("A turn is running: messages are summarised between turns", "wait, or stop it")
+            raise SessionError("A turn is running; messages are summarised between turns", "wait, or stop it")
         from tui_agent.turn.compaction import compact as steps
 
         self._stopped = False
@@ -187,7 +187,7 @@ class Turns:
             return False
         self._batch_awaited = True
         try:
-            sentence = "The reply is still being proposed: all of it is applied when it is complete"
+            sentence = "The reply is incomplete: everything is applied when it is complete"
             await self._journal.record(e.NoticeGiven("info", sentence))
             ended = asyncio.Event()
             done = self._journal.store.subscribe(
@@ -202,8 +202,8 @@ class Turns:
             self._batch_awaited = False
         if not self.state.turn.ok:
             raise EditFailed(
-                "Nothing was applied, the turn ended before its reply was complete",
-                "look at what there is, then apply it",
+                "Nothing was applied, because the turn ended before its reply was complete",
+                "review the changes, then apply them",
             )
         return True
 
@@ -248,9 +248,7 @@ class Turns:
             return
         out = self.state.turn.phase not in ("starting", "planning", "finding", "waiting")
         if out and not (decision.path or decision.patterns):
-            raise SessionError(
-                f"The request with “{action}” has gone out already", "say in the chat what to leave alone"
-            )
+            raise SessionError(f"The request with “{action}” was already sent", "name the file in the chat")
         self._decisions.append(decision)
         if out:
             wanted = decision.path or decision.patterns[0]
@@ -356,8 +354,8 @@ class Turns:
         most = self._context().settings.limits.turns
         if (goal := self.state.input.goal) and (not ended["ok"] or (most and self._unasked + 1 >= most)):
             following = ""
-            why = "limits.turns is reached" if ended["ok"] else "its turn did not end well"
-            words = f"The goal is given up, since {why}: {goal}"
+            why = "limits.turns is reached" if ended["ok"] else "its turn failed"
+            words = f"The goal was abandoned because {why}: {goal}"
             await self._journal.record(e.GoalSet(""), e.NoticeGiven("warning", words, in_chat=True))
         if not self._stopped:
             self._begin_next(following, ended_well=ended["ok"])
@@ -377,7 +375,7 @@ class Turns:
             limit = error.limit if isinstance(error, LimitReached) else ""
             return {"ok": False, "error": str(error), "kind": type(error).__name__, "limit": limit}
         except Exception as error:  # Outermost handler: an internal error must not end the session.
-            found = fault("A fault in tui-agent ended the turn", error)
+            found = fault("An error in tui-agent ended the turn", error)
             return {"ok": False, "error": str(found), "kind": "Fault"}
         finally:
             self._work = None

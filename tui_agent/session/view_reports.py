@@ -107,11 +107,9 @@ def _report(result: CommandResult, view: ViewFacts) -> list[str]:
     if refused:
         told.append(f"refused: {_listed(refused)}")
     if view.offline:
-        told.append("offline: there is a loopback of its own, and no other network")
+        told.append("offline: only a loopback network is available")
     if view.left_out:
-        told.append(
-            f"variables that did not enter: {_listed(_mentioned_first(view.left_out, output))} (trial.env)"
-        )
+        told.append(f"variables left out: {_listed(_mentioned_first(view.left_out, output))} (trial.env)")
     return told
 
 

@@ -66,7 +66,7 @@ def why_not_writable(folder: Path) -> str:
         reason = error.strerror or str(error)
         room = "free some space, or " if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
         return (
-            f"{folder} cannot be written ({reason.lower()}): {room}set {HOME_VARIABLE} to a folder that can"
+            f"{folder} cannot be written ({reason.lower()}): {room}set {HOME_VARIABLE} to a writable folder"
         )
 
 

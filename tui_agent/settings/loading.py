@@ -80,7 +80,7 @@ def file_layer(path: Path) -> Layer:
     except OSError as error:
         what = f"the file cannot be read ({reason_of(error)})"
         return Layer(
-            str(path), faults=(ConfigFault(str(path), what, "its settings are left at their defaults"),)
+            str(path), faults=(ConfigFault(str(path), what, "its settings keep their defaults"),)
         )
     return text_layer(str(path), content)
 
@@ -93,7 +93,7 @@ def broken_file(path: Path) -> ConfigFault | None:
         return None
     except OSError as error:
         what = f"the file cannot be read ({reason_of(error)})"
-        return ConfigFault(str(path), what, "make it a file that you may read")
+        return ConfigFault(str(path), what, "make it readable")
     return found if isinstance(found, ConfigFault) else None
 
 
@@ -181,7 +181,7 @@ def _refuse_unknown(key: str, spell: Any) -> None:
         example = next(known for known in entries() if known.startswith(f"{key}."))
         raise ValueError(f"`{shown}` is a group of settings", f"name one of them, such as `{spell(example)}`")
     near = nearest(key, entries())
-    remedy = f"did you mean `{spell(near)}`?" if near else "`tui-agent config show` lists all that there are"
+    remedy = f"did you mean `{spell(near)}`?" if near else "`tui-agent config show` lists all settings"
     raise ValueError(f"there is no setting `{shown}`", remedy)
 
 
@@ -209,7 +209,7 @@ def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]] | ConfigFa
         found = _AT_LINE.search(words)
         line = whole_number(found[1]) if found else text.count("\n") + 1 if "end of document" in words else 0
         what = "the file is not TOML" + (f" ({_AT_LINE.sub('', words).lower()})" if line else "")
-        return ConfigFault(where, what, "correct it; until then none of its settings is used", line)
+        return ConfigFault(where, what, "correct it; until then its settings are ignored", line)
 
 
 def _shown(value: object) -> str:

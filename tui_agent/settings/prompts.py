@@ -75,7 +75,7 @@ def _fault(value: Any, shipped: Words, name: str) -> str:
             return f"there is no `{key}` in it; there are {', '.join(shipped)}"
         if key in shipped and type(part) is not type(shipped[key]):
             kind = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
-            return f"`{key}` is not {kind.get(type(shipped[key]), 'what it has to be')}"
+            return f"`{key}` is not {kind.get(type(shipped[key]), 'of the right type')}"
     sections = value.get("sections", [])
     for section in sections if isinstance(sections, list) else ():
         if not (isinstance(section, dict) and all(isinstance(section.get(it), str) for it in ("id", "text"))):

@@ -510,14 +510,14 @@ def wanted(key: str) -> str:
         case msgspec.inspect.StrType(pattern=str()):
             return "the name of a file, without a folder"
         case _:
-            return "words in quotes"
+            return "text in quotes"
 
 
 def _kind_of(item: msgspec.inspect.Type) -> str:
     match item:
         case msgspec.inspect.StrType(max_length=None, pattern=str() as pattern):
             return "patterns inside the workspace" if "*/" in pattern else "file names without folders"
-    return "words in quotes"
+    return "text in quotes"
 
 
 def default_values() -> dict[str, Value]:

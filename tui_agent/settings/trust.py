@@ -175,5 +175,5 @@ def _write(folders: Folders, entries: tuple[TrustedWorkspace, ...]) -> None:
     except OSError as error:
         raise SettingsError(
             f"{folders.data / STORE} cannot be written ({reason_of(error)})",
-            "set TUI_AGENT_HOME to a folder that can",
+            "set TUI_AGENT_HOME to a writable folder",
         ) from None

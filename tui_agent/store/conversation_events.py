@@ -72,9 +72,9 @@ class SummaryMade(Lasting, frozen=True):
     def apply(self, state: State) -> State:
         if self.kept:
             words = "Older messages could not be summarised: "
-            words += f"the model goes on with the newest {self.kept} of {self.of}."
+            words += f"the model continues with the newest {self.kept} of {self.of}."
             return state.with_message(ChatMessage(0, "note", self.turn, words, level="warning"))
-        words = "Older messages were summarised for the model; nothing of what you see here is gone."
+        words = "Older messages were summarised for the model. The chat still shows all of them."
         return state.with_message(ChatMessage(0, "note", self.turn, self.text, summary=words))
 
 

@@ -91,10 +91,10 @@ def faults(tasks: Sequence[SubTask]) -> list[str]:
         found.append(f"sub-task ids occur twice: {', '.join(doubled)}")
     unknown = sorted({name for task in tasks for name in task.dependencies if name not in ids})
     if unknown:
-        found.append(f"sub-tasks wait for ids that do not exist: {', '.join(unknown)}")
+        found.append(f"sub-tasks depend on unknown ids: {', '.join(unknown)}")
     circle = _left_in_circles(tasks)
     if circle:
-        found.append(f"sub-tasks wait for each other in a circle: {', '.join(circle)}")
+        found.append(f"sub-tasks depend on each other in a circle: {', '.join(circle)}")
     return found
 
 

@@ -45,7 +45,7 @@ class SessionOpened(Passing, frozen=True):
             state.session, trusted=self.trusted, read_only=self.read_only, not_kept=self.not_kept
         )
         # Changes of the folder were not observed.
-        checks = replace(state.checks, running=(), outdated="the session was opened again")
+        checks = replace(state.checks, running=(), outdated="the session was reopened")
         return replace(state, session=session, checks=checks if state.checks.results else state.checks)
 
 

@@ -103,7 +103,7 @@ def turn_ended(state: State, turn: int, *, whole: bool) -> State:
     if not state.batches:
         return state
     first = state.batches[0]
-    step = NextStep(f"Go on with {first.name}: {first.done} of {first.total} files are done", GO_ON[0])
+    step = NextStep(f"Continue {first.name}: {first.done} of {first.total} files are done", GO_ON[0])
     others = tuple(one for one in state.chat.next_steps if one.input_text != step.input_text)
     return replace(state, chat=replace(state.chat, next_steps=(step, *others)))
 

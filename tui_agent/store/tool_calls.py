@@ -59,7 +59,7 @@ class PermissionQuestion(Struct, frozen=True):
         if self.answers:
             return self.shown
         if not self.tool:
-            return f"{self.shown}: may it go on?"
+            return f"{self.shown}: continue?"
         return f"{self.tool} {self.shown} asks for permission"
 
 

@@ -158,7 +158,7 @@ class SubTaskRun:
             async with asyncio.timeout(most or None):
                 return await self._drive(child, there)
         except TimeoutError:
-            return f"It took longer than {most} s: raise subtasks.max_seconds, or make it smaller", "limit"
+            return f"It exceeded {most} s: raise subtasks.max_seconds, or split it", "limit"
 
     async def _drive(self, child: RunSession, there: Collection[str]) -> tuple[str, Cause]:
         """Takes turns until nothing is left. Returns the failure's reason and cause, or empty strings.
@@ -188,7 +188,7 @@ class SubTaskRun:
                 return "", ""
             if number < most:
                 await child.run_turn(GO_ON)
-        return f"It was not done after {most} turns: raise limits.turns, or make it smaller", "limit"
+        return f"It was not done after {most} turns: raise limits.turns, or split it", "limit"
 
 
 def _there(gate: Gate, paths: Sequence[str]) -> list[str]:
@@ -209,7 +209,7 @@ def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
             place = gate.place(path, "read")
         except PathRefused as error:
             outside = os.path.isabs(path) or os.path.normpath(path).startswith("..")
-            found[path] = "lies outside the workspace" if outside else error.what
+            found[path] = "is outside the workspace" if outside else error.what
             continue
         found[path] = "looks like a secret" if place.secret else "is not there" if not place.exists else ""
     return {path: why for path, why in found.items() if why}

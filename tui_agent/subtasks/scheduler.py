@@ -22,9 +22,9 @@ from tui_agent.subtasks.merge import ResultMerger
 from tui_agent.subtasks.parent import Parent, RunSession
 from tui_agent.subtasks.run import RunOutcome, SubTaskRun, folder_of, outcome
 
-STOPPED = "Stopped: its chat is kept"
-_FAULT = "A fault in tui-agent ended it"
-CLOSED = "Interrupted, tui-agent was closed: run it again"
+STOPPED = "Stopped: its chat is saved"
+_FAULT = "An error in tui-agent ended it"
+CLOSED = "Interrupted because tui-agent was closed: run it again"
 
 #: Events that may allow a sub-task to start.
 _NEWS = (
@@ -102,7 +102,7 @@ class Scheduler:
             raise SessionError(f"The sub-task {task.id} has no chat", "run it first")
         if not path.exists():
             raise SessionError(
-                f"The chat of the sub-task {task.id} is not kept here", "look in the session that it ran in"
+                f"The chat of the sub-task {task.id} is not stored here", "open the session that it ran in"
             )
         return (await asyncio.to_thread(read_state, path)).state
 
@@ -265,7 +265,7 @@ class Scheduler:
             await self._merger.end(event, ended)
         except Exception as error:  # Outermost handler: the task must end in any case.
             told = error if isinstance(error, TuiAgentError) else fault(_FAULT, error)
-            reason = f"Its work was not taken in. {told}"
+            reason = f"Its changes were rejected. {told}"
             await self._parent.journal.record(replace(event, state="failed", changed=(), reason=reason))
 
     def _named(self, name: str) -> SubTask:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tui_agent.subtasks.redo import SubTaskRestart
     from tui_agent.subtasks.scheduler import Scheduler
 
-INTERRUPTED = "Interrupted, tui-agent ended while it ran: run it again"
+INTERRUPTED = "Interrupted because tui-agent ended: run it again"
 
 
 def lost_run_events(state: State) -> list[e.Event]:
@@ -152,7 +152,7 @@ class SubTasks:
             if task.auto_execute and task.state in ("pending", "ready")
         ]
         if not ticked:
-            raise SessionError("No sub-task is ticked that could run", "tick those that may")
+            raise SessionError("No ticked sub-task is ready", "tick some first")
         self._renew()
         await self._journal.record(e.SubTasksWanted(tuple(ticked)))
 
@@ -292,5 +292,5 @@ class SubTasks:
         if not task.id.strip() or not task.goal.strip():
             wrong = ["a sub-task needs an id and a goal"]
         if wrong:
-            raise SessionError("; ".join(wrong), "change the ids or what waits for what")
+            raise SessionError("; ".join(wrong), "change the ids or the dependencies")
         await self._journal.record(e.SubTaskChanged(task))

@@ -275,9 +275,7 @@ class _Search:
         if len(best) == 1:
             await self._emit(e.MatchChosen(action.name, best, hit.paths, "nearness"))
             if ask is None:
-                await self._tell_match(
-                    action, hit, f"{best[0]}, nearest to where it was looked for, is taken"
-                )
+                await self._tell_match(action, hit, f"{best[0]}, the nearest, was selected")
             return best
         if ask is None or action.fallback != "ask_user":
             await self._emit(e.MatchChosen(action.name, hit.paths, hit.paths, "all"))

@@ -57,7 +57,7 @@ def hosts(call: Invocation) -> tuple[str, ...]:
 
 def _preview(call: Invocation) -> str:
     named = ", ".join(hosts(call))
-    return "\n".join([*_addresses(call), "", f"An approval for longer is for all pages of {named}."])
+    return "\n".join([*_addresses(call), "", f"A lasting approval applies to all pages of {named}."])
 
 
 TOOL = Tool(

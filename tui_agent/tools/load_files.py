@@ -171,9 +171,9 @@ async def ask_about_secret(context: ToolContext, found: UndecidedSecret, emit: E
     while name in taken:
         number += 1
         name = f"Secret in {found.path} ({number})"
-    await emit(e.ActionsAdded((FileAction(name, (found.path,), "is not sent without asking"),)))
+    await emit(e.ActionsAdded((FileAction(name, (found.path,), "is sent only with your consent"),)))
     async with context.asking:
-        await emit(e.QuestionAsked(name, OFFERED, f"{found.what}. What is the model to see of it?"))
+        await emit(e.QuestionAsked(name, OFFERED, f"{found.what}. What may the model see?"))
         while (answer := await context.ask(name, OFFERED)).action != name:
             context.progress.pending.append(answer)
     choices: dict[str, SecretChoice] = {"mask": "mask", "send": "send"}
@@ -354,7 +354,7 @@ async def named_fit(
 
 def part_notice(part: LoadedFile) -> e.NoticeGiven:
     lines = plans.in_words(part.ranges)
-    return e.NoticeGiven("info", f"{part.path} is shown in part: lines {lines} of {part.lines:,}")
+    return e.NoticeGiven("info", f"{part.path}: the model sees lines {lines} of {part.lines:,}")
 
 
 def free_room(context: ToolContext) -> int:
@@ -486,7 +486,7 @@ async def leave_out(
     what += f" {'does' if one else 'do'} not fit into the request"
     before = tuple(known for path in paths if made_room and (known := made_room.before.get(path)))
     await emit(e.FilesLeftOut(action, tuple(paths), NO_ROOM, "room", made_room is not None, before))
-    then = "; “continue” goes on with the rest" if waits else ""
+    then = "; “continue” sends the rest" if waits else ""
     await emit(e.NoticeGiven("warning", f"{what} and {'is' if one else 'are'} left out: {named}{then}"))
     if waits:
         then = "Do what is asked for with the files that are shown, and do not ask for the others: they come next."

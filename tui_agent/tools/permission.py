@@ -68,7 +68,7 @@ async def permitted(
     if digest in approved(context, found) and hooked.verdict != "ask":
         return None
     if context.ask is None:
-        return await _denied(decision, "nobody", "nobody can be asked here", emit)
+        return await _denied(decision, "nobody", "a confirmation is not possible here", emit)
     async with context.asking:
         await emit(e.PermissionAsked(call.id, tool.name, tool.shown(call), preview, digest))
         while (answer := await context.ask(call.id, OFFERED)).action != call.id:
@@ -82,7 +82,9 @@ async def permitted(
         try:
             store_approval(context.approvals, digest)
         except OSError as error:
-            why = f"The approval counts for this session only: it cannot be kept ({error.strerror})"
+            why = (
+                f"The approval is valid for this session only, because it cannot be saved ({error.strerror})"
+            )
             await emit(e.NoticeGiven("warning", why))
     return None
 

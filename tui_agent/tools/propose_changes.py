@@ -54,7 +54,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
         else:
             request = await _under_its_name_now(context, entry)
             if request.path != entry.path:
-                what = f"{entry.path} was renamed to {request.path}: the change to it is one to that file"
+                what = f"{entry.path} was renamed to {request.path}; the change applies to that file"
                 await _notify_both(what, emit)
             if request.path in context.progress.settled_paths:
                 what = f"{request.path} was decided about meanwhile: what the model proposes now is left out"

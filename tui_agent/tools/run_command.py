@@ -20,13 +20,13 @@ LETTERS = 3
 #: Maximum number of files and programs listed per run.
 MOST_NAMES = 50
 _ENDINGS = {
-    "time-out": "stopped: its time was up",
+    "time-out": "stopped: it exceeded its time limit",
     "stopped": "stopped by the person",
-    "memory": "ended: it took more memory than it may",
-    "processes": "ended: it started more processes than it may",
-    "keyboard": "a program in it waited for a keyboard, which commands do not have, and was ended",
-    "output": "ended: it printed more than it may",
-    "proposal": "stopped: what is proposed has changed",
+    "memory": "ended: it exceeded its memory limit",
+    "processes": "ended: it exceeded its process limit",
+    "keyboard": "ended: it waited for keyboard input",
+    "output": "ended: it exceeded its output limit",
+    "proposal": "stopped: the proposed changes are different now",
     "background": (
         "runs in the background, with a loopback of its own; your next commands run beside it, until what is proposed "
         "changes"
@@ -59,7 +59,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 def section(result: CommandResult, tokens: int) -> str:
     """A run's section for the model."""
     shown, left = head_and_tail(masked(result.output), tokens * LETTERS)
-    cut = f"\n{left + result.cut:,} lines are left out." if left + result.cut else ""
+    cut = f"\n{left + result.cut:,} lines are skipped." if left + result.cut else ""
     changed = f"\nIt changed, and that was thrown away: {_names(result.changed)}" if result.changed else ""
     left_running = f"\nIt left running, and that was ended: {_names(result.left)}" if result.left else ""
     where = ""

@@ -25,7 +25,7 @@ async def ask_person(
     fields = schema.get("properties")
     fields = fields if isinstance(fields, dict) else {}
     if context.ask is None or len(fields) > MAX_FIELDS:
-        why = "nobody can be asked here" if context.ask is None else "it has too many fields"
+        why = "a confirmation is not possible here" if context.ask is None else "it has too many fields"
         await emit(e.NoticeGiven("warning", f"A question of the server {server} was declined: {why}"))
         return "decline", {}
     asking = _Asking(context, emit, server, message)
@@ -71,7 +71,7 @@ class _Asking:
         self._number += 1
         what = f"{self._server} asks: {one_line(self._message)[:300]}"
         call = f"server_{self._server}_{self._context.turn}_{id(self)}_{self._number}"
-        shown = f"{title}\n\nThe answer goes to the server {self._server}." if title else self._message
+        shown = f"{title}\n\nThe server {self._server} receives the answer." if title else self._message
         digest = hashlib.sha256(call.encode()).hexdigest()
         async with self._context.asking:
             await self._emit(e.PermissionAsked(call, "", what, shown, digest, answers, typed))
@@ -88,7 +88,7 @@ class _Asking:
 def _title(name: str, part: dict[str, Any], attempt: int) -> str:
     words = part.get("title") or name
     about = f": {part['description']}" if part.get("description") else ""
-    again = "That does not fit. " if attempt else ""
+    again = "This answer is invalid. " if attempt else ""
     return f"{again}{one_line(str(words))[:100]}{one_line(str(about))[:300]}"
 
 

@@ -94,7 +94,7 @@ def _section(name: str, result: ServerResult) -> str:
 
 
 async def _circumstances(server: str, context: ToolContext) -> CallContext:
-    words = f"It runs at the server {server}, outside of any view."
+    words = f"The server {server} runs outside of views, with your rights."
     return CallContext(words=words, covers=context.servers.covers(server) if context.servers else "")
 
 

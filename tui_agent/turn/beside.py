@@ -77,7 +77,7 @@ async def answer_beside(context: TurnContext, question: str, emit: Emit) -> str:
     )
     answer = await _answer(context, request, emit)
     if not answer.text.strip():
-        raise EmptyReply("The side question got no answer in words", "ask it in a message")
+        raise EmptyReply("The side question got no text as an answer", "ask it in a message")
     return answer.text.strip() + (f"\n\n({cut_off(answer.why)})" if answer.cut else "")
 
 

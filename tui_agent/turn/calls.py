@@ -221,9 +221,9 @@ async def _report_faults(reply: Reply, emit: Emit) -> None:
 def _cut_notice(reply: Reply) -> str:
     count = len(reply.changes)
     if not count and any(call.fault for call in reply.calls):
-        return f"{cut_off(reply.why)} before it was complete: the model is told so"
+        return f"{cut_off(reply.why)} before it was complete: the model was informed"
     if not count:
-        return f"{cut_off(reply.why)} before it was complete: send “continue” to ask for the rest"
+        return f"{cut_off(reply.why)} before it was complete: send “continue” for the rest"
     kept = "the one change of it that is complete is" if count == 1 else f"its {count} complete changes are"
     return f"{cut_off(reply.why)}: {kept} kept"
 

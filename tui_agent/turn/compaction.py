@@ -117,7 +117,7 @@ async def fit_to_window(
         request = await room.composed()
     if request.size > ceiling:
         raise ContextTooLong(
-            f"The request is too long for {context.state().model.name}, and nothing more can be left out of it: "
+            f"The request is too long for {context.state().model.name}, and cannot be made any smaller: "
             f"it has {request.size:,} tokens, and {ceiling:,} are the most",
             "shorten the message, or choose a model with a larger window",
         )
@@ -361,7 +361,7 @@ class _RequestReducer:
 
     async def _say_removed(self, what: str) -> None:
         await self._emit(
-            NoticeGiven("info", f"The request is too long for the model, so it goes without {what}")
+            NoticeGiven("info", f"The request is too long for the model and was sent without {what}")
         )
 
 
@@ -369,7 +369,7 @@ async def compact(context: TurnContext, emit: Emit) -> str:
     """Summarises all older messages on the user's request. Changes nothing if the summary fails."""
     contexts = await instruct(context, (), unheard)
     if not await condense(context, contexts, _shares(context, sys.maxsize), emit, all_of_them=True):
-        raise ModelError("No summary came", "try again, or go on without one")
+        raise ModelError("There is no summary", "try again, or continue without one")
     return ""
 
 

@@ -22,11 +22,9 @@ from tui_agent.turn.request import AnsweredCall
 LOOP = 3
 #: Name of the setting.
 ASK_AT_COST = "limits.ask_at_cost"
-GO_ON = "send “continue” to let it go on, or raise it with --set limits.ask_at_cost=… (0 never asks)"
+GO_ON = "send “continue” to resume it, or raise limits.ask_at_cost (0 never asks)"
 #: The same for an unknown price, with half of `limits.requests` as the threshold.
-GO_ON_UNPRICED = (
-    "send “continue” to let it go on; --set limits.requests=… asks later, limits.ask_at_cost=0 never"
-)
+GO_ON_UNPRICED = "send “continue” to resume it; limits.requests asks later, limits.ask_at_cost=0 never asks"
 #: Durations, ignored when results are compared.
 _SECONDS = re.compile(r"\b\d+(?:[.,]\d+)? ?(?:ms|s|sec|seconds)\b")
 
@@ -96,7 +94,7 @@ class LoopDetector:
         for one, key in zip(answered, keys, strict=True):
             if (times := self._seen[key]) == LOOP:
                 what = _name(context, one)
-                sentence = f"The model goes in a circle: {what} was called {times} times with the same result"
+                sentence = f"The model repeats itself: {what} was called {times} times with the same result"
                 await emit(e.NoticeGiven("warning", sentence))
             if times >= LOOP and one.waits:
                 one = replace(one, result=_with_hint(one.result, times))

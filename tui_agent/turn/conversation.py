@@ -388,9 +388,9 @@ async def _summarise(
     try:
         await exchange(context, request, paid, answer, emit)
         if answer.cut:
-            raise ModelError(cut_off(answer.why), "only the newest messages are kept")
+            raise ModelError(cut_off(answer.why), "only the newest messages are used")
         if not answer.text.strip():
-            raise EmptyReply("The summary is empty", "only the newest messages are kept")
+            raise EmptyReply("The summary is empty", "only the newest messages are used")
     except ModelError as error:
         await emit(e.NoticeGiven("warning", f"Older messages could not be summarised: {error.what}"))
         return ""

@@ -227,9 +227,7 @@ async def _begin_again(context: TurnContext, paid: OpenRequest, answer: Answer, 
     answer.forget()
     await emit(spent)
     await emit(e.ReplyGrew(context.turn, "", ""))
-    await emit(
-        e.NoticeGiven("info", f"{why}: what had come of the answer is dropped, and it is asked for again")
-    )
+    await emit(e.NoticeGiven("info", f"{why}: discarded the partial answer; retrying"))
 
 
 def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) -> None:
@@ -251,7 +249,7 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
     for what, spent, most_tokens, most_cost in caps:
         if most_cost and not (known and (spent.cost is not None or state.session.replay)):
             raise LimitReached(
-                f"What this {what} costs is not known, so limits.{what}_cost (${most_cost:g}) cannot be kept",
+                f"The cost of this {what} is unknown, so limits.{what}_cost (${most_cost:g}) cannot be enforced",
                 f"set limits.{what}_tokens instead and limits.{what}_cost to 0, or choose a model whose price is known",
                 f"limits.{what}_cost",
             )
@@ -261,7 +259,7 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
         if sentence:
             raise LimitReached(
                 sentence,
-                f"raise the limit in settings.toml or with --set limits.{what}_…, or go on in a new {what}",
+                f"raise the limit in settings.toml or with --set limits.{what}_…, or continue in a new {what}",
                 f"limits.{what}_{'cost' if f'limits.{what}_cost' in sentence else 'tokens'}",
             )
 

@@ -183,4 +183,4 @@ def _notices(
         yield "info", f"Instructions in force: {', '.join(in_force)}"
     for row in new:
         if row.left_out:
-            yield "warning", f"Instructions in {row.path} are left alone: {row.left_out}"
+            yield "warning", f"Instructions in {row.path} are ignored: {row.left_out}"

@@ -53,6 +53,6 @@ async def check_pastes(context: TurnContext, text: str) -> None:
     if tokens > window:
         about = "" if counted.exact else "about "
         raise PasteTooLong(
-            f"What you pasted has {about}{tokens:,} tokens, and {state.model.name} takes {window:,}",
+            f"The pasted text has {about}{tokens:,} tokens, and {state.model.name} takes {window:,}",
             [line for line in dict.fromkeys(PASTED.findall(text)) if line in state.input.pastes],
         )

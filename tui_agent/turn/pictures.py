@@ -156,7 +156,7 @@ async def _check_sees(context: TurnContext, names: Sequence[str]) -> None:
     if abilities.known and not abilities.sees:
         named = ", ".join(map(escaped, names))
         raise ModelError(
-            f"{model} does not see pictures, and nothing was sent",
+            f"{model} does not see pictures; nothing was sent",
             f"choose a model that does (/model), or leave out {named}",
         )
 
@@ -191,7 +191,7 @@ def _refuse_binary(context: TurnContext, mentions: Sequence[str]) -> None:
             continue
         if b"\0" in first and not first.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
             raise FileError(
-                f"{escaped(name)} is neither text nor a picture, and nothing was sent",
+                f"{escaped(name)} is neither text nor a picture; nothing was sent",
                 "convert it to text, or leave it out",
             )
 

@@ -191,9 +191,9 @@ async def _ask_once(context: TurnContext, request: ModelRequest, emit: Emit) -> 
     await exchange(context, request, paid, words, emit)
     text = words.text
     if words.cut and not read_plan(text, context.planning_schema).files:
-        raise ModelError(cut_off(words.why), "the words of the request are taken instead")
+        raise ModelError(cut_off(words.why), "the words of the request are used instead")
     if not text.strip():
-        raise EmptyReply("its answer is empty", "the words of the request are taken instead")
+        raise EmptyReply("its answer is empty", "the words of the request are used instead")
     return text
 
 

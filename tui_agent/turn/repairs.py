@@ -40,7 +40,7 @@ class Repairs:
         runs = {run.id: run for run in context.state().commands.results}
         for result in failed:
             if (run := runs.get(result.run)) is not None and run.excused:
-                sentence = f"{result.name}: {run.cause}; the model is not asked to put that right"
+                sentence = f"{result.name}: {run.cause}; the model does not repair this"
                 await emit(e.NoticeGiven("warning", sentence))
         failed = [result for result in failed if result.run not in runs or not runs[result.run].excused]
         if not failed:
@@ -49,10 +49,10 @@ class Repairs:
         most = context.settings.checks.repairs
         if last or self.asked >= most:
             again = f" after the model was asked {_times(self.asked)}" if self.asked else ""
-            await emit(e.NoticeGiven("warning", f"{names} failed{again}: look at it before you apply"))
+            await emit(e.NoticeGiven("warning", f"{names} failed{again}: check it before you apply"))
             return None
         self.asked += 1
-        sentence = f"Check {self.asked} failed ({names}): the model is asked again, {self.asked} of {most}"
+        sentence = f"Check {self.asked} failed ({names}): repair {self.asked} of {most}"
         await emit(e.NoticeGiven("info", sentence))
         # Separate from the request's text, which stays identical while the same checks fail.
         tokens = context.settings.commands.output_tokens // len(failed)
@@ -86,7 +86,7 @@ def section(state: State, result: CheckResult, tokens: int) -> str:
     if run is None:
         return f"## CHECK {name(result.name)}"
     output, left = head_and_tail(masked(run.output), tokens * LETTERS)
-    cut = f"\n{left + run.cut:,} lines are left out." if left + run.cut else ""
+    cut = f"\n{left + run.cut:,} lines are skipped." if left + run.cut else ""
     ending = f"exit {run.status}" if run.how == "exit" else run.how
     told = f"{ending}{_counted(result)}{cut}{about_view(run)}"
     return f"## CHECK {name(result.name)}\n{inert(run.command)}\n{told}\n\n{inert(output)}"

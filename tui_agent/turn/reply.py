@@ -70,9 +70,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
         except ContextTooLong:
             if size.refusal is None:
                 raise
-            await emit(
-                e.NoticeGiven("info", "Nothing more can be left out of the request: it is not sent again")
-            )
+            await emit(e.NoticeGiven("info", "The request cannot be made any smaller"))
             raise size.refusal from None
         except (Unreachable, RateLimited, BadKey) as error:
             await _next_model(context, error, failed, emit)
@@ -86,7 +84,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
         except LimitReached:
             if context.requests.why and not context.part and not context.requests.told:
                 context.requests.told = True
-                await emit(e.NoticeGiven("warning", f"{context.requests.why}: no more are sent"))
+                await emit(e.NoticeGiven("warning", f"{context.requests.why}: no more requests are sent"))
             raise
         except (ContextTooLong, SchemaRefused) as error:
             await emit(e.RequestWithdrawn(context.turn))
@@ -140,10 +138,10 @@ async def _next_model(
     another = await next_model(context, failed)
     if another is None:
         if len(failed) > 1:
-            await emit(e.NoticeGiven("warning", f"{error.what}. No other model is left to ask"))
+            await emit(e.NoticeGiven("warning", f"{error.what}. There is no other model to ask"))
         raise next(iter(failed.values())) from None
     await emit(e.RequestWithdrawn(context.turn))
-    await emit(e.NoticeGiven("warning", f"{error.what}. {another.name} is asked instead, from now on"))
+    await emit(e.NoticeGiven("warning", f"{error.what}. {another.name} is used instead from now on"))
     await emit(another)
     context.costs.clear()  # Each model counts its own tokens.
 

@@ -376,7 +376,7 @@ def _in_brief(news: prompt.MessageParts) -> prompt.MessageParts:
     missing = len(news.facts) - len(facts)
     return replace(
         news,
-        facts=(f"{missing} older facts are left out.", *facts) if missing else facts,
+        facts=(f"{missing} older facts are skipped.", *facts) if missing else facts,
         rows=news.rows[-MOST_IN_BRIEF:],
         memory=shortened(news.memory, MOST_IN_BRIEF * BRIEF),
         sub_tasks=shortened(news.sub_tasks, MOST_IN_BRIEF * BRIEF),

@@ -57,11 +57,7 @@ class Retries:
         paths = [path for path in self._now if context.workspace.index.contains(path)]
         loaded = await load_files(context, paths, "request", (), emit)
         names = ", ".join(dict.fromkeys(change.path for change in (*failed, *conflicts)))
-        why = (
-            "the change could not be placed with certainty"
-            if failed
-            else "the file has changed where it was to be changed"
-        )
+        why = "the place of the change is ambiguous" if failed else "the same lines of the file have changed"
         await emit(e.NoticeGiven("info", f"Asking the model again for {names}: {why}"))
         query = (
             f"Not taken: {names}; the reasons are above. Resend the changes to these files, each file's "

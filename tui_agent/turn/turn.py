@@ -23,12 +23,9 @@ from tui_agent.turn.request import Draft
 from tui_agent.turn.retries import Retries
 
 #: Shown if the same reason cuts two consecutive replies.
-CUT_AGAIN = (
-    "The call was cut off again, so the model is not asked for it once more: ask for less at once, "
-    "or choose another model"
-)
+CUT_AGAIN = "The call was cut off twice: ask for smaller changes, or choose another model"
 
-MORE_STEPS = "send “continue” to let it go on, or raise it with --set max_steps=…"
+MORE_STEPS = "send “continue” to resume it, or raise max_steps"
 
 
 async def run(
@@ -80,7 +77,7 @@ async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emi
         except (ModelError, LimitReached) as error:
             if not (kept and isinstance(error, ModelError)) and not repairs.asked:
                 raise
-            await emit(NoticeGiven("warning", f"{error.what}: the changes that came are kept"))
+            await emit(NoticeGiven("warning", f"{error.what}: complete changes are kept"))
             return error.limit if isinstance(error, LimitReached) else ""
         kept = reply.cut and bool(reply.changes)
         retries.note(context)
@@ -100,4 +97,4 @@ async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emi
         following = again or Draft(loaded=await decided_meanwhile(context, emit))
         draft = replace(following, answered=(*answered, *following.answered), goes_on=draft.goes_on)
     times = "once" if most == 1 else f"{most} times"
-    raise LimitReached(f"The model asked for more {times} in one turn", MORE_STEPS, "max_steps")
+    raise LimitReached(f"The model made {times} requests in one turn", MORE_STEPS, "max_steps")

@@ -19,8 +19,8 @@ from tui_agent.turn.context import TurnContext
 MOST_FENCES, MOST_FILES, MOST_LETTERS = 20, 200, 200_000
 #: Minimum number of lines; shorter files resemble too many others.
 FEWEST_LINES = 4
-WHY = "a fence in the answer that names no file resembles it"
-WHY_NEW = "a fence in the answer may be its text, and the words beside it do not say so"
+WHY = "a code block without a file name resembles it"
+WHY_NEW = "a code block may be its text, but the answer does not say so"
 
 
 async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest, ...]:

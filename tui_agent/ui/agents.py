@@ -39,7 +39,9 @@ class Agents:
             return
         if self._run is not None:
             if words and words[0] != self._run.profile.name:
-                said = f"{self._run.profile.name} runs: /agent shows it; end it before you start another"
+                said = (
+                    f"{self._run.profile.name} is running: /agent shows it; end it before you start another"
+                )
                 await self._session.notice(said, "warning")
                 return
             await self._show()
@@ -81,9 +83,7 @@ class Agents:
         if outcome == "left" and not ended.done():
             self._show_review()
             name = run.profile.name
-            await self._session.notice(
-                f"{name} still runs: /agent shows it, and Ctrl+] there shows the review"
-            )
+            await self._session.notice(f"{name} is still running: /agent shows it, Ctrl+] opens the review")
             self._app.run_worker(self._wait(run), group="agent")
         else:
             await self._finish(run)

@@ -19,9 +19,9 @@ from tui_agent.ui.widgets.waiting import waiting_for_person
 ROWS, KEPT = 4, 200
 _PHASES = {
     "planning": "Making a plan.",
-    "finding": "Looking for files.",
+    "finding": "Finding files.",
     "asking": "Asking the model.",
-    "streaming": "The answer is coming in.",
+    "streaming": "Receiving the answer.",
     "checking": "Running the checks.",
 }
 
@@ -41,7 +41,7 @@ def announced(before: State, now: State, keys: Keys, silent_after: int = 30) -> 
     for waiting in waiting_for_person(now, time.time(), silent_after):
         if waiting.words not in waited:
             mark = "" if waiting.words.endswith("?") else "."
-            yield f"{waiting.words}{mark} {keys.shown(f'pane.{waiting.pane}')} goes there."
+            yield f"{waiting.words}{mark} {keys.shown(f'pane.{waiting.pane}')} opens it."
     yield from _of_tasks(before, now)
     yield from _of_commands(before, now)
     if len(now.input.queue) > len(before.input.queue):
@@ -66,9 +66,9 @@ def _ended(now: State, keys: Keys) -> str:
 def _decided(before: State, now: State, keys: Keys) -> Iterator[str]:
     gone = {point.id for point in now.review.checkpoints if point.undone}
     if gone - {point.id for point in before.review.checkpoints if point.undone}:
-        yield f"Undone. {keys.shown('changes.redo')} does it again."
+        yield f"Undone. {keys.shown('changes.redo')} redoes it."
     if _hunks(before) != _hunks(now):
-        yield f"{_waits(now) if now.review.open else 'Nothing waits for review'}."
+        yield f"{_waits(now) if now.review.open else 'There is nothing to review'}."
 
 
 def _waits(state: State) -> str:

@@ -181,11 +181,11 @@ class WorkspaceApp(
 
         if keys:
             said = (
-                f"{'Vim keys' if keys == VIM else 'The usual keys again'}; `keys` in settings.toml keeps it."
+                f"{'Vim keys' if keys == VIM else 'Vim keys off'}; set `keys` in settings.toml to keep this."
             )
         else:
-            shown = "Plain screen, one pane at a time" if plain else "The usual screen again"
-            said = f"{shown}; screen.plain in settings.toml keeps it."
+            shown = "Plain screen, one pane at a time" if plain else "Full screen"
+            said = f"{shown}; set screen.plain in settings.toml to keep this."
         if self.session is not None and self.workspace_screen.ready:
             waiting = ExitStack()  # takes effect before the worker starts
             waiting.enter_context(keys_wait(self.workspace_screen))
@@ -388,7 +388,7 @@ class WorkspaceApp(
             self._tell_copied(text)
             return
         self._hand_to_terminal(text)
-        said = "Handed to tmux, which may drop it; `set -g set-clipboard on` in tmux.conf lets it through"
+        said = "Copied through tmux; if it does not arrive, add `set -g set-clipboard on` to tmux.conf"
         self.notify(said, severity="warning", markup=False)
 
     def _hand_to_terminal(self, text: str) -> None:
@@ -462,7 +462,7 @@ class WorkspaceApp(
         state = self.session.state.session if self.session else None
         if state is None or state.read_only:
             return ""
-        return "; this session is not kept" if state.not_kept else "; everything is kept"
+        return "; this session is not saved" if state.not_kept else "; everything is saved"
 
     def action_stop_everything(self) -> None:
         if self.session is not None:
@@ -480,20 +480,20 @@ class WorkspaceApp(
             except TuiAgentError as error:
                 self.notify(str(error), severity="warning", markup=False)
         elif self.attachment is None or not self.attachment.suspend():
-            said = "Not suspended: no shell started this program, so nothing could bring it back."
+            said = "Not suspended: no shell started this program, so it could not be resumed."
             self.notify(said, severity="warning", markup=False)
 
     async def hand_over(self, words: Sequence[str]) -> int:
         driver = driver_of(self)
         if not isinstance(driver, TerminalDriver):
-            raise UsageError("This terminal cannot be given to another program", "write the text here")
+            raise UsageError("This terminal cannot run another program", "edit the text here")
         await self.workspace_screen.flush()
         with driver.given_away():
             try:
                 process = await asyncio.create_subprocess_exec(*words)
             except OSError as error:
                 said = f"{words[0]} cannot be started ({error.strerror})"
-                raise UsageError(said, "set EDITOR to another") from error
+                raise UsageError(said, "set EDITOR to another program") from error
             status = await process.wait()
         self._draw_all()
         return status
@@ -501,9 +501,7 @@ class WorkspaceApp(
     async def lend_terminal(self, use: Callable[[int, int], Awaitable[T]]) -> T:
         driver = driver_of(self)
         if not isinstance(driver, TerminalDriver):
-            raise UsageError(
-                "This terminal cannot be given to another program", "run the agent outside of tui-agent"
-            )
+            raise UsageError("This terminal cannot run another program", "run the agent outside of tui-agent")
         await self.workspace_screen.flush()
         with driver.given_away():
             used = await use(driver.fileno, driver.output)

@@ -107,8 +107,8 @@ class Attachment:
             give_to_shell()
         else:
             raise SessionError(
-                "No shell started this program, so the terminal stays here",
-                "close the window: the session continues",
+                "No shell started this program, so there is no prompt to return to",
+                "close the window; the session continues",
             )
 
     def suspend(self) -> bool:
@@ -195,7 +195,7 @@ class Attachment:
         client = self._client
         if client is not None:
             self._park()
-            client.send({"type": "detached", "words": "The session is open in another terminal now"})
+            client.send({"type": "detached", "words": "The session was opened in another terminal"})
             self._let_go(client)
 
     def _draw_on(self, source: int, target: int) -> None:

@@ -35,7 +35,7 @@ def _waits(state: State) -> str:
     if state.review.open:
         return ""
     broken = any(change.state in ("failed", "conflict") for change in state.review.changes)
-    return "every change failed or conflicts" if broken else "nothing waits"
+    return "all changes failed or conflict" if broken else "nothing is pending"
 
 
 _applied = _unless(lambda state: any(not p.undone for p in state.review.checkpoints), "nothing was applied")
@@ -51,7 +51,7 @@ _decided = _unless(
 )
 _file = _unless(lambda state: state.buffers.open, "no file is open")
 _clash = _unless(
-    lambda state: (front := state.buffers.get(state.buffers.active)) and front.clash, "nothing differs"
+    lambda state: (front := state.buffers.get(state.buffers.active)) and front.clash, "no differences"
 )
 _command = _unless(lambda state: state.commands.results, "no command has run")
 _todo = _unless(lambda state: state.todos, "no todos")
@@ -101,18 +101,18 @@ _REASONS: dict[str, Reason] = {
     "commands.take": _unless(
         lambda state: any(result.changed for result in state.commands.results), "no command wrote anything"
     ),
-    "session.permission": _unless(lambda state: state.asked is not None, "no tool asks"),
+    "session.permission": _unless(lambda state: state.asked is not None, "no question is open"),
     "pane.show_all": _unless(
-        lambda state: state.layout.hidden or state.layout.zoomed or state.layout.sizes, "all are shown"
+        lambda state: state.layout.hidden or state.layout.zoomed or state.layout.sizes, "all panes are shown"
     ),
-    "pane.hide": _unless(lambda state: state.layout.focus != "chat", "the chat stays"),
+    "pane.hide": _unless(lambda state: state.layout.focus != "chat", "the chat cannot be hidden"),
     "buffers": _file,
     **dict.fromkeys(("buffers.save", "buffers.find", "buffers.replace"), _text),
     "buffers.merge": _clash,
     "known": _unless(lambda state: state.known.files, "no known files"),
     "plan": _unless(lambda state: state.plan.actions, "no plan"),
     **dict.fromkeys(("plan.choose", "plan.let_go", "plan.other"), _question),
-    "chat.unqueue": _unless(lambda state: state.input.queue, "no message waits"),
+    "chat.unqueue": _unless(lambda state: state.input.queue, "no message is queued"),
     "chat.copy": _unless(
         lambda state: any(message.kind == "agent" for message in state.chat.messages), "no answer yet"
     ),

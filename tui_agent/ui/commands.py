@@ -150,7 +150,7 @@ class ScreenCommands:
             if action_id:
                 await screen.do(action_id)
 
-        screen.host.push_screen(Chooser(PANES[pane].title, rows, "type what it does"), do)
+        screen.host.push_screen(Chooser(PANES[pane].title, rows, "name of an action"), do)
 
     async def _open_palette(self) -> None:
         from tui_agent.ui.dialogs.chooser import Chooser, room_of
@@ -182,7 +182,7 @@ class ScreenCommands:
                 await self._recent.add(action_id)
                 await screen.do(action_id)
 
-        screen.host.push_screen(Chooser("Find an action", rows, "type what it does"), do)
+        screen.host.push_screen(Chooser("Find an action", rows, "name of an action"), do)
 
     def _open_themes(self) -> None:
         """Previews the highlighted theme; restores the previous theme on cancel."""
@@ -202,7 +202,7 @@ class ScreenCommands:
 
         host, first = self._screen.host, self._screen.arrangement.layout.focus
         rows = partial(help_rows, keys=host.keys, first=first, room=room_of(host.size.width))
-        host.push_screen(Chooser("Keys", rows, "type a key, or what it does"))
+        host.push_screen(Chooser("Keys", rows, "a key or an action"))
 
     async def _suspend(self) -> None:
         from textual.widgets import Input
@@ -254,7 +254,7 @@ class ScreenCommands:
                 self._stopping = True
                 self._screen.host.set_timer(STOP_WITHIN, self._go_on)
                 key = self._screen.host.keys.shown("app.close")
-                said = f"{key} again to stop: the changes that are being written are lost."
+                said = f"{key} again to quit: the changes that are being written are lost."
                 self._screen.host.notify(said, timeout=STOP_WITHIN, markup=False)
                 return
             self._go_on()
@@ -276,7 +276,9 @@ class ScreenCommands:
         if (session := self._screen.session) is not None:
             again = partial(session.commands.again, network=network)
             self._screen.run_worker(
-                self._told(session, run_asked(self._screen.host, again)), group="again", exclusive=True
+                self._told(session, run_asked(self._screen.host, again)),
+                group="again",
+                exclusive=True,
             )
 
     async def _told(self, session: Session, doing: Awaitable[object]) -> None:

@@ -61,7 +61,7 @@ async def edited_text(app: Host, text: str) -> str | None:
             left = (await asyncio.to_thread(path.read_bytes)).decode("utf-8", "replace")
         except OSError as error:
             raise FileError(
-                f"What the editor wrote cannot be read ({error.strerror})", "try again"
+                f"The text of the editor cannot be read ({error.strerror})", "try again"
             ) from error
         return left.removesuffix("\n") if not text.endswith("\n") else left
     finally:

@@ -22,12 +22,12 @@ _CALLED = {
     "answer": "an answer to a question",
     "check": "the command of a check",
     "commit": "a commit message",
-    "comment": "a comment on a hunk",
-    "hunk": "a hunk, written by hand",
-    "memory": "what goes with “continue”",
-    "merge": "a place of a merge",
-    "place": "a place of a conflict",
-    "replace": "what replaces the words that are looked for",
+    "comment": "a comment on a change",
+    "hunk": "an edited change",
+    "memory": "the next request",
+    "merge": "a conflict of a merge",
+    "place": "a conflict",
+    "replace": "a replacement",
     "subtask": "a sub-task",
     "summary": "the summary",
     "todo": "a todo",
@@ -48,9 +48,7 @@ async def reopen(screen: WorkspaceScreen, session: Session, kept: Collection[str
     kinds = (place.replace(" ", ":").partition(":")[0] for place in others)
     names = dict.fromkeys(_CALLED.get(kind, "a text") for kind in kinds)
     if names:
-        await session.notice(
-            f"What you were writing is kept, and there when you open it again: {', '.join(names)}"
-        )
+        await session.notice(f"Unsaved text was kept and returns when you reopen it: {', '.join(names)}")
 
 
 async def _open(screen: WorkspaceScreen, session: Session, place: str) -> bool:

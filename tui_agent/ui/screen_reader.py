@@ -52,9 +52,9 @@ _WORDS: dict[str, Mapping[str, str]] = {
     "todos": {"✓": "done", "○": "open"},
     "known": {"⚠": "stale", "●": "read"},
     "subtasks": {
-        "○": "not begun",
+        "○": "not started",
         "◉": "ticked",
-        "◎": "begins by itself",
+        "◎": "starts automatically",
         "●": "running",
         "◌": "silent",
         "–": "skipped",

@@ -64,7 +64,7 @@ class Signals:
             if took >= self._long:
                 self._notify(f"turn {state.turn.number} has ended")
         if asks and not self._asks:
-            self._notify("a question is waiting")
+            self._notify("a question is open")
         self._asks = asks
 
     def _notify(self, words: str) -> None:

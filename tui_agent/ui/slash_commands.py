@@ -47,7 +47,7 @@ async def _set_effort(session: Session, word: str) -> str:
     effort = next((effort for effort in EFFORTS if effort == word), None)
     if effort is None:
         levels = f"{', '.join(EFFORTS[:-1])} or {EFFORTS[-1]}"
-        raise SessionError(f"There is no effort “{word}”", f"write {levels}")
+        raise SessionError(f"There is no effort level “{word}”", f"write {levels}")
     return await session.models.set_effort(effort)
 
 
@@ -62,21 +62,21 @@ async def _set_mode(session: Session, word: str) -> str:
 async def _ask_beside(session: Session, question: str) -> str:
     session.models.check()
     await session.chat.ask_beside(question)
-    return "Asked beside the conversation: the answer comes into the chat"
+    return "Asked; the answer appears in the chat"
 
 
 async def _pursue(session: Session, goal: str) -> str:
     if goal == "off":
         await session.goals.pursue("")
-        return "No goal is pursued"
+        return "There is no goal now"
     session.models.check()
     await session.goals.pursue(goal)
-    return "Turns follow each other until the goal is reached or a limit is; /goal off gives it up"
+    return "Turns continue until the goal or a limit is reached; /goal off ends this"
 
 
 async def _allow_host(session: Session, words: str) -> str:
     name = await session.outside_agents.allow_host(words)
-    return f"{name} may reach {words} from now on"
+    return f"{name} can now connect to {words}"
 
 
 def _delegate(session: Session, text: str, words: str) -> Call:

@@ -144,7 +144,7 @@ def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str], de
     shipped: dict[str, str] = _shipped("dark" if dark else "light")[depth]
     usable = {key: color for key, color in colors.items() if _is_color(color)}
     faults += [
-        f"The theme {name} has a colour {key!r} that nothing uses: see dark.toml for the names"
+        f"The theme {name} has a colour {key!r} that does not exist: see dark.toml for the names"
         for key in sorted(colors.keys() - shipped.keys())
     ]
     faults += [

@@ -169,7 +169,7 @@ def as_markdown(html: str) -> tuple[str, str]:
         converter = MarkdownConverter(heading_style="ATX", strip=["img"])
         text = converter.convert_soup(page.find("main") or page.body or page)
     except (RecursionError, AssertionError, ValueError):
-        raise TuiAgentError("This page has no text that can be read", "read another page") from None
+        raise TuiAgentError("This page has no text", "read another page") from None
     lines = "\n".join(line.rstrip() for line in text.splitlines())
     return title[:300], _BLANK.sub("\n\n", lines).strip()
 

@@ -49,7 +49,7 @@ def copy_paths(root: Path, folder: Path, paths: Sequence[str], stop: threading.E
                 raise Interrupted("The copy of the folder was stopped", "make it again")
             copying.take(path)
     except FileExistsError as error:
-        raise FileError(f"The work copy {folder} exists already", "remove it first") from error
+        raise FileError(f"The work copy {folder} already exists", "remove it first") from error
     except (OSError, Interrupted) as error:
         with suppress(OSError):  # the original error is reported
             remove_folder(str(folder))

@@ -95,9 +95,9 @@ def _note(facts: dict[str, Any]) -> str:
             " workspace is not trusted: files are shown as they are on disk; `tui-agent trust` lets filters run"
         )
     if facts["unnamed"]:
-        notes.append(f"{facts['unnamed']} files have names that are not UTF-8 and are left out; rename them")
+        notes.append(f"{facts['unnamed']} files have names that are not UTF-8 and are skipped; rename them")
     if facts["cut"]:
-        notes.append(f"The folder holds more than {MAX_FILES:,} files; open a folder further down to see all")
+        notes.append(f"The folder contains more than {MAX_FILES:,} files; open a subfolder to see all")
     return "; ".join(notes)
 
 

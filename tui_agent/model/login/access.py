@@ -117,7 +117,7 @@ class Logins:
             await asyncio.to_thread(self._store.put, service.name, login)
         except FileError:
             self._held[service.name] = replace(login, in_keyring=False)
-            _log.warning("the login at %s was refreshed and cannot be kept", service.title)
+            _log.warning("the login at %s was refreshed but cannot be stored", service.title)
 
 
 async def _refreshed(service: LoginService, login: Login) -> Login:
@@ -131,4 +131,4 @@ def _serves(login: Login, refused: str) -> bool:
 
 
 def _needs(model: str, service: LoginService) -> BadKey:
-    return BadKey(f"{model} needs a login at {service.title}", f"run `tui-agent login {service.name}`")
+    return BadKey(f"{model} requires a login to {service.title}", f"run `tui-agent login {service.name}`")

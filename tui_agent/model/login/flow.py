@@ -113,8 +113,8 @@ def expired(title: str) -> LoginFailed:
 
 
 def denied(title: str) -> LoginFailed:
-    return LoginFailed(f"The login at {title} was denied", "log in again, and approve it")
+    return LoginFailed(f"The login to {title} was denied", "log in again, and approve it")
 
 
 def ended(service: LoginService) -> LoginEnded:
-    return LoginEnded(f"The login at {service.title} has ended", f"run `tui-agent login {service.name}`")
+    return LoginEnded(f"The login to {service.title} has expired", f"run `tui-agent login {service.name}`")

@@ -114,11 +114,11 @@ def _heard(head: bytes, path: str, found: asyncio.Future[str]) -> tuple[str, str
     parts = urlsplit(rest.split(" ", 1)[0])
     query = parse_qs(parts.query)
     if method != "GET" or not secrets.compare_digest(parts.path.encode(), path.encode()):
-        return "404 Not Found", "There is nothing here."
+        return "404 Not Found", "Page not found."
     if not query.get("code") and not query.get("error"):
         return "400 Bad Request", "The address holds no code."
     code = query["code"][0] if query.get("code") else ""
     if not found.done():
         found.set_result(code)
     words = "You are logged in" if code else "The login was denied"
-    return "200 OK", f"{words}: go back to the terminal. This page can be closed."
+    return "200 OK", f"{words}: return to the terminal. You can close this page."

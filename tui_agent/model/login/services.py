@@ -59,10 +59,10 @@ def service(name: str) -> LoginService:
     if name in _OWN_PROGRAMS:
         plan, whose, program, variable = _OWN_PROGRAMS[name]
         raise UsageError(
-            f"{plan} may be used only in {whose} own programs", f"use {program}, or set {variable} to a key"
+            f"{plan} can be used only in {whose} own programs", f"use {program}, or set {variable} to a key"
         )
     names = ", ".join(one.name for one in SERVICES)
-    raise UsageError(f"there is no login at {escaped(name)}", f"write one of {names}")
+    raise UsageError(f"there is no service {escaped(name)}", f"write one of {names}")
 
 
 def service_of(model: str) -> LoginService | None:

@@ -144,7 +144,7 @@ class LoginStore:
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise FileError(
-                f"no login can be kept in {display_path(str(self.folder))} ({why})",
+                f"no login can be stored in {display_path(str(self.folder))} ({why})",
                 "give write permission and free some space, or set TUI_AGENT_HOME to another folder",
             ) from None
 

@@ -54,15 +54,13 @@ class ChecksDialog(Form[None]):
 
     def hint(self) -> Content:
         if self._writing:
-            return label(
-                self.keys_for(("answer.accept", "keep the command"), ("dialog.close", "leave it as it was"))
-            )
+            return label(self.keys_for(("answer.accept", "save the command"), ("dialog.close", "cancel")))
         names = {"tick": "tick", "tick_all": "all"}
         ticks = self.keys_for(*((f"ticks.{name}", words) for name, words in names.items()), gap="  ")
-        names = {"edit": "edit", "new": "new", "slow": "slow", "attempt": "try all on the folder as it is"}
+        names = {"edit": "edit", "new": "new", "slow": "slow", "attempt": "try all on the current files"}
         edits = self.keys_for(*((f"check_list.{name}", words) for name, words in names.items()), gap="  ")
         leave = "stop trying" if self._trying else "decide later"
-        go = "run the ticked ones on every proposal" if self.ticked else "run none here"
+        go = "use the ticked checks" if self.ticked else "use no checks here"
         ends = self.keys_for(("answer.accept", go), ("dialog.close", leave), gap="  ")
         return plain(f"{ticks}  {edits}\n{ends}")
 
@@ -170,7 +168,7 @@ class ChecksDialog(Form[None]):
     def _keep_command(self) -> None:
         command, name = self.query_one(KeptInput).value.strip(), self._editing
         if not command:
-            self.say(plain("Write a command, or leave it with Esc", "$warning"))
+            self.say(plain("Enter a command, or cancel with Esc", "$warning"))
             return
         if name:
             self._checks[name] = replace(self._checks[name], command=command)
@@ -204,7 +202,9 @@ class ChecksDialog(Form[None]):
 
     def draw(self) -> None:
         rows = [self._row(check) for check in self._checks.values()]
-        self.query_one(Rows).set_rows(rows or [Row("", Line((Piece("None found: n adds one", "muted"),)))])
+        self.query_one(Rows).set_rows(
+            rows or [Row("", Line((Piece("No checks found: n adds one", "muted"),)))]
+        )
         self.say()
 
     def _row(self, check: CheckCommand) -> Row:

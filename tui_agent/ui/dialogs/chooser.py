@@ -59,7 +59,7 @@ class Chooser(Dialog[Any]):
         self,
         title: str,
         rows: Callable[[str], Sequence[ChooserRow]],
-        to_type: str = "type to narrow, {choose} chooses",
+        to_type: str = "type to filter, {choose} selects",
         getting: Coroutine[Any, Any, object] | None = None,
         following: Callable[[Callable[..., None]], Callable[[], None]] | None = None,
         seen: Callable[[str], object] | None = None,

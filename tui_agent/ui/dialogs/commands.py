@@ -27,12 +27,12 @@ async def show_commands(app: App[object], session: Session) -> None:
     choose = cast("Host", app).keys.shown("chooser.choose")
     while chosen := await app.push_screen_wait(
         Chooser(
-            f"Commands: {choose} shows what one printed",
+            f"Commands: {choose} shows the output",
             lambda words: command_rows(session.state.commands, words),
             following=session.subscribe,
         )
     ):
-        await app.push_screen_wait(TextDialog("What it printed", _output(session, chosen), keep="back"))
+        await app.push_screen_wait(TextDialog("Output", _output(session, chosen), keep="back"))
 
 
 async def _output(session: Session, command: str) -> str | None:

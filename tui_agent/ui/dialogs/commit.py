@@ -147,7 +147,7 @@ class CommitDialog(Form[None]):
     def draw(self) -> None:
         plan, rows = self._plan, list[Row]()
         if applied := [file for file in plan.files if file.applied]:
-            rows += [_heading("Applied here"), *map(self._row, applied)]
+            rows += [_heading("Applied in this session"), *map(self._row, applied)]
         if others := [file for file in plan.files if not file.applied]:
             rows += [_heading("Other changed files"), *map(self._row, others)]
         if plan.more:
@@ -158,7 +158,7 @@ class CommitDialog(Form[None]):
         self.retitle(f"Commit {files} to {branch}")
         hooks = self.query_one(".hooks", Static)
         hooks.display = bool(plan.hooks)
-        words = f"{_box(self._runs_hooks)} run hooks, programs of the repository: {', '.join(plan.hooks)}"
+        words = f"{_box(self._runs_hooks)} run hooks (programs of the repository): {', '.join(plan.hooks)}"
         hooks.update(label(words, "$warning" if self._runs_hooks else ""))
         self.say()
 

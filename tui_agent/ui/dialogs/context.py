@@ -70,18 +70,18 @@ def _counted(state: State) -> Iterator[Row]:
     share = f", {usage.context / window:.0%} of the window of {window:,}" if window else ""
     known = ""
     if not state.model.window_known:
-        share, known = "", f" (window unknown; requests are kept within {window:,})"
-    yield (("What the last request was made of", "bold $accent"),)
+        share, known = "", f" (requests are limited to {window:,})"
+    yield (("Content of the last request", "bold $accent"),)
     yield ((f"  {about}{usage.context:,} tokens{share}{known}", "$text"),)
     for part in PARTS:
         if part in usage.parts:
             yield ((f"  {part:<14}", "$text"), (f"{usage.parts[part]:>9,}  by our count", "$muted"))
     restarted = counted(usage.resets, "restart") if usage.resets else "no restart"
-    begins = f"it begins with {usage.prefix_share:.1%} of the request before it; {restarted} so far"
+    begins = f"it repeats {usage.prefix_share:.1%} of the request before it; {restarted} so far"
     yield ((f"  {begins}", "$muted"),)
     yield ((f"  this turn      {_spent(usage.turn)}", "$text"),)
     if usage.planning != Usage():
-        yield ((f"  of it the plan {_spent(usage.planning)}", "$muted"),)
+        yield ((f"  planning        {_spent(usage.planning)}", "$muted"),)
     yield ((f"  this session   {_spent(usage.session)}", "$text"),)
 
 
@@ -93,7 +93,7 @@ def _spent(usage: Usage) -> str:
 
 
 def _instructions(files: Iterable[InstructionFile]) -> Iterator[Row]:
-    yield (("Instructions in force, the nearest last", "bold $accent"),)
+    yield (("Instructions, nearest last", "bold $accent"),)
     shown = False
     for file in files:
         shown = True
@@ -101,7 +101,7 @@ def _instructions(files: Iterable[InstructionFile]) -> Iterator[Row]:
         if file.left_out:
             yield (
                 (f"  {one_line(file.path)}", "$muted"),
-                (f"  left alone: {one_line(file.left_out)}", "$warning"),
+                (f"  ignored:  {one_line(file.left_out)}", "$warning"),
             )
         else:
             why = f"  {where} · {one_line(file.why)} · {file.tokens:,} tokens"
@@ -111,7 +111,7 @@ def _instructions(files: Iterable[InstructionFile]) -> Iterator[Row]:
 
 
 def _timeline(touches: tuple[Touch, ...]) -> Iterator[Row]:
-    yield (("Files, the newest first", "bold $accent"),)
+    yield (("Files, newest first", "bold $accent"),)
     for touch in reversed(touches[-TOUCHES_SHOWN:]):
         at = time.strftime("%H:%M:%S", time.localtime(touch.at)) if touch.at else " " * 8
         ink = "$muted" if touch.active else "$stale"
@@ -149,7 +149,7 @@ class SentView(Dialog[None]):
 
     async def _get(self) -> None:
         self._exchanges = await self._sent()
-        self.retitle(f"Sent to the model: {counted(len(self._exchanges), 'request')}")
+        self.retitle(f"Requests to the model:  {counted(len(self._exchanges), 'request')}")
         options = self.query_one(OptionList)
         options.set_options([label(_head(one)) for one in self._exchanges])
         options.highlighted = len(self._exchanges) - 1 if self._exchanges else None

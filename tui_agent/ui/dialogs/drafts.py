@@ -23,7 +23,7 @@ async def edit_summary(app: App[object], session: Session) -> None:
             await session.notice(str(error), "error")
             return None
         if not summary:
-            await session.notice("No message was summarised yet: all that was said is sent as it was")
+            await session.notice("No message was summarised yet: all messages are sent complete")
         return summary or None
 
     text = await app.push_screen_wait(
@@ -52,7 +52,7 @@ async def edit_memory(app: App[object], session: Session, text: str) -> bool:
         return memory or None
 
     dialog = TextDialog(
-        f"What goes with “{one_line(words)}”", get(), keep="send it", wrap=True, kept=(session, "memory")
+        f"Request for “{one_line(words)}”", get(), keep="send it", wrap=True, kept=(session, "memory")
     )
     edited = await app.push_screen_wait(dialog)
     if edited is None or not edited.strip():

@@ -21,7 +21,7 @@ async def choose_effort(app: Host, session: Session) -> None:
     models = session.models
     try:
         if models.name and not models.level("max"):
-            await session.notice(f"{models.name} has no levels of effort")
+            await session.notice(f"{models.name} has no effort levels")
             return
         title = f"Effort of {models.name or 'the model'}"
         chooser = Chooser(title, lambda words: effort_rows(words, models), first=models.effort)
@@ -51,5 +51,5 @@ def effort_rows(words: str, models: ModelAccess) -> list[ChooserRow]:
 def _own(effort: Effort, models: ModelAccess) -> str:
     level = models.level(effort)
     if effort == "auto":
-        return f"{level} at {models.name}" if level else "the provider chooses"
+        return f"{level} at {models.name}" if level else "the provider's default"
     return "" if level == effort else f"{level} at {models.name}"

@@ -63,7 +63,7 @@ class Form(Dialog[ScreenResultType]):
             self._end()
         else:
             self._leaving = True
-            again = self.keys_for(("dialog.close", "again drops what you wrote"), ("form.keep", self.keeps))
+            again = self.keys_for(("dialog.close", "again discards your text"), ("form.keep", self.keeps))
             self.say(label(again, "$warning"))
 
     #: Effect of the save key, for the warning.

@@ -36,7 +36,7 @@ async def _choose(
     app: App[object],
     title: str,
     facts: Sequence[Fact] | Coroutine[None, None, Sequence[Fact]],
-    to_type: str = "type to narrow",
+    to_type: str = "type to filter",
 ) -> str | None:
     """Shows facts and returns the chosen name. A coroutine is awaited while the dialog waits."""
     found: list[Fact] = []
@@ -55,7 +55,7 @@ async def show_settings(app: App[object], session: Session) -> None:
     from tui_agent.settings.loading import setting_lines
 
     lines = (line.partition(" = ") for line in setting_lines(session.loaded))
-    await _choose(app, "Settings in force", [(name, value) for name, _, value in lines])
+    await _choose(app, "Settings", [(name, value) for name, _, value in lines])
 
 
 async def show_status(app: App[object], session: Session) -> None:
@@ -101,12 +101,12 @@ async def show_doctor(app: App[object], session: Session) -> None:
         except TuiAgentError as error:
             return [("problem", str(error))]
 
-    await _choose(app, "This machine", get())
+    await _choose(app, "Installation", get())
 
 
 async def show_stats(app: App[object], session: Session) -> None:
     """Figures of the sessions of this folder."""
-    await _choose(app, "Figures of this folder's sessions", asyncio.to_thread(_figures, session))
+    await _choose(app, "Statistics of this folder's sessions", asyncio.to_thread(_figures, session))
 
 
 def _figures(session: Session) -> list[Fact]:
@@ -130,11 +130,11 @@ async def choose_instructions(app: App[object], session: Session) -> None:
     files = [
         (
             file.path,
-            f"left alone: {file.left_out}" if file.left_out else f"{file.why}, {file.tokens:,} tokens",
+            f"ignored: {file.left_out}" if file.left_out else f"{file.why}, {file.tokens:,} tokens",
         )
         for file in session.state.instructions
     ]
-    none = [("none", "the first message reads AGENTS.md and its like; /init has one proposed")]
+    none = [("none", "no files yet: the first message loads AGENTS.md and similar files; /init proposes one")]
     chosen = await _choose(app, "Instructions of the model", files or none, "{choose} opens the file")
     if chosen and files:
         try:
@@ -156,7 +156,7 @@ async def show_servers(app: App[object], session: Session) -> None:
             facts.append((server.name, f"{'on' if server.on else 'off'} · {tools} · {server.shown}{theirs}"))
         return facts or [("none", "write [mcp.servers.NAME] in your settings, or run `tui-agent mcp import`")]
 
-    await _choose(app, "Servers of tools", get())
+    await _choose(app, "MCP servers", get())
 
 
 async def choose_hooks(app: App[object], session: Session) -> None:
@@ -213,6 +213,6 @@ async def choose_skill(app: App[object], session: Session) -> None:
         await session.extensions.read()
         return [(name, skill.description) for name, skill in session.extensions.skills.items()]
 
-    chosen = await _choose(app, "Skills", get(), "{choose} puts one into the prompt")
+    chosen = await _choose(app, "Skills", get(), "{choose} inserts one into the prompt")
     if chosen:
         session.chat.set_draft(f"/{chosen} ")

@@ -39,7 +39,7 @@ def login_rows(session: Session, words: str) -> Sequence[ChooserRow]:
         there = login is not None and not login.ended
         wanted = words in f"log in to {one.title}".lower() or words in one.provider
         if wanted and not there and needed(f"{one.provider}/any", os.environ):
-            again = "   the login has ended" if login is not None else ""
+            again = "   the login has expired" if login is not None else ""
             rows.append(ChooserRow(LOGIN + one.name, label(f"log in to {one.title}{again}")))
     return rows
 
@@ -48,7 +48,7 @@ async def choose_login(app: Host, session: Session) -> None:
     """Ask for a service, log in, and use its model from the next request on."""
     rows = login_rows(session, "")
     if not rows:
-        await session.notice("You are logged in everywhere: `tui-agent logout NAME` ends a login")
+        await session.notice("You are logged in to all services: `tui-agent logout NAME` logs out")
         return
     value = await app.push_screen_wait(Chooser("Log in", lambda _: rows, "{choose} chooses"))
     try:
@@ -64,7 +64,7 @@ async def log_in(app: Host, session: Session, value: str) -> str:
     chosen = service(value.removeprefix(LOGIN))
     if not await app.push_screen_wait(LoginDialog(chosen, LoginStore(session.folders.state))):
         return ""
-    await session.notice(f"Logged in at {chosen.title}")
+    await session.notice(f"Logged in to {chosen.title}")
     return chosen.suggestion
 
 
@@ -154,8 +154,7 @@ class LoginDialog(Dialog[bool]):
             parts(
                 "Open ",
                 (url, "$accent"),
-                "\n\nWaiting for the browser to come back. If it is on another machine, paste here the address that "
-                "it ends at.",
+                "\n\nWaiting for the browser. If it is on another machine, paste its final address here.",
             ),
             ("login.copy_code", "copies the address"),
         )

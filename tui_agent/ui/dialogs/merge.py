@@ -36,7 +36,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
     def __init__(self, view: ConflictView, yours: str, session: Session) -> None:
         self._choices = ConflictChoices(view)
         count = self._choices.count
-        about = f"{counted(count, 'conflict')} to settle" if count else "what the disk adds to yours"
+        about = f"{counted(count, 'conflict')} to resolve" if count else "changes on disk"
         super().__init__(f"{view.path}: {about}")
         self._session = session
         self._yours = yours

@@ -45,7 +45,7 @@ class ModelChooser(Chooser):
     ) -> None:
         """`keyless` rows need no API key and are first if no model is selected. `model_of` maps a row's value
         to its model, or ""."""
-        to_type = "words of a name or an ability, or type provider/model"
+        to_type = "name or ability; or type provider/model"
         super().__init__("Models", self._rows_of, to_type, self._look(), hint=self._facts, most=MOST)
         self._models = models
         self._keyless = keyless
@@ -152,7 +152,7 @@ class ModelChooser(Chooser):
         offer = self._by_name.get(value)
         keys = (
             self._effort_hint(value),
-            parts(self.keys_for(("model_list.ask_again", "asks the providers again"))),
+            parts(self.keys_for(("model_list.ask_again", "reloads"))),
         )
         lines = [
             label(about(offer, self._width) if offer else "").truncate(self._width, ellipsis=True),

@@ -98,9 +98,7 @@ def end(offer: Offer) -> str:
     """`ends 2026-12-01`, `switched off since 2026-07-24, followed by deepseek/deepseek-v4-flash`, or ""."""
     if not offer.ended:
         return f"ends {offer.known.ends}" if offer.known.ends else ""
-    return f"switched off since {offer.known.ends}" + (
-        f", followed by {offer.follower}" if offer.follower else ""
-    )
+    return f"retired since {offer.known.ends}" + (f", replaced by {offer.follower}" if offer.follower else "")
 
 
 def dated(offer: Offer) -> str:

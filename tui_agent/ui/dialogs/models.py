@@ -71,9 +71,7 @@ async def _use(
             await _keep_key(session, provider.keys[0], key)
             if not name:
                 await session.models.reach(environment)
-                await session.notice(
-                    f"No model of {provider.name} is known that lasts: type its name", "warning"
-                )
+                await session.notice(f"No model of {provider.name} is suggested: type its name", "warning")
                 return
         if name.startswith(LOGIN):
             name = await log_in(app, session, name)
@@ -95,7 +93,7 @@ async def _use(
     if not key and (writes or session.state.turn.number != turns):  # the user awaits the answer
         again = app.keys.shown("session.model")
         await session.notice(
-            f"To keep {name} for new sessions, choose it again when it has answered ({again})"
+            f"To use {name} for new sessions, choose it again after a successful test ({again})"
         )
     else:
         await _try_and_keep(app, session, name)
@@ -104,12 +102,14 @@ async def _use(
 async def _keep_key(session: Session, name: str, key: str) -> None:
     """Stores the key in the system keyring if available, otherwise in memory: never in a file."""
     if not keyring.available():
-        await session.notice(f"{name} is kept for this run only: with `pip install keyring` it would be kept")
+        await session.notice(
+            f"{name} is stored for this run only; `pip install keyring` stores it permanently"
+        )
     elif await asyncio.to_thread(keyring.store, name, key):
-        await session.notice(f"{name} is kept by the system's keyring")
+        await session.notice(f"{name} is stored in the system's keyring")
     else:
         await session.notice(
-            f"The system's keyring did not take {name}: it is kept for this run only", "warning"
+            f"The system's keyring rejected {name}: it is stored for this run only", "warning"
         )
 
 
@@ -120,7 +120,7 @@ async def _try_and_keep(app: Host, session: Session, name: str) -> None:
         price = session.models.price_of_a_test()
         rows = [
             *([] if tried else [ChooserRow("test", label(f"Test it with one tiny request ({price})"))]),
-            ChooserRow("save", label("Save as default, for every new session")),
+            ChooserRow("save", label("Save as the default for new sessions")),
             ChooserRow("", label("Use it for this session only")),
         ]
         match await app.push_screen_wait(Chooser(title, lambda _, rows=rows: rows, "{choose} chooses")):
@@ -132,7 +132,7 @@ async def _try_and_keep(app: Host, session: Session, name: str) -> None:
             case "save":
                 try:
                     where = await asyncio.to_thread(session.models.save_as_default, session.folders.config)
-                    await session.notice(f"{name} is the default now: {where}")
+                    await session.notice(f"{name} is now the default: {where}")
                 except TuiAgentError as error:
                     await session.notice(str(error), "error")
                 return
@@ -161,16 +161,16 @@ class KeyDialog(Form[str | None]):
     """
 
     def __init__(self, provider: Provider, kept: bool) -> None:
-        super().__init__(f"A key for {provider.name} ({provider.keys[0]})")
+        super().__init__(f"Key for {provider.name} ({provider.keys[0]})")
         self._kept = kept
 
     def body(self) -> Iterable[Widget]:
         yield Input(password=True, placeholder="paste it here", compact=True)
 
     def hint(self) -> Content:
-        where = "by the system's keyring" if self._kept else "for this run only, and written nowhere"
+        where = "in the system's keyring" if self._kept else "for this run only"
         keys = self.keys_for(("answer.accept", "uses it"), ("dialog.close", "cancels"))
-        return label(f"It is kept {where}.   {keys}")
+        return label(f"It is stored {where}.   {keys}")
 
     async def keep(self) -> str | None:
         return self.query_one(Input).value.strip() or None
@@ -189,5 +189,7 @@ def _rehearsal(app: Host, session: Session, words: str) -> list[ChooserRow]:
     if app.reopen is None or session.state.session.rehearsal or words.strip().lower() not in "rehearsal":
         return []
     return [
-        ChooserRow(_REHEARSAL, label("rehearsal   recorded replies on a sample project: no key, no network"))
+        ChooserRow(
+            _REHEARSAL, label("rehearsal   recorded replies for a sample project, without key and network")
+        )
     ]

@@ -23,7 +23,7 @@ ANSWERS = {
     "no": "Do not allow it",
 }
 #: Answers to whether a turn may continue.
-GO_ON_ANSWERS = {"once": "Go on: it is not asked again in this turn", "no": "Stop: what came so far is kept"}
+GO_ON_ANSWERS = {"once": "Continue: do not ask again in this turn", "no": "Stop: keep the partial answer"}
 _ALL = "all"
 
 
@@ -32,7 +32,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
     until the request is answered."""
     question = session.state.asked
     if question is None:
-        await session.notice("No tool is asking for permission.", "info")
+        await session.notice("There is no permission question.", "info")
         return
     place = f"answer:{question.call}"
     typed = session.state.input.typed.get(place, "")
@@ -45,21 +45,19 @@ async def answer_permission(app: App[object], session: Session) -> None:
         return question_rows(question, words, choose)
 
     while True:
-        title = f"{question.tool} {question.shown}".strip() + ": allow it?"
-        hint = "{choose} allows it once; or type why not, and it is not allowed"
+        title = f"{question.tool} {question.shown}".strip() + ": allow?"
+        hint = "{choose} allows it once; or type a reason to deny it"
         yes = ""
         if question.answers:
             title, hint = (
                 question.words,
-                "type the answer; {choose} chooses" if question.typed else "{choose} chooses",
+                "type the answer; {choose} selects" if question.typed else "{choose} chooses",
             )
         elif not question.tool:  # no reason is requested, so a single key can be an answer
-            title, hint, yes = question.words, "{yes} goes on, {choose} chooses", "once"
+            title, hint, yes = question.words, "{yes} continues, {choose} selects", "once"
         chosen = await app.push_screen_wait(Chooser(title, rows, hint, yes=yes, text=typed))
         if chosen == _ALL:
-            await app.push_screen_wait(
-                TextDialog("Exactly this would be done", question.preview, keep="back")
-            )
+            await app.push_screen_wait(TextDialog("Exact action", question.preview, keep="back"))
         elif chosen is None:
             return
         elif chosen:
@@ -114,11 +112,11 @@ async def show_permissions(app: App[object], session: Session) -> None:
         if not chosen:
             return
         await session.chat.revoke(chosen)
-    await session.notice("No permissions have been decided, or all were revoked.", "info")
+    await session.notice("There are no permissions.", "info")
 
 
 def decision_words(decision: PermissionDecision) -> str:
     """E.g. `allowed always · search_text “x”`, `denied by a rule · …`."""
-    by = {"rule": " by a rule", "nobody": ": nobody could be asked", "person": ""}[decision.by]
+    by = {"rule": " by a rule", "nobody": ": a confirmation was not possible", "person": ""}[decision.by]
     said = f"denied{by}" if decision.answer == "no" else f"allowed {decision.answer}"
     return f"{said} · {decision.tool} {decision.shown}".strip()

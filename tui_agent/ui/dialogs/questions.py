@@ -29,19 +29,19 @@ async def may_run_here(app: App[object], session: Session, command: str) -> bool
     if session.commands.may_run_here():
         return True
     answers = {
-        "": "No, leave it in the prompt",
+        "": "No",
         "once": "Run it once",
         "always": f"Always run it in {session.workspace.root.name}",
     }
-    title = f"Run in the real folder, where what it writes stays: {command}"
-    asked = question(title, answers, to_type="{yes} runs it once, {choose} chooses", yes="once")
+    title = f"Run in the real folder, with lasting effect: {command}"
+    asked = question(title, answers, to_type="{yes} runs it once, {choose} selects", yes="once")
     chosen = await app.push_screen_wait(asked)
     if chosen == "always":
         try:
             await asyncio.to_thread(session.commands.allow_here)
         except OSError as error:
             await session.notice(
-                f"You will be asked again next time: the answer could not be kept ({error.strerror})",
+                f"The answer could not be saved ({error.strerror})",
                 "warning",
             )
     return bool(chosen)
@@ -52,12 +52,12 @@ async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> boo
     try:
         await run()
     except AnswerNeeded as needed:
-        yes = "Run it, and do not ask about others like it in this session" if needed.once else "Run it once"
+        yes = "Run it, and similar commands in this session" if needed.once else "Run it once"
         asked = question(
             f"Run {needed.command}",
-            {"": "No, leave it", "yes": yes},
+            {"": "No", "yes": yes},
             below=wrap(needed.how, 68),
-            to_type="{yes} runs it, {choose} chooses",
+            to_type="{yes} runs it, {choose} selects",
             yes="yes",
         )
         if not await app.push_screen_wait(asked):
@@ -71,7 +71,7 @@ async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) ->
     each = "it" if len(refused.lines) == 1 else "each"
     answers = {
         "": "Leave it in the prompt",
-        "save": f"Save {each} as a file of the workspace, and name that in the message",
+        "save": f"Save {each} as a file in the workspace, and mention it",
     }
     if not await app.push_screen_wait(question(refused.what, answers, below=wrap(refused.remedy, 68))):
         return {}
@@ -115,7 +115,7 @@ async def ask_for_trust(app: Host, session: Session) -> None:
         )
 
     choice = await app.push_screen_wait(
-        Chooser("Trust this workspace with what it brings?", lambda _: found, "{choose} chooses", get())
+        Chooser("Trust this workspace?", lambda _: found, "{choose} chooses", get())
     )
     if not choice:
         return
@@ -131,7 +131,7 @@ async def ask_for_trust(app: Host, session: Session) -> None:
         await session.notice(str(error), "error")
         return
     if app.reopen is None or session.state.session.read_only or session.state.session.not_kept:
-        await session.notice("In force from the next start.", "info")
+        await session.notice("Takes effect at the next start.", "info")
     else:
         await app.switch(Choice(session.state.session.id))
 
@@ -146,16 +146,16 @@ def trust_rows(
     viewed."""
     match standing:
         case "nothing to trust":
-            return [ChooserRow("", label("It brings no settings or filters of its own"))]
+            return [ChooserRow("", label("It has no settings or filters of its own"))]
         case "trusted":
             answers = [
-                ChooserRow("", label("Leave it trusted")),
+                ChooserRow("", label("Keep the trust")),
                 ChooserRow("revoke", label("Revoke the trust")),
             ]
         case _:
             answers = [
-                ChooserRow("", label("Leave it untrusted")),
-                ChooserRow("trust", label("Trust exactly this")),
+                ChooserRow("", label("Do not trust it")),
+                ChooserRow("trust", label("Trust exactly these files")),
             ]
     shown = [("filter", f"{_in_short(setting)} = {value}") for setting, value in filters]
     commands = [ChooserRow("", label(f"  {kind:<6}  {text}")) for kind, text in (*shown, *programs)]
@@ -190,11 +190,9 @@ async def clean_up(app: App[object], session: Session) -> None:
     async def get() -> None:
         nonlocal size
         size = await asyncio.to_thread(used, data)
-        chooser.retitle(f"{readable(size)} of {readable(limit)} kept for undo and resume")
+        chooser.retitle(f"{readable(size)} of {readable(limit)} of undo data")
 
-    chooser = Chooser(
-        "Kept for undo and resume", lambda _: storage_rows(size, limit), "{choose} chooses", get()
-    )
+    chooser = Chooser("Undo storage", lambda _: storage_rows(size, limit), "{choose} chooses", get())
     choice = await app.push_screen_wait(chooser)
     if not choice:
         return
@@ -207,19 +205,19 @@ def storage_rows(size: int, limit: int) -> Sequence[ChooserRow]:
     """First the option to keep all; above the limit, only the excess is deleted."""
     down = f", oldest first, down to {readable(limit)}" if size > limit else ""
     return [
-        ChooserRow("", label("Leave it")),
-        ChooserRow("old", label(f"Remove what is older than 30 days{down}")),
-        ChooserRow("young", label(f"Remove younger texts too{down}: what they undo cannot be undone")),
+        ChooserRow("", label("Cancel")),
+        ChooserRow("old", label(f"Delete data older than 30 days{down}")),
+        ChooserRow("young", label(f"Delete newer data too{down}; these changes cannot be undone any more")),
     ]
 
 
 def cleanup_summary_text(done: CleanupResult, limit: int) -> str:
     """Summary of deleted and remaining data, with the reason for any remainder."""
-    freed = f"{done.removed} texts removed ({readable(done.before - done.after)})"
-    said = [freed if done.removed else "Nothing was removed"]
+    freed = f"{done.removed} texts deleted ({readable(done.before - done.after)})"
+    said = [freed if done.removed else "Nothing was deleted"]
     if done.why_not:
         said.append(done.why_not)
-    said.append(f"{readable(done.after)} of {readable(limit)} kept for undo and resume")
+    said.append(f"{readable(done.after)} of {readable(limit)} of undo data")
     return "; ".join(said)
 
 
@@ -227,12 +225,10 @@ async def return_conflict(app: App[object], session: Session, change: Change) ->
     """Ask which of the two sub-tasks reworks the conflict, the later one first. No effect if cancelled."""
     rival = session.state.review.change(change.rival)
     if change.state != "conflict" or rival is None:
-        await session.notice(f"{change.path} is not a conflict of two sub-tasks, so neither can get it back")
+        await session.notice(f"{change.path} is not a conflict of two sub-tasks")
         return
-    tasks = {
-        task: f"{task} does its part again, on top of the other" for task in (*change.tasks, *rival.tasks)
-    }
-    chosen = await app.push_screen_wait(question(f"Give the conflict in {change.path} back to", tasks))
+    tasks = {task: f"{task} repeats its part, based on the other" for task in (*change.tasks, *rival.tasks)}
+    chosen = await app.push_screen_wait(question(f"Return the conflict in {change.path} to", tasks))
     if not chosen:
         return
     try:

@@ -52,10 +52,10 @@ def _turns(data: Path, session: str) -> Chooser:
 
     def rows(words: str) -> list[ChooserRow]:
         fitting = [line for line in requests if words.lower() in f"{line.turn} {line.text}".lower()]
-        whole = [ChooserRow(WHOLE, label("All of it, as it is now"))] if not words.strip() else []
+        whole = [ChooserRow(WHOLE, label("The complete session"))] if not words.strip() else []
         return [*whole, *(_turn_row(line) for line in fitting)]
 
-    return Chooser("Fork this session, as it stood after …", rows, "words of a turn", get())
+    return Chooser("Fork this session as of …", rows, "text of a turn", get())
 
 
 def _turn_row(line: FoundLine) -> ChooserRow:
@@ -79,7 +79,7 @@ class SessionPicker(Chooser):
     """
 
     def __init__(self, data: Path, workspace: Path, current: str = "") -> None:
-        super().__init__("", self._rows_of, "words that were said, or a file's name", first=self._at_first)
+        super().__init__("", self._rows_of, "text of a message, or a file name", first=self._at_first)
         self._data = data
         self._workspace = workspace
         self._current = current
@@ -133,7 +133,7 @@ class SessionPicker(Chooser):
         self.retitle(
             f"{counted(len(entries), 'session')} {scope}, by {self._sort}"
             if entries
-            else f"No such session {scope}"
+            else f"No matching session {scope}"
         )
         if not entries:
             self.query_one("#preview", Static).update("")
@@ -202,7 +202,7 @@ class SessionPicker(Chooser):
     async def action_delete(self) -> None:
         if self._entry:
             entry = self._entry
-            answers = {"": "No, keep it", "delete": "Yes, delete it for good"}
+            answers = {"": "No", "delete": "Yes, delete it permanently"}
             asked = question(f"Delete “{entry.title[:50]}”?", answers, to_type="")
             if await self.app.push_screen_wait(asked) == "delete":
                 await self._change(catalog.delete(self._data, entry.id))
@@ -221,17 +221,17 @@ class SessionPicker(Chooser):
 def naming(name: str) -> Chooser:
     """Asks for a name; returns `None` if cancelled."""
     return Chooser(
-        f"A name for “{name}”" if name else "A name for this session",
+        f"Name of “{name}”" if name else "Name of this session",
         lambda words: (
             [ChooserRow(words.strip(), label(f"Rename it to “{words.strip()}”"))] if words.strip() else []
         ),
-        "type the name, {choose} keeps it",
+        "type the name, {choose} saves it",
     )
 
 
 def elsewhere(session: str, what: str) -> Chooser:
     """Asks how to handle a session open in another process: returns `fork`, `read` or `None`."""
-    answers = {"fork": "Fork it", "read": "Look at it, without changing anything", "": "Leave it"}
+    answers = {"fork": "Fork it", "read": "Open it read-only", "": "Cancel"}
     return question(f"{what[:1].upper()}{what[1:]}", answers, to_type="")
 
 
@@ -286,9 +286,7 @@ async def open_otherwise(app: Host, reopen: Reopen, error: OpenElsewhere) -> Ses
 async def choose_another(app: Host, session: Session) -> None:
     """Close the current session and open another."""
     if app.reopen is None:
-        app.notify(
-            "Another session can be opened only where `tui-agent` was started for one.", severity="warning"
-        )
+        app.notify("Another session can be opened only if `tui-agent` started this one.", severity="warning")
         return
     current = session.state.session.id
     choice = await pick(app, session.folders.data, session.workspace.root, current)
@@ -299,7 +297,7 @@ async def choose_another(app: Host, session: Session) -> None:
 async def begin_new(app: Host, session: Session) -> None:
     """Close the current session, which remains in the list, and start a new one in the same folder."""
     if app.reopen is None:
-        app.notify("Only `tui-agent` itself can begin another session here.", severity="warning")
+        app.notify("Another session can be started only from `tui-agent` itself.", severity="warning")
     else:
         await app.switch(Choice(""))
 
@@ -312,15 +310,13 @@ async def export_this(app: Host, session: Session) -> None:
         name = words.strip() or default
         return [ChooserRow(name, label(f"Write {name}"))]
 
-    chosen = await app.push_screen_wait(
-        Chooser("Export to a Markdown file", rows, "type another name or path")
-    )
+    chosen = await app.push_screen_wait(Chooser("Export to a Markdown file", rows, "type another file name"))
     if not chosen:
         return
     target = await asyncio.to_thread(_target, session.workspace.root, chosen)
     try:
         await session.chat.export(target)
-        await session.notice(f"{target} holds this session")
+        await session.notice(f"Exported to {target}")
     except TuiAgentError as error:
         await session.notice(str(error), "error")
 

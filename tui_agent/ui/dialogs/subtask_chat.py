@@ -33,7 +33,7 @@ async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
     if task.runs:
         await app.push_screen_wait(SubTaskView(session, task.id))
     else:
-        await session.notice(f"The sub-task {task.id} has not run yet: there is no chat to show")
+        await session.notice(f"The sub-task {task.id} has not run yet and has no chat")
 
 
 class EndedRun:

@@ -62,9 +62,9 @@ class SubTaskForm(Form[None]):
         if self._named:
             yield Static(label("id, a short name"), markup=False)
             yield KeptInput(id="name", compact=True)
-        yield Static(label("goal: what is to be done, in words that need no other"), markup=False)
+        yield Static(label("goal: a complete description of the work"), markup=False)
         yield KeptArea(self._wording.goal, id="goal", soft_wrap=True, tab_behavior="focus")
-        yield Static(label("files that it is about, with commas between; none for any"), markup=False)
+        yield Static(label("files, separated by commas; empty for any"), markup=False)
         yield KeptInput(", ".join(self._wording.files), id="files", compact=True, select_on_focus=False)
 
     def hint(self) -> Content:
@@ -110,7 +110,7 @@ class NeedsForm(Form[None]):
         others: Sequence[SubTask],
         use: Callable[[tuple[str, ...]], Awaitable[None]],
     ) -> None:
-        super().__init__(f"What sub-task {task.id} waits for")
+        super().__init__(f"Dependencies of sub-task {task.id}")
         self._others = others
         self._use = use
         self.ticked = set(task.dependencies)
@@ -172,14 +172,14 @@ async def connect(app: App[object], session: Session, task: SubTask) -> None:
     if others:
         await app.push_screen_wait(NeedsForm(task, others, keep))
     else:
-        await session.notice(f"There is no other sub-task that {task.id} could wait for")
+        await session.notice(f"There is no other sub-task for {task.id} to depend on")
 
 
 async def remove(app: App[object], session: Session, task: SubTask) -> None:
     """Delete a task after confirmation."""
     behind = [other.id for other in session.state.subtasks.tasks if task.id in other.dependencies]
     waits = f"; {', '.join(behind)} no longer wait{'s' * (len(behind) == 1)} for it" if behind else ""
-    answers = {"": "Leave it", "remove": f"Remove it from the graph{waits}"}
+    answers = {"": "Cancel", "remove": f"Remove it from the graph{waits}"}
     chosen = await app.push_screen_wait(question(f"Remove sub-task {task.id}", answers))
     if chosen:
         try:

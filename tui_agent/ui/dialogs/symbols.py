@@ -29,7 +29,7 @@ def symbol_chooser(path: str, lines: Sequence[str], row: int, room: int) -> Choo
         if made is None:
             chooser.retitle("Go to symbol: this file takes too long to parse")
         elif not made:
-            chooser.retitle("Go to symbol: nothing here has a name to go to")
+            chooser.retitle("Go to symbol: there are no symbols here")
 
     def rows(typed: str) -> list[ChooserRow]:
         words = typed.lower().split()

@@ -32,7 +32,7 @@ async def find_in_transcript(app: App[object], session: Session) -> int | None:
             messages[:0] = await session.chat.earlier(messages[0].number, LOOKED_THROUGH)
 
     chosen = await app.push_screen_wait(
-        Chooser("Find in the chat", lambda words: found_rows(words, messages), "type words", get())
+        Chooser("Search the chat", lambda words: found_rows(words, messages), "type text", get())
     )
     return int(chosen) if chosen else None
 
@@ -76,7 +76,7 @@ async def rewind(app: Host, session: Session) -> None:
 async def edit_earlier(app: Host, session: Session, *, files: bool = False) -> None:
     """Fork the session before an earlier message, with its text in the prompt; with `files`, also take them back."""
     if app.reopen is None:
-        app.notify("Only `tui-agent` itself can go on in a copy here.", severity="warning")
+        app.notify("A copy can be started only from `tui-agent` itself.", severity="warning")
         return
     sent: dict[int, str] = {}
 
@@ -95,9 +95,9 @@ async def edit_earlier(app: Host, session: Session, *, files: bool = False) -> N
             if words.strip().lower() in text.lower()
         ]
 
-    title = "Edit and send again, in a copy from before"
+    title = "Edit and send again in a copy"
     if files:
-        title = "Take files and conversation back to before …"
+        title = "Rewind files and conversation to before …"
     chosen = await app.push_screen_wait(Chooser(title, rows, getting=get()))
     if not chosen:
         return

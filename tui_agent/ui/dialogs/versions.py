@@ -97,7 +97,7 @@ class History(DiffPreview[str | None]):
     """
 
     def __init__(self, session: Session) -> None:
-        super().__init__("Applied changes: undo or redo any of them")
+        super().__init__("Applied changes")
         self._session = session
         self._previews: dict[str, Sequence[Undoing] | str] = {}
         self._file = 0
@@ -169,13 +169,13 @@ def _said(preview: Undoing) -> str:
         return "the file is deleted"
     if not preview.diff.hunks:
         return "nothing changes"
-    return "merged with what changed since" if preview.merged else "what changes"
+    return "merged with what changed since" if preview.merged else "changes"
 
 
 def _row(point: Checkpoint) -> Row:
     word = "undo" if not point.undone else "redo"
     paths = ", ".join(step.path for step in point.files) or "no file"
-    what = "took back" if point.takes_back else "applied"
+    what = "undid" if point.takes_back else "applied"
     state = "undone" if point.undone else what
     left = (Piece(f"{point.id:4}"), Piece(f"turn {point.turn}  ", "muted"), Piece(paths, "", "end"))
     return Row(point.id, Line(left, (Piece(f"{state} · Enter: {word}", "muted"), Piece(state, "muted"))))

@@ -19,9 +19,9 @@ from tui_agent.ui.widgets.line_view import LineView
 CONTEXT = 3
 Part = Literal["same", "fold", "head", "base", "yours", "theirs"]
 _NAMES: dict[Part, str] = {
-    "base": "base: what the model saw",
-    "yours": "yours: the file as it is now",
-    "theirs": "theirs: what was proposed",
+    "base": "base: the version that the model saw",
+    "yours": "yours: the current file",
+    "theirs": "theirs: the proposed change",
 }
 _PARTS: tuple[Part, ...] = ("base", "yours", "theirs")
 
@@ -61,7 +61,7 @@ def _agreed(region: Region, *, first: bool, last: bool) -> Iterator[ConflictLine
         yield from (ConflictLine("same", text) for text in texts)
         return
     yield from (ConflictLine("same", text) for text in texts[:head])
-    yield ConflictLine("fold", f"{counted(len(texts) - head - tail, 'line')} on which both agree")
+    yield ConflictLine("fold", f"{counted(len(texts) - head - tail, 'line')} without conflict")
     yield from (ConflictLine("same", text) for text in texts[len(texts) - tail :])
 
 
@@ -81,11 +81,11 @@ def _name(view: ConflictView, part: Part) -> str:
         return _NAMES[part]
     match part:
         case "yours":
-            return f"yours: what {view.yours_name} made of it"
+            return f"yours: the version of {view.yours_name}"
         case "theirs":
-            return f"theirs: what {view.theirs_name} made of it"
+            return f"theirs: the version of {view.theirs_name}"
         case _:
-            return "base: what both began with"
+            return "base: the common version"
 
 
 _BAR = "▌"

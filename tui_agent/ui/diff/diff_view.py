@@ -99,7 +99,7 @@ class DiffView(LineView):
         if diff.hunks:
             self.show_diff(diff, (), current)
         else:
-            self.show_words("No line differs.")
+            self.show_words("There are no differences.")
 
     def show_words(self, text: str) -> None:
         """Show a sentence instead of a diff."""

@@ -352,7 +352,7 @@ class FindBar(Vertical):
         if self._mode != "replace" or editor is None or search is None or not found or editor.read_only:
             return
         if self._found.more:
-            raise EditFailed(f"There are more than {MOST:,} places", "search for something more specific")
+            raise EditFailed(f"There are more than {MOST:,} matches", "make the search more specific")
         template, lines = self.query_one("#find-with", Input).value, list(editor.lines)
         changed = await asyncio.to_thread(search.all_replaced, lines, found, template)
         after = [changed.get(row, line) for row, line in enumerate(lines)]

@@ -49,7 +49,7 @@ _REPEATED = frozenset("xXsSDCpPJ~rioaIAO")
 _HARMLESS = frozenset("vVnN*#/?:qm@`'")
 #: Signs before a line that Enter ends, and its most letters.
 _LINE_SIGNS, _MOST_TYPED = (":", "/", "?"), 200
-_TOO_LONG = "The text would become too long: type a smaller count"
+_TOO_LONG = "The text would become too long: use a smaller count"
 
 
 class Shown(NamedTuple):
@@ -356,7 +356,7 @@ class Vim:
             case ".":
                 self._repeat()
             case _ if rest[0] in "q@":
-                raise _Refused("Macros are not offered: . repeats the last change")
+                raise _Refused("Macros are not supported: . repeats the last change")
             case _ if rest[0] == "r" and at + count <= end:
                 self._replace(at, at + count, rest[1] * count)
                 self._go(at + count - 1)

@@ -140,5 +140,5 @@ def _spent_words(task: SubTask, progress: SubTaskProgress | None, now: float) ->
 
 def _state_words(task: SubTask) -> str:
     if task.state in _NOT_BEGUN:
-        return "begins now" if task.wanted else "ticked" if task.auto_execute else ""
+        return "starting" if task.wanted else "ticked" if task.auto_execute else ""
     return task.state

@@ -173,7 +173,7 @@ def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
             for place in _places(name, key):
                 other = owners.setdefault((place, key), name)
                 if other != name:
-                    found.append(f"The key {key} stands for {other} and for {name}: change one in keys.toml")
+                    found.append(f"The key {key} is bound to {other} and {name}: change one in keys.toml")
     for (place, key), name in owners.items():
         everywhere = owners.get((ANYWHERE, key))
         if everywhere and place != ANYWHERE and name in ACTIONS and place == ACTIONS[name].pane:

@@ -43,8 +43,8 @@ MOST_CHARACTERS = 2_000_000
 #: Initial size of a parsed part, in characters.
 WINDOW = 64_000
 
-TOO_DEEP = "Shown as plain text: its Markdown is nested too deeply or too long to be drawn."
-TOO_LONG = "The rest of this message is not drawn; copy it, or read it with `tui-agent sessions show`."
+TOO_DEEP = "Shown as plain text: its Markdown is too long or nested too deeply."
+TOO_LONG = "The rest of this message is not shown here; copy it, or read it with `tui-agent sessions show`."
 
 _LONG = re.compile(rf"^.{{{MOST_IN_LINE + 1},}}$", re.MULTILINE)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: Delay after the first key press before the text is passed to the session, in seconds.
 HAND_OVER_AFTER = 0.1
-_ON_CLASH = (("merge", "see and merge"), ("reload", "take the disk's"), ("overwrite", "save yours over it"))
+_ON_CLASH = (("merge", "compare and merge"), ("reload", "use the disk's"), ("overwrite", "overwrite it"))
 
 
 class BuffersPane(Pane):
@@ -207,7 +207,7 @@ class BuffersPane(Pane):
         banner = self.query_one("#banner", Static)
         words = Content()
         if buffer and buffer.clash:
-            words = parts(("Changed on disk while you edited it", "$warning"))
+            words = parts(("Changed on disk while you edited", "$warning"))
         elif buffer and buffer.note:
             words = parts((f"Read only: {buffer.note}", "$muted"))
         elif buffer and (editor := self._editors.get(buffer.path)) and editor.whole:
@@ -335,9 +335,7 @@ class BuffersPane(Pane):
         if not has_symbols(editor.path):
             key = self.keys.shown("buffers.goto_line")
             self.act(
-                self.session.notice(
-                    f"The language of {editor.path} has no symbols here; {key} goes to a line"
-                )
+                self.session.notice(f"The language of {editor.path} has no symbols; {key} goes to a line")
             )
             return
 
@@ -391,7 +389,8 @@ class BuffersPane(Pane):
             if active.unsaved:
                 key = self.keys.shown("buffers.save")
                 raise SessionError(
-                    f"{active.path} has unsaved text, which the editor would not see", f"save it: {key}"
+                    f"{active.path} has unsaved text, which the external editor would not see",
+                    f"save it: {key}",
                 )
             words = opening(editor(), session.workspace.root / active.path, active.cursor[0] + 1)
             await cast("Host", self.app).hand_over(words)

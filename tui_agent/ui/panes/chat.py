@@ -267,7 +267,7 @@ class ChatPane(Pane):
         elif command in SLASH:
             self._do_command(command)
         elif command and not self.session.extensions.may_have(command):
-            said = f"There is no command /{command}: with a space before it, it is sent to the model"
+            said = f"There is no command /{command}; to send it as a message, type a space before it"
             self.ask(self.session.notice(said, "warning"))
         elif name in HOST_COMMANDS:
             self._hand_to_host(name, words)

@@ -58,7 +58,7 @@ def retry(pane: ChatHost) -> None:
     """Resend the message of a failed turn, from the prompt if it is there."""
     turn = pane.session.state.turn
     if turn.running or turn.ok or not turn.request:
-        pane.ask(pane.session.notice("Nothing failed that could be sent again"))
+        pane.ask(pane.session.notice("No message has failed"))
         return
     text = with_effort(turn.effort, turn.request)
     if pane.prompt.value == text:
@@ -77,7 +77,7 @@ async def write_outside(pane: ChatHost) -> None:
         await pane.session.notice(str(error), "error")
         return
     if text is None:
-        await pane.session.notice("The editor ended with an error: the message is as it was", "warning")
+        await pane.session.notice("The editor ended with an error; the message is unchanged", "warning")
     elif text != before:
         pane.prompt.set_value(text)
 

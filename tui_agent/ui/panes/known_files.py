@@ -144,7 +144,7 @@ def clock(at: float) -> str:
 
 #: Minimum height in rows for a timeline beside the table; it uses a third.
 ROOM_FROM = 12
-_EMPTY = "Files that the model has seen are listed here, with what has changed since."
+_EMPTY = "Files that the model has read, and whether they have changed since."
 
 
 class KnownPane(Pane):
@@ -224,7 +224,7 @@ class KnownPane(Pane):
         width = max(self.size.width - 2, 1)
         rows = known_rows([file for file in files if file.stale or not self._stale_only], width)
         if gone := len(self._known.dropped):
-            rows.append(Row("", Line((Piece(f"{gone} more, seen longest ago, are left out.", "muted"),))))
+            rows.append(Row("", Line((Piece(f"{gone} more, seen longest ago, are skipped.", "muted"),))))
         empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
         self._files.set_rows(rows or [empty])
         self.query_one("#headings", Rows).set_rows([Row("", heading(width))] if files else [])

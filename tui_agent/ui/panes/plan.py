@@ -19,8 +19,8 @@ from tui_agent.ui.widgets.line_view import Line, LineView, Piece
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.rows import Row, Rows
 
-_EMPTY = "The files that a request needs, and how they were found, are shown here."
-_PATH, _PATTERNS = "or type its path", "patterns, surest first"
+_EMPTY = "Files that a request needs, and how they were found."
+_PATH, _PATTERNS = "or type its path", "patterns, best first"
 #: Separator of editable patterns.
 _BETWEEN = " | "
 

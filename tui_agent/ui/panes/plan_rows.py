@@ -16,7 +16,7 @@ from tui_agent.ui.widgets.rows import Row
 _SHOWN = 5
 _OTHERS_SHOWN = 3
 #: Answers to a question about a secret.
-_CHOICES = {"mask": "the file with its secrets masked", "send": "all of it, as it is"}
+_CHOICES = {"mask": "the file with masked secrets", "send": "the complete file"}
 _INDENT = Piece("  ")
 _DEEPER = Piece("    ")
 
@@ -102,7 +102,7 @@ def _outcome(attempt: Attempt) -> tuple[str, ...]:
                 f"{attempt.matches}",
             )
         case "timeout":
-            return f"took too long · {time}", time
+            return f"timed out ·  {time}", time
         case "invalid":
             return (*([attempt.why] if attempt.why else []), "not a pattern", "invalid")
 
@@ -158,7 +158,7 @@ def _question(index: int, action: ActionSlice) -> Iterator[Row]:
     if action.several:
         yield Row(f"all:{index}", Line((Piece("  0 ", "accent"), Piece("all of them"))))
         return
-    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("go on without it"))))
+    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("continue without it"))))
 
 
 def _about_secret(index: int, action: ActionSlice) -> Iterator[Row]:
@@ -166,7 +166,7 @@ def _about_secret(index: int, action: ActionSlice) -> Iterator[Row]:
     for number, choice in enumerate(action.nearest, 1):
         words = _CHOICES.get(choice, choice)
         yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), Piece(words))))
-    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("none: leave it out"))))
+    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("none"))))
 
 
 def _directory(directory: DirectoryAction, outcome: str = "", *, failed: bool = False) -> Row:

@@ -51,7 +51,7 @@ from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.rows import Rows
 from tui_agent.ui.widgets.waiting import broken_now
 
-_EMPTY = "Changes that the model proposes are shown here. Nothing is written before you apply it."
+_EMPTY = "Changes that the model proposes. Nothing is written until you apply it."
 
 
 class ReviewPane(ListPane):
@@ -78,9 +78,7 @@ class ReviewPane(ListPane):
     def compose(self) -> ComposeResult:
         yield Rows()
         yield self.body
-        yield KeptInput(
-            compact=True, placeholder="a comment for the model; it is sent with your next message"
-        )
+        yield KeptInput(compact=True, placeholder="a comment for the model, sent with your next message")
         yield HintLine()
 
     @on(events.Mount)

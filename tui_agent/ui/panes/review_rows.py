@@ -41,7 +41,7 @@ _FOUND = {"anchored": "placed by the lines around it", "near": "placed by simila
 _DECIDED = (
     ("undo", "undo"),
     ("redo", "redo"),
-    ("take_back", "take hunk back"),
+    ("take_back", "undo change"),
     ("history", "history"),
     ("next_hunk", "next"),
     ("next_file", "file"),
@@ -86,12 +86,12 @@ def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[R
             ink = "failed" if change.state in ("failed", "conflict") else "muted"
             rows.append(Row("", Line((Piece(f"  {change.reason}", ink),)), wraps=True, hang=2))
         if change.checks:
-            failed = f"  did not pass in its sub-task: {', '.join(change.checks)}"
+            failed = f"  failed in its sub-task: {', '.join(change.checks)}"
             rows.append(Row("", Line((Piece(failed, "failed"),)), wraps=True, hang=2))
         for comment in change.comments:
             about = "" if comment.hunk is None else f"hunk {comment.hunk + 1}: "
-            waits = any(fact.endswith(f"the person says: {comment.text}") for fact in untold)
-            when = "sent with your next message" if waits else "the model was told"
+            waits = any(fact.endswith(f"comment: {comment.text}") for fact in untold)
+            when = "sent with your next message" if waits else "sent to the model"
             rows.append(
                 Row("", Line((Piece(f"  {when}: {about}{comment.text}", "muted"),)), wraps=True, hang=2)
             )
@@ -142,7 +142,7 @@ def hints(changes: Sequence[Change]) -> list[Hint]:
 
 def conflict_hints(change: Change) -> list[Hint]:
     """Keys that resolve a conflict; one between two sub-tasks can also be returned to either."""
-    names = _CONFLICT if not change.rival else (*_CONFLICT[:4], ("give_back", "give back"), *_CONFLICT[4:])
+    names = _CONFLICT if not change.rival else (*_CONFLICT[:4], ("give_back", "return"), *_CONFLICT[4:])
     return [Hint(f"review.{name}", text) for name, text in names]
 
 
@@ -161,7 +161,7 @@ def outcome(changes: Sequence[Change]) -> str:
 def without_diff(change: Change) -> str:
     """Description of a change without changed lines, or the reason it has no effect."""
     if change.state == "failed":
-        return change.reason or f"The change to {change.path} could not be placed with certainty."
+        return change.reason or f"The place of the change to {change.path} is ambiguous."
     if change.executable is not None and change.kind == "edit":
         return (
             f"{change.path} {'becomes' if change.executable else 'is no longer'} executable; its text stays."
@@ -174,7 +174,7 @@ def without_diff(change: Change) -> str:
         case "create":
             return f"{change.path} is new, and empty."
         case _:
-            return f"{change.path} stays as it is: every line is there already."
+            return f"{change.path} already contains this change."
 
 
 def progress(change: Change) -> str:

@@ -221,7 +221,7 @@ def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]
     elif state.session.replay:
         yield (f"replies are recorded: {state.session.replay}", "$warning")
     if state.session.not_kept:
-        yield ("nothing is kept", "$error")
+        yield ("nothing is saved", "$error")
         yield (state.session.not_kept, "$error")
     if state.session.waits_for:
         yield (state.session.waits_for, "$warning")

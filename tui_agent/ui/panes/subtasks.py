@@ -37,7 +37,7 @@ from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.rows import Row, Rows
 
 _Call = Coroutine[Any, Any, object]
-_NONE_SEEN = "Every sub-task is hidden by the filter."
+_NONE_SEEN = "The filter hides all sub-tasks."
 #: Minimum pane heights for the limits, the actions and the details.
 _LIMITS_FROM, _WORDS_FROM, _DETAILS_FROM = 6, 16, 9
 #: Minimum width for the graph; wider graphs scroll.
@@ -47,7 +47,7 @@ _LIST_BELOW = 40
 class SubTasksPane(ListPane):
     """The graph or the list of tasks, and the details of the current one."""
 
-    EMPTY = "Work that is split into sub-tasks is drawn here: those of the model and your own."
+    EMPTY = "Sub-tasks of the model and your own."
     ID = "subtasks"
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks", "usage", "review")
 
@@ -94,7 +94,7 @@ class SubTasksPane(ListPane):
         yield GraphView()
         yield Rows(id="layers")
         yield Rows(id="details")
-        words = Input(compact=True, select_on_focus=False, placeholder="words of an id, a goal or a state")
+        words = Input(compact=True, select_on_focus=False, placeholder="id, goal or state")
         words.display = False
         yield words
         yield HintLine()
@@ -208,7 +208,7 @@ class SubTasksPane(ListPane):
         from tui_agent.subtasks.seed import why_blocked
 
         most, run = self.session.loaded.settings.subtasks.max_parallel, len(self._slice.running)
-        places = f"its turn: {run} of at most {most} run" if run >= most else ""
+        places = f"queued: {run} of {most} run" if run >= most else ""
         return why_blocked(self.session.state, task) or places
 
     @property
@@ -254,9 +254,9 @@ class SubTasksPane(ListPane):
         review = self.session.state.review
         shown = [change for change in shown_changes(review) if task.id in change.tasks]
         if not shown:
-            said = f"No change of the sub-task {task.id} waits for review"
+            said = f"No change of the sub-task {task.id} is pending"
             decided = any(task.id in change.tasks for change in review.changes)
-            more = ": all of them were decided" if decided else ": it has changed nothing so far"
+            more = ": all were decided" if decided else ": it has changed nothing yet"
             self.ask(self.session.notice(said + more))
             return
         place = next(iter([*waiting(shown), ReviewPosition(shown[0].id)]))

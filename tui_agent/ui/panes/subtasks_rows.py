@@ -18,19 +18,19 @@ from tui_agent.ui.widgets.rows import Row
 
 #: Descriptions of the setting `subtasks.begin`.
 _BY_ITSELF = {
-    "manual": "starts nothing by itself",
+    "manual": "starts nothing automatically",
     "ticked": "starts only what you tick",
-    "auto": "starts by itself",
+    "auto": "starts automatically",
 }
 #: Fraction of a limit at which the warning colour applies.
 _NEAR = 0.9
 _PHASES = {
-    "starting": "getting ready",
+    "starting": "preparing",
     "planning": "making a plan",
     "finding": "finding files",
     "asking": "asking the model",
     "streaming": "answering",
-    "retrying": "waits for the provider",
+    "retrying": "waiting for the provider",
 }
 
 
@@ -176,7 +176,7 @@ _FOR_STATE: Mapping[str, Sequence[tuple[str, str]]] = {
     "completed": (("changes", "changes"), ("chat", "chat"), ("retry", "retry")),
     "failed": _ENDED,
     "cancelled": _ENDED,
-    "skipped": (("retry", "take up again"),),
+    "skipped": (("retry", "resume"),),
 }
 
 
@@ -185,7 +185,7 @@ def _standing(task: SubTask, fact: Fact) -> str:
         return " · ".join(part for part in ("" if fact.silent else task.state, fact.full) if part)
     if task.state in OPEN_STATES:
         ticked = " · ticked" if task.auto_execute and not task.wanted else ""
-        return f"{task.state}{ticked}{' · begins by itself' if task.wanted else ''}"
+        return f"{task.state}{ticked}{' · starts automatically' if task.wanted else ''}"
     again = f" · run {task.runs} times" if task.runs > 1 else ""
     return f"{task.state}{again}"
 

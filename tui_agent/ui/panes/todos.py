@@ -19,7 +19,7 @@ from tui_agent.ui.widgets.rows import Row
 class TodosPane(ListPane):
     """A row per todo, and an input line at the bottom."""
 
-    EMPTY = "The steps of the work are listed here."
+    EMPTY = "Steps of the work."
     ID = "todos"
     SLICES: ClassVar[tuple[str, ...]] = ("todos", "review")
 
@@ -91,7 +91,7 @@ class TodosPane(ListPane):
 
     def _write_todo(self, todo: str, text: str) -> None:
         self._editing = todo
-        self.line.placeholder = "what is to be done"
+        self.line.placeholder = "the step"
         self.write(text, f"todo:{todo}")
 
     def _draw(self) -> None:

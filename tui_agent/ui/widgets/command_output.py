@@ -29,19 +29,19 @@ _LINK = "place"
 INLINE, LONGEST = 8, 300
 _ENDINGS = {
     "stopped": "stopped",
-    "time-out": "stopped: its time was up",
-    "memory": "ended: it took more memory than it may",
-    "processes": "ended: it started more processes than it may",
-    "keyboard": "a program in it waited for a keyboard, which commands do not have, and was ended",
+    "time-out": "stopped: it exceeded its time limit",
+    "memory": "ended: it exceeded its memory limit",
+    "processes": "ended: it exceeded its process limit",
+    "keyboard": "ended: it waited for keyboard input",
     "output": "ended: it printed more than 1 GB",
-    "interrupted": "interrupted: it ended with the program",
-    "proposal": "stopped: something else is proposed now",
+    "interrupted": "interrupted when tui-agent ended",
+    "proposal": "stopped: the proposed changes are different now",
 }
 _APART = {
     "landlock": "on a copy (Landlock)",
     "sandbox-exec": "on a copy",
     "bubblewrap": "bubblewrap",
-    "none": "for real",
+    "none": "in the real folder",
 }
 
 
@@ -139,7 +139,7 @@ class CommandOutput(FoldLine):
             return Content("\n").join([line, *self._begun()])
         text = coloured((result.coloured or result.output).rstrip("\n"))
         hint = [parts(("  o opens the next place", "$muted"))] if any(places(result.output)) else []
-        lacked = [parts((f"  in its view: {one}", "$muted")) for one in result.report]
+        lacked = [parts((f"  view: {one}", "$muted")) for one in result.report]
         return Content("\n").join([line, *hint, *lacked, _linked(text)])
 
     def _begun(self) -> list[Content]:
@@ -197,8 +197,8 @@ def outcome(result: CommandResult) -> Iterable[str]:
         _ENDINGS.get(result.how, "" if result.ok and result.by != "person" else result.ending),
         f"{result.seconds:.1f} s",
         f"{lines} line{'' if lines == 1 else 's'}" if lines else "",
-        f"{files} file{'' if files == 1 else 's'} changed, thrown away" if files else "",
-        f"left running and ended: {', '.join(result.left)}" if result.left else "",
+        f"{files} file{'' if files == 1 else 's'} changed, discarded" if files else "",
+        f"background processes ended:  {', '.join(result.left)}" if result.left else "",
         _APART.get(result.isolated, ""),
         result.cause if result.how == "exit" else "",
     )

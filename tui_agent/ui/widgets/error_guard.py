@@ -14,12 +14,12 @@ from textual.widgets import Static
 
 from tui_agent import debug_log
 
-WORDS = "This block cannot be drawn; read it with `tui-agent sessions show`."
+WORDS = "This block cannot be shown; read it with `tui-agent sessions show`."
 
 
 def logged(error: Exception) -> Content:
     """Logs the error and returns the line for the block."""
-    debug_log.fault("A block of the chat could not be drawn", error)
+    debug_log.fault("A block of the chat could not be shown", error)
     return Content.styled(WORDS, "$error")
 
 

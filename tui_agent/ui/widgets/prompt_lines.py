@@ -172,10 +172,10 @@ class NextSteps(Static):
 
 
 _PHASES = {
-    "starting": "waits for the model to be ready",
+    "starting": "preparing the model",
     "planning": "making a plan",
     "finding": "finding files",
-    "waiting": "waits for your answer",
+    "waiting": "waiting for your answer",
     "asking": "asking the model",
     "streaming": "answering",
     "checking": "running the checks",
@@ -232,7 +232,7 @@ class ProgressLine(PromptLine):
         turn, reply = state.turn, state.reply
         stop, across = self._stop_key, self._across
         if turn.phase == "retrying":
-            gives_up = f" · {stop} gives up" if stop else ""
+            gives_up = f" · {stop} cancels" if stop else ""
             rows = wrap(turn.retry_why, max(across - 6, 20), max_lines=3, placeholder=" …")
             what = "Rate limit" if "rate limit" in turn.retry_why.lower() else "No answer"
             again = fitted(f"{what} · again in {turn.retry_seconds} s", (), gives_up, across - MARK)
@@ -251,7 +251,7 @@ class ProgressLine(PromptLine):
         reads = turn.phase == "asking" and turn.reading  # already includes its seconds
         letters = max(reply.letters, len(reply.reasoning)) if turn.phase == "streaming" else 0
         facts = [
-            f"nothing heard for {clock(quiet)}" if silent else "",
+            f"no response for  {clock(quiet)}" if silent else "",
             _files(files, of) if files and turn.phase == "streaming" else "",
             clock(seconds) if seconds >= SHOWN_FROM and not silent and not reads else "",
             f"~{short_count(estimated_tokens(letters))} tokens" if letters else "",
@@ -379,7 +379,7 @@ class ContinueLine(PromptLine):
         """Show or hide the line for this input."""
         keys = getattr(self.app, "keys", None)
         key = keys.shown("chat.go_on") if keys is not None else ""
-        what = "your words go" if state.input.memory else "your progress is sent"
+        what = "your text is sent" if state.input.memory else "your progress is sent"
         asks = asks_to_go_on(text, state.next_turn)
         self.say(f"{what} with it{f': {key}' if key else ''}" if asks else "")
 
@@ -421,7 +421,7 @@ def no_model_words(found: Sequence[Suggestion], key: str) -> str:
     places = list(dict.fromkeys(it.because for it in found))
     what = " · ".join(places) if places else "No API key or local server was found"
     choose = f"{key} chooses a model" if key else "Choose a model"
-    return f"No model is chosen yet. {what}.\n{choose}; `tui-agent demo` rehearses without one."
+    return f"No model is chosen yet. {what}.\n{choose}; `tui-agent demo` starts the rehearsal."
 
 
 class NewBelow(PromptLine):

@@ -59,9 +59,7 @@ async def refuse(app: App[Any], session: Session) -> None:
     """Report that the session is read-only, at most once while the notice is visible."""
     keys = getattr(app, "keys", None)
     fork = keys.shown("session.fork") if keys else ""
-    words = (
-        f"This session is open elsewhere and can only be read here: {fork} continues in a copy of it (a fork)"
-    )
+    words = f"This session is open elsewhere and can only be read here: {fork} forks it"
     now = time.monotonic()
     if now - _refused.get(app, -SAID_AGAIN_AFTER) >= SAID_AGAIN_AFTER:
         _refused[app] = now

@@ -37,7 +37,7 @@ def waiting_for_person(state: State, now: float, silent_after: int) -> list[Wait
     if state.turn.phase == "waiting" and state.asked is None:
         asking = next((it.action.name for it in state.plan.actions if it.state == "asking"), "")
         found.append(
-            WaitingItem("?", f"Which file is “{asking}”?" if asking else "The plan asks something", "plan")
+            WaitingItem("?", f"Which file is “{asking}”?" if asking else "The plan has a question", "plan")
         )
     changes = broken_now(state)
     for kind, one, sign in (
@@ -49,7 +49,7 @@ def waiting_for_person(state: State, now: float, silent_after: int) -> list[Wait
             more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
             found.append(WaitingItem(sign, f"{one} {paths[0]}{more}", "review"))
     for task, quiet in stalled(state, now, silent_after).items():
-        found.append(WaitingItem("◌", f"Sub-task {task} is silent for {clock(quiet)}", "subtasks"))
+        found.append(WaitingItem("◌", f"Sub-task {task} has been silent for {clock(quiet)}", "subtasks"))
     return found
 
 

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
 
 TRIALS = (
-    NextStep("Have the code explained", "What does this project do, and where does it start?"),
-    NextStep("Have something changed", "Find a small bug or a missing test here, and propose a change."),
+    NextStep("Explain the code", "What does this project do, and where does it start?"),
+    NextStep("Change something", "Find a small bug or a missing test here, and propose a change."),
     NextStep("Run a command", "!ls"),
 )
 _WHAT = (
-    "You and a language model change this folder together. It says which files it needs and what it would "
-    "change; nothing is written before you apply it."
+    "Change this folder together with a language model. The model names the files that it needs and proposes "
+    "changes. Nothing is written until you apply it."
 )
 #: Actions whose keys are shown to beginners, with labels.
 _KEYS = (
@@ -158,7 +158,7 @@ class Welcome(Center):
         asks = (
             "Who answers? Enter asks you, then sends the message"
             if self._typed
-            else "Who answers? A digit chooses"
+            else "Choose a model by its digit"
         )
         space = [] if short else [Content()]
         what = [] if short else [parts((line, "$text")) for line in _wrapped(_WHAT, width)]
@@ -195,7 +195,7 @@ class Welcome(Center):
             parts((f"  {number}  ", "bold $accent"), way.words.ljust(wide), (way.why, "$muted"))
             for number, way in enumerate(self._ways or (), 1)
         ]
-        rows.append(parts(("  ↓  ", "bold $accent"), "more models, and providers to put in a key for"))
+        rows.append(parts(("  ↓  ", "bold $accent"), "more models, and keys for other providers"))
         return [row.truncate(width, ellipsis=True) for row in rows]
 
 
