@@ -190,7 +190,7 @@ def main(argv: Sequence[str]) -> int:
         return 1  # whoever read our output has gone: nothing is left to say
     except OutputLost as lost:
         silence()
-        _say(lost.what, lost.remedy, debug)
+        _print_error(lost.what, lost.remedy, debug)
         return lost.exit_status
     finally:
         if end is not None:
@@ -206,19 +206,19 @@ def _status_of(words: list[str], debug: bool) -> int:
     except (BrokenPipeError, OutputLost):
         raise
     except click.ClickException as error:
-        _say(*click_error_text(error), debug)
+        _print_error(*click_error_text(error), debug)
         return 2
     except TuiAgentError as error:
-        _say(error.what, error.remedy, debug)
+        _print_error(error.what, error.remedy, debug)
         return error.exit_status
     except (KeyboardInterrupt, click.Abort):
-        _say("interrupted", "your work is saved", debug)
+        _print_error("interrupted", "your work is saved", debug)
         return INTERRUPTED
     except Exception as error:
         from tui_agent.debug_log import fault
 
         found = fault("unexpected error", error)
-        _say(found.what, found.remedy)
+        _print_error(found.what, found.remedy)
         return found.exit_status
 
 
@@ -450,7 +450,7 @@ def _trace(debug: bool) -> None:
         logging.getLogger(__name__).debug("the command ended", exc_info=True)
 
 
-def _say(what: str, remedy: str, debug: bool = False) -> None:
+def _print_error(what: str, remedy: str, debug: bool = False) -> None:
     _trace(debug)
     with suppress(OSError):  # a full disk takes no sentence either
         output.error(f"{what}: {remedy}")

@@ -60,7 +60,7 @@ def run_tests(folder: Path, *tests: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"}
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     return done.returncode, done.stdout + done.stderr
 

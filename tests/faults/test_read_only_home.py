@@ -54,7 +54,7 @@ async def test_a_turn_and_an_apply_work_and_the_screen_says_that_nothing_is_kept
     monkeypatch.setattr("tui_agent.session.opening.why_not_writable", lambda _: why)
     (tmp_path / "a.py").write_text("a = 1\n")
     async with on_screen(tmp_path, [CHANGE]) as it:
-        await it.shows("nothing is kept · the home cannot be written")
+        await it.shows("nothing is saved · the home cannot be written")
         it.session.workspace.start()
         await it.session.chat.submit("set a.py to two")
         await it.session.chat.finished()

@@ -113,7 +113,7 @@ def test_two_terminals_use_a_session_in_turn_and_a_killed_session_leaves_its_ter
         )
         first.until(lambda: b"this window can be closed" in first.written, "the farewell")
         assert exits(second) == 0
-        farewell = b"open in another terminal"  # on a terminal that nobody has read in between
+        farewell = b"opened in another terminal"  # on a terminal that nobody has read in between
         second.until(lambda: farewell in second.written, "the farewell")
         third.type(b"newest")
         third.shows("newest")

@@ -67,7 +67,7 @@ def test_a_broken_settings_file_is_said_and_the_shipped_values_are_used(
 def test_a_recording_that_does_not_fit_says_so(work: Path, recording: Path) -> None:
     done = run("run", "--json", "--replay", str(recording), "Something else", folder=work)
     assert done.returncode == 1
-    assert "goes on with “Hello”" in json_lines(done)[-1]["error"]
+    assert "continues with “Hello”" in json_lines(done)[-1]["error"]
 
 
 @pytest.mark.parametrize(

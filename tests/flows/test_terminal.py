@@ -156,7 +156,7 @@ def test_the_home_folder_opened_by_accident_is_asked_about_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    question = "is your home folder: all of it would be listed and watched. Open it? [y/N]:"
+    question = "is your home folder: all its files would be listed and watched. Open it? [y/N]:"
     for answer, then in ((b"\r", "nothing was opened"), (b"y\r", "Chat")):
         with running(Program(folder=tmp_path, home=tmp_path / "own"), sign="]:") as program:
             assert question in program.text.replace("\n", "")

@@ -110,7 +110,7 @@ def test_what_only_sqlite_refuses_costs_nobody_else_their_record(path: Path) -> 
     log.count()
     log._writer.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 5000)
     held, going = threading.Event(), threading.Event()
-    log._put(lambda writer: going.wait(20) and writer.number, lambda _: held.set())
+    log._enqueue(lambda writer: going.wait(20) and writer.number, lambda _: held.set())
     answers: list[int | SessionError] = []
     for text in ("one", "x" * 9000, "two"):
         log.append([e.NoticeGiven("info", text)], answers.append, answers.append)
@@ -130,7 +130,7 @@ def test_any_error_while_writing_is_told_and_the_thread_goes_on(path: Path, erro
         raise error
 
     log = Log.create(path)
-    assert isinstance(told(lambda done, failed: log._put(broken, done, failed)), SessionError)
+    assert isinstance(told(lambda done, failed: log._enqueue(broken, done, failed)), SessionError)
     log.append([e.NoticeGiven("info", "x")], faulty)
     assert appended(log, e.NoticeGiven("info", "y")) == 2
     log.close()
@@ -143,9 +143,9 @@ def test_a_thread_that_ends_is_told_to_everybody_who_waits_and_who_calls_later(p
     log = Log.create(path)
     log.count()
     going = threading.Event()
-    log._put(lambda writer: going.wait(20) and writer.number)
+    log._enqueue(lambda writer: going.wait(20) and writer.number)
     answers: list[int | SessionError] = []
-    log._put(ends, answers.append, answers.append)
+    log._enqueue(ends, answers.append, answers.append)
     log.append([e.NoticeGiven("info", "waits")], answers.append, answers.append)
     going.set()
     log._thread.join(20)

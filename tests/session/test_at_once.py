@@ -24,7 +24,7 @@ def held(session: Session) -> Generator[None]:
     """The log's thread writes nothing until the block ends, as if the disk were slow."""
     log, going = session.storage.log, threading.Event()
     assert isinstance(log, Log)
-    log._put(lambda writer: going.wait(20) and writer.number)
+    log._enqueue(lambda writer: going.wait(20) and writer.number)
     try:
         yield
     finally:

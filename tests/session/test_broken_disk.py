@@ -146,7 +146,7 @@ async def test_a_batch_that_was_left_unfinished_is_settled_by_the_next(root: Pat
         with before_each_call(broken, stuck), pytest.raises(TuiAgentError, match="could not be taken back"):
             await session.review.apply()
         await session.review.apply()
-        assert any("a.txt has its earlier content" in one.text for one in session.state.notices.items)
+        assert any("a.txt was restored" in one.text for one in session.state.notices.items)
         assert set(tree(root)) == {
             "a.txt",
             "b.txt",

@@ -65,9 +65,7 @@ async def test_the_model_is_told_what_failed_and_puts_it_right_before_the_person
         asked = str(model_of(session).requests[1].messages[-1]["content"])
         assert "## CHECK a" in asked
         assert "AssertionError: 3" in asked
-        assert "Check 1 failed (a): the model is asked again, 1 of 2" in [
-            n.text for n in session.state.notices.items
-        ]
+        assert "Check 1 failed (a): repair 1 of 2" in [n.text for n in session.state.notices.items]
         (mark,) = session.state.check_marks
         assert mark.look == "passed"
         assert mark.words.startswith("✓ a ")
@@ -151,7 +149,7 @@ async def test_the_model_is_asked_again_a_few_times_and_within_the_limits(root: 
         assert session.state.turn.ok
         assert session.state.checks.repair == 2
         last = session.state.notices.items[-1].text
-        assert last == "a failed after the model was asked again 2 times: look at it before you apply"
+        assert last == "a failed after the model was asked again 2 times: check it before you apply"
     over = checks(TEST)
     over["overrides"] += ("limits.requests=1",)
     async with open_session(root, replies, **over) as session:
@@ -231,7 +229,7 @@ async def test_a_new_failure_behind_an_old_one_is_seen_or_the_person_is_told(roo
         await session.chat.finished()
         results = [(one.state, one.new_names, one.old) for one in session.state.checks.results]
         assert results == [("failed", ("t.py::new",), 1), ("passed", (), 1)]
-        told = "b: it ended at a failure from before the change, and the tests after it did not run"
+        told = "b: it stopped at a failure from before the change; later tests did not run"
         assert told in [notice.text for notice in session.state.notices.items]
 
 

@@ -129,7 +129,7 @@ async def test_where_the_model_cannot_go_on_the_complete_changes_of_a_cut_reply_
         await turn(session)
         assert session.state.turn.ok, session.state.turn.error
         assert [change.path for change in session.state.review.open] == ["a.py"]
-        assert "Nobody answers: the changes that came are kept" in notices(session)
+        assert "Nobody answers: complete changes are kept" in notices(session)
 
 
 @pytest.mark.parametrize("protocol", ["structured"])
@@ -140,7 +140,7 @@ async def test_without_a_complete_change_the_turn_fails_and_names_the_cause(
         await turn(session)
         assert not session.state.turn.ok and not session.state.review.open
         assert session.state.turn.error == (
-            "The answer was cut off (the server of scripted broke the connection in the middle of the answer) "
+            "The answer was cut off (the server of scripted broke the connection during the answer) "
             "before it was complete: send “continue” for the rest"
         )
 

@@ -102,7 +102,7 @@ async def test_a_workspace_counts_after_trust_and_as_it_was_trusted(home: Path, 
     async with open_session(root, []) as session:
         await session.extensions.ready()
         assert set(session.extensions.names()) == {"release"}
-        assert any("not trusted (own)" in one.text for one in session.state.notices.items)
+        assert any("untrusted skills (own)" in one.text for one in session.state.notices.items)
     trust.trust(root, folders, trusted.brought(root, folders))
     async with open_session(root, []) as session:
         await session.extensions.ready()

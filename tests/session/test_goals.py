@@ -73,10 +73,10 @@ async def test_a_claim_does_not_count_while_a_check_fails(root: Path) -> None:
 @pytest.mark.parametrize(
     ("replies", "overrides", "goal", "why"),
     [
-        ([reply("Shall I?")], (), "x", "and the last turn did nothing for it: x"),
+        ([reply("Shall I?")], (), "x", "and the last turn made no progress: x"),
         ([step("begun", "half")], (), "checks", "and this folder has no checks: checks"),
-        ([step("begun", "half")] * 2, ("limits.turns=1",), "x", "since limits.turns is reached: x"),
-        ([RequestRejected("The model declined", "ask for something else")], (), "x", "did not end well: x"),
+        ([step("begun", "half")] * 2, ("limits.turns=1",), "x", "because limits.turns is reached: x"),
+        ([RequestRejected("The model declined", "ask for something else")], (), "x", "its turn failed: x"),
     ],
 )
 async def test_it_ends_unreached_with_one_sentence(

@@ -135,7 +135,7 @@ async def test_only_hosts_of_its_list_are_reached_and_others_are_named_and_can_b
         await agent.does(connect)
         await until(lambda: "host.local:9 is not on the list" in agent.new("answer.txt"), "the refusal")
         said = [notice.text for notice in agent.session.state.notices.items]
-        assert any("also asked for host.local:9" in one for one in said)
+        assert any("tried to connect to host.local:9" in one for one in said)
         assert any("view of someone is nearly full" in one for one in said)
         assert await agent.session.outside_agents.allow_host("host.local:9") == "someone"
         await agent.does(connect)

@@ -65,7 +65,7 @@ async def test_the_refusal_offers_to_save_it_as_a_file_and_a_key_does(tmp_path: 
         prompt.post_message(events.Paste(LOG * 3))
         await it.until(lambda: "[pasted " in prompt.text, "the line")
         await it.press("enter")
-        await it.shows("Save it as a file of the workspace")
+        await it.shows("Save it as a file in the workspace")
         assert "tokens, and" in it.text
         await it.press("enter")
         assert "[pasted " in prompt.text and not (work / "pasted-2.txt").exists(), "it was left there"

@@ -306,7 +306,7 @@ async def test_a_fault_of_ours_ends_the_turn_with_the_place_of_its_traceback(
     async with open_session(workspace, [ZeroDivisionError("by zero"), CHANGE]) as session:
         await turn(session)
         error = session.state.turn.error
-        assert error.startswith("A fault in tui-agent ended the turn: ZeroDivisionError: by zero: ")
+        assert error.startswith("An error in tui-agent ended the turn: ZeroDivisionError: by zero: ")
         assert error.endswith(f" is in {tmp_path / 'state' / 'debug.log'}")
         debug_log.flush()
         assert "in stream" in (tmp_path / "state" / "debug.log").read_text()

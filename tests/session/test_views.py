@@ -59,7 +59,9 @@ async def test_without_namespaces_a_copy_does_the_same_once_the_person_says_yes(
         with pytest.raises(AnswerNeeded, match="on a copy under Landlock, which is weaker") as asked:
             await session.commands.run("cat a.py; echo x > new.txt")
         assert asked.value.once
-        assert "Commands ran in namespaces of their own here; that does not work any more" in notices(session)
+        assert "Commands used to run in namespaces of their own here; this no longer works" in notices(
+            session
+        )
         await session.commands.run("cat a.py; echo x > new.txt", allowed=True)
         await session.commands.ended()
         await session.commands.run("true")  # is not asked about again

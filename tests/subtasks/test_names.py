@@ -49,5 +49,5 @@ async def test_a_name_that_comes_again_in_another_graph_has_a_chat_of_its_own(tm
         shutil.rmtree(
             session.storage.folder / "subtasks"
         )  # as in a fork, which has the graph and not the chats
-        with pytest.raises(SessionError, match="not kept here"):
+        with pytest.raises(SessionError, match="not stored here"):
             await session.subtasks.state_of("a")

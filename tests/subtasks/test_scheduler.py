@@ -354,7 +354,7 @@ async def test_the_graph_is_made_by_hand_and_what_can_be_none_is_refused_with_it
         await session.subtasks.add("b", "Second", dependencies=["a"])
         for make, words in (
             (session.subtasks.add("a", "Again"), "a sub-task a already"),
-            (session.subtasks.add("c", "Third", dependencies=["nobody"]), "do not exist: nobody"),
+            (session.subtasks.add("c", "Third", dependencies=["nobody"]), "unknown ids: nobody"),
             (session.subtasks.connect("a", ["b"]), "circle: a, b"),
             (session.subtasks.add("d", " "), "needs an id and a goal"),
             (session.subtasks.retry("a"), "is ready"),
@@ -403,7 +403,7 @@ async def test_one_that_never_answers_ends_when_its_time_is_up(folder: Path, hom
         await session.subtasks.run("a")
         await session.subtasks.settled()
         task = session.state.subtasks.get("a")
-        assert task and task.state == "failed" and "longer than 1 s" in task.reason
+        assert task and task.state == "failed" and "exceeded 1 s" in task.reason
         assert left(home, folder) == []
 
 

@@ -96,7 +96,7 @@ async def test_what_cannot_be_taken_in_has_failed_and_runs_no_more(
         await session.subtasks.run("a")
         await session.subtasks.settled()
         task = session.state.subtasks.get("a")
-        assert task and task.state == "failed" and "not taken in. content is damaged" in task.reason
+        assert task and task.state == "failed" and "were rejected. content is damaged" in task.reason
 
 
 async def test_what_may_cost_nothing_more_is_refused_once(folder: Path):

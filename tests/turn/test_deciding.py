@@ -158,7 +158,7 @@ async def test_after_the_request_has_gone_out_another_file_goes_with_the_next(wo
     ) as session:
         await session.chat.submit("Make it more robust")
         await session.chat.finished()
-        with pytest.raises(SessionError, match="gone out"):
+        with pytest.raises(SessionError, match="already sent"):
             await session.chat.decide("It")
         with pytest.raises(SessionError, match="no action"):
             await session.chat.decide("That", path="README.md")

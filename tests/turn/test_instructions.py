@@ -149,7 +149,7 @@ async def test_one_that_is_too_big_is_named_wherever_it_is(workspace: Path, home
         assert sorted(left_out) == sorted([*big, "k09.txt", "k10.txt", "k11.txt"])
         assert all(re.search(r"limit|more than 65,536 bytes", left_out[path]) for path in big)
         said = " ".join(notice.text for notice in session.state.notices.items)
-        assert all(f"Instructions in {path} are left alone" in said for path in left_out)
+        assert all(f"Instructions in {path} are ignored" in said for path in left_out)
         assert contexts(system(session)) == ["CLAUDE.md", *(f"k{number:02}.txt" for number in range(9))]
 
 

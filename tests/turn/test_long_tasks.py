@@ -67,7 +67,7 @@ async def test_a_circle_is_said_to_both_once_it_is_one(work: Path) -> None:
     async with open_session(work, replies, protocol="tools") as session:
         await send(session)
         (said,) = warnings(session)
-        assert said == "The model goes in a circle: search_text “x” was called 3 times with the same result"
+        assert said == "The model repeats itself: search_text “x” was called 3 times with the same result"
         results = [
             [text_of(message) for message in request.messages if message["role"] == "tool"][-1:]
             for request in model_of(session).requests

@@ -30,7 +30,7 @@ async def test_a_fence_that_resembles_a_file_is_offered(tmp_path: Path, text: st
         assert [(one.path, one.kind, "may be its text" in one.ask) for one in more] == (
             [("docs/n.py", "create", True)] if MORE in text else []
         )
-        assert (change.path, change.state, "names no file" in change.ask) == ("m.py", "pending", True)
+        assert (change.path, change.state, "without a file name" in change.ask) == ("m.py", "pending", True)
         await session.review.apply()
         assert (root / "m.py").read_text() == CODE, "it is never part of all"
         await session.review.apply([Pick(change.id)])

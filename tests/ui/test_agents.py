@@ -19,7 +19,7 @@ def test_a_program_is_shown_the_review_comes_by_key_and_nothing_is_written_until
         it.type(b"sed -i s/two/TWO/ a.py; echo chan''ged; printf '\\033]52;c;eA==\\a'\r")
         it.shows("changed")
         it.type(KEY)
-        it.shows("sh still runs")
+        it.shows("sh is still running")
         it.shows("from sh")
         assert (work / "a.py").read_text() == "one\ntwo\n"
         it.type(b"\x1b[19~")  # F8

@@ -94,7 +94,7 @@ WAITING = (
     (State(review=ReviewSlice((FAILED,)), turn=TurnSlice(2)), "", "no model"),
     (
         State(subtasks=SubTasksSlice((RUNS,), running=QUIET)),
-        "◌ Sub-task api is silent for TIME · Ctrl+O s",
+        "◌ Sub-task api has been silent for TIME · Ctrl+O s",
         "◌ 1 sub-task silent",
     ),
 )

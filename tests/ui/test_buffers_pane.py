@@ -181,7 +181,7 @@ async def test_a_clash_with_the_disk_is_merged_and_undone(workspace: Path) -> No
         await it.session._open_files.reload_changed("src/api.py")
         await it.shows("compare and merge")
         await it.press("ctrl+o", "0")
-        await it.shows("src/api.py: what the disk adds to yours")
+        await it.shows("src/api.py: changes on disk")
         await it.shows("return get(url, 5)")
         await it.press("enter")
         both = ours.replace("get(url)", "get(url, 5)")
@@ -205,7 +205,7 @@ async def test_where_both_changed_a_line_the_person_chooses(workspace: Path) -> 
         await it.session._open_files.reload_changed("src/api.py")
         await it.press("ctrl+o", "0")
         await it.shows("src/api.py: 1 conflict to resolve")
-        await it.shows("theirs: what the disk made of it")
+        await it.shows("theirs: the version of the disk")
         await it.press("3")
         both = CODE.replace("import time", "import timex\nimport os").replace("get(url)", "get(url, 5)")
         await it.until(lambda: editor(it).text == both, "both sides")
@@ -566,7 +566,7 @@ async def test_symbols_are_listed_in_order_narrowed_and_gone_to(workspace: Path)
         await it.press("ctrl+r")
         await it.until(
             lambda: any(
-                "The language of evil.txt has no symbols here" in notice.text
+                "The language of evil.txt has no symbols" in notice.text
                 for notice in it.session.state.notices.items
             )
         )

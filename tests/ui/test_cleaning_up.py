@@ -23,7 +23,7 @@ async def test_the_figure_is_shown_and_nothing_goes_without_a_choice(tmp_path: P
             await it.shows("2.0 KiB of 1.0 GiB of undo data")
             await it.press(*choice)
             await it.until(lambda left=left: blobs.has(key) is left)
-        await it.until(lambda: any("1 texts removed" in one.text for one in it.session.state.notices.items))
+        await it.until(lambda: any("1 texts deleted" in one.text for one in it.session.state.notices.items))
 
 
 def test_over_the_limit_only_what_is_too_much_goes() -> None:
@@ -34,4 +34,4 @@ def test_over_the_limit_only_what_is_too_much_goes() -> None:
 
 def test_what_could_not_go_is_said_with_its_reason() -> None:
     said = cleanup_summary_text(CleanupResult(3000, 3000, why_not="a log cannot be read"), 2048)
-    assert said == "Nothing was removed; a log cannot be read; 2.9 KiB of 2.0 KiB of undo data"
+    assert said == "Nothing was deleted; a log cannot be read; 2.9 KiB of 2.0 KiB of undo data"

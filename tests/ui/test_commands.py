@@ -102,7 +102,7 @@ async def test_the_commands_that_ran_are_listed_and_opened(work: Path) -> None:
         await it.press(*"!sleep 600", "enter")
         await it.until(lambda: "● sleep 600 " in it.text.splitlines()[-1], "the status line")
         await it.press("ctrl+o", "H")
-        await it.shows("Commands: Enter shows what one printed")
+        await it.shows("Commands: Enter shows the output")
         await it.until(lambda: "exit 4" in it.text and "● sleep 600" in it.text, "the list")
         read, commands = threading.Event(), it.session.commands
         whole = commands.whole_output
@@ -173,7 +173,7 @@ async def test_a_question_about_a_weaker_view_is_said_once_and_y_answers_it(
     monkeypatch.setenv(WITHOUT, "overlay,bubblewrap")
     async with on_screen(work) as it:
         await it.press(*"!cat a.txt", "enter")
-        await it.shows("y runs it, Enter chooses")
+        await it.shows("y runs it, Enter selects")
         assert "there is no full trial view here" in " ".join(it.text.split())
         assert not it.app._notifications, "a toast would say the same"
         await it.press("y")

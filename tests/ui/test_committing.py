@@ -106,7 +106,7 @@ async def test_leaving_the_dialog_commits_nothing_and_without_a_model_one_writes
         await driven.shows("x cannot be reached; write the message yourself")
         assert model_of(driven.session).requests[-1].purpose == "draft"
         await driven.press(*"mine", "escape")
-        await driven.shows("Esc again drops what you wrote")
+        await driven.shows("Esc again discards your text")
         await driven.press("escape")
         await driven.until(lambda: driven.app.screen is driven.screen, "the dialog left")
         assert git(workspace, "rev-parse", "HEAD") == head

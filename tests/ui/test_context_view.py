@@ -32,7 +32,7 @@ def test_parts_share_cache_and_an_unknown_price() -> None:
     assert "about 12,400 tokens, 6% of the window of 200,000" in shown
     assert "planning" not in shown, "nobody was asked for one"
     planned = replace(usage, planning=Usage(700, 20, 0, 0.0021))
-    assert "of it the plan 700 tokens in, 0% from the cache, 20 out, $0.0021" in text(State(usage=planned))
+    assert "planning       700 tokens in, 0% from the cache, 20 out, $0.0021" in text(State(usage=planned))
     assert "99% from the cache" in shown and "price unknown" in shown and "9,000" in shown
 
 
@@ -44,7 +44,7 @@ def test_instructions_say_for_which_folder_and_why() -> None:
     )
     shown = text(State(instructions=files))
     assert "src/AGENTS.md  for src/ · for src/a.py · 3 tokens" in shown
-    assert "x/[red]AGENTS.md  left alone: ignored by git" in shown
+    assert "x/[red]AGENTS.md  ignored: ignored by git" in shown
 
 
 def test_the_timeline_stands_newest_first() -> None:

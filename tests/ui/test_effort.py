@@ -86,7 +86,7 @@ async def test_a_level_is_chosen_from_those_of_the_model_and_kept(tmp_path: Path
         await it.shows("max     xhigh at openai/gpt-5.4")
         assert "auto    medium at openai/gpt-5.4      in use" in it.text
         await it.press(*"hi", "enter")
-        await it.shows("Effort high from the next request on")
+        await it.shows("Effort high is used from now on")
         await it.shows("openai/gpt-5.4 high ")
         await it.press("ctrl+o", "+")
         await it.shows("Effort of openai/gpt-5.4")
@@ -112,7 +112,7 @@ async def test_what_cannot_be_set_is_said_and_comes_back(tmp_path: Path) -> None
         await said(it, "/effort ")
         await it.shows("scripted has no effort levels")
         await said(it, "/effort high")
-        await it.until(lambda: "scripted has no levels" in it.session.state.notices.items[-1].text)
+        await it.until(lambda: "scripted has no effort levels" in it.session.state.notices.items[-1].text)
         assert "scripted high" not in it.text
 
 
@@ -130,7 +130,7 @@ async def test_a_level_that_the_model_lacks_is_said_once_in_a_session(tmp_path: 
         await session.chat.submit("four", (), "none")
         await session.chat.finished()
         told = [notice.text for notice in session.state.notices.items]
-        assert told == ["openai/o3: max is high", "openai/o3 has no effort none: low is used"]
+        assert told == ["openai/o3: max is high", "openai/o3 has no effort none: low is used instead"]
 
 
 async def test_an_effort_waits_in_the_queue_with_its_message(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ async def test_it_is_collected_when_nobody_types(idle: list[float]) -> None:
     await until(lambda: node() is None)
     collector.close()
     assert not gc.isenabled()
-    assert collector._looked not in gc.callbacks
+    assert collector._on_collection not in gc.callbacks
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ async def test_one_that_is_left_sends_nothing(tmp_path: Path) -> None:
         await it.session.chat.submit("Write the parser")
         await it.session.chat.finished()
         await it.press(*"no", "ctrl+o", "C")
-        await it.shows("What goes with “continue”")
+        await it.shows("Request for “continue”")
         await it.press("escape")
         assert it.one(Prompt).value == "no"
         assert it.session.state.turn.number == 1

@@ -138,7 +138,7 @@ async def test_no_dialog_opens_over_what_is_written_already(tmp_path: Path) -> N
         async with app.run_test(size=(120, 30), notifications=True) as pilot:
             driven = Driven(app, session, pilot)
             notices = lambda: [one.text for one in session.state.notices.items]  # noqa: E731
-            await driven.until(lambda: any("is kept" in text for text in notices()), "it is named")
+            await driven.until(lambda: any("was kept" in text for text in notices()), "it is named")
             assert app.screen is app.workspace_screen
             await driven.until(lambda: session.state.input.draft == "x", "the letter in the prompt")
             session.chat.set_typed("subtask::goal", "new")

@@ -79,7 +79,7 @@ def test_a_file_of_ones_own_changes_what_it_names(tmp_path: Path) -> None:
         ("[review]\napply = 3\n", "review.apply are not text"),
         ('apply = "y"\n', "apply is outside a table"),
         ("[review\n", "cannot be read"),
-        ('[review]\napply = "n"\n', "The key n stands for"),
+        ('[review]\napply = "n"\n', "The key n is bound to"),
         ('[turn]\nstop = "enter"\n', "hides turn.stop"),
     ],
 )

@@ -101,7 +101,7 @@ async def test_a_first_message_leads_to_a_key_a_test_and_a_default(
         await it.shows("needs OPENAI_API_KEY")
         assert it.one(Prompt).text == "hello" and it.session.state.turn.number == 0
         await it.press(*"openai", "up", "enter")
-        await it.shows("A key for openai")
+        await it.shows("Key for openai")
         await it.press(*"sk-9f8e7d6c", "enter")
         await it.shows("Test it with one tiny request (")
         assert "sk-9f8e7d6c" not in it.text and reached == {"OPENAI_API_KEY": "sk-9f8e7d6c"}
@@ -132,7 +132,7 @@ async def test_a_key_that_no_keyring_takes_is_kept_for_this_run_and_that_is_said
     monkeypatch.setattr(keyring, "store", lambda name, key: False)
     await _keep_key(cast(Session, session), "OPENAI_API_KEY", "sk-9f8e7d6c")
     said = [words[0] for words in session.named("notice")]
-    assert "this run only; `pip install keyring`" in said[0] and "did not take OPENAI_API_KEY" in said[1]
+    assert "this run only; `pip install keyring`" in said[0] and "rejected OPENAI_API_KEY" in said[1]
     assert "sk-9f8e7d6c" not in str(said)
 
 

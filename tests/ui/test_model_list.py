@@ -222,7 +222,7 @@ async def test_a_model_that_is_switched_off_is_found_by_words_and_its_choice_is_
         await it.shows("deepseek/deepseek-v4-pro")
         assert "deepseek-chat" not in it.text
         await it.press(*"chat deep")
-        await it.shows(f"switched off since 2026-07-24, followed by {next_name}")
+        await it.shows(f"retired since 2026-07-24, replaced by {next_name}")
         await it.press("enter")
         said = f"deepseek/deepseek-chat was switched off on 2026-07-24; {next_name} follows it"
         await it.until(lambda: [1 for one in it.session.state.notices.items if one.text == said], said)
@@ -280,8 +280,8 @@ def test_rows_fit_their_width_and_say_what_is_known() -> None:
     for width in (70, 115):
         assert offer_row(an_offer("m" * 200), width).words.cell_length <= width
         assert offer_row(ended, width).words.cell_length <= width
-    assert "switched off since 2026-07-24, followed by xai/n" in str(offer_row(ended, 115).words)
-    assert "switched off since 2026-07-24" in str(offer_row(ended, 70).words)
+    assert "retired since 2026-07-24, replaced by xai/n" in str(offer_row(ended, 115).words)
+    assert "retired since 2026-07-24" in str(offer_row(ended, 70).words)
     assert "ends 2027-01-01" in str(
         offer_row(an_offer(known=KnownModel(1, 1, "t", ends="2027-01-01")), 70).words
     )

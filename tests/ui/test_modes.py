@@ -53,7 +53,7 @@ async def test_a_goal_is_shown_beside_the_mode_and_given_up_by_a_word(workspace:
         it.session.subscribe(lambda event, state: shown.append(state.input.goal))
         await it.press(*"/goal", "enter")
         await it.press(*"it says two", "enter")
-        await it.shows("The goal is not reached, and the last turn did nothing for it: it says two")
+        await it.shows("The goal is not reached, and the last turn made no progress: it says two")
         assert "it says two" in shown and it.session.state.turn.number == 2
         await it.session.journal.record(GoalSet("it says three and much more than that"))
         await it.shows("goal: it says three and much m… · /goal off")

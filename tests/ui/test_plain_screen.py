@@ -162,7 +162,7 @@ def test_each_event_has_its_sentence() -> None:
         (running, State(turn=TurnSlice(1, ok=False, error="No network.")), "The turn failed: No network."),
         (running, State(turn=TurnSlice(1, ok=False, kind="Interrupted")), "Stopped."),
         (idle, State(review=conflict), "Conflict in a.py. F5 opens it."),
-        (idle, State(turn=TurnSlice(1, "waiting")), "The plan asks something. Ctrl+O p opens it."),
+        (idle, State(turn=TurnSlice(1, "waiting")), "The plan has a question. Ctrl+O p opens it."),
         (idle, State(subtasks=SubTasksSlice((task,))), "Sub-task api: completed."),
         (idle, State(input=InputSlice(queue=("later",))), "1 message waits in the queue."),
     ):

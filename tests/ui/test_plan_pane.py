@@ -128,7 +128,7 @@ async def test_a_question_about_a_secret_offers_a_mask_all_of_it_or_nothing():
     async with app.run_test(size=(60, 14)) as pilot:
         await pilot.pause()
         assert "a GitHub token (line 2)" in app.text and "none of these patterns" not in app.text
-        assert "1 the file with its secrets masked" in app.text and "2 all of it, as it is" in app.text
+        assert "1 the file with masked secrets" in app.text and "2 the complete file" in app.text
         assert not app.query_one(Input).display
         for key in ("enter", "1", "2", "0", "x"):
             await pilot.press(key)

@@ -216,7 +216,7 @@ async def test_a_change_that_is_being_written_takes_a_second_press(workspace: Pa
         await held(it)
         it.session.journal.publish(e.ReplyStreamed("message", "Here it is.", 900))
         await it.press("escape")
-        await it.shows("Esc again to stop")
+        await it.shows("Esc again to quit")
         assert it.session.state.turn.running
         await it.press("escape")
         await it.asked()

@@ -217,10 +217,10 @@ async def test_a_comment_is_written_below_and_shown_with_its_change():
         waits = ConversationSlice(untold=(fact,))
         app.show(State(review=ReviewSlice((noted, CHANGES[1])), conversation=waits))
         await pilot.pause()
-        assert "sent with your next message: hunk 2: why?" in app.text
+        assert "sent with your next message: change 2: why?" in app.text
         app.show(State(review=ReviewSlice((noted, CHANGES[1]))))
         await pilot.pause()
-        assert "the model was told: hunk 2: why?" in app.text
+        assert "sent to the model: change 2: why?" in app.text
 
 
 async def test_a_hunk_is_edited_by_hand():
@@ -354,10 +354,10 @@ async def test_a_conflict_of_two_sub_tasks_names_both_and_is_given_back_to_one()
     async with app.run_test(size=(110, 30)) as pilot:
         await pilot.press("right_square_bracket")
         await pilot.pause()
-        assert app.line_with("yours: what “api” made of it") and app.line_with(
-            "theirs: what “tests” made of it"
+        assert app.line_with("yours: the version of “api”") and app.line_with(
+            "theirs: the version of “tests”"
         )
-        assert "b give back" in app.text
+        assert "b return" in app.text
         for keys in (("b", "enter"), ("b", "down", "enter"), ("b", "escape")):
             await pilot.press(*keys)
             await pilot.pause()
@@ -489,7 +489,7 @@ async def test_changes_without_lines_and_an_empty_review_are_told_in_words():
         assert session.named("review.apply") == [([seen("c3", None)],)]
         app.show(State())
         await pilot.pause()
-        assert "Nothing is written before" in app.text
+        assert "Nothing is written until" in app.text
         await pilot.press("a", "s", "n", "]", "e", "c", "o", "x", "t", "1", "v")
 
 

@@ -181,8 +181,8 @@ async def test_a_long_turn_that_ends_unseen_rings_and_the_title_says_what_runs(
         told = signals.Signals(it.app, it.app.keyboard, "shop", 20.0)
         for _ in range(2):
             told.show(State(turn=TurnSlice(number=3, phase="waiting")))
-        assert [one for one in written[8:] if "waiting" in one] == [
-            "\x1bPtmux;\x1b\x1b]9;shop: a question is waiting\x07\x1b\\"
+        assert [one for one in written[8:] if "question" in one] == [
+            "\x1bPtmux;\x1b\x1b]9;shop: a question is open\x07\x1b\\"
         ], "once"
         told = signals.Signals(it.app, it.app.keyboard, "shop", 1e-9, f"touch '{tmp_path}/of me'")
         for phase in ("asking", "idle"):

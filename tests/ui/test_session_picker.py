@@ -140,7 +140,7 @@ async def refuses_every_text(driven: Driven) -> None:
     ):
         await driven.press(*keys)
     driven.app.post_message(events.Paste("lost"))
-    said = "Ctrl+O b continues in a copy"
+    said = "Ctrl+O b forks it"
     await driven.until(lambda: any(said in notice.text for notice in session.state.notices.items), said)
     await driven.press("ctrl+c")
     toasts = [toast.message for toast in driven.app._notifications]
@@ -165,7 +165,7 @@ async def test_open_elsewhere_is_forked_or_looked_at(workspace: Path, choice: st
             assert session.state.session.read_only is (choice == "read")
             assert (session.state.session.id == name) is (choice == "read")
             if choice == "read":
-                with pytest.raises(Exception, match="only be read"):
+                with pytest.raises(Exception, match="read-only here"):
                     await session.chat.submit("more")
                 await refuses_every_text(driven)
 
@@ -182,7 +182,7 @@ async def test_a_fork_begins_after_the_turn_that_is_chosen(workspace: Path, here
     async with program(workspace, name) as driven:
         await driven.until(lambda: driven.screen.ready, "the panes")
         await driven.press("ctrl+o", *(["b"] if here else ["g", "f6"]))
-        await driven.shows("All of it")
+        await driven.shows("The complete session")
         await driven.shows("set a.py to two")
         await driven.press(*"first")
         await driven.until(lambda: "The whole" not in driven.text, "the words to narrow it")

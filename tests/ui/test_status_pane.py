@@ -30,8 +30,8 @@ FULL = State(
 def test_that_nothing_is_kept_and_that_it_is_read_only_is_said_on_any_line() -> None:
     why = "/some/folder/somewhere cannot be written (no space left on device): set another folder"
     state = State(session=SessionSlice(not_kept=why, read_only=True), model=ModelSlice(name="gpt-5"))
-    assert facts_line(state, 60).plain == "nothing is kept · read only: open elsewhere · gpt-5"
-    assert facts_line(state, 200).plain.startswith(f"nothing is kept · {why} · read only")
+    assert facts_line(state, 60).plain == "nothing is saved · read only: open elsewhere · gpt-5"
+    assert facts_line(state, 200).plain.startswith(f"nothing is saved · {why} · read only")
 
 
 def test_everything_when_there_is_room() -> None:

@@ -186,7 +186,7 @@ async def test_what_failed_says_why_and_changes_outside_the_scope_are_named():
         assert "The provider said no: try later" in app.text and str(app.pane.title_text).endswith("✗1")
         await pilot.press("n")
         await pilot.pause()
-        assert "outside its scope:  net.py" in app.text
+        assert "outside its scope: net.py" in app.text
 
 
 async def test_the_clock_ticks_only_while_something_runs():
@@ -282,7 +282,7 @@ async def test_how_they_begin_and_what_is_used_of_the_limits_stand_above():
     )
     async with app.run_test(size=(100, 16)) as pilot:
         await pilot.pause()
-        line = app.line_with("1 of 2 run · starts by itself")
+        line = app.line_with("1 of 2 run · starts automatically")
         assert "9.5k of 20k tokens, $0.25 of $2 · 9k tokens, 30 min each" in line
         await pilot.resize_terminal(30, 16)
         await pilot.pause()

@@ -154,7 +154,7 @@ PATH = "httpx/_client.py"
 LIVE = [
     (ReplySlice(1, message="Hi", letters=7_200), 3, "answering · 5s · ~1.8k tokens · Esc stops"),
     (ReplySlice(1, reasoning="Well", letters=400), 3, "thinking · 5s · ~100 tokens · Esc stops"),
-    (ReplySlice(1), 12, "answering · nothing heard for 12s · Esc stops"),
+    (ReplySlice(1), 12, "answering · no response for 12s · Esc stops"),
     (
         ReplySlice(1, letters=72, writing=PATH, files=1),
         3,

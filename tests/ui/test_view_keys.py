@@ -72,9 +72,9 @@ def test_each_table_belongs_to_a_dialog_or_a_view() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[form]\nkeep = "escape"\n', "The key escape stands for dialog.close and for form.keep"),
-        ('[commit]\nhooks = "a"\n', "The key a stands for ticks.tick_all and for commit.hooks"),
-        ('[form]\nkeep = "ctrl+c"\n', "The key ctrl+c stands for app.quit and for form.keep"),
+        ('[form]\nkeep = "escape"\n', "The key escape is bound to dialog.close and form.keep"),
+        ('[commit]\nhooks = "a"\n', "The key a is bound to ticks.tick_all and commit.hooks"),
+        ('[form]\nkeep = "ctrl+c"\n', "The key ctrl+c is bound to app.quit and form.keep"),
         ('[ticks]\ntick = "leader t"\n', "is two: a dialog or a list takes single keys only"),
         ('[merge]\nhooks = "h"\n', "there is no action merge.hooks"),
     ],

@@ -195,7 +195,7 @@ async def test_the_model_reads_pages_of_a_host_that_the_person_allowed(tmp_path:
             await until(lambda: session.state.asked is not None, "the question")
             question = session.state.asked
             assert question is not None and f"{url}/?a" in question.preview and not requests
-            assert "for all pages of docs.test:" in question.preview
+            assert "applies to all pages of docs.test:" in question.preview
             await session.chat.permit(question.call, "session", "")
             await session.chat.finished()
             sent = [message for request in model_of(session).requests for message in request.messages]

@@ -502,9 +502,7 @@ def _broken(text: str, start: int, before: str, begin: int) -> ReadObject:
     repaired: dict[str, Any] = {}
     if result.fault >= 0:
         line = text.count("\n", 0, result.fault) + 1
-        faults = (
-            f"The JSON is broken at line {line}, {_excerpt(text, result.fault)}: the rest is ignored.",
-        )
+        faults = (f"The JSON is broken at line {line}, {_excerpt(text, result.fault)}: the rest is ignored.",)
         repaired = {} if result.deep else _guess(text[start:])
     return ReadObject(
         result.value, True, before, "", False, result.opened, repaired, faults, begin=begin, end=len(text)

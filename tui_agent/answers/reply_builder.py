@@ -59,7 +59,7 @@ def _unknown(entry: Item, part: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _these(keys: list[str]) -> str:
+def _list_with_verb(keys: list[str]) -> str:
     shown = ", ".join(f"`{key[:60]}`" for key in keys[:5])
     return f"{shown} {'is' if len(keys) == 1 else 'are'}"
 
@@ -122,7 +122,7 @@ class ReplyBuilder:
             self.faults.append(f"{label}: a list is expected here.")
             return
         if but:
-            sentence = f"{label}: {_these(list(but))} not known here, and nothing of it is done."
+            sentence = f"{label}: {_list_with_verb(list(but))} not known here, and nothing of it is done."
             self.faults.append(sentence)
             for entry in value:
                 self._refuse_entry(entry, label, sentence.partition(": ")[2])
@@ -305,11 +305,13 @@ class ReplyBuilder:
             if not isinstance(value, dict):
                 found = found or [f"{at}: an object is expected here."]
             elif unknown := _unknown(value, part):
-                sentence = f"{at}: {_these(unknown)} not known here, and nothing of this entry is done."
+                sentence = (
+                    f"{at}: {_list_with_verb(unknown)} not known here, and nothing of this entry is done."
+                )
                 if label.partition(".")[0] in _WITH_EFFECTS:
                     found = found or [sentence]
                 else:
-                    self.faults.append(f"{at}: {_these(unknown)} not known here.")
+                    self.faults.append(f"{at}: {_list_with_verb(unknown)} not known here.")
             if found:
                 self.faults.extend(found)
                 self._refuse_entry(value, label, found[0].partition(": ")[2] or found[0])

@@ -119,7 +119,7 @@ class JsonScan:
         self._take(text[at:end], found)
         if end < len(text):
             if self._inside == "part":
-                self._say(self._half, found)
+                self._emit_text(self._half, found)
                 self._half = ""
             self._inside = ""
         return end + 1
@@ -130,9 +130,9 @@ class JsonScan:
         elif self._inside == "part":
             text = self._half + unescaped(raw)
             self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
-            self._say(text[:-1] if self._half else text, found)
+            self._emit_text(text[:-1] if self._half else text, found)
 
-    def _say(self, text: str, found: list[Delta]) -> None:
+    def _emit_text(self, text: str, found: list[Delta]) -> None:
         if text:
             found.append(Delta(_PART[self._key], joined(text)))
 
@@ -223,15 +223,15 @@ class StructuredReader:
         match = _IN_PROSE.search(self._held)
         if match:
             prose = _FENCE_LINE.sub("", self._held[: match.start()])
-            return [*self._say(prose), *self._begin(match.start())]
+            return [*self._emit_text(prose), *self._begin(match.start())]
         tail = _MAY_BE.search(self._held, max(0, len(self._held) - _HOLD))
         cut = tail.start() if tail else len(self._held)
-        said = self._say(self._held[:cut])
+        said = self._emit_text(self._held[:cut])
         self._passed += cut
         self._held = self._held[cut:]
         return said
 
-    def _say(self, prose: str) -> list[Delta]:
+    def _emit_text(self, prose: str) -> list[Delta]:
         if not prose:
             return []
         self._said_prose = True

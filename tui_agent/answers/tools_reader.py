@@ -162,7 +162,7 @@ class ToolsReader:
         arguments = raw if strict else json.dumps(value)
         if not own.count and len(arguments) > _MOST_SENT_BACK:
             arguments = json.dumps({"left_out": f"{len(arguments):,} characters"})
-        fault = "" if whole and own.count else _told(" ".join(own.faults), own.count)
+        fault = "" if whole and own.count else _error_text(" ".join(own.faults), own.count)
         entries = own.reply("", "", False).entries(function.key) if function and own.count else ()
         return ToolCall(call.id, name, arguments, fault, entries, tuple(own.faults))
 
@@ -227,7 +227,7 @@ def take_call(call: TextCall, functions: Mapping[str, Function], builder: ReplyB
     _take(value, function, whole, builder)
 
 
-def _told(fault: str, taken: int) -> str:
+def _error_text(fault: str, taken: int) -> str:
     if not taken:
         return f"Error: {fault} Nothing in this call was done. Correct it and send it again."
     first = "the first item was" if taken == 1 else f"the first {taken} items were"

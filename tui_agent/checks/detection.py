@@ -54,7 +54,7 @@ def found_in(root: Path) -> list[CheckCommand]:
 def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
     """One check per kind: a command in the project's files, or one derived from its settings. A top folder
     without tests has the checks of the folders in it."""
-    said, covered = _said(project)
+    said, covered = _declared_commands(project)
     kinds = {check.kind for check in said} | covered
     configured = [*python_checks(project, kinds), *node_checks(project), *other_checks(project)]
     given = set[str]()
@@ -73,7 +73,7 @@ def _best(check: PlainCommand, said: list[PlainCommand]) -> PlainCommand:
     return min((one for one in (*said, check) if one.kind == check.kind), key=lambda one: one.narrowed)
 
 
-def _said(project: Project) -> tuple[list[PlainCommand], set[str]]:
+def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
     """Plain commands from CI files, recipes and tasks, in this order, and the kinds of checks that a recipe
     runs in its own way. Such a recipe is a check."""
     ci = [

@@ -172,17 +172,17 @@ def is_skipped(change: Change, picks: Sequence[Pick]) -> bool:
         return False
     if not change.hunks:
         return change.state == "skipped"
-    mine = [change.hunks[number] for number in _meant(change, picks)]
+    mine = [change.hunks[number] for number in _picked_hunks(change, picks)]
     return "skipped" in mine and "applied" not in mine
 
 
 def unskipped(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
     """Returns the states with the picked hunks pending again."""
-    skipped = {number for number in _meant(change, picks) if change.hunks[number] == "skipped"}
+    skipped = {number for number in _picked_hunks(change, picks) if change.hunks[number] == "skipped"}
     return "pending", states_with(change.hunks, skipped, "pending")
 
 
-def _meant(change: Change, picks: Sequence[Pick]) -> set[int]:
+def _picked_hunks(change: Change, picks: Sequence[Pick]) -> set[int]:
     """Returns the picked hunks in any state."""
     mine = [pick.hunk for pick in picks if pick.change == change.id]
     every = range(len(change.hunks))
@@ -191,7 +191,7 @@ def _meant(change: Change, picks: Sequence[Pick]) -> set[int]:
 
 def reopened(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
     """Returns the states after undoing an apply of `picks`; `undone` if no other hunk is applied."""
-    chosen = {number for number in _meant(change, picks) if change.hunks[number] == "applied"}
+    chosen = {number for number in _picked_hunks(change, picks) if change.hunks[number] == "applied"}
     states = states_with(change.hunks, chosen, "pending")
     return ("pending" if "applied" in states else "undone"), states
 

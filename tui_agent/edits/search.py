@@ -81,7 +81,7 @@ class Search:
 
         Raises `EditFailed` for an invalid template or a changed text.
         """
-        return self._put(line, occurrence, template, time.monotonic() + SECONDS)
+        return self._replacement_for(line, occurrence, template, time.monotonic() + SECONDS)
 
     def all_replaced(
         self, lines: Sequence[str], found: Sequence[Occurrence], template: str
@@ -94,7 +94,7 @@ class Search:
             for occurrence in here:
                 parts += (
                     line[at : occurrence.start],
-                    self._put(line, occurrence, template, deadline),
+                    self._replacement_for(line, occurrence, template, deadline),
                 )
                 at = occurrence.end
             changed[row] = "".join((*parts, line[at:]))
@@ -112,7 +112,7 @@ class Search:
         except TimeoutError as error:
             raise _too_long() from error
 
-    def _put(self, line: str, occurrence: Occurrence, template: str, deadline: float) -> str:
+    def _replacement_for(self, line: str, occurrence: Occurrence, template: str, deadline: float) -> str:
         if not self._expression:
             return template
         import regex

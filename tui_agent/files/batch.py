@@ -179,7 +179,7 @@ class _Batch:
         waits("waiting for the disk: file contents")
         several_at_once(self._sync_staged, staged)
         for at in order:
-            self._land(at)
+            self._move_into_place(at)
         folders = list({os.path.dirname(self.plan.entries[at].path): at for at in order}.values())
         waits("waiting for the disk: renaming files")
         several_at_once(self._sync_folder, folders)
@@ -190,7 +190,7 @@ class _Batch:
         step = self.steps[at]
         with self.gate.find(step.path, "write") as spot:
             try:
-                seen = self._seen(at, spot, step.expected)
+                seen = self._current_state(at, spot, step.expected)
                 step = self.steps[at]
                 staging.check_writable(spot)
                 if step.data is None:
@@ -208,7 +208,7 @@ class _Batch:
             after = "" if step.data is None else md5(step.data)
             return entry_of(spot, seen.md5, after, there if in_journal else None)
 
-    def _seen(self, at: int, spot: PathHandle, expected: str | None) -> FileState:
+    def _current_state(self, at: int, spot: PathHandle, expected: str | None) -> FileState:
         """The current state of a spot. If it is unexpected, the step is merged. Raises Outdated."""
         step = self.steps[at]
         try:
@@ -271,7 +271,7 @@ class _Batch:
         except OSError as error:
             raise file_error(error, entry.path, "written") from error
 
-    def _land(self, at: int) -> None:
+    def _move_into_place(self, at: int) -> None:
         """Move a file into place. Merges and retries if another program wrote first.
 
         After losing a race against a program that saves periodically, the longest free interval begins

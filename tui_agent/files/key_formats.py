@@ -342,7 +342,7 @@ def secret_spans(text: str, environment: Mapping[str, str] | None = None) -> lis
     `files.key_formats` and their truncated beginnings, authorization headers, and quoted values of names
     like `api_key`. Spans only the value itself, so that the surrounding JSON stays valid.
     """
-    found = list(_known(text, os.environ if environment is None else environment))
+    found = list(_environment_values(text, os.environ if environment is None else environment))
     found += [(hit.start, hit.end) for hit in hits(text, cut=True)]
     for match in _SECRET.finditer(text):
         group = match.lastgroup if match.lastgroup in ("header", "value") else 0
@@ -356,7 +356,7 @@ def secret_spans(text: str, environment: Mapping[str, str] | None = None) -> lis
     return joined
 
 
-def _known(text: str, environment: Mapping[str, str]) -> Iterator[Span]:
+def _environment_values(text: str, environment: Mapping[str, str]) -> Iterator[Span]:
     for name, value in environment.items():
         if len(value) >= _SHORTEST and _SECRET_NAME.search(name):
             yield from (match.span() for match in re.finditer(re.escape(value), text))

@@ -107,7 +107,7 @@ class KnownSecrets:
         `decisions` are the user's choices by SHA-256 of a file; permitted files contribute no values.
         """
         with self._lock:
-            held, others = self._held(between)
+            held, others = self._values_by_file(between)
             self._sent = sent = _sent(decisions or {})
             key = (
                 frozenset((name, one.digest) for name, one in held),
@@ -152,7 +152,7 @@ class KnownSecrets:
 
     # ── the files ────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _held(
+    def _values_by_file(
         self, between: Callable[[], object]
     ) -> tuple[list[tuple[str, _CachedValues]], list[tuple[str, _CachedValues]]]:
         """Values of each file, by name, and files searched only for key formats."""

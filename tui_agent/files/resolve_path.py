@@ -128,7 +128,7 @@ class _Resolver:
             if name == "..":
                 self._up()
                 continue
-            name, status = self._look(name, asked)
+            name, status = self._entry(name, asked)
             if asked:
                 self.spelled.append(name)
             if status is None:
@@ -160,7 +160,7 @@ class _Resolver:
             os.close(folder)
         self.folders.clear()
 
-    def _look(self, name: str, asked: bool) -> tuple[str, os.stat_result | None]:
+    def _entry(self, name: str, asked: bool) -> tuple[str, os.stat_result | None]:
         """The entry of a name, or one equal after Unicode normalization."""
         status = self._status(name)
         if status is not None and self.ignore_case:

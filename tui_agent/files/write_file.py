@@ -41,7 +41,7 @@ def write_file(
 
     Raises Outdated if the content is unexpected, PathRefused, or FileError; the file is then unchanged.
     """
-    with gate.find(path, "write") as spot, _told(path, "written" if data is not None else "removed"):
+    with gate.find(path, "write") as spot, _as_file_error(path, "written" if data is not None else "removed"):
         if data is None:
             refuse_link(spot, "removed")
             with writing(spot.folder):
@@ -58,7 +58,7 @@ def write_file(
 
 def move_file(gate: Gate, old: str, new: str, expected: str | None) -> None:
     """Rename a file. The new name must not exist. Raises as `write_file` does."""
-    with gate.find(old, "write") as source, gate.find(new, "write") as target, _told(old, "renamed"):
+    with gate.find(old, "write") as source, gate.find(new, "write") as target, _as_file_error(old, "renamed"):
         refuse_link(source, "renamed")
         if target.status is not None:
             raise Outdated(f"{display_path(new)} already exists", "choose another name")
@@ -76,7 +76,7 @@ def move_file(gate: Gate, old: str, new: str, expected: str | None) -> None:
 
 def hash_on_disk(gate: Gate, path: str) -> str:
     """The current hash of a file, or "" if missing. Raises PathRefused or FileError."""
-    with gate.find(path, "read") as spot, _told(path, "read"):
+    with gate.find(path, "read") as spot, _as_file_error(path, "read"):
         return "" if spot.missing else staging.read_state(spot).md5
 
 
@@ -134,7 +134,7 @@ def _writing_both(source: PathHandle, target: PathHandle) -> Generator[None]:
 
 
 @contextmanager
-def _told(path: str, doing: str) -> Generator[None]:
+def _as_file_error(path: str, doing: str) -> Generator[None]:
     try:
         yield
     except OSError as error:

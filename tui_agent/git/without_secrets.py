@@ -80,7 +80,7 @@ def _replaced(
     below = _below(folder.work_tree, asked.top)
     hidden = [path.removeprefix(below) for path in asked.hidden if path.startswith(below)]
     kept = Path(asked.cache, hashlib.sha256(os.fsencode(folder.common_dir)).hexdigest()[:32])
-    before = _kept(kept)
+    before = _stored_names(kept)
     names = blobs.find_names(folder, before, hidden)
     index = blobs.staged(folder, names)
     _keep(kept, names)
@@ -107,7 +107,7 @@ def _replaced(
         if _is_sent(data, asked):
             sent.add(each)
             continue
-        _tell(told, of.get(each, b"git"), data)
+        _record_match(told, of.get(each, b"git"), data)
         lines |= blobs.identifying_lines(data)
         stored += _STORED_ELSEWHERE.findall(data) if data.startswith(b"version https://git-lfs") else []
     ids -= sent
@@ -115,11 +115,11 @@ def _replaced(
     if lines:
         among = blobs.among_secrets(folder, names.nameless - harmless, lines)
         for _, data in blobs.contents(folder, sorted(among - ids)):
-            _tell(told, b"git", data)
+            _record_match(told, b"git", data)
         ids |= among
     for _, data in blobs.contents(folder, sorted(names.keyed - ids - harmless)[:MOST_TOLD]):
         if not _is_sent(data, asked):
-            _tell(told, b"git", b"\n".join(blobs.keys_in(data)))
+            _record_match(told, b"git", b"\n".join(blobs.keys_in(data)))
     if asked.values:
         return None
     made = WithoutSecrets(os.fsencode(folder.git_dir), os.fsencode(folder.common_dir))
@@ -134,7 +134,7 @@ def _replaced(
     return made if made.gone or made.emptied or made.index is not None else None
 
 
-def _tell(told: list[tuple[bytes, bytes]], name: bytes, data: bytes) -> None:
+def _record_match(told: list[tuple[bytes, bytes]], name: bytes, data: bytes) -> None:
     if data and len(told) < MOST_TOLD and sum(len(each) for _, each in told) + len(data) <= MOST_TOLD_BYTES:
         told.append((name, data))
 
@@ -331,7 +331,7 @@ def _below(inner: str, outer: str) -> bytes:
     return b"" if way == "." else os.fsencode(way) + b"/"
 
 
-def _kept(place: Path) -> SecretNames | None:
+def _stored_names(place: Path) -> SecretNames | None:
     try:
         return msgspec.msgpack.decode(place.read_bytes(), type=SecretNames)
     except (OSError, msgspec.MsgspecError):

@@ -220,7 +220,8 @@ def _refresh(connection: sqlite3.Connection, data: Path) -> None:
     folder = os.fspath(data / "sessions")
     known = {row[0]: row[1:] for row in connection.execute("SELECT id, looks, number FROM sessions")}
     looks = {
-        name: _looks(f"{folder}/{name}/{LOG}") or _looks(f"{folder}/{name}/{directory.SNAPSHOT}")
+        name: _size_and_time(f"{folder}/{name}/{LOG}")
+        or _size_and_time(f"{folder}/{name}/{directory.SNAPSHOT}")
         for name in directory.ids(data)
     }
     changed = [name for name, look in looks.items() if look and known.get(name, ("",))[0] != look]
@@ -311,7 +312,7 @@ def _is_settled(looks: str) -> bool:
     return time.time_ns() - max(whole_number(changed) for changed in looks.split()[1::2]) > database.SOON
 
 
-def _looks(path: str) -> str:
+def _size_and_time(path: str) -> str:
     """Size and time of a log and its write-ahead file; "" if it is missing."""
     found = []
     for place in (path, f"{path}-wal"):

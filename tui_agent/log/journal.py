@@ -231,7 +231,7 @@ class Journal:
                 self._soon += 1
                 durable: asyncio.Future[None] = self._loop.create_future()
                 durable.add_done_callback(self._no_longer_soon)
-                self._put(held, (), durable)
+                self._enqueue(held, (), durable)
             for event in events:
                 self.store.emit(event)
         await asyncio.sleep(0)  # Yield, so that a turn that never waits does not block the keyboard.
@@ -345,11 +345,11 @@ class Journal:
         `joined`. Raises RecordRefused for an invalid event."""
         held, self._unwritten = self._unwritten, []
         durable: asyncio.Future[None] = self._loop.create_future()
-        self._put(held, events, durable, joined)
+        self._enqueue(held, events, durable, joined)
         with self.waits.on(SLOW):
             await asyncio.shield(durable)
 
-    def _put(
+    def _enqueue(
         self,
         held: Sequence[Lasting],
         events: Sequence[Lasting],
@@ -420,7 +420,7 @@ class Journal:
             if not durable.done():
                 durable.set_exception(error)
             if held:
-                self._put(held, (), self._loop.create_future())
+                self._enqueue(held, (), self._loop.create_future())
         else:
             self.store.emit(e.NoticeGiven("warning", str(error)))
             _settle(durable)
@@ -431,13 +431,13 @@ class Journal:
 
     def _tell_kept(self, event: Growing, _: int) -> None:
         """Runs on the log's thread: this version is on disk."""
-        self._loop.call_soon_threadsafe(self._kept, event)
+        self._loop.call_soon_threadsafe(self._on_confirmed, event)
 
     def _tell_refused(self, event: Growing, error: SessionError) -> None:
         """Runs on the log's thread or on the loop: this version is not on disk."""
         self._loop.call_soon_threadsafe(self._version_refused, event, error)
 
-    def _kept(self, event: Growing) -> None:
+    def _on_confirmed(self, event: Growing) -> None:
         self._confirm(event)
         self._works_again()
 

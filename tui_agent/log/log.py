@@ -170,7 +170,7 @@ class Log:
         try:
             bodies = [body_of(event) for event in events]
         except RecordRefused as error:
-            _tell(failed or self.on_error, error)
+            _call_back(failed or self.on_error, error)
             return
 
         kept = []
@@ -178,7 +178,7 @@ class Log:
             try:
                 kept.append((event.key, body_of(event)))
             except RecordRefused as error:  # The events do not depend on it.
-                _tell(self.on_error, error)
+                _call_back(self.on_error, error)
 
         def write(writer: LogWriter) -> int:
             if drop:
@@ -188,19 +188,19 @@ class Log:
                 writer.keep(key, body)
             return number
 
-        self._put(write, done, failed)
+        self._enqueue(write, done, failed)
 
     def keep(self, event: Growing, done: Done | None = None, failed: Failed | None = None) -> None:
         """Store the newest version of a growing event under its key. The log's thread serializes it, because
         it may be megabytes long."""
-        self._put(lambda writer: writer.keep(event.key, body_of(event)), done, failed)
+        self._enqueue(lambda writer: writer.keep(event.key, body_of(event)), done, failed)
 
     def drop(self, keys: Sequence[str]) -> None:
-        self._put(lambda writer: writer.drop(keys))
+        self._enqueue(lambda writer: writer.drop(keys))
 
     def set_meta(self, **values: Any) -> None:
         """Store metadata for the catalog (see `directory.SessionEntry`)."""
-        self._put(lambda writer: writer.set_meta(values))
+        self._enqueue(lambda writer: writer.set_meta(values))
 
     def load(self) -> LogContents:
         """All readable contents, after pending writes. Blocking. Raises SessionError if the file cannot be
@@ -228,7 +228,7 @@ class Log:
             self._jobs.put(None)
         self._thread.join()
 
-    def _put(
+    def _enqueue(
         self, write: Callable[[LogWriter], int], done: Done | None = None, failed: Failed | None = None
     ) -> None:
         job = _Job(write, done or _ignore, failed or self.on_error)
@@ -239,12 +239,12 @@ class Log:
             if refusal is None:
                 self._jobs.put(job)
         if refusal is not None:
-            _tell(job.failed, refusal)
+            _call_back(job.failed, refusal)
 
     def _settle(self) -> None:
         """Block until every queued job has been tried."""
         settled = threading.Event()
-        self._put(lambda writer: writer.number, lambda _: settled.set(), lambda _: settled.set())
+        self._enqueue(lambda writer: writer.number, lambda _: settled.set(), lambda _: settled.set())
         settled.wait()
 
     def _run(self) -> None:
@@ -276,7 +276,7 @@ class Log:
                     left.append(self._jobs.get_nowait())
         for job in left:
             if job is not None:
-                _tell(job.failed, ended)
+                _call_back(job.failed, ended)
 
     def _waiting(self) -> list[_Job | None]:
         """Wait for a job, then return all queued jobs."""
@@ -305,12 +305,12 @@ class Log:
         except OSError as error:
             refusal = database.not_kept(self.path, error)
             for job in jobs:
-                _tell(job.failed, refusal)
+                _call_back(job.failed, refusal)
         except sqlite3.OperationalError as error:
             self._roll_back()
             refusal = database.refusal(self.path, error)
             for job in jobs:
-                _tell(job.failed, refusal)
+                _call_back(job.failed, refusal)
         except Exception as error:
             _log.warning("a transaction failed", exc_info=True)
             self._roll_back()
@@ -318,14 +318,14 @@ class Log:
                 for job in jobs:
                     self._commit([job])
             elif isinstance(error, RecordRefused):
-                _tell(jobs[0].failed, error)
+                _call_back(jobs[0].failed, error)
             elif isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.DataError):
-                _tell(jobs[0].failed, database.refusal(self.path, error))
+                _call_back(jobs[0].failed, database.refusal(self.path, error))
             else:
-                _tell(jobs[0].failed, records.refusal("A record", error))
+                _call_back(jobs[0].failed, records.refusal("A record", error))
         else:
             for job, number in zip(jobs, numbers, strict=True):
-                _tell(job.done, number)
+                _call_back(job.done, number)
 
     def _roll_back(self) -> None:
         with suppress(sqlite3.Error):  # The transaction may already be rolled back.
@@ -423,7 +423,7 @@ def set_aside(path: Path) -> Path:
     return aside
 
 
-def _tell(callback: Callable[[Any], None], value: object) -> None:
+def _call_back(callback: Callable[[Any], None], value: object) -> None:
     """Calls a callback; its errors (for example, a closed event loop) must not end the log's thread."""
     try:
         callback(value)

@@ -265,7 +265,7 @@ class SnapshotWriter:
         self._unsubscribe()
         if self._task is not None:
             await asyncio.wait([self._task])
-        if self._worth(AT_CLOSE):
+        if self._is_due(AT_CLOSE):
             await self._write(AT_CLOSE)
 
     def _on_event(self, event: e.Event, state: State) -> None:
@@ -273,7 +273,7 @@ class SnapshotWriter:
             # Deferred, because the current fold may continue after this event.
             self._task = asyncio.get_running_loop().create_task(self._write(EVERY))
 
-    def _worth(self, records: int) -> bool:
+    def _is_due(self, records: int) -> bool:
         state = self._journal.store.state
         return (
             self._journal.keeps
@@ -286,7 +286,7 @@ class SnapshotWriter:
         messages = [message for message in state.chat.messages if message.number > self._paged]
         self._paged = state.chat.total
         await asyncio.to_thread(put_pages, self._path.parent, messages)
-        if whole and self._worth(records):
+        if whole and self._is_due(records):
             self._saved = number
             await asyncio.to_thread(_save_at, self._path, state, number)
 

@@ -35,7 +35,7 @@ class Tail:
 
     def news(self) -> LogNews | None:
         """News since the last call, or None if the files are unchanged. Raises `SessionError`."""
-        looks = (_look(self._path), _look(f"{self._path}-wal"))
+        looks = (_size_and_time(self._path), _size_and_time(f"{self._path}-wal"))
         if looks == self._looks:
             return None
         begun = time.time_ns()
@@ -76,7 +76,7 @@ class Tail:
         return LogNews(events, given_up, tuple(event for _, event in found if isinstance(event, str)))
 
 
-def _look(path: str | Path) -> tuple[int, int]:
+def _size_and_time(path: str | Path) -> tuple[int, int]:
     """Size and modification time of a file; zeros if it is missing."""
     try:
         status = os.stat(path)

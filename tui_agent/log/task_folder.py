@@ -93,7 +93,7 @@ def _kind(message: Message) -> Literal["", "summary"]:
 
 def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Message]:
     """The message without unreadable parts; nothing if no part is left."""
-    said = [_said(block, names) for block in _blocks(message)]
+    said = [_text_and_images(block, names) for block in _blocks(message)]
     text = "\n\n".join(words for words, _ in said if words)
     images = [image for _, found in said for image in found]
     if message.get("isSummary"):
@@ -105,7 +105,7 @@ def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Messag
         yield {"role": role, "content": text, **({"images": images} if images else {})}
 
 
-def _said(block: Message, names: Mapping[str, str]) -> tuple[str, list[Message]]:
+def _text_and_images(block: Message, names: Mapping[str, str]) -> tuple[str, list[Message]]:
     """The text and the images of a block."""
     match block:
         case {"type": "text", "text": str(text)}:
@@ -117,7 +117,7 @@ def _said(block: Message, names: Mapping[str, str]) -> tuple[str, list[Message]]
         case {"type": "tool_use", "name": str(name)}:
             return f"[Call of {name}]\n{json.dumps(block.get('input'), ensure_ascii=False)}", []
         case {"type": "tool_result"}:
-            said = [_said(part, names) for part in _blocks(block)]
+            said = [_text_and_images(part, names) for part in _blocks(block)]
             failed = ", an error" if block.get("is_error") is True else ""
             heading = f"[Result of {names.get(str(block.get('tool_use_id')), 'a call')}{failed}]"
             words = "\n".join([heading, *(words for words, _ in said if words)])

@@ -74,7 +74,7 @@ class ServerProcess:
     def __init__(self, folder: Path, keep: Path, asked: Answer | None = None) -> None:
         self._folder, self._keep, self._asked = str(folder), str(keep), asked
         self._answering: set[asyncio.Task[None]] = set()
-        self.child = ChildProcess(WORKER, name="servers", env=for_servers(), on_event=self._heard)
+        self.child = ChildProcess(WORKER, name="servers", env=for_servers(), on_event=self._on_question)
 
     async def offer(self, server: ToolServer) -> ServerOffer:
         """Everything that a server lists. Raises ServerFailed."""
@@ -136,7 +136,7 @@ class ServerProcess:
         except ChildFailed as error:
             raise ServerFailed(error.what, error.remedy) from error
 
-    def _heard(self, event: dict[str, Any]) -> None:
+    def _on_question(self, event: dict[str, Any]) -> None:
         try:
             question = msgspec.convert(event, ServerQuestion)
         except msgspec.ValidationError:

@@ -63,7 +63,7 @@ async def model(client: httpx.AsyncClient, route: Route) -> KnownModel | None:
     if route.rules.lists_models and not recently:
         listed = (await answer(client, route, kept_as=route)).listing
     else:
-        listed = await _kept(route)
+        listed = await _cached(route)
     found = {one.name: one.known for one in listed.models}
     # Variants such as `:free` and `:nitro` are the same model; `:free` has its own prices.
     return found.get(route.model) or found.get(route.model.partition(":")[0])
@@ -75,7 +75,7 @@ async def answer(
     """A provider's listing, from the cache unless `again` is set. Errors are returned as a sentence."""
     place = (kept_as.address, kept_as.key)
     async with _locks.setdefault(place, asyncio.Lock()):
-        kept = await _kept(kept_as)
+        kept = await _cached(kept_as)
         if kept.fresh and not again:
             return ListAnswer(kept)
         try:
@@ -91,14 +91,14 @@ async def answer(
         ) as error:
             _log.info("the list of models cannot be read", exc_info=True)
             _failed[place] = time.monotonic()
-            return ListAnswer(kept, _why(error))
+            return ListAnswer(kept, _failure_reason(error))
         _failed.pop(place, None)
         listed = _lists[place] = Listing(time.time(), models)
         await asyncio.to_thread(model_listing.cache_listing, kept_as, listed)
         return ListAnswer(listed)
 
 
-async def _kept(route: Route) -> Listing:
+async def _cached(route: Route) -> Listing:
     place = (route.address, route.key)
     if place not in _lists:
         _lists[place] = await asyncio.to_thread(model_listing.cached_listing, route)
@@ -161,7 +161,7 @@ def _headers(route: Route) -> dict[str, str]:
     return {rules.auth: key, **rules.headers, **given, "Accept": "application/json"}
 
 
-def _why(error: Exception) -> str:
+def _failure_reason(error: Exception) -> str:
     """The reason of a failure, as the end of `openai: …`."""
     match error:
         case httpx.HTTPStatusError(response=response) if response.status_code in (401, 403):

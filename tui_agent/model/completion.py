@@ -430,10 +430,10 @@ def _end(stream: IncomingReply, model: str) -> EndChunk:
         )
     if reader.reason is None:
         return _cut(stream, f"The server of {model} ended the answer early")
-    return EndChunk(reader.reason, _why(model, reader.reason), reader.parts(), stream.origin)
+    return EndChunk(reader.reason, _end_sentence(model, reader.reason), reader.parts(), stream.origin)
 
 
-def _why(model: str, reason: EndReason) -> str:
+def _end_sentence(model: str, reason: EndReason) -> str:
     match reason:
         case "length":
             return f"{model} reached the length limit of its answers"

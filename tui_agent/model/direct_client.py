@@ -56,7 +56,7 @@ class DirectTransport:
 
     async def abilities(self, model: str) -> Abilities:
         route = _route(model)
-        return model_table.abilities(model, route, await _known(route))
+        return model_table.abilities(model, route, await _listed_model(route))
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> DirectStream:
         """Opens the reply. Refreshes a rejected login token once."""
@@ -115,7 +115,7 @@ class DirectTransport:
     async def _send(
         self, request: ModelRequest, route: Route, name: WireName, wire: Wire, shape: dict[str, Any] | None
     ) -> DirectStream:
-        known = await _known(route)
+        known = await _listed_model(route)
         path, rendered, origin = render(request, route, name, shape, known)
         rules = route.rules
         # Headers that depend on the request
@@ -157,7 +157,7 @@ class DirectTransport:
 
     async def cost(self, model: str, usage: UsageChunk) -> float | None:
         route = _route(model)
-        return model_table.cost(route, usage, await _known(route))
+        return model_table.cost(route, usage, await _listed_model(route))
 
 
 class DirectStream:
@@ -257,7 +257,7 @@ def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
     return route
 
 
-async def _known(route: Route) -> KnownModel | None:
+async def _listed_model(route: Route) -> KnownModel | None:
     """A model known only from its provider's listing."""
     if route.known is not None or not route.rules.listing:
         return route.known

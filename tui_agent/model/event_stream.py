@@ -275,7 +275,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
             if not isinstance(value, dict):
                 raise BrokenStream("sent a body that is not valid JSON")
             if is_error(value):
-                raise self._told(value)
+                raise self._reported_error(value)
             return _as_events(value, self._wire)
         kind, data = _fields(event)
         if data == _DONE:
@@ -285,7 +285,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
             self._wire.on_keep_alive()
             return ()
         if kind == "error":
-            raise self._told(_as_json(data.encode()))
+            raise self._reported_error(_as_json(data.encode()))
         try:
             try:
                 value = _decoder.decode(data)
@@ -302,10 +302,12 @@ class _ValidatedStream(httpx.AsyncByteStream):
         if not isinstance(value, dict):
             return ()
         if is_error(value):
-            raise self._told(value)
+            raise self._reported_error(value)
         if value.get("type") == "response.failed":
             response = value.get("response")
-            raise self._told({"error": response.get("error") if isinstance(response, dict) else None})
+            raise self._reported_error(
+                {"error": response.get("error") if isinstance(response, dict) else None}
+            )
         if value.get("type") == "ping":
             self._wire.on_keep_alive()
             return ()
@@ -319,7 +321,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
             data = json.dumps(value)
         return [(kind, data.replace("\n", " "), value)]  # JSON strings contain no raw newlines
 
-    def _told(self, body: Any) -> BrokenStream:
+    def _reported_error(self, body: Any) -> BrokenStream:
         headers = self._response.headers
         self._wire.error = ServerError(status_of(body), body, retry_after(headers), lowered(headers))
         return BrokenStream("ended the answer with an error")

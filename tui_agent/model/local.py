@@ -269,7 +269,7 @@ class LocalModels:
                 options["id_slot"] = slot
         window = self._window_of(server)
         if server.kind == "Ollama":
-            window = options["num_ctx"] = self._asked(place, server, size)
+            window = options["num_ctx"] = self._window_to_request(place, server, size)
         most = max(LEAST_REPLY, window - size) if window and server.kind in _NEEDS_LIMIT else 0
         return replace(
             request,
@@ -280,7 +280,7 @@ class LocalModels:
             schema_form=server.schema if request.schema else "",
         )
 
-    def _asked(self, place: _Place, server: ServerModel, size: int) -> int:
+    def _window_to_request(self, place: _Place, server: ServerModel, size: int) -> int:
         """The window to request from Ollama: the required size, doubled in steps up to the maximum."""
         most = self._window_of(server)
         window = max(self._asked_for.get(place, 0), server.window, FIRST_WINDOW)

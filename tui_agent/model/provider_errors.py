@@ -38,7 +38,7 @@ def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meani
     wire = wire or Wire()
     failure = Failure(error, wire.error)
     if wire.error is None:
-        if (kept_out := connecting(failure, model, _where(model))) is not None and not wire.accepted:
+        if (kept_out := connecting(failure, model, _address_hint(model))) is not None and not wire.accepted:
             return Meaning(kept_out, connection=True)
         if failure.names & _TIMEOUT:
             return Meaning(timed_out(model, more=wire.accepted))
@@ -51,7 +51,7 @@ def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meani
         if is_connection(failure):
             unreachable = Unreachable(
                 f"The server of {model} cannot be reached",
-                f"check that it runs and the network{_where(model)}",
+                f"check that it runs and the network{_address_hint(model)}",
             )
             return Meaning(unreachable, connection=True)
     kind = refusal_of(failure)
@@ -84,7 +84,7 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
         "page": failure.page,
         "status": failure.status,
         "keys": _key_names(model),
-        "where": _where(model),
+        "where": _address_hint(model),
         **sizes,
     }
     error = kind.error(kind.what.format_map(facts), kind.remedy.format_map(facts))
@@ -105,7 +105,7 @@ def _other(model: str, failure: Failure) -> ModelError:
     return RequestRejected(what, "choose another model or protocol, or see `tui-agent doctor`")
 
 
-def _where(model: str) -> str:
+def _address_hint(model: str) -> str:
     provider = provider_of(model)
     return f", and {provider.address} if it is set" if provider and provider.address else ""
 

@@ -274,7 +274,7 @@ async def try_out(address: str, name: str, server: ServerModel, key: str = "") -
         try:
             try:
                 keeps_to_it = isinstance(
-                    msgspec.json.decode(await _say(address, name, server, key, form)).get("ok"), bool
+                    msgspec.json.decode(await _try_request(address, name, server, key, form)).get("ok"), bool
                 )
             except (ValueError, AttributeError):
                 keeps_to_it = False
@@ -282,11 +282,11 @@ async def try_out(address: str, name: str, server: ServerModel, key: str = "") -
                 return replace(server, schema=form)
         except ServerRefusal:
             continue  # any status may reject the schema
-    await _say(address, name, server, key, "none")
+    await _try_request(address, name, server, key, "none")
     return replace(server, schema="none")
 
 
-async def _say(address: str, name: str, server: ServerModel, key: str, form: SchemaForm) -> str:
+async def _try_request(address: str, name: str, server: ServerModel, key: str, form: SchemaForm) -> str:
     body: dict[str, Any] = {"model": name, "messages": _TRIAL_WORDS, "stream": False}
     if server.kind == "Ollama":
         body["options"] = {"num_predict": _TRIAL_TOKENS, "num_ctx": FIRST_WINDOW}

@@ -85,7 +85,7 @@ def read_words(request: str, index: Index, active: str = "") -> RequestReading:
     Scans the whole index several times; call it on a thread if it is large.
     """
     masked = MaskedText(request)
-    found = [*_phrases(masked, index), *_here(request, active), *_named(masked, request, index)]
+    found = [*_phrases(masked, index), *_open_file_action(request, active), *_named(masked, request, index)]
     found = _once(sorted(found, key=lambda one: one.at))
     files = tuple(one.action for one in found if isinstance(one.action, FileAction))
     folders = tuple(one.action for one in found if isinstance(one.action, DirectoryAction))
@@ -119,7 +119,7 @@ def _phrases(masked: MaskedText, index: Index) -> Iterator[FoundAction]:
             yield FoundAction(tests.at, action, True)  # the tests are created if missing
 
 
-def _here(request: str, active: str) -> Iterator[FoundAction]:
+def _open_file_action(request: str, active: str) -> Iterator[FoundAction]:
     found = _HERE.search(request) if active else None
     if found:
         yield FoundAction(found.start(), FileAction(active, (active,), "the open file is meant"), True)

@@ -52,8 +52,8 @@ def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, 
         for path in paths[at : at + SLICE]:
             folder, _, name = path.rpartition("/")
             if name.startswith(_ENTRY_FILES):
-                _put(path, folder.rpartition("/")[2], named, beginnings)
-            _put(path, name, named, beginnings, cut=True)
+                _add_path(path, folder.rpartition("/")[2], named, beginnings)
+            _add_path(path, name, named, beginnings, cut=True)
     return tuple(
         _with_extra(action, _test(action, index), _pattern(_best(wanted, named)))
         for action, wanted in zip(actions, readings, strict=True)
@@ -111,7 +111,7 @@ def _best(wanted: Sequence[_WantedFile], found: Mapping[str, Sequence[str]]) -> 
     return []
 
 
-def _put(
+def _add_path(
     path: str, name: str, found: dict[str, list[str]], beginnings: Collection[str], *, cut: bool = False
 ) -> None:
     """Adds a path if its normalized name is wanted; the first two characters exclude nearly all."""

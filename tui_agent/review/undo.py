@@ -95,7 +95,7 @@ class UndoHistory:
         moves: list[e.Lasting] = []
         taken: list[Pick] = []
         for change in changes:
-            write, its_targets = await self._taken(change, picks)
+            write, its_targets = await self._undone_write(change, picks)
             targets += its_targets
             moves += [
                 e.ChangeMoved(change.id, write.state, write.hunks),
@@ -111,7 +111,7 @@ class UndoHistory:
 
         await self._writer.write(name, targets, events, self._emptied(targets))
 
-    async def _taken(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[WriteTarget]]:
+    async def _undone_write(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[WriteTarget]]:
         path = place(change) if change.kind in ("create", "delete") else self._known.moved(place(change))
         now = await self._writer.current(path)
         base, new = await asyncio.to_thread(

@@ -189,7 +189,7 @@ class Writer:
     async def _write_and_say(
         self, wait: Wait, name: str, targets: Sequence[WriteTarget], events: Events, leaves: Iterable[str]
     ) -> None:
-        targets = await asyncio.to_thread(lambda: [self._kept(target) for target in targets])
+        targets = await asyncio.to_thread(lambda: [self._stored(target) for target in targets])
         loop = asyncio.get_running_loop()
         done = WriteOutcome(tuple(targets))
 
@@ -206,7 +206,7 @@ class Writer:
         async with self._open_files.files_at_rest:
             await asyncio.to_thread(self._write, name, targets, written, record, leaves, waits)
 
-    def _kept(self, target: WriteTarget) -> WriteTarget:
+    def _stored(self, target: WriteTarget) -> WriteTarget:
         """Stores the target's text and adds its hash. Blocking."""
         if target.text is None:
             return target

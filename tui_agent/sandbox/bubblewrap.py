@@ -84,12 +84,12 @@ def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
     for path, source in plan.stores.items():
         told += ["--ro-bind", source, path]
     for number, (path, content) in enumerate(plan.texts.items()):
-        told += ["--ro-bind", _kept(plan, f"text{number}", content), path]
+        told += ["--ro-bind", _write_file(plan, f"text{number}", content), path]
     for number, path in enumerate(plan.overlays):
         layer = f"{plan.folder}/{number}"
         told += ["--overlay-src", path, "--overlay", f"{layer}/u", f"{layer}/w", path]
     told += ["--dev", "/dev", "--size", str(plan.limits.layer), "--tmpfs", "/dev/shm"]
-    empty = _kept(plan, "empty", b"")
+    empty = _write_file(plan, "empty", b"")
     for path in plan.masks:
         if os.path.islink(path) or not os.path.lexists(path):
             continue
@@ -105,7 +105,7 @@ def _in_memory(folders: Sequence[tuple[str, int, int]]) -> list[str]:
     ]
 
 
-def _kept(plan: ViewPlan, name: str, content: bytes) -> str:
+def _write_file(plan: ViewPlan, name: str, content: bytes) -> str:
     place = Path(plan.folder, name)
     place.write_bytes(content)
     return str(place)

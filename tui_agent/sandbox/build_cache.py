@@ -104,7 +104,7 @@ class KeptLayer:
             )
             and not _through_link(self._root, name)
         ]
-        known = self._known()
+        known = self._stored_info()
         if known is not None and not (known.key == key and self._is_current(known, paths, free)):
             self._discard(lock)
             known = None
@@ -127,7 +127,7 @@ class KeptLayer:
     def layer(self) -> str:
         return f"{self._folder}/layer"
 
-    def _known(self) -> _LayerInfo | None:
+    def _stored_info(self) -> _LayerInfo | None:
         try:
             told = marshal.loads((self._folder / "known").read_bytes())
             form, *rest = told
@@ -167,7 +167,7 @@ class KeptLayer:
         except OSError:
             return  # Another view uses the layer.
         try:
-            if self._known() != known:
+            if self._stored_info() != known:
                 return
             _only_wrote(
                 upper, self._root, names, {seed.path for seed in plan.seeds if _is_of_root(seed, plan)}

@@ -68,7 +68,7 @@ class ToolFolders:
                 entry = seen.get(folder)
                 if entry is None or entry.changed != changed:
                     entry = _Look(changed)
-                    _look(folder, entry, tools, private, deep=depth >= _WATCHED_DEPTH)
+                    _scan(folder, entry, tools, private, deep=depth >= _WATCHED_DEPTH)
             except OSError:
                 continue  # Deleted, or unreadable.
             now[folder] = entry
@@ -78,7 +78,7 @@ class ToolFolders:
         return found
 
 
-def _look(folder: str, entry: _Look, tools: Sequence[str], private: bool, *, deep: bool) -> None:
+def _scan(folder: str, entry: _Look, tools: Sequence[str], private: bool, *, deep: bool) -> None:
     """Scan a folder; `deep` includes all its descendants. Raises OSError for the folder itself."""
     waiting = [folder]
     while waiting:

@@ -69,7 +69,7 @@ def visible_settings(path: str) -> bytes:
         entries = parse_config(read_regular(path, MOST_CONFIG).decode(errors="surrogateescape"))
     except (OSError, ValueError):
         return b""
-    text = format_config(_kept(entries)).decode(errors="surrogateescape")
+    text = format_config(_harmless(entries)).decode(errors="surrogateescape")
     return hits_masked(text, hits(text)).encode(errors="surrogateescape")
 
 
@@ -83,7 +83,7 @@ def files_of(git_folder: str) -> list[str]:
     return [path for path in found if os.path.isfile(path)]
 
 
-def _kept(entries: Entries) -> Iterator[tuple[str, str]]:
+def _harmless(entries: Entries) -> Iterator[tuple[str, str]]:
     for key, value in entries:
         section, name = key.partition(".")[0], key.rpartition(".")[2]
         if key not in _SIGNS and (section in _HARMLESS or name in _KEPT.get(section, ())):

@@ -16,7 +16,7 @@ from tui_agent.sandbox.view_plan import MEGABYTE, Seed
 #: Maximum number and total bytes of other users' files that a view copies.
 MOST_OWNED, MOST_OWNED_BYTES = 2_000, 64 * MEGABYTE
 
-Shown = Callable[[SecretFile], bool]
+SecretFilter = Callable[[SecretFile], bool]
 
 
 class HiddenFiles:
@@ -27,13 +27,17 @@ class HiddenFiles:
         self.secrets = SecretFiles(secrets) if isinstance(secrets, str) else secrets
         self._masked: dict[tuple[str, str], bytes] = {}
 
-    def found(self, revealed: Collection[str] = (), sent: Shown = lambda secret: False) -> list[SecretFile]:
+    def found(
+        self, revealed: Collection[str] = (), sent: SecretFilter = lambda secret: False
+    ) -> list[SecretFile]:
         """The secrets that neither match a glob in `revealed` nor are `sent` (permitted by the user).
         Blocking."""
         self.secrets.found()
         return self.last(revealed, sent)
 
-    def last(self, revealed: Collection[str] = (), sent: Shown = lambda secret: False) -> list[SecretFile]:
+    def last(
+        self, revealed: Collection[str] = (), sent: SecretFilter = lambda secret: False
+    ) -> list[SecretFile]:
         """The previous result of `found`, filtered again."""
         return [one for one in self.secrets.last if not (is_revealed(one, revealed) or sent(one))]
 
@@ -67,7 +71,7 @@ class HiddenFiles:
         contents: Mapping[str, bytes | None],
         renamed: Mapping[str, str],
         revealed: Collection[str] = (),
-        sent: Shown = lambda secret: False,
+        sent: SecretFilter = lambda secret: False,
         masked: Callable[[str], str] = str,
     ) -> list[Seed]:
         """All seeds of a view in which files become `contents`. Blocking.
@@ -152,7 +156,7 @@ def _fits(paths: Collection[str], globs: Collection[str]) -> bool:
     return any(fnmatchcase(path, glob) for glob in globs for path in paths)
 
 
-def sent_by_person(root: str, decisions: Mapping[str, str]) -> Shown:
+def sent_by_person(root: str, decisions: Mapping[str, str]) -> SecretFilter:
     """Predicate for secrets that the user permitted to send unmasked, by the SHA-256 of their bytes.
     Blocking."""
     sent = {digest for digest, choice in decisions.items() if choice == "send"}

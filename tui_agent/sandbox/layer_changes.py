@@ -195,7 +195,7 @@ class LayerReader:
             os.close(layer)
         answer = await asyncio.get_running_loop().sock_recv(self._line, 1 << 12)
         at, size = ast.literal_eval(answer.decode())
-        return await asyncio.to_thread(_told, contents, at, size)
+        return await asyncio.to_thread(_read_report, contents, at, size)
 
     async def _start_in_time(self) -> None:
         with suppress(TimeoutError):
@@ -241,7 +241,7 @@ def _is_empty(path: str, below: int, apart: Sequence[str]) -> bool:
         os.close(layer)
 
 
-def _told(contents: IO[bytes], at: int, size: int) -> Read:
+def _read_report(contents: IO[bytes], at: int, size: int) -> Read:
     if not 0 < size <= _MOST_TOLD:
         raise ValueError("it tells too much")
     answer: Any = marshal.loads(os.pread(contents.fileno(), size, at))

@@ -224,7 +224,7 @@ class Comparison:
         known, paths = self.left.get(why, (0, []))
         self.left[why] = known + count, [*paths, path[:LONGEST]] if len(paths) < 3 else paths
 
-    def _tell(self, found: ChangedEntry) -> None:
+    def _report(self, found: ChangedEntry) -> None:
         deleted = (
             found.kind == "deleted"
         )  # Deletions have their own limit, so many new files do not displace them.
@@ -295,10 +295,10 @@ class Comparison:
             target = self._layer.target(path)
             known = isinstance(before, os.stat_result) and stat.S_ISLNK(before.st_mode)
             if target is not None and not (known and self._real.target(path) == target):
-                self._tell(ChangedEntry(path, "link", target=target))
+                self._report(ChangedEntry(path, "link", target=target))
             return
         if not stat.S_ISREG(there.st_mode):
-            self._tell(ChangedEntry(path, "special"))
+            self._report(ChangedEntry(path, "special"))
             return
         executable = bool(there.st_mode & 0o100)
         is_file = isinstance(before, EarlierState) or (before is not None and stat.S_ISREG(before.st_mode))
@@ -309,7 +309,7 @@ class Comparison:
                 return
             kind = "mode" if content.same else "changed"
         meanwhile = is_file and self._meanwhile(before)
-        self._tell(ChangedEntry(path, kind, executable, "", there.st_size, meanwhile, *content[1:]))
+        self._report(ChangedEntry(path, kind, executable, "", there.st_size, meanwhile, *content[1:]))
 
     def _gone(self, path: str) -> None:
         """Report a deleted file, or all files of a deleted folder."""
@@ -320,7 +320,7 @@ class Comparison:
             self._next("gone", path, self._below(path))
             return
         executable = self._was_executable(path, before)
-        self._tell(ChangedEntry(path, "deleted", executable, meanwhile=self._meanwhile(before)))
+        self._report(ChangedEntry(path, "deleted", executable, meanwhile=self._meanwhile(before)))
 
     def _before(self, path: str) -> EarlierState | os.stat_result | None:
         """The state before the command: pending, or in the folder."""
@@ -358,16 +358,18 @@ class Comparison:
         try:
             with open(self._layer.open(path), "rb", buffering=0) as after:
                 if isinstance(before, EarlierState):
-                    return self._kept(path, after, io.BytesIO(before.content).read)
+                    return self._store_content(path, after, io.BytesIO(before.content).read)
                 if before is None or before.st_size != there.st_size:
-                    return self._kept(path, after, None)
+                    return self._store_content(path, after, None)
                 with open(self._real.open(path), "rb", buffering=0) as real:
-                    return self._kept(path, after, real.read)
+                    return self._store_content(path, after, real.read)
         except OSError:
             self._leave("unreadable", path)
             return _Content(False, why="it could not be read")
 
-    def _kept(self, path: str, after: FileIO, before: Callable[[int], bytes | None] | None) -> _Content:
+    def _store_content(
+        self, path: str, after: FileIO, before: Callable[[int], bytes | None] | None
+    ) -> _Content:
         """Appends the content to the kept data. If it is unchanged, the next content overwrites it."""
         same, why, size, digest = before is not None, "", 0, blake2b(digest_size=20)
         while True:

@@ -464,11 +464,11 @@ class Checks:
         """Marks results as stale after changes on disk, except an apply of the checked content."""
         checks = self.state.checks
         if changes and (checks.results or checks.running) and not checks.outdated:
-            task = asyncio.get_running_loop().create_task(self._look(list(changes)))
+            task = asyncio.get_running_loop().create_task(self._check_changes(list(changes)))
             self._looking.add(task)
             task.add_done_callback(self._looking.discard)
 
-    async def _look(self, changes: Sequence[FileChange]) -> None:
+    async def _check_changes(self, changes: Sequence[FileChange]) -> None:
         own = {
             step.path: step.before if point.undone else step.after
             for point in self.state.review.checkpoints

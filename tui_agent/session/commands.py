@@ -101,7 +101,7 @@ class Commands:
                     number, CommandStart(command, by, "trial", "overlay", background)
                 )
             if (prepared := made.result()) is None:
-                return await self._here(number, command, by, timeout)
+                return await self._run_in_folder(number, command, by, timeout)
             kept = background and not network
             shared = await self._servers.view_for(prepared, background=kept) if pending else None
             argv = shell(command, low=low)
@@ -219,7 +219,7 @@ class Commands:
         view.
         """
         if where == "workspace":
-            number = await self._here(self._running.new_id(), command, "check", timeout)
+            number = await self._run_in_folder(self._running.new_id(), command, "check", timeout)
             return await self._running.result_of(number), ""
         number = await self.run(command, by="check", timeout=timeout, seeded=seeded, pending=pending, low=low)
         result = await self._running.result_of(number)
@@ -263,9 +263,9 @@ class Commands:
         Raises `SessionError` if the command is empty or cannot start.
         """
         _check(command)
-        return await self._here(self._running.new_id(), command, "person", None)
+        return await self._run_in_folder(self._running.new_id(), command, "person", None)
 
-    async def _here(self, number: str, command: str, by: By, timeout: float | None) -> str:
+    async def _run_in_folder(self, number: str, command: str, by: By, timeout: float | None) -> str:
         root = str(self._workspace.root)
         self.views.start_scan()
 

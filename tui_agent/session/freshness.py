@@ -92,9 +92,9 @@ class FreshnessWatch:
     def _wait_for(self, paths: Iterable[str]) -> None:
         self._waiting.update(paths)
         if self._looking is None or self._looking.done():
-            self._looking = asyncio.get_running_loop().create_task(self._look())
+            self._looking = asyncio.get_running_loop().create_task(self._check_waiting())
 
-    async def _look(self) -> None:
+    async def _check_waiting(self) -> None:
         while self._waiting or self._doubted:
             paths, self._waiting = self._waiting, set()
             doubted, self._doubted = self._doubted - paths, set()
@@ -305,13 +305,13 @@ class Renames:
 
     async def _ask(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
         touched = {touch.path: touch.at for touch in touches if touch.kind in ("read", "edited")}
-        files = [self._gone(entry, touched.get(entry.path, 0.0)) for entry in gone]
+        files = [self._missing_file(entry, touched.get(entry.path, 0.0)) for entry in gone]
         try:
             return await self._workspace.repository.renamed(files)
         except ChildFailed:
             return {}  # They count as deleted until the child has restarted.
 
-    def _gone(self, entry: KnownFile, touched: float) -> MissingFile:
+    def _missing_file(self, entry: KnownFile, touched: float) -> MissingFile:
         hashes = tuple(filter(None, (entry.md5, entry.written)))
         there_at = max(touched, self._there_at.get(entry.path, 0.0))
         return MissingFile(entry.path, hashes, entry.size, entry.inode, there_at)

@@ -60,7 +60,7 @@ class Offers:
 
     async def read(self) -> None:
         """Finds providers with a key or login and their cached lists. Makes no request."""
-        ways = await asyncio.to_thread(self._ways)
+        ways = await asyncio.to_thread(self._routes)
         lists = await asyncio.to_thread(
             lambda: {provider: cached_listing(way) for provider, way in ways.items()}
         )
@@ -109,18 +109,18 @@ class Offers:
         names = {listed.name for listed in listing.models}
         return provider if names and not names & {model, model.partition(":")[0]} else ""
 
-    def _ways(self) -> dict[str, Route]:
+    def _routes(self) -> dict[str, Route]:
         """Routes to providers. Blocking."""
         environment = self._environment()
         logins = {name for name, login in LoginStore().names().items() if not login.ended}
         found = {}
         for provider in providers():
-            if way := _way(provider, environment, logins):
+            if way := _route_to(provider, environment, logins):
                 found[provider] = way
         return found
 
 
-def _way(provider: str, environment: Mapping[str, str], logins: set[str]) -> Route | None:
+def _route_to(provider: str, environment: Mapping[str, str], logins: set[str]) -> Route | None:
     """The route to a provider with a key or login; None for local servers, which discovery queries."""
     rules = rules_of(provider)
     way = route(f"{provider}/-", environment)

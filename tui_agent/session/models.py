@@ -199,7 +199,7 @@ class ModelAccess:
             raise NoModel("No model is selected", "choose one first")
         await self._journal.record(e.EffortChosen(self.name, effort))
         another = effort_note(self.name, rules_for(self.name), effort)
-        return f"Effort {effort} applies from the next request" + (f" ({another})" if another else "")
+        return f"Effort {effort} is used from now on" + (f" ({another})" if another else "")
 
     @call(changes=False)
     def effort(self, name: str = "") -> Effort:

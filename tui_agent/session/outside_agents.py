@@ -235,7 +235,7 @@ class AgentRun:
 
     def _on_refused(self, target: Target) -> None:
         said = f"{self.profile.name} tried to connect to {target}, which is not allowed; /allow-host {target} allows it"
-        self._say(said)
+        self._notify(said)
 
     async def allow_host(self, host: str) -> None:
         """Allows a host for this agent, now and later. Raises `SessionError` if it is none."""
@@ -248,7 +248,7 @@ class AgentRun:
         await asyncio.to_thread(self._hosts.add, str(target))
         self.proxy.allowed.add(target)
 
-    def _say(self, text: str) -> None:
+    def _notify(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
             task = asyncio.get_running_loop().create_task(
@@ -268,7 +268,7 @@ class AgentRun:
                 self._warn_if_full()
                 await self._propose(None if paths is None else paths)
         except ChildFailed as error:
-            self._say(f"Changes of {self.profile.name} are shown when it ends ({error.what})")
+            self._notify(f"Changes of {self.profile.name} are shown when it ends ({error.what})")
 
     def _warn_if_full(self) -> None:
         """Reports a layer that will soon take no more files, while the program can still be steered."""
@@ -276,7 +276,7 @@ class AgentRun:
         layer = os.fstatvfs(self._view.layers)
         if layer.f_blocks and layer.f_bavail < LEAST_FREE * layer.f_blocks:
             size = layer.f_blocks * layer.f_frsize >> 20
-            self._say(
+            self._notify(
                 f"The view of {self.profile.name} is nearly full, of {size:,} MB for its files: let it remove "
                 "large files, or apply its changes and start it again"
             )
@@ -285,7 +285,7 @@ class AgentRun:
         """Proposes the changes at these paths of the layer; of all with None."""
         assert self._view is not None
         if paths is not None:
-            paths = await self._kept(paths)
+            paths = await self._relevant_paths(paths)
             if not paths:
                 return
             for path in paths:
@@ -297,8 +297,8 @@ class AgentRun:
             else:
                 written, unread = await reader.of_paths(view.layers, view.plan, self._since, paths)
         if unread:
-            self._say(unread)
-        kept = set(await self._kept([one.path for one in written]))
+            self._notify(unread)
+        kept = set(await self._relevant_paths([one.path for one in written]))
         written = tuple(one for one in written if one.path in kept)
         for one in written:
             await asyncio.to_thread(self._remember_base, one.path)
@@ -307,7 +307,7 @@ class AgentRun:
     async def _to_review(self, written: Sequence[ChangedPath], looked: Sequence[str] | None) -> None:
         new = [one.path for one in written if one.path not in self._proposed]
         if out := set(new[max(0, MOST_FILES - len(self._proposed)) :]):
-            self._say(
+            self._notify(
                 f"{self.profile.name} writes more files than the {MOST_FILES:,} that the review holds of it"
             )
             written = tuple(one for one in written if one.path not in out)
@@ -321,15 +321,15 @@ class AgentRun:
         left = await self._review.propose_live(self.source, self.profile.name, written, same, bases)
         self._proposed = (self._proposed - same) | there
         for sentence in left:
-            self._say(sentence)
+            self._notify(sentence)
 
-    async def _kept(self, paths: Iterable[str]) -> list[str]:
+    async def _relevant_paths(self, paths: Iterable[str]) -> list[str]:
         """The paths that are neither ignored by git nor files of the agent's own or of ours. Each folder is asked
         about once, before its contents."""
         left = []
         for path in paths:
             if any("\udc80" <= character <= "\udcff" for character in path):
-                self._say(f"{ascii(path)[1:-1]} is left out: its name is not UTF-8")
+                self._notify(f"{ascii(path)[1:-1]} is left out: its name is not UTF-8")
                 continue
             names = path.split("/")
             own = names[-1].startswith(UNFINISHED) or any(
@@ -407,7 +407,7 @@ class AgentRun:
                 yield path
 
     def _core_say(self, text: str) -> None:
-        self._loop.call_soon_threadsafe(self._say, text)
+        self._loop.call_soon_threadsafe(self._notify, text)
 
     @property
     def _loop(self) -> asyncio.AbstractEventLoop:

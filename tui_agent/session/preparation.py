@@ -60,8 +60,8 @@ class Preparation:
             self._begin()
             self._warm()
             return
-        self._store.subscribe(self._look)
-        self._look(None, self._store.state)
+        self._store.subscribe(self._on_state)
+        self._on_state(None, self._store.state)
 
     async def end(self) -> None:
         """Completes the preparation and determines the model. Raises a `ModelError`."""
@@ -76,7 +76,7 @@ class Preparation:
             task.cancel()
             await asyncio.wait([task])
 
-    def _look(self, event: Event | None, state: State) -> None:
+    def _on_state(self, event: Event | None, state: State) -> None:
         if self._index is None and state.turn_expected and not state.session.read_only:
             self._begin()
             self._index = asyncio.create_task(self._warm_index(), name="preparation: index")

@@ -36,36 +36,38 @@ class RevealedFiles:
     @property
     def globs(self) -> tuple[str, ...]:
         """Patterns of shown files. Blocking on first use."""
-        return tuple(map(glob.escape, self._kept.shown))
+        return tuple(map(glob.escape, self._stored_answer.shown))
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """Offered files that are not shown."""
-        return tuple(path for path in self._kept.offered if path not in self._kept.shown)
+        return tuple(path for path in self._stored_answer.offered if path not in self._stored_answer.shown)
 
     def unoffered(self, emptied: Sequence[str]) -> list[str]:
         """Test files that were not offered; empty if declined. Blocking on first use."""
         return (
             []
-            if self._kept.declined
-            else [path for path in emptied if OF_TESTS.search(path) and path not in self._kept.offered]
+            if self._stored_answer.declined
+            else [
+                path for path in emptied if OF_TESTS.search(path) and path not in self._stored_answer.offered
+            ]
         )
 
     def offer(self, paths: Sequence[str]) -> None:
         """Records the offer. Blocking."""
-        self._keep(_StoredReveal((*self._kept.offered, *paths), self._kept.shown))
+        self._keep(_StoredReveal((*self._stored_answer.offered, *paths), self._stored_answer.shown))
 
     def show(self) -> tuple[str, ...]:
         """Shows the offered files and returns them. Blocking. Raises `OSError`."""
         waiting = self.waiting
-        self._found = _StoredReveal(self._kept.offered, (*self._kept.shown, *waiting))
+        self._found = _StoredReveal(self._stored_answer.offered, (*self._stored_answer.shown, *waiting))
         self._answers.keep(msgspec.to_builtins(self._found))
         return waiting
 
     def hide(self) -> tuple[str, ...]:
         """Hides all files, stops offers and returns the hidden files. Blocking. Raises `OSError`."""
-        shown = self._kept.shown
-        self._found = _StoredReveal((*self._kept.offered,), (), declined=True)
+        shown = self._stored_answer.shown
+        self._found = _StoredReveal((*self._stored_answer.offered,), (), declined=True)
         self._answers.keep(msgspec.to_builtins(self._found))
         return shown
 
@@ -77,7 +79,7 @@ class RevealedFiles:
             return  # The next session repeats the offer.
 
     @property
-    def _kept(self) -> _StoredReveal:
+    def _stored_answer(self) -> _StoredReveal:
         if self._found is None:
             try:
                 self._found = msgspec.convert(self._answers.get() or {}, _StoredReveal)

@@ -120,9 +120,9 @@ class Servers:
 
     def _look_soon(self) -> None:
         if self.running and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.get_running_loop().create_task(self._look(), name="servers")
+            self._looking = asyncio.get_running_loop().create_task(self._watch_changes(), name="servers")
 
-    async def _look(self) -> None:
+    async def _watch_changes(self) -> None:
         about: object = None
         while self.running and about is not self._about:
             about = self._about

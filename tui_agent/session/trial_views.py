@@ -266,7 +266,9 @@ class TrialViews:
         ]
         key = key_of(prepared.plan.seeds, values)
         clean, paths = not prepared.pending and by != "model", self._workspace.index.paths
-        lent = await asyncio.to_thread(lambda: self._kept.borrow(key, paths, clean=clean, command=command))
+        lent = await asyncio.to_thread(
+            lambda: self._kept_layer.borrow(key, paths, clean=clean, command=command)
+        )
         if lent is None:
             return None
         return RunLayer(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
@@ -275,14 +277,14 @@ class TrialViews:
         """Deletes the build cache and returns whether there was any. Raises `SessionError` while a command
         uses it."""
         try:
-            return await asyncio.to_thread(self._kept.delete)
+            return await asyncio.to_thread(self._kept_layer.delete)
         except OSError as error:
             raise SessionError(
                 "A running command uses the kept build files", "stop it first (F10)"
             ) from error
 
     @property
-    def _kept(self) -> KeptLayer:
+    def _kept_layer(self) -> KeptLayer:
         from tui_agent.sandbox.build_cache import KeptLayer
 
         return KeptLayer(self._folders.state / "builds", self._root, self._settings.kept)

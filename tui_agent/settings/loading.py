@@ -79,9 +79,7 @@ def file_layer(path: Path) -> Layer:
         return Layer(str(path))
     except OSError as error:
         what = f"the file cannot be read ({reason_of(error)})"
-        return Layer(
-            str(path), faults=(ConfigFault(str(path), what, "its settings keep their defaults"),)
-        )
+        return Layer(str(path), faults=(ConfigFault(str(path), what, "its settings keep their defaults"),))
     return text_layer(str(path), content)
 
 

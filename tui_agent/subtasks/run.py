@@ -101,7 +101,7 @@ class SubTaskRun:
     async def _prepare(self, copy: WorkCopy) -> tuple[tuple[str, ...], list[str]]:
         """Fills the copy. Returns the missing files and all paths of the copy."""
         parent, task = self._parent, self._task
-        there = await asyncio.to_thread(_there, parent.workspace.gate, task.files)
+        there = await asyncio.to_thread(_copyable, parent.workspace.gate, task.files)
         missing = await parent.workspace.copies.copy_missing(copy, there)
         self._brought = set(there) - set(missing)
         gone = [path for path in (*task.files,) if path not in self._brought]
@@ -191,7 +191,7 @@ class SubTaskRun:
         return f"It was not done after {most} turns: raise limits.turns, or split it", "limit"
 
 
-def _there(gate: Gate, paths: Sequence[str]) -> list[str]:
+def _copyable(gate: Gate, paths: Sequence[str]) -> list[str]:
     """Existing paths that may be copied, including files ignored by git, without secrets."""
     found = []
     for path in paths:
@@ -281,7 +281,7 @@ class ProgressReporter:
         self._timer: asyncio.TimerHandle | None = None
         self._paying: set[asyncio.Task[None]] = set()
         self._unsubscribe = child.subscribe(self._on_event)
-        self._tell()
+        self._publish_progress()
 
     async def close(self) -> None:
         """Unsubscribes and waits until all usage is recorded."""
@@ -314,9 +314,9 @@ class ProgressReporter:
             turn=state.turn.number,
         )
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(EVERY, self._tell)
+            self._timer = asyncio.get_running_loop().call_later(EVERY, self._publish_progress)
 
-    def _tell(self) -> None:
+    def _publish_progress(self) -> None:
         self._timer = None
         self._journal.publish(e.SubTaskProgressed(self._task, self._progress))
 

@@ -76,19 +76,19 @@ class SubTasks:
     ) -> None:
         if self.state.subtasks.get(task) is not None:
             raise SessionError(f"There is a sub-task {task} already", "give the new one another id")
-        await self._put(SubTask(task, goal, tuple(files), tuple(dependencies)))
+        await self._add_or_replace(SubTask(task, goal, tuple(files), tuple(dependencies)))
 
     @call(changes=True)
     async def edit(self, task: str, goal: str, files: Sequence[str]) -> None:
         """Changes goal and files; a running task is unaffected."""
         found = self._still(task)
-        await self._put(replace(found, goal=goal, files=tuple(files)))
+        await self._add_or_replace(replace(found, goal=goal, files=tuple(files)))
 
     @call(changes=True)
     async def connect(self, task: str, dependencies: Sequence[str]) -> None:
         """Replaces the task's dependencies."""
         found = self._still(task)
-        await self._put(replace(found, dependencies=tuple(dict.fromkeys(dependencies))))
+        await self._add_or_replace(replace(found, dependencies=tuple(dict.fromkeys(dependencies))))
 
     @call(changes=True)
     async def tick(self, task: str) -> None:
@@ -285,7 +285,7 @@ class SubTasks:
         done = {other.id for other in self.state.subtasks.tasks if other.state in ("completed", "skipped")}
         return done.issuperset(task.dependencies)
 
-    async def _put(self, task: SubTask) -> None:
+    async def _add_or_replace(self, task: SubTask) -> None:
         """Adds or replaces a task. Raises `SessionError` naming all invalid ids."""
         others = [other for other in self.state.subtasks.tasks if other.id != task.id]
         wrong = faults([*others, task])

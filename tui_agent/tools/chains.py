@@ -154,7 +154,7 @@ class _Search:
         now = next((one for one in self._context.state().batches if one.id == action.batch), None)
         if now is not None and now.now:
             first = now.done + 1
-            self._say(
+            self._add_fact(
                 f"The files of “{batch.name}” that are shown now are {first} to {now.done + len(now.now)} of "
                 f"{now.total}, for the request: {batch.request}. The files before them are done: leave those alone."
             )
@@ -217,10 +217,10 @@ class _Search:
         elif decision.patterns:
             await self.find(action, "mention")
         else:
-            self._say(f"{action.name} is left out by the person.")
+            self._add_fact(f"{action.name} is left out by the person.")
             await self._emit(e.FallbackTaken(action.name, "skip", action.patterns))
 
-    def _say(self, fact: str) -> None:
+    def _add_fact(self, fact: str) -> None:
         self.loaded = self.loaded.plus(LoadedFiles(facts=(fact,)))
 
     async def _load(self, action: FileAction, hit: Attempt, loaded_by: LoadedBy) -> str:
@@ -262,7 +262,7 @@ class _Search:
             )
             await self._emit(e.FilesLeftOut(action.name, (), more, "limit"))
             await self._emit(e.NoticeGiven("warning", f"{more}; narrow the pattern"))
-            self._say(f"{more}; narrow the pattern.")
+            self._add_fact(f"{more}; narrow the pattern.")
         return ""
 
     async def _choose(self, action: FileAction, hit: Attempt) -> Sequence[str]:
@@ -328,17 +328,17 @@ class _Search:
         match action.fallback:
             case "create_new" if missing:
                 patterns = ", ".join(action.patterns)
-                self._say(f"{action.name} does not exist (tried {patterns}); you may create it.")
+                self._add_fact(f"{action.name} does not exist (tried {patterns}); you may create it.")
             case "ask_user" if self._context.ask is not None:
                 answer = await self._ask(action, names)
                 if answer.path or answer.patterns:
                     await self._follow(answer)
                 else:
-                    self._say(f"{outcome}; continue without it.")
+                    self._add_fact(f"{outcome}; continue without it.")
             case _:
                 if action.fallback == "ask_user" or not missing:
                     await self._emit(e.NoticeGiven("warning", f"{outcome}. The turn continues without it"))
-                self._say(f"{outcome}.")
+                self._add_fact(f"{outcome}.")
 
 
 def _as_patterns(context: ToolContext, decision: Decision) -> Decision:

@@ -52,7 +52,7 @@ def _none(path: str) -> str:
     return ""
 
 
-async def _unsaid(text: str) -> None:
+async def _no_progress(text: str) -> None:
     """Shows nothing."""
 
 
@@ -98,7 +98,7 @@ class ToolContext:
     #: Hooks around calls; None without any.
     hooks: CallHooks | None = None
     #: Shows the user a warning.
-    notify: Callable[[str], Awaitable[None]] = _unsaid
+    notify: Callable[[str], Awaitable[None]] = _no_progress
     progress: Progress = field(default_factory=Progress)
     #: Values that are never sent to a model.
     secrets: KnownSecrets = field(default_factory=KnownSecrets)

@@ -35,10 +35,10 @@ async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | Non
             raise
         return None  # The index is updated later.
     newer = buffer.text if buffer is not None and buffer.unsaved else None
-    return await asyncio.to_thread(_held, context, data, newer)
+    return await asyncio.to_thread(_store_text, context, data, newer)
 
 
-def _held(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, str]:
+def _store_text(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, str]:
     """Stores the text and returns it with its hash. Blocking."""
     text = decode(data)
     if newer is None:

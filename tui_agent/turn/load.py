@@ -47,7 +47,7 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     opened = await add_open_files(context, {file.path for file in loaded.files}, emit)
     contexts = await instruct(context, loaded.asked_for, emit)
     most = context.settings.known.max_files
-    dropped = known_files.overflow(context.state().known.files, most, _kept(context, loaded))
+    dropped = known_files.overflow(context.state().known.files, most, _needed_paths(context, loaded))
     if dropped:
         await emit(e.KnownFilesDropped(dropped))
     draft = replace(draft, memory=section, opened=opened, contexts=contexts)
@@ -106,7 +106,7 @@ def _is_known_by_new_name(context: TurnContext, path: str, entry: known_files.Kn
     return path != entry.path and path in context.state().known.files
 
 
-def _kept(context: TurnContext, loaded: LoadedFiles) -> Collection[str]:
+def _needed_paths(context: TurnContext, loaded: LoadedFiles) -> Collection[str]:
     state = context.state()
     paths = {buffer.path for buffer in state.buffers.open}
     paths.update(change.path for change in state.review.open)

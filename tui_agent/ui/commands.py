@@ -276,12 +276,12 @@ class ScreenCommands:
         if (session := self._screen.session) is not None:
             again = partial(session.commands.again, network=network)
             self._screen.run_worker(
-                self._told(session, run_asked(self._screen.host, again)),
+                self._report_result(session, run_asked(self._screen.host, again)),
                 group="again",
                 exclusive=True,
             )
 
-    async def _told(self, session: Session, doing: Awaitable[object]) -> None:
+    async def _report_result(self, session: Session, doing: Awaitable[object]) -> None:
         try:
             await doing
         except TuiAgentError as error:

@@ -57,7 +57,7 @@ class Garbage:
         self._loop = asyncio.get_running_loop()
         gc.freeze()
         gc.set_threshold(COLLECT_AFTER, OFTEN, NEVER)
-        gc.callbacks.append(self._looked)
+        gc.callbacks.append(self._on_collection)
         gc.enable()
         self._stayed = sys.getallocatedblocks()
 
@@ -72,10 +72,10 @@ class Garbage:
         self._cancel()
         if self._loop is not None:
             self._loop = None
-            gc.callbacks.remove(self._looked)
+            gc.callbacks.remove(self._on_collection)
             gc.disable()
 
-    def _looked(self, phase: str, info: dict[str, Any]) -> None:
+    def _on_collection(self, phase: str, info: dict[str, Any]) -> None:
         """Collector callback, called in any thread after about 100,000 new objects."""
         if phase == "stop" and info["generation"] == 1 and not self._collecting and self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed

@@ -101,7 +101,7 @@ def _attach(session: str, lent: LentTerminal | None) -> int:
     return launcher.attach(place, sys.stderr.write)
 
 
-def _say(words: str) -> None:
+def _print(words: str) -> None:
     """Print below the restored screen."""
     if words:
         with suppress(OSError):  # the terminal may be closed
@@ -135,7 +135,7 @@ async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | Non
         await app.run_async()
     finally:
         if app.session:
-            await app.session.close(CLOSE_AT_SIGNAL if app.signal else None, _say)
+            await app.session.close(CLOSE_AT_SIGNAL if app.signal else None, _print)
         if at_last is not None and not app.signal:
             await at_last()
         if app.signal:

@@ -107,7 +107,7 @@ class WorkspaceScreen(
         self._awaited = "chat" if opened and self.host.keyboard.text else self.arrangement.layout.focus
         with self.app.batch_update():
             for pane in (ChatPane(session), StatusPane(session)):
-                await self._put(pane, bridge)
+                await self._mount_pane(pane, bridge)
             bridge.attach(self.query_one(ApprovalLine))
             await self.query("#opening").remove()
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
@@ -126,7 +126,7 @@ class WorkspaceScreen(
                 await self.host.keyboard.rested(KEYS_FIRST)
             # Import in a thread to avoid blocking input; the loop draws the existing panes.
             pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
-            await self._put(pane_class(session), bridge)
+            await self._mount_pane(pane_class(session), bridge)
         await self.wait_for_refresh()
         bridge.attach(Attention(self.arrangement.suggest))
         bridge.attach(self._room)
@@ -158,7 +158,7 @@ class WorkspaceScreen(
         for pane in self.workspace.panes:
             await pane.flush()
 
-    async def _put(self, pane: Pane, bridge: Bridge) -> None:
+    async def _mount_pane(self, pane: Pane, bridge: Bridge) -> None:
         if pane.ID in PANES:
             await self.workspace.put(pane)
         else:

@@ -47,7 +47,7 @@ async def _set_effort(session: Session, word: str) -> str:
     effort = next((effort for effort in EFFORTS if effort == word), None)
     if effort is None:
         levels = f"{', '.join(EFFORTS[:-1])} or {EFFORTS[-1]}"
-        raise SessionError(f"There is no effort level “{word}”", f"write {levels}")
+        raise SessionError(f"There is no effort “{word}”", f"write {levels}")
     return await session.models.set_effort(effort)
 
 

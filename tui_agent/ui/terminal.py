@@ -220,7 +220,7 @@ class TerminalDriver(LinuxDriver):
         if self._is_on:
             self.suspend_application_mode()
         if words:
-            self._say(words)
+            self._write_line(words)
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self._use(null, null)
         os.close(null)
@@ -240,7 +240,7 @@ class TerminalDriver(LinuxDriver):
         if self._draws_errors:
             os.dup2(target, 2)
 
-    def _say(self, words: str) -> None:
+    def _write_line(self, words: str) -> None:
         """Prints a line on the restored terminal when it accepts output."""
         writer = TerminalWriter(self.output, lambda: None)
         writer.start()

@@ -191,7 +191,7 @@ class TerminalInput:
         if self._held == ESC and not self._in_string:
             if silent >= constants.ESCAPE_DELAY:
                 self._held, self._escaped, self._since_escape = "", now, ""
-                yield from self._meant(events.Key("escape", ESC))
+                yield from self._with_earlier(events.Key("escape", ESC))
         elif silent >= SILENCE or now - self._begun >= max(LONGEST, self._size / TYPED):
             yield from self._give_up()
 
@@ -319,14 +319,14 @@ class TerminalInput:
         held, in_string = self._held, self._in_string
         self._held, self._in_string = "", False
         if in_string and held == ESC:
-            yield from self._meant(events.Key("escape", ESC))
+            yield from self._with_earlier(events.Key("escape", ESC))
         elif len(held) == 2 and held[0] == ESC:
             yield from self._key(held[1], alt=True)
 
     def _sequence(self, text: str) -> Iterator[Message]:
         """What a whole sequence means: nothing where it is an answer."""
         if text == ESC:
-            yield from self._meant(events.Key("escape", ESC))
+            yield from self._with_earlier(events.Key("escape", ESC))
         elif text[1] not in "[O" or len(text) == 2:
             yield from self._key(text[1:], alt=True)
         elif text in ("\x1b[I", "\x1b[O"):
@@ -336,7 +336,7 @@ class TerminalInput:
             if isinstance(event, events.MouseMove) and not event.button:
                 self._move = event
             elif event is not None:
-                yield from self._meant(event)
+                yield from self._with_earlier(event)
         elif _FRAMES_AS_ONE.fullmatch(text):
             if not self._frames_told:
                 self._frames_told = True
@@ -347,7 +347,7 @@ class TerminalInput:
     def _key(self, text: str, alt: bool = False) -> Iterator[Message]:
         for event in keys_of(self._parser, text, alt):
             if event.key != Keys.Ignore:
-                yield from self._meant(event)
+                yield from self._with_earlier(event)
 
     # ── pastes ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -377,7 +377,7 @@ class TerminalInput:
             self._paste_told = False
             yield PasteWaits(False)
         if text:
-            yield from self._meant(events.Paste(_LONE_BYTE.sub("\ufffd", text.replace("\x00", ""))))
+            yield from self._with_earlier(events.Paste(_LONE_BYTE.sub("\ufffd", text.replace("\x00", ""))))
 
     def _rest_of_paste(self, text: str) -> Generator[Message, None, str]:
         """What comes of a paste that Ctrl+C ended is text; returns what does not belong to it.
@@ -394,12 +394,12 @@ class TerminalInput:
         elif len(before) < NOT_TYPED or before.startswith(ESC):
             return text
         if before:
-            yield from self._meant(events.Paste(_LONE_BYTE.sub("\ufffd", before.replace("\x00", ""))))
+            yield from self._with_earlier(events.Paste(_LONE_BYTE.sub("\ufffd", before.replace("\x00", ""))))
         return after
 
     # ── events ───────────────────────────────────────────────────────────────────────────────────────────
 
-    def _meant(self, event: Message) -> Iterator[Message]:
+    def _with_earlier(self, event: Message) -> Iterator[Message]:
         """An event, behind what was read before it.
 
         A letter with Alt, which most terminals send as Esc and the letter, writes nothing where it is a key. Whoever

@@ -66,7 +66,7 @@ class _Copying:
         self._folders: dict[str, bool] = {"": True}
 
     def take(self, path: str) -> None:
-        if not self._stands(os.path.dirname(path)):
+        if not self._is_own_folder(os.path.dirname(path)):
             return
         source, target = os.path.join(self._root, path), os.path.join(self._target, path)
         try:
@@ -78,10 +78,10 @@ class _Copying:
         except FileNotFoundError:
             return
 
-    def _stands(self, folder: str) -> bool:
+    def _is_own_folder(self, folder: str) -> bool:
         if folder in self._folders:
             return self._folders[folder]
-        own = self._stands(os.path.dirname(folder))
+        own = self._is_own_folder(os.path.dirname(folder))
         if own:
             try:
                 own = stat.S_ISDIR(os.lstat(os.path.join(self._root, folder)).st_mode)

@@ -226,14 +226,14 @@ class _Listeners:
                 if not begun.done():
                     begun.set_result(None)
                 if batch:
-                    self._tell(batch)
+                    self._enqueue(batch)
         except (OSError, RuntimeError) as error:
             if begun.done():
-                self._tell(error)
+                self._enqueue(error)
             else:
                 begun.set_exception(error)
 
-    def _tell(self, heard: Raw | Exception) -> None:
+    def _enqueue(self, heard: Raw | Exception) -> None:
         try:
             self._loop.call_soon_threadsafe(self._queue.put_nowait, heard)
         except RuntimeError:

@@ -177,9 +177,9 @@ class Workspace:
             except ChildFailed as error:
                 self._on_notice("warning", f"{error}; git's marks are not up to date")
                 return GitStatus()
-        return self._tell(answer)
+        return self._update_status(answer)
 
-    def _tell(self, answer: dict[str, Any]) -> GitStatus:
+    def _update_status(self, answer: dict[str, Any]) -> GitStatus:
         status = msgspec.convert(answer, GitStatus)
         if status != self._status:
             self._status = status
@@ -259,18 +259,18 @@ class Workspace:
             self._on_index(len(self.index), True)
         self._indexed.set()
         if listed.status is not None:
-            self._tell(listed.status)
+            self._update_status(listed.status)
 
     async def _watch(self) -> None:
         """Processes watcher events. Restarts a failed watcher; missed changes are listed again."""
         for _ in range(MOST_WATCHES):
             try:
                 async for item in self._child.stream("watch", {"root": str(self.root)}):
-                    await self._heard(item)
+                    await self._on_watch_event(item)
             except ChildFailed as error:
                 self._on_watch("failed", str(error))
 
-    async def _heard(self, item: dict[str, Any]) -> None:
+    async def _on_watch_event(self, item: dict[str, Any]) -> None:
         if "state" in item:
             self._on_watch(item["state"], item["why"])
             if item["newest"] > self._listed_at - CLOCKS_APART:

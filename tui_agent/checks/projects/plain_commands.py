@@ -149,7 +149,7 @@ def _run(words: list[str], project: Project, folder: str) -> PlainCommand | None
         ):
             if (runner.begin == "unittest") != (python == "python -m " and words[0] == "unittest"):
                 return None
-            told = _told(runner, words[len(begin) :], project, folder)
+            told = _kept_words(runner, words[len(begin) :], project, folder)
             if told is None:
                 return None
             start = runner.instead or " ".join(words[: len(begin)])
@@ -177,7 +177,7 @@ def _everything(word: str) -> bool:
     )
 
 
-def _told(runner: KnownRunner, words: Sequence[str], project: Project, folder: str) -> list[str] | None:
+def _kept_words(runner: KnownRunner, words: Sequence[str], project: Project, folder: str) -> list[str] | None:
     """The words to keep, or None if a word is unknown."""
     keep, drop, valued = runner.keep.split(), runner.drop.split(), runner.valued.split()
     told: list[str] = []

@@ -87,7 +87,7 @@ async def _listener(path: str, found: asyncio.Future[str]) -> AsyncGenerator[int
         try:
             async with asyncio.timeout(_HEAD_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-                status, words = _heard(head, path, found)
+                status, words = _page_for(head, path, found)
                 page = _PAGE.format(words).encode()
                 writer.write(
                     f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n"
@@ -107,7 +107,7 @@ async def _listener(path: str, found: asyncio.Future[str]) -> AsyncGenerator[int
         server.close()
 
 
-def _heard(head: bytes, path: str, found: asyncio.Future[str]) -> tuple[str, str]:
+def _page_for(head: bytes, path: str, found: asyncio.Future[str]) -> tuple[str, str]:
     """The status and text of the page for a request; sets the result of `found` to the code, or "" if
     denied."""
     method, _, rest = head.decode("latin-1").partition(" ")

@@ -76,7 +76,7 @@ def messages(talk: Conversation, rules: Rules, cache: str = "short") -> list[dic
                 message = {"role": "tool", "tool_call_id": id, "content": content}
                 rendered.append(_marked(message, mark) if turn.mark else message)
             case ReplyTurn():
-                rendered += _said(turn, rules)
+                rendered += _assistant_message(turn, rules)
     return rendered
 
 
@@ -95,7 +95,7 @@ def _content(turn: UserTurn) -> Any:
     return [*parts, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
 
 
-def _said(turn: ReplyTurn, rules: Rules) -> list[dict[str, Any]]:
+def _assistant_message(turn: ReplyTurn, rules: Rules) -> list[dict[str, Any]]:
     """A reply as one message; omits a reply that contains only thinking."""
     if not turn.text and not turn.calls:
         return []

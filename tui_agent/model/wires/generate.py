@@ -92,13 +92,13 @@ def _contents(turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules) 
             case ReplyTurn():
                 own = {call.id: mapping(call.native).get("id") for call in turn.calls}
                 native_ids |= {id: own_id for id, own_id in own.items() if own_id}
-                if parts := _said(turn.parts, rules):
+                if parts := _model_parts(turn.parts, rules):
                     contents.append({"role": "model", "parts": parts})
         before = turn
     return contents
 
 
-def _said(parts: Sequence[Part], rules: Rules) -> list[dict[str, Any]]:
+def _model_parts(parts: Sequence[Part], rules: Rules) -> list[dict[str, Any]]:
     rendered: list[dict[str, Any]] = []
     calls = [part for part in parts if isinstance(part, CallPart)]
     unsigned = rules.thinking_required and not any(

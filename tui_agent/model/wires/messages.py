@@ -140,7 +140,7 @@ def _messages(
                     {"type": "tool_result", "tool_use_id": id, **text, **({_MARK: mark} if marked else {})}
                 ]
             case UserTurn():
-                blocks = _asked(turn)
+                blocks = _user_content(turn)
                 if turn.mark and blocks:
                     blocks[-1] = {**blocks[-1], _MARK: mark}
         if not blocks:
@@ -204,7 +204,7 @@ def arguments(call: CallPart) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def _asked(turn: UserTurn) -> list[dict[str, Any]]:
+def _user_content(turn: UserTurn) -> list[dict[str, Any]]:
     text = whole_text(turn)
     pictures = [
         {"type": "image", "source": {"type": "base64", "media_type": it["media_type"], "data": it["data"]}}

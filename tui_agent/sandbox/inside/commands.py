@@ -132,7 +132,7 @@ class FirstProcess:
                     self._end_all()
             if now - looked >= self.look:
                 looked = now
-                self._look()
+                self._enforce_limits()
 
     def _message(self):
         text, descriptors = received(self.line, 1 << 20, 4)
@@ -193,7 +193,7 @@ class FirstProcess:
                     del self.running[number]
                     self.ends.pop(number, None)
                     left = self._end_rest() if not self.running else []
-                    self._say(exit=number, status=os.waitstatus_to_exitcode(status), left=left)
+                    self._send(exit=number, status=os.waitstatus_to_exitcode(status), left=left)
 
     def _end_rest(self):
         """Kills leftover processes after half a second. Returns their names."""
@@ -219,7 +219,7 @@ class FirstProcess:
         """Returns (pid, name, bytes of memory) of all other processes in the view."""
         return [(pid, name, size) for pid, _, name, size in processes() if pid != 1]
 
-    def _look(self):
+    def _enforce_limits(self):
         """Kills all processes if a limit is exceeded."""
         others = self._others() if self.running else []
         most, pids = self.plan["memory"], [pid for pid, *_ in others]
@@ -233,11 +233,11 @@ class FirstProcess:
             over = "memory" if in_folders(self.plan["folders"]) > self.plan["size"] else ""
         if over:
             self._end_all()
-            self._say(over=over)
+            self._send(over=over)
             return
         for pid in pids:
             if waits_for_keyboard(pid):
-                self._say(over="keyboard")
+                self._send(over="keyboard")
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except OSError:
@@ -249,7 +249,7 @@ class FirstProcess:
         except OSError:
             pass
 
-    def _say(self, **message):
+    def _send(self, **message):
         try:
             self.line.send(ascii(message).encode())
         except OSError:

@@ -70,7 +70,7 @@ def _counted(state: State) -> Iterator[Row]:
     share = f", {usage.context / window:.0%} of the window of {window:,}" if window else ""
     known = ""
     if not state.model.window_known:
-        share, known = "", f" (requests are limited to {window:,})"
+        share, known = "", f" (requests are limited to {window:,})" if window else ""
     yield (("Content of the last request", "bold $accent"),)
     yield ((f"  {about}{usage.context:,} tokens{share}{known}", "$text"),)
     for part in PARTS:
@@ -81,7 +81,7 @@ def _counted(state: State) -> Iterator[Row]:
     yield ((f"  {begins}", "$muted"),)
     yield ((f"  this turn      {_spent(usage.turn)}", "$text"),)
     if usage.planning != Usage():
-        yield ((f"  planning        {_spent(usage.planning)}", "$muted"),)
+        yield ((f"  planning       {_spent(usage.planning)}", "$muted"),)
     yield ((f"  this session   {_spent(usage.session)}", "$text"),)
 
 
@@ -101,7 +101,7 @@ def _instructions(files: Iterable[InstructionFile]) -> Iterator[Row]:
         if file.left_out:
             yield (
                 (f"  {one_line(file.path)}", "$muted"),
-                (f"  ignored:  {one_line(file.left_out)}", "$warning"),
+                (f"  ignored: {one_line(file.left_out)}", "$warning"),
             )
         else:
             why = f"  {where} · {one_line(file.why)} · {file.tokens:,} tokens"
@@ -149,7 +149,7 @@ class SentView(Dialog[None]):
 
     async def _get(self) -> None:
         self._exchanges = await self._sent()
-        self.retitle(f"Requests to the model:  {counted(len(self._exchanges), 'request')}")
+        self.retitle(f"Requests to the model: {counted(len(self._exchanges), 'request')}")
         options = self.query_one(OptionList)
         options.set_options([label(_head(one)) for one in self._exchanges])
         options.highlighted = len(self._exchanges) - 1 if self._exchanges else None

@@ -158,14 +158,14 @@ class ModelChooser(Chooser):
             label(about(offer, self._width) if offer else "").truncate(self._width, ellipsis=True),
             Content("   ").join([words for words in keys if words]),
             *(
-                [label(self._wrong(), "$warning").truncate(self._width, ellipsis=True)]
-                if self._wrong()
+                [label(self._error_line(), "$warning").truncate(self._width, ellipsis=True)]
+                if self._error_line()
                 else []
             ),
         ]
         return Content("\n").join(lines)
 
-    def _wrong(self) -> str:
+    def _error_line(self) -> str:
         """Errors of the providers and a missing current model, in one line."""
         lacking = self._models.offers.lacks(self._models.name)
         return " · ".join(

@@ -51,7 +51,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
         if question.answers:
             title, hint = (
                 question.words,
-                "type the answer; {choose} selects" if question.typed else "{choose} chooses",
+                "type the answer; {choose} selects" if question.typed else "{choose} selects",
             )
         elif not question.tool:  # no reason is requested, so a single key can be an answer
             title, hint, yes = question.words, "{yes} continues, {choose} selects", "once"

@@ -185,7 +185,7 @@ class SessionPicker(Chooser):
             try:
                 forked = await fork_at_a_turn(self.app, self._data, entry.id, entry.turns)
             except TuiAgentError as error:
-                self._say(error)
+                self._show_error(error)
             else:
                 if forked:
                     self.dismiss(Choice(forked))
@@ -211,10 +211,10 @@ class SessionPicker(Chooser):
         try:
             await change
         except TuiAgentError as error:
-            self._say(error)
+            self._show_error(error)
         self._look()
 
-    def _say(self, error: TuiAgentError) -> None:
+    def _show_error(self, error: TuiAgentError) -> None:
         self.notify(str(error), severity="error", markup=False)
 
 

@@ -148,7 +148,7 @@ class History(DiffPreview[str | None]):
         elif found and not isinstance(found, str):
             preview = found[self._file]
             count = f"{self._file + 1} of {len(found)}  " if len(found) > 1 else ""
-            words = f"{count}{preview.diff.path}: {_said(preview)}"
+            words = f"{count}{preview.diff.path}: {_preview_text(preview)}"
             self.diff = preview.diff if preview.diff.hunks else ""
         self.query_one(".said", Static).update(label(words))
         self._hunk = -1  # everything is undone
@@ -162,7 +162,7 @@ class History(DiffPreview[str | None]):
         self._show()
 
 
-def _said(preview: Undoing) -> str:
+def _preview_text(preview: Undoing) -> str:
     if preview.conflict:
         return f"conflicts, {preview.conflict}"
     if preview.goes:

@@ -94,11 +94,11 @@ class Editor(WritingArea):
             return ExactDocument(text)
         return CodeDocument(text, grammar, query_of(self.code_language))
 
-    def _put(self, document: DocumentBase) -> None:
+    def _show_document(self, document: DocumentBase) -> None:
         """Shows `document` and releases the previous one."""
         before = self.document
         self.colours.clear()
-        super()._put(document)
+        super()._show_document(document)
         if isinstance(document, CodeDocument) and document.parsed < 0:
             self._parse()
         if isinstance(before, CodeDocument):
@@ -292,7 +292,9 @@ class Editor(WritingArea):
         if self.whole is not None and not 0 <= cursor[0] - self.first_line < self.document.line_count:
             self._show_part(cursor[0])
         self._by_mouse = False
-        self.selection = Selection(self._within(self._here(anchor)), self._within(self._here(cursor)))
+        self.selection = Selection(
+            self._within(self._local_place(anchor)), self._within(self._local_place(cursor))
+        )
         self.call_after_refresh(self.scroll_cursor_visible, True)
 
     def go_to_line(self, number: int, column: int = 1) -> None:
@@ -356,7 +358,7 @@ class Editor(WritingArea):
         self.line_number_start = self.first_line + 1
         self.text = "\n".join(self.whole[self.first_line : self.first_line + PART])
 
-    def _here(self, place: Place) -> Place:
+    def _local_place(self, place: Place) -> Place:
         return max(place[0] - self.first_line, 0), place[1]
 
     def _within(self, place: Place) -> Place:

@@ -52,7 +52,7 @@ _LINE_SIGNS, _MOST_TYPED = (":", "/", "?"), 200
 _TOO_LONG = "The text would become too long: use a smaller count"
 
 
-class Shown(NamedTuple):
+class VimDisplay(NamedTuple):
     """Display of the mode: typed part of a command, and a sentence about a refused one."""
 
     mode: Mode
@@ -66,7 +66,7 @@ class Vim:
     def __init__(
         self,
         area: TextArea,
-        on_shown: Callable[[Shown], object],
+        on_shown: Callable[[VimDisplay], object],
         on_refused: Callable[[], object],
         go_to_line: Callable[[int], bool] = lambda _line: False,
         on_command: Callable[[str], str] | None = None,
@@ -81,7 +81,7 @@ class Vim:
         self._on_command = on_command
         self._places = Places()
         self.mode: Mode = "insert"
-        self.shown = Shown("insert")
+        self.shown = VimDisplay("insert")
         self._typed = ""
         self._text = ""
         self._anchor = 0
@@ -168,7 +168,7 @@ class Vim:
         self._show(refused)
 
     def _show(self, refused: str = "") -> None:
-        shown = Shown(self.mode, "".join(sign for sign in self._typed if sign.isprintable()), refused)
+        shown = VimDisplay(self.mode, "".join(sign for sign in self._typed if sign.isprintable()), refused)
         if shown != self.shown:
             self.shown = shown
             self._on_shown(shown)
@@ -342,7 +342,7 @@ class Vim:
                 if (span := self._rows(self._area.cursor_location[0], count)) is not None:
                     self._operate("c" if rest == "S" else "y", span)
             case "p" | "P":
-                self._put(after=rest == "p", count=count)
+                self._paste(after=rest == "p", count=count)
             case "u" | "\x12":
                 for _ in range(min(count, 1_000)):
                     (self._area.undo if rest == "u" else self._area.redo)()
@@ -472,7 +472,7 @@ class Vim:
         text = found.text.replace("\r\n", "\n").replace("\r", "\n")
         return Register(text.removesuffix("\n") if found.lines else text, found.lines)
 
-    def _put(self, *, after: bool, count: int) -> None:
+    def _paste(self, *, after: bool, count: int) -> None:
         words, lines = self._content()
         if not words and not lines:
             return

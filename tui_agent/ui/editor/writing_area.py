@@ -35,7 +35,7 @@ from tui_agent.ui.textual_patches.text_area_lines import drawn_line
 from tui_agent.ui.textual_patches.unwrapped_rows import view_of
 
 if TYPE_CHECKING:
-    from tui_agent.ui.editor.vim import Shown, Vim
+    from tui_agent.ui.editor.vim import Vim, VimDisplay
 
 
 @runtime_checkable
@@ -124,7 +124,7 @@ class WritingArea(TextArea, inherit_bindings=False):
     class VimShown(Message):
         """The Vim mode, or the typed part of a command, has changed."""
 
-        def __init__(self, shown: Shown) -> None:
+        def __init__(self, shown: VimDisplay) -> None:
             super().__init__()
             self.shown = shown
 
@@ -156,7 +156,7 @@ class WritingArea(TextArea, inherit_bindings=False):
             self.register_theme(StyledOnce.like(css, "writing"))
             self.theme = "writing"
         self.watch(self, "selection", self._refresh_moved, init=False)
-        self._put(self._document_of(text))
+        self._show_document(self._document_of(text))
 
     def notify_style_update(self) -> None:
         self.styled += 1
@@ -165,14 +165,14 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     def load_text(self, text: str) -> None:
         self.history.clear()
-        self._put(self._document_of(text))
+        self._show_document(self._document_of(text))
         self.post_message(self.Changed(self))
         self.update_suggestion()
 
     def _document_of(self, text: str) -> DocumentBase:
         return ExactDocument(text)
 
-    def _put(self, document: DocumentBase) -> None:
+    def _show_document(self, document: DocumentBase) -> None:
         self.document = document
         self.wrapped_document = view_of(document, self.indent_width)
         self.navigator = DocumentNavigator(self.wrapped_document)

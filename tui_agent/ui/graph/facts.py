@@ -41,10 +41,10 @@ def facts_of(
     done = {task.id for task in tasks if task.state in DONE_STATES}
     facts = {task.id: _fact(task, running.get(task.id), done, now, silent_after) for task in tasks}
     kept = {name: facts[name].mark for name, why in blocked.items() if why and name in facts}
-    return facts | {name: _kept(mark, blocked[name]) for name, mark in kept.items()}
+    return facts | {name: _waiting_fact(mark, blocked[name]) for name, mark in kept.items()}
 
 
-def _kept(mark: Piece, why: str) -> Fact:
+def _waiting_fact(mark: Piece, why: str) -> Fact:
     return Fact(mark, Piece(f"waits for {why}", "warning", "end"), Piece("waits", "warning"))
 
 

@@ -164,7 +164,7 @@ class GraphView(LineView):
         return segments
 
     def _node(self, node: Node) -> list[Segment]:
-        mark, told = self._told(node.name)
+        mark, told = self._mark_and_facts(node.name)
         ground = Style.null()
         if node.name == self._cursor:
             ground = self.ground("cursor" if self.has_focus else "resting")
@@ -178,7 +178,7 @@ class GraphView(LineView):
             segments.append(Segment(words, self.ink(told.ink) + ground))
         return [*segments, Segment(" ", Style.null())]
 
-    def _told(self, name: str) -> tuple[Piece, Piece]:
+    def _mark_and_facts(self, name: str) -> tuple[Piece, Piece]:
         """A task's mark, and its facts for the available width."""
         fact = self._facts.get(name) or Fact(mark_of(self._tasks[name]))
         return fact.mark, fact.long if self._room == _ROOMS[0] else fact.short

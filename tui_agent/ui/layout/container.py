@@ -197,7 +197,7 @@ class PaneContainer(Widget):
 
     def compose(self) -> Iterable[Widget]:
         # Arranged before the container has a size, so that the first frame is drawn once, titles included.
-        self._stand(self.areas(self.app.size - Size(0, ROWS_BELOW)))
+        self._place_areas(self.areas(self.app.size - Size(0, ROWS_BELOW)))
         self._composed = True
         yield from self._lines
         yield from self._by_id.values()
@@ -249,9 +249,9 @@ class PaneContainer(Widget):
         self._arrangement = layout
         self.needs = self.needs if needs is None else needs
         if self.size:
-            self._stand(self.areas(self.size))
+            self._place_areas(self.areas(self.size))
 
-    def _stand(self, found: list[Area]) -> None:
+    def _place_areas(self, found: list[Area]) -> None:
         fronts = {place.front for place in found if place.front}
         for name in fronts - self._by_id.keys():
             self._by_id[name] = Blank(name)

@@ -85,7 +85,7 @@ class MessageText(Guarded, GrowsAtEnd):
             known = self._read if len(text) >= self._read else 0
             drawn = read() if len(text) - known <= MORE_AT_ONCE else await in_background(read)
             self._read = len(text)
-            await self._put(drawn)
+            await self._show_lines(drawn)
         if self._reading.uncoloured and not self._colouring:
             self._colouring = True
             self.run_worker(self._colour(), exit_on_error=False)
@@ -101,7 +101,7 @@ class MessageText(Guarded, GrowsAtEnd):
             self._reading = Reading(parsed=False)
             return DrawnLines((TextLine(Content.styled(WORDS, "$error")),))
 
-    async def _put(self, drawn: DrawnLines) -> None:
+    async def _show_lines(self, drawn: DrawnLines) -> None:
         kept = _same(self._drawn.lines, drawn.lines, min(drawn.kept, len(self._drawn.lines)))
         fresh, width, heights = drawn.lines[kept:], 0, []
         while width != self._width:  # the width may change during the measurement
@@ -123,7 +123,7 @@ class MessageText(Guarded, GrowsAtEnd):
                 drawn = DrawnLines(self._drawn.lines, len(self._drawn.lines))
                 for code, contents in zip(codes, found, strict=True):
                     drawn = self._reading.colour(code, contents, drawn)
-                await self._put(drawn)
+                await self._show_lines(drawn)
         self._colouring = False
 
     def _redraw(self, first: int, layout: bool) -> None:

@@ -151,7 +151,7 @@ class Blocks:
                     self._enter_item(tokens[at + 1 : at + 3])
                 case "blockquote_close" | "list_item_close":
                     if self._fresh:
-                        yield from self._put([Content()])  # an empty quote or item
+                        yield from self._add_block([Content()])  # an empty quote or item
                     self._marks.pop()
                     self._first.pop()
                 case "bullet_list_close" | "ordered_list_close":
@@ -164,13 +164,13 @@ class Blocks:
                 case "paragraph_open":
                     yield from self._space(token)
                 case "inline":
-                    yield from self._put(self._words(token, self._style).split("\n"))
+                    yield from self._add_block(self._words(token, self._style).split("\n"))
                 case "fence" | "code_block":
                     yield from self._space(token)
                     yield from self._code(token.content, token.info)
                 case "hr":
                     yield from self._space(token)
-                    yield from self._put([Content.styled("─" * 24, "$faint")])
+                    yield from self._add_block([Content.styled("─" * 24, "$faint")])
                 case "table_open":
                     yield from self._space(token)
                     end = next(end for end in range(at, len(tokens)) if tokens[end].type == "table_close")
@@ -229,7 +229,7 @@ class Blocks:
             mark = done if there.number is None else mark + done
         self._enter(mark, " " * len(mark))
 
-    def _put(self, contents: Sequence[Content], code: bool = False) -> Iterator[TextLine]:
+    def _add_block(self, contents: Sequence[Content], code: bool = False) -> Iterator[TextLine]:
         self._fresh, self._begun = False, True
         first = "".join(self._first)
         if contents:
@@ -256,19 +256,19 @@ class Blocks:
             marks = "".join(self._first), "".join(self._marks)
             self.uncoloured.append(UnhighlightedCode(self._made, language, code, *marks))
             language = ""
-        yield from self._put(coloured(code, language), code=True)
+        yield from self._add_block(coloured(code, language), code=True)
 
     def _table(self, tokens: Sequence[Token]) -> Iterator[AnyLine]:
         rows = self.rows(tokens)
         if len(rows[0]) > MOST_COLUMNS:
             self.plain = True
             start, end = tokens[0].map or (0, 0)
-            yield from self._put([Content(line) for line in self._source[start:end]])
+            yield from self._add_block([Content(line) for line in self._source[start:end]])
             return
         table = Table.of(rows)
         marks = "".join(self._first)
         if marks != "".join(self._marks):
-            yield from self._put([Content()])  # the bullet gets its own line
+            yield from self._add_block([Content()])  # the bullet gets its own line
         self._fresh, self._begun = False, True
         hang = "".join(self._marks)
         yield from (TableLine(table, row, not at, hang) for at, row in enumerate(rows))

@@ -55,7 +55,7 @@ from tui_agent.ui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
-    from tui_agent.ui.editor.vim import Shown
+    from tui_agent.ui.editor.vim import VimDisplay
     from tui_agent.ui.host import Host
 
 #: Draft save delay after the first key press, in seconds.
@@ -81,7 +81,7 @@ class ChatPane(Pane):
         self._draft_timer: Timer | None = None
         #: End of the last displayed turn: a turn can start and fail between two frames.
         self._ended = session.state.turn
-        self._vim: Shown | None = None
+        self._vim: VimDisplay | None = None
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
@@ -251,7 +251,7 @@ class ChatPane(Pane):
         if self._draft_timer is not None:
             self._draft_timer.stop()
         self._hand_over_draft()
-        self._keep_stand(self.transcript.scroll_place)
+        self._keep_position(self.transcript.scroll_place)
 
     # ── sending ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -452,10 +452,10 @@ class ChatPane(Pane):
     # ── the transcript ───────────────────────────────────────────────────────────────────────────────────
 
     @on(Transcript.PositionChanged)
-    def _stood(self, message: Transcript.PositionChanged) -> None:
-        self._keep_stand(message.stand)
+    def _on_scrolled(self, message: Transcript.PositionChanged) -> None:
+        self._keep_position(message.stand)
 
-    def _keep_stand(self, stand: ScrollPosition | None) -> None:
+    def _keep_position(self, stand: ScrollPosition | None) -> None:
         """Persist the scroll position, except while following the newest message."""
         layout = self.session.state.layout
         others = {pane: place for pane, place in layout.place.items() if pane != self.ID}

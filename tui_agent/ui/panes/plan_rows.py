@@ -102,7 +102,7 @@ def _outcome(attempt: Attempt) -> tuple[str, ...]:
                 f"{attempt.matches}",
             )
         case "timeout":
-            return f"timed out ·  {time}", time
+            return f"timed out · {time}", time
         case "invalid":
             return (*([attempt.why] if attempt.why else []), "not a pattern", "invalid")
 

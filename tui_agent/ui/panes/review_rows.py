@@ -89,8 +89,8 @@ def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[R
             failed = f"  failed in its sub-task: {', '.join(change.checks)}"
             rows.append(Row("", Line((Piece(failed, "failed"),)), wraps=True, hang=2))
         for comment in change.comments:
-            about = "" if comment.hunk is None else f"hunk {comment.hunk + 1}: "
-            waits = any(fact.endswith(f"comment: {comment.text}") for fact in untold)
+            about = "" if comment.hunk is None else f"change {comment.hunk + 1}: "
+            waits = any(fact.endswith(f"the person says: {comment.text}") for fact in untold)
             when = "sent with your next message" if waits else "sent to the model"
             rows.append(
                 Row("", Line((Piece(f"  {when}: {about}{comment.text}", "muted"),)), wraps=True, hang=2)

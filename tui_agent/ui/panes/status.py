@@ -88,7 +88,7 @@ class StatusPane(Pane):
         if not facts.is_same(self._facts):  # each update triggers a full screen layout
             self._facts = facts
             self.query_one("#facts", Static).update(facts)
-        self._tell(state.notices)
+        self._toast_notices(state.notices)
         self._confirm(state)
         counts = any(not one.background for one in state.commands.running)
         self._count(not self.plain and (counts or bool(state.subtasks.running)))
@@ -126,7 +126,7 @@ class StatusPane(Pane):
     def on_resize(self, event: events.Resize) -> None:
         self.show(self.session.state)
 
-    def _tell(self, notices: NoticesSlice) -> None:
+    def _toast_notices(self, notices: NoticesSlice) -> None:
         """Show each notice once as a toast; notices from earlier runs are only recorded."""
         before = notices.total if self._told is None else self._told
         self._told = notices.total

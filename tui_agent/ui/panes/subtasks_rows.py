@@ -145,8 +145,8 @@ def detail_rows(
 
     `states` holds the states of all tasks by id.
     """
-    said = [*_said(task, fact, progress, blocked), *_around(task, states)]
-    told = Piece(f"  {_standing(task, fact)}", "warning" if fact.silent else "muted", "end")
+    said = [*_detail_lines(task, fact, progress, blocked), *_around(task, states)]
+    told = Piece(f"  {_state_line(task, fact)}", "warning" if fact.silent else "muted", "end")
     head = Row("", Line((fact.mark, Piece(" "), Piece(task.id, "strong", "end"), told)))
     return [head, *(Row("", Line((Piece(f"  {text}", ink),)), wraps=True, hang=2) for text, ink in said)]
 
@@ -180,7 +180,7 @@ _FOR_STATE: Mapping[str, Sequence[tuple[str, str]]] = {
 }
 
 
-def _standing(task: SubTask, fact: Fact) -> str:
+def _state_line(task: SubTask, fact: Fact) -> str:
     if task.state in ("running", "completed"):
         return " · ".join(part for part in ("" if fact.silent else task.state, fact.full) if part)
     if task.state in OPEN_STATES:
@@ -190,7 +190,7 @@ def _standing(task: SubTask, fact: Fact) -> str:
     return f"{task.state}{again}"
 
 
-def _said(
+def _detail_lines(
     task: SubTask, fact: Fact, progress: SubTaskProgress | None, blocked: str
 ) -> Iterator[tuple[str, str]]:
     if task.reason:

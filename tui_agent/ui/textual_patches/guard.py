@@ -20,12 +20,12 @@ def usable(patch: str, *problems: str) -> bool:
     """Whether a patch is usable, given the results of `missing`; the debug log records the reasons."""
     problem = "switched off" if os.environ.get(SWITCH) == "none" else next(filter(None, problems), "")
     if problem:
-        _say(patch, problem)
+        _log_skip(patch, problem)
     return not problem
 
 
 @cache
-def _say(patch: str, problem: str) -> None:
+def _log_skip(patch: str, problem: str) -> None:
     _log.warning("Textual is not patched, %s: %s", patch, problem)
 
 

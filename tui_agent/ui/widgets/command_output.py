@@ -198,7 +198,7 @@ def outcome(result: CommandResult) -> Iterable[str]:
         f"{result.seconds:.1f} s",
         f"{lines} line{'' if lines == 1 else 's'}" if lines else "",
         f"{files} file{'' if files == 1 else 's'} changed, discarded" if files else "",
-        f"background processes ended:  {', '.join(result.left)}" if result.left else "",
+        f"background processes ended: {', '.join(result.left)}" if result.left else "",
         _APART.get(result.isolated, ""),
         result.cause if result.how == "exit" else "",
     )

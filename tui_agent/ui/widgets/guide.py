@@ -46,18 +46,18 @@ def _committed(state: State, acted: frozenset[str]) -> bool:
 JOBS = (
     GuideTask("Send the message: {chat.send}", lambda state, _: state.turn.number > 0),
     GuideTask(
-        "After the answer, apply a change:  {pane.review} then {review.apply}",
+        "After the answer, apply a change: {pane.review} then {review.apply}",
         lambda state, _: "applied" in _hunks(state),
     ),
     GuideTask(
-        "Skip the next change:  {review.skip}",
+        "Skip the next change: {review.skip}",
         lambda state, _: "skipped" in _hunks(state) or _all_decided(state),
     ),
     GuideTask(
         "Apply all changes: {changes.apply_all}, twice if a check failed",
         lambda state, _: _all_decided(state),
     ),
-    GuideTask("Undo the apply:  {changes.undo}", lambda state, _: _undone(state)),
+    GuideTask("Undo the apply: {changes.undo}", lambda state, _: _undone(state)),
     GuideTask("Commit: {changes.commit}, write a message, F2", _committed),
     GuideTask(
         "Stop an answer: {pane.chat}, 1, {chat.send}, then {app.close} while it comes",
@@ -67,12 +67,12 @@ JOBS = (
         "Open a file: {pane.files} {files.find}, retry, Enter",
         lambda state, _: bool(state.buffers.open),
     ),
-    GuideTask("Search in it:  {buffers.find}, some letters, Esc", _acted("buffers.find")),
+    GuideTask("Search in it: {buffers.find}, some letters, Esc", _acted("buffers.find")),
     GuideTask(
         "Run a command: {pane.chat}, !git status, {chat.send}",
         lambda state, _: any(it.by == "person" for it in state.commands.results),
     ),
-    GuideTask("Search the chat:  {pane.chat} {chat.search}, some letters, Esc", _acted("chat.search")),
+    GuideTask("Search the chat: {pane.chat} {chat.search}, some letters, Esc", _acted("chat.search")),
     GuideTask("Choose a model: {session.model}, and Esc", _acted("session.model")),
     GuideTask(
         "Get a question: {pane.chat}, Explain shop/invoices.py, {chat.send}; answer it: {pane.plan} {plan.choose}",

@@ -61,12 +61,12 @@ class ApprovalLine(PromptLine):
         self._session = session
 
     def show(self, state: State) -> None:
-        self.say(self._said(state.subtasks.tasks))
+        self.say(self._approval_text(state.subtasks.tasks))
 
     def on_click(self) -> None:
         self.post_message(Pane.GoneTo("subtasks"))
 
-    def _said(self, tasks: Sequence[SubTask]) -> str:
+    def _approval_text(self, tasks: Sequence[SubTask]) -> str:
         """Empty if no task awaits approval."""
         waiting = [task for task in tasks if task.state in ("pending", "ready") and not task.wanted]
         ticked = sum(task.auto_execute for task in waiting)
@@ -232,7 +232,7 @@ class ProgressLine(PromptLine):
         turn, reply = state.turn, state.reply
         stop, across = self._stop_key, self._across
         if turn.phase == "retrying":
-            gives_up = f" · {stop} cancels" if stop else ""
+            gives_up = f" · {stop} gives up" if stop else ""
             rows = wrap(turn.retry_why, max(across - 6, 20), max_lines=3, placeholder=" …")
             what = "Rate limit" if "rate limit" in turn.retry_why.lower() else "No answer"
             again = fitted(f"{what} · again in {turn.retry_seconds} s", (), gives_up, across - MARK)
@@ -251,7 +251,7 @@ class ProgressLine(PromptLine):
         reads = turn.phase == "asking" and turn.reading  # already includes its seconds
         letters = max(reply.letters, len(reply.reasoning)) if turn.phase == "streaming" else 0
         facts = [
-            f"no response for  {clock(quiet)}" if silent else "",
+            f"no response for {clock(quiet)}" if silent else "",
             _files(files, of) if files and turn.phase == "streaming" else "",
             clock(seconds) if seconds >= SHOWN_FROM and not silent and not reads else "",
             f"~{short_count(estimated_tokens(letters))} tokens" if letters else "",

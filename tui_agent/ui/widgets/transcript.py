@@ -390,9 +390,9 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
 
     def _tell_soon(self) -> None:
         if self._timer is None:
-            self._timer = self.set_timer(TOLD_AFTER, self._tell)
+            self._timer = self.set_timer(TOLD_AFTER, self._post_position)
 
-    def _tell(self) -> None:
+    def _post_position(self) -> None:
         self._timer = None
         if self.scroll_place != self._told:
             self._told = self.scroll_place
