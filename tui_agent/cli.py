@@ -80,9 +80,9 @@ def open_screen(options: ScreenOptions) -> int:
 def _serve(session: Any, terminals: Any) -> Any:
     """The control socket of a session: it is opened when the screen is complete."""
     from tui_agent.control.server import ControlServer
-    from tui_agent.headless.event_lines import lines
+    from tui_agent.headless.event_lines import lines_with_end
 
-    return ControlServer(session, terminals, lines)
+    return ControlServer(session, terminals, lines_with_end)
 
 
 def _wanted(folder: Path) -> bool:
@@ -388,6 +388,7 @@ class LateCommand(click.Command):
 #: The commands without a screen: name, module in `headless`, the first sentence of its help.
 for command in (
     ("run", "run_command", "Run one turn without a screen."),
+    ("acp", "acp_command", "Serve sessions to an editor, by the Agent Client Protocol."),
     ("apply", "review", "Apply the named changes, or all pending ones."),
     ("skip", "review", "Skip the named changes, or all pending ones."),
     ("undo", "review", "Undo the last apply, or the named changes of it."),

@@ -25,6 +25,7 @@ from tui_agent.headless.arguments import (
 
 CONTRACT = [
     *(
+        "acp",
         "answer",
         "apply",
         "attach",

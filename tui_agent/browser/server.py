@@ -14,8 +14,6 @@ import json
 import logging
 import secrets
 import ssl
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import asynccontextmanager, suppress
@@ -33,6 +31,7 @@ from websockets.http11 import Request, Response
 
 from tui_agent.browser.page_terminal import PageTerminal
 from tui_agent.control import sockets
+from tui_agent.control.background import begin
 from tui_agent.control.sockets import SessionSocket
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import one_line
@@ -208,7 +207,10 @@ class BrowserServer:
                 for place in reversed(running):
                     if await asyncio.to_thread(_is_in, place, self._workspace):
                         return place
-            return await asyncio.to_thread(_begin, wanted, self._workspace)
+            if wanted and not new:
+                with suppress(SessionError):  # deleted, or of another folder
+                    return await asyncio.to_thread(begin, self._workspace, wanted)
+            return await asyncio.to_thread(begin, self._workspace)
 
 
 def _is_in(place: SessionSocket, workspace: Path) -> bool:
@@ -218,22 +220,6 @@ def _is_in(place: SessionSocket, workspace: Path) -> bool:
             return json.loads(stream.readline(1_000_000))["workspace"] == str(workspace.resolve())
     except (OSError, ValueError, KeyError, SessionError):
         return False
-
-
-def _begin(resumed: str, workspace: Path) -> SessionSocket:
-    """Begins a session without a terminal, or resumes the one with this id. Raises `SessionError`."""
-    words = [sys.executable, "-m", "tui_agent", "--bg", ""]
-    words += [f"--resume={resumed}"] if resumed else []
-    done = subprocess.run(
-        [*words, str(workspace)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    session = done.stdout.strip()
-    for place in sockets.places():
-        if place.session == session:
-            return place
-    if resumed:
-        return _begin("", workspace)
-    raise SessionError(f"no session could begin ({one_line(done.stderr.strip()[-300:])})", "reload the page")
 
 
 def _size(message: str | bytes) -> tuple[int, int] | None:

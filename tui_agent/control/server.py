@@ -1,8 +1,9 @@
 """The control socket of a session: JSON lines both ways, and terminals as descriptors.
 
-The first line sent is `state`, which is repeated when it changes; the events of `run --json` follow. A client sends
-objects with a `type`: `submit`, `stop`, `answer`, `apply`, `skip`, `quit`, `detach`, `attach`. Each is answered by a
-line `result`. A connection that has sent `attach` carries only messages about its terminal.
+The first line sent is `state`, which is repeated when it changes; the events of `run --json` follow, with `finished`
+after each turn. A client sends objects with a `type`: `submit`, `stop`, `answer`, `apply`, `skip`, `mode`, `model`,
+`describe`, `change`, `quit`, `detach`, `attach`. Each is answered by a line `result`, to which `describe` and `change`
+add fields. A connection that has sent `attach` carries only messages about its terminal.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tui_agent.control import sockets
 from tui_agent.control.report import question, state_line
+from tui_agent.edits.change import Pick, text_under
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.numbers import whole_number
 
@@ -142,8 +144,8 @@ class ControlServer:
             if not client.is_launcher:
                 client.send(line)
 
-    async def execute(self, message: Mapping[str, Any]) -> None:
-        """Executes a message. Raises `TuiAgentError`."""
+    async def execute(self, message: Mapping[str, Any]) -> Line:
+        """Executes a message. Returns more fields of the result. Raises `TuiAgentError`."""
         session = self.session
         match message:
             case {"type": "submit", "text": str(text)} if text.strip():
@@ -153,9 +155,17 @@ class ControlServer:
             case {"type": "answer", "text": str(text)}:
                 await self._answer(text)
             case {"type": "apply"}:
-                await session.review.apply()
+                await session.review.apply(_picks(message))
             case {"type": "skip"}:
-                await session.review.skip()
+                await session.review.skip(_picks(message))
+            case {"type": "mode", "mode": "ask" | "edit" | "auto" as mode}:
+                await session.set_mode(mode)
+            case {"type": "model", "name": str(name)} if name.strip():
+                await session.models.choose(name)
+            case {"type": "describe"}:
+                return self._description()
+            case {"type": "change", "change": str(change)}:
+                return await self._texts(change)
             case {"type": "detach"}:
                 self.terminals.detach()
             case {"type": "quit"}:
@@ -164,8 +174,35 @@ class ControlServer:
                 shown = json.dumps(message.get("type"))[:40]
                 raise SessionError(
                     f"The message {shown} is not known",
-                    "send submit, stop, answer, apply, skip, detach or quit with their fields",
+                    "send submit, stop, answer, apply, skip, mode, model, describe, change, detach or quit with "
+                    "their fields",
                 )
+        return {}
+
+    def _description(self) -> Line:
+        state = self.session.state
+        return {
+            "mode": self.session.mode,
+            "model": self.session.models.name,
+            "window": state.model.window,
+            "context": state.usage.context,
+            "commands": [
+                {"name": name, "description": text}
+                for name, (text, _) in sorted(self.session.extensions.names().items())
+            ],
+            "todos": [{"text": todo.text, "done": todo.done} for todo in state.todos],
+        }
+
+    async def _texts(self, name: str) -> Line:
+        """The path and the texts of a change, masked; null for no file."""
+        change = self.session.state.review.change(name)
+        if change is None:
+            raise SessionError(f"There is no change {name[:40]!r}", "name one of a `change` line")
+        blobs = self.session.storage.blobs
+        old, new = [await asyncio.to_thread(text_under, blobs, key) for key in (change.base, change.new)]
+        return self.session.secrets.values.masked_json(
+            {"path": change.path, "rename_to": change.rename_to, "old": old, "new": new}
+        )
 
     async def _answer(self, text: str) -> None:
         """Answers the open question by a choice's number, or by its text."""
@@ -183,6 +220,14 @@ class ControlServer:
             raise SessionError(f"There is no answer {number}", f"choose from 1 to {len(choices)}")
         else:
             await self.session.chat.permit(state.asked.call, "no", text)
+
+
+def _picks(message: Mapping[str, Any]) -> list[Pick]:
+    """The changes that a message names; empty for all."""
+    names = message.get("changes", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise SessionError("`changes` is not a list of ids", "name those of `change` lines, or none for all")
+    return [Pick(name) for name in names]
 
 
 class LentTerminal(NamedTuple):
@@ -324,7 +369,7 @@ class Client:
     async def _execute(self, message: Line) -> None:
         result: Line = {"type": "result", "of": str(message.get("type")), "ok": True, "error": None}
         try:
-            await self._server.execute(message)
+            result.update(await self._server.execute(message))
         except TuiAgentError as error:
             result.update(ok=False, error=str(error))
         self.send(result)

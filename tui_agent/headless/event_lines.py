@@ -131,6 +131,13 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
             yield from _of_the_answer(event, state)
 
 
+def lines_with_end(event: e.Event, state: State) -> Iterator[Line]:
+    """As `lines`, with the line `finished` after each turn."""
+    yield from lines(event, state)
+    if isinstance(event, e.TurnEnded):
+        yield finished_line(state.turn.ok, state.turn.error, state.usage.turn, state.turn)
+
+
 def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
     match event:
         case e.RequestSent():

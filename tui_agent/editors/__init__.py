@@ -1,0 +1,1 @@
+"""Sessions in editors: an agent of the Agent Client Protocol on top of control sockets."""

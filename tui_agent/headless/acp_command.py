@@ -1,0 +1,74 @@
+"""`tui-agent acp`: sessions in an editor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from typing import Any, cast
+
+import click
+
+from tui_agent.errors import UsageError
+from tui_agent.settings.folders import user_folders
+
+#: Maximum bytes of a frame, which may hold pictures.
+LONGEST_FRAME = 64_000_000
+
+
+@click.command("acp")
+@click.option("--set-up", is_flag=True, help="Choose a model on the full screen instead.")
+def acp(set_up: bool) -> int:
+    """Serve sessions to an editor, by the Agent Client Protocol.
+
+    Reads and writes JSON-RPC on standard input and output. Sessions continue if the editor ends, and open in a terminal
+    by `tui-agent attach`.
+    """
+    if set_up:
+        os.execv(sys.executable, [sys.executable, "-m", "tui_agent"])
+    try:
+        import acp as sdk
+    except ImportError as error:
+        raise UsageError(
+            "tui-agent acp needs the SDK of the protocol, which is not installed",
+            "pip install 'tui-agent[acp]'",
+        ) from error
+    from tui_agent.editors.agent import EditorAgent
+
+    async def serve() -> None:
+        agent = EditorAgent(user_folders().data)
+        source, target = await sdk.stdio_streams(limit=LONGEST_FRAME)
+        checked = asyncio.StreamReader(limit=LONGEST_FRAME)
+        checking = asyncio.create_task(_check(source, checked, target), name="acp frames")
+        try:
+            await sdk.run_agent(cast(Any, agent), target, checked, use_unstable_protocol=True)
+        finally:
+            checking.cancel()
+            await agent.close()
+
+    asyncio.run(serve())
+    return 0
+
+
+async def _check(
+    source: asyncio.StreamReader, checked: asyncio.StreamReader, target: asyncio.StreamWriter
+) -> None:
+    """Passes JSON objects on. Answers other lines with an error, because the SDK ends at some of them; a line that is
+    too long ends the input."""
+    try:
+        while line := await source.readline():
+            try:
+                is_object = isinstance(json.loads(line), dict)
+            except (ValueError, RecursionError):
+                is_object = False
+            if is_object:
+                checked.feed_data(line)
+            else:
+                refusal = {"code": -32700, "message": "Parse error: a line holds one JSON object"}
+                target.write(json.dumps({"jsonrpc": "2.0", "id": None, "error": refusal}).encode() + b"\n")
+                await target.drain()
+    except (ValueError, OSError):
+        pass  # too long, or the editor has gone
+    finally:
+        checked.feed_eof()
