@@ -388,7 +388,6 @@ class LateCommand(click.Command):
 #: The commands without a screen: name, module in `headless`, the first sentence of its help.
 for command in (
     ("run", "run_command", "Run one turn without a screen."),
-    ("acp", "acp_command", "Serve sessions to an editor, by the Agent Client Protocol."),
     ("apply", "review", "Apply the named changes, or all pending ones."),
     ("skip", "review", "Skip the named changes, or all pending ones."),
     ("undo", "review", "Undo the last apply, or the named changes of it."),
@@ -408,6 +407,7 @@ for command in (
     ("stop", "running_sessions", "End a running session. Its data is kept."),
     ("logs", "running_sessions", "Show the events of a running session."),
     ("answer", "running_sessions", "Answer the question of a running session."),
+    ("acp", "acp_command", "Serve sessions to an editor, by the Agent Client Protocol."),
     ("serve", "serve_command", "Open the screen in a browser."),
     ("ssh", "ssh_command", "Open the session of a folder on another machine."),
     ("sessions", "sessions", "List, read, search, export, fork and delete sessions."),
