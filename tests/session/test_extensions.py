@@ -176,4 +176,4 @@ async def test_a_command_names_a_configured_model_for_its_turn(home: Path, tmp_p
         models = [request.model for request in model_of(session).requests]
         assert models == ["scripted", "openai/gpt-5", "scripted", "scripted"]
         said = [one.text for one in session.state.notices.items]
-        assert any("dear.md: the model openai/o9 is not configured" in text for text in said)
+        assert any("dear.md: the model openai/o9, which is not configured" in text for text in said)

@@ -93,7 +93,7 @@ def _agent(file: Path, place: ExtensionFolder, models: Sequence[str]) -> tuple[A
     model = model_of(document.text("model"), models)
     if model is None:
         wanted = display_path(document.text("model"))[:80]
-        left_out.append(f"the model {wanted} is not configured, so the session's model is used")
+        left_out.append(f"the model {wanted}, which is not configured")
     tools = named.tools if named else None
     agent = AgentPrompt(
         name,

@@ -77,7 +77,7 @@ def read_commands(
             if model is None:
                 wanted = display_path(document.text("model"))[:80]
                 problems.append(
-                    Problem(file, f"the model {wanted} is not configured, so the session's is used")
+                    Problem(file, f"the model {wanted}, which is not configured")
                 )
             command = Command(key, words[:200], hint, document.body, place.origin, file, model or "")
             found.setdefault(key, command)
