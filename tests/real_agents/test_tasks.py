@@ -162,3 +162,27 @@ async def test_two_real_agents_try_one_goal_beside_each_other(
             assert await session.subtasks.take(names[1]) == len(KINDS)
             kinds = {path: (one.kind, one.executable) for path, one in waiting(session).items()}
             assert kinds == KINDS
+
+
+@pytest.mark.parametrize("agent", installed_agents("opencode", "gemini", "vibe"))
+async def test_real_agents_do_a_turn_in_the_chat_by_their_protocol(
+    agent: RealAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("acp")
+    home, root = tmp_path / "home", repository(tmp_path / "work", FILES)
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    brain = Works({"TASK-1": FIRST}, TEXTS)
+    with AgentHosts(tmp_path / "authority", brain) as hosts:
+        monkeypatch.setattr(outside_agents, "HostProxy", hosts.proxy)
+        async with open_session(root, []) as session:
+            agent.set_up(session.folders, home, hosts.authority, monkeypatch)
+            before = contents(root)
+            await session.delegate(agent.name, "TASK-1: change the files")
+            await asyncio.wait_for(session.chat.finished(), WITHIN)
+            assert session.state.turn.ok, session.state.turn.error
+            kinds = {path: (one.kind, one.executable) for path, one in waiting(session).items()}
+            assert kinds == KINDS and contents(root) == before
+            replies = [one for one in session.state.chat.messages if one.kind == "agent"]
+            assert replies[-1].text == "It is done."
+            assert any(use.ok for one in replies for use in one.calls)

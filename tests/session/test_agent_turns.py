@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 from support.repositories import repository
 from support.sessions import open_session
+from support.trees import until
 
 from tui_agent.outside_agents.printed_text import answer_of
+from tui_agent.session.agent_turns import MOST_TEXT
 
 #: An agent of the protocol's own SDK: it asks for permission and writes a file.
 ACP_AGENT = """
@@ -31,14 +34,21 @@ class Echo(acp.Agent):
         self.turns += 1
         say = lambda update: self.conn.session_update(session_id=session_id, update=update)
         await say(acp.update_agent_thought_text("I think"))
-        await say(acp.start_tool_call("t1", "Write made.txt"))
+        steps = [acp.plan_entry("Look", status="completed"), acp.plan_entry("Write", status="pending")]
+        await say(acp.update_plan(steps))
+        await say(acp.start_tool_call("t1", "Write made.txt", kind="edit"))
         answer = await self.conn.request_permission(
             session_id=session_id,
             tool_call=schema.ToolCallUpdate(tool_call_id="t1"),
             options=[schema.PermissionOption(option_id="no", name="No", kind="reject_once"),
                      schema.PermissionOption(option_id="yes", name="Yes", kind="allow_once")],
         )
-        (self.cwd / "made.txt").write_text(f"{prompt[0].text} {answer.outcome.option_id} {self.turns}\\n")
+        chosen = getattr(answer.outcome, "option_id", "none")
+        (self.cwd / "made.txt").write_text(f"{prompt[0].text} {chosen} {self.turns}\\n")
+        text = acp.tool_content(acp.text_block("written"))
+        await say(acp.update_tool_call("t1", status="completed", content=[text]))
+        await say(acp.update_plan([acp.plan_entry("Write", status="completed")]))
+        await say(acp.start_tool_call("t2", "Look"))
         await say(acp.update_agent_message_text("It is done."))
         cost = schema.Cost(amount=0.5 * self.turns, currency="USD")
         await say(schema.UsageUpdate(session_update="usage_update", used=9, size=99, cost=cost))
@@ -69,11 +79,116 @@ async def test_an_agent_does_a_turn_by_acp_and_the_next_in_the_same_conversation
             await session.chat.finished()
             assert session.state.turn.ok, session.state.turn.error
             message = session.state.chat.messages[-1]
-            assert message.text == "- Write made.txt\n\nIt is done." and message.reasoning == "I think"
+            assert message.text == "It is done."
+            first = next(
+                one for one in session.state.chat.messages if one.kind == "agent" and one.turn == turn
+            )
+            assert first.reasoning == "I think"
+            calls = [(use.name, use.shown, use.ok, use.details) for use in first.calls]
+            assert calls == [
+                ("edit", "Write made.txt", True, "written"),
+                ("tool", "Look", False, "it did not end"),
+            ]
+            planned = [(todo.text, todo.done) for todo in session.state.todos if todo.turn == turn]
+            assert planned == [("Look", True), ("Write", True)]
             (change,) = session.state.review.open
             assert session.core.blobs.get_text(change.new) == f"go yes {turn}\n"
             assert not (root / "made.txt").exists()
             assert session.state.usage.session.cost == 0.5 * turn and session.state.usage.turn.cost == 0.5
+
+
+async def test_a_request_for_permission_is_a_question_in_the_chat(tmp_path: Path) -> None:
+    pytest.importorskip("acp")
+    root = repository(tmp_path / "work", {"a.py": "a\n", "agent.py": ACP_AGENT})
+    async with open_session(root, [], interactive=True) as session:
+        profile(session.folders.config, "echo", program=sys.executable, acp=[sys.executable, "agent.py"])
+        for turn, (answer, outcome) in enumerate((("yes", "yes"), ("no", "no"), ("decline", "none")), 1):
+            await session.delegate("echo", "go")
+            await until(lambda: session.state.asked is not None, "the question")
+            asked = session.state.asked
+            assert asked is not None and session.state.turn.phase == "waiting"
+            assert "echo asks: Write made.txt" in asked.shown and "works in a view" in asked.preview
+            assert [key for key, _ in asked.answers] == ["yes", "no"]
+            await session.chat.answer(asked.call, answer)
+            await session.chat.finished()
+            assert session.state.turn.ok, session.state.turn.error
+            change = next(one for one in reversed(session.state.review.changes) if one.path == "made.txt")
+            assert session.core.blobs.get_text(change.new) == f"go {outcome} {turn}\n"
+        # A stop while it asks ends the turn, and the agent can go on.
+        await session.delegate("echo", "go")
+        await until(lambda: session.state.asked is not None, "the question")
+        await session.chat.stop()
+        await session.chat.finished()
+        assert session.state.asked is None
+        await session.set_mode("auto")
+        await session.delegate("echo", "at once")
+        await session.chat.finished()
+        assert session.state.turn.ok and session.state.asked is None
+
+
+#: An agent that breaks the protocol in many ways, by hand.
+ODD_AGENT = """
+import json, sys, time
+
+def send(**fields):
+    print(json.dumps({"jsonrpc": "2.0", **fields}), flush=True)
+
+def update(**fields):
+    send(method="session/update", params={"sessionId": "s", "update": fields})
+
+def text(kind, words):
+    update(sessionUpdate=kind, content={"type": "text", "text": words})
+
+print("noise that is no JSON", flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    method, number = request.get("method"), request.get("id")
+    if method == "initialize":
+        send(id=number, result={"protocolVersion": 1, "futureField": {}})
+    elif method == "session/new":
+        send(id=number, result={"sessionId": "s"})
+    elif method == "session/prompt":
+        words = request["params"]["prompt"][0]["text"]
+        if words == "forever":
+            text("agent_message_chunk", "working")
+            continue
+        update(sessionUpdate="mystery", content=1)
+        update(sessionUpdate="tool_call_update", toolCallId="unknown", status="completed")
+        text("agent_message_chunk", "x" * 300_000)
+        send(id=900, method="session/request_permission",
+             params={"sessionId": "s", "toolCall": {"toolCallId": "t"}, "options": []})
+        send(id=901, method="fs/write_text_file",
+             params={"sessionId": "s", "path": "/etc/passwd", "content": "broken"})
+        send(id=902, method="terminal/create", params={"sessionId": "s", "command": "sh"})
+        answers = sorted((json.loads(sys.stdin.readline()) for _ in range(3)), key=lambda one: one["id"])
+        open("answers.txt", "w").write("\\n".join(json.dumps(one) for one in answers))
+        send(id=number, result={"stopReason": "end_turn"})
+    elif method == "session/cancel":
+        send(id=99999, result={})
+"""
+
+
+async def test_what_breaks_the_protocol_harms_no_turn_and_one_without_end_is_stopped(tmp_path: Path) -> None:
+    pytest.importorskip("acp")
+    root = repository(tmp_path / "work", {"a.py": "a\n", "agent.py": ODD_AGENT})
+    async with open_session(root, []) as session:
+        profile(session.folders.config, "odd", program=sys.executable, acp=[sys.executable, "agent.py"])
+        await session.delegate("odd", "go")
+        await session.chat.finished()
+        assert session.state.turn.ok, session.state.turn.error
+        assert len(session.state.chat.messages[-1].text) == MOST_TEXT
+        (change,) = session.state.review.open
+        permission, written, terminal = map(json.loads, session.core.blobs.get_text(change.new).splitlines())
+        assert permission["result"]["outcome"] == {"outcome": "cancelled"}
+        assert "error" in written and terminal.get("result") is None
+        await session.delegate("odd", "forever")
+        await until(lambda: session.state.reply.message == "working", "its text")
+        await session.chat.stop()
+        async with asyncio.timeout(10):
+            await session.chat.finished()
+        await session.delegate("odd", "again")
+        await session.chat.finished()
+        assert session.state.turn.ok, session.state.turn.error
 
 
 async def test_an_agent_does_a_turn_without_a_terminal(

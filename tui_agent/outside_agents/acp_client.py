@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from tui_agent.errors import SessionError
 
@@ -19,8 +19,25 @@ READY_WITHIN = 60.0
 MOST_LINE = 50 << 20
 
 Part = Literal["message", "reasoning"]
-#: Receives text of the agent as it arrives.
-OnText = Callable[[Part, str], None]
+#: Characters of a tool call's title and of its output.
+MOST_TITLE, MOST_OUTPUT = 200, 20_000
+
+
+class AcpListener(Protocol):
+    """Receives the updates of a turn."""
+
+    def say(self, part: Part, text: str) -> None:
+        """Text of the agent as it arrives."""
+
+    def call_started(self, name: str, kind: str, title: str) -> None: ...
+
+    def call_ended(self, name: str, *, ok: bool, output: str) -> None: ...
+
+    def plan(self, entries: Sequence[tuple[str, bool]]) -> None:
+        """The whole plan: texts, and whether each is done."""
+
+    async def permit(self, title: str, options: Sequence[tuple[str, str]]) -> str:
+        """The id of the chosen option; "" for none. Options are ids and names."""
 
 
 async def load_sdk() -> Any:
@@ -37,14 +54,17 @@ async def load_sdk() -> Any:
 class AcpAgent:
     """One conversation with an agent."""
 
-    def __init__(self, sdk: Any, on_text: OnText) -> None:
-        self._sdk, self._on_text = sdk, on_text
+    def __init__(self, sdk: Any) -> None:
+        self._sdk = sdk
+        self._listener: AcpListener | None = None
         self._connection: Any = None
         self._session = ""
         self._transports: list[asyncio.BaseTransport] = []
-        #: Titles of tool calls that were shown.
-        self._shown: set[str] = set()
-        self._last: Part | Literal["tool", ""] = ""
+        #: Titles of tool calls that have not ended, by id.
+        self._calls: dict[str, str] = {}
+        #: Ids of all tool calls of the turn.
+        self._known: set[str] = set()
+        self._asked: set[asyncio.Task[str]] = set()
         #: Cost of the conversation in US dollars, as far as the agent reports it, and the part already taken.
         self._cost = self._taken = 0.0
 
@@ -86,22 +106,29 @@ class AcpAgent:
                 f"The agent did not start ({error})", "log in outside of tui-agent, or run it with /agent"
             ) from error
 
-    async def prompt(self, text: str) -> str:
+    async def prompt(self, text: str, listener: AcpListener) -> str:
         """Sends a message and waits for the end of the agent's turn. Returns the reason for its end. Raises
         `SessionError`."""
-        self._last = ""
-        self._shown.clear()
+        self._listener = listener
+        self._calls.clear()
+        self._known.clear()
         try:
             answer = await self._connection.prompt(
                 session_id=self._session, prompt=[self._sdk.text_block(text)]
             )
         except asyncio.CancelledError:
+            for asked in self._asked:
+                asked.cancel()
             await asyncio.shield(self._connection.cancel(session_id=self._session))
             raise
         except Exception as error:
             raise SessionError(
                 f"The agent ended its turn with an error ({error})", "send it again"
             ) from error
+        finally:
+            for name in list(self._calls):
+                self._end_call(name, ok=False, output="it did not end")
+            self._listener = None
         return str(answer.stop_reason)
 
     def take_cost(self) -> float:
@@ -116,40 +143,71 @@ class AcpAgent:
             transport.close()
 
     def updated(self, update: Any) -> None:
-        """Shows an update of the conversation; unknown kinds are ignored."""
-        kind = getattr(update, "session_update", "")
-        if kind in ("agent_message_chunk", "agent_thought_chunk"):
-            text = getattr(update.content, "text", "")
-            part: Part = "message" if kind == "agent_message_chunk" else "reasoning"
-            if text:
-                if self._last == "tool" and part == "message":
-                    text = f"\n\n{text}"
-                self._last = part
-                self._on_text(part, text)
-        elif kind in ("tool_call", "tool_call_update"):
-            title = (getattr(update, "title", None) or "").strip()
-            if title and update.tool_call_id not in self._shown:
-                self._shown.add(update.tool_call_id)
-                lead = "\n" if self._last == "tool" else "\n\n"
-                self._last = "tool"
-                self._on_text("message", f"{lead}- {title.splitlines()[0][:200]}")
-        elif kind == "plan":
-            marks = {"completed": "x", "in_progress": "·"}
-            rows = (f"- [{marks.get(one.status, ' ')}] {one.content}" for one in update.entries)
-            self._last = "tool"
-            self._on_text("message", "\n\n" + "\n".join(rows))
-        elif kind == "usage_update" and getattr(update.cost, "currency", "") == "USD":
+        """Passes an update of the conversation on; unknown kinds, and those after a turn, are ignored."""
+        kind, listener = getattr(update, "session_update", ""), self._listener
+        if kind == "usage_update" and getattr(update.cost, "currency", "") == "USD":
             self._cost = max(self._cost, update.cost.amount)
+        if listener is None:
+            return
+        if kind in ("agent_message_chunk", "agent_thought_chunk"):
+            if text := getattr(update.content, "text", ""):
+                listener.say("message" if kind == "agent_message_chunk" else "reasoning", text)
+        elif kind in ("tool_call", "tool_call_update"):
+            self._call_updated(update, listener)
+        elif kind == "plan":
+            listener.plan([(one.content, one.status == "completed") for one in update.entries])
 
-    def permitted(self, options: Any) -> Any:
-        """The answer to a question for permission: allowed once, since the view holds all of its effects."""
-        schema = self._sdk.schema
-        wanted = ("allow_once", "allow_always")
-        chosen = next((one for kind in wanted for one in options if one.kind == kind), None)
-        if chosen is None:
+    def _call_updated(self, update: Any, listener: AcpListener) -> None:
+        name = str(update.tool_call_id)
+        self._start_call(update, listener)
+        if update.status in ("completed", "failed"):
+            self._end_call(name, ok=update.status == "completed", output=_output(update.content))
+
+    def _start_call(self, call: Any, listener: AcpListener) -> None:
+        """Shows a call at its first mention with a title, which is a request for permission with some agents."""
+        name, title = str(call.tool_call_id), _first_line(call.title)
+        if name not in self._known and title:
+            self._known.add(name)
+            self._calls[name] = title
+            listener.call_started(name, str(call.kind or "tool"), title)
+
+    def _end_call(self, name: str, *, ok: bool, output: str) -> None:
+        if self._calls.pop(name, None) is not None and self._listener is not None:
+            self._listener.call_ended(name, ok=ok, output=output)
+
+    async def permitted(self, call: Any, options: Any) -> Any:
+        """The answer to a request for permission; cancelled if none of its options is chosen."""
+        schema, listener = self._sdk.schema, self._listener
+        chosen = ""
+        if listener is not None and options:
+            self._start_call(call, listener)
+            title = _first_line(call.title) or self._calls.get(str(call.tool_call_id), "")
+            # Options that allow are first: the first is chosen without a user.
+            ordered = sorted(options, key=lambda one: not str(one.kind).startswith("allow"))
+            offered = [(str(one.option_id), str(one.name)) for one in ordered]
+            asking = asyncio.ensure_future(listener.permit(title or "a tool", offered))
+            self._asked.add(asking)
+            try:
+                chosen = await asking
+            except asyncio.CancelledError:
+                chosen = ""
+            finally:
+                self._asked.discard(asking)
+        if not chosen:
             return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
-        outcome = schema.AllowedOutcome(outcome="selected", option_id=chosen.option_id)
+        outcome = schema.AllowedOutcome(outcome="selected", option_id=chosen)
         return schema.RequestPermissionResponse(outcome=outcome)
+
+
+def _first_line(title: Any) -> str:
+    lines = str(title or "").strip().splitlines()
+    return lines[0][:MOST_TITLE] if lines else ""
+
+
+def _output(content: Any) -> str:
+    """The texts of a tool call."""
+    texts = (getattr(getattr(one, "content", None), "text", "") for one in content or ())
+    return "\n".join(text for text in texts if text)[:MOST_OUTPUT]
 
 
 class _Client:
@@ -165,7 +223,7 @@ class _Client:
         self._agent.updated(update)
 
     async def request_permission(self, session_id: str, tool_call: Any, options: Any, **_: Any) -> Any:
-        return self._agent.permitted(options)
+        return await self._agent.permitted(tool_call, options)
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         return {}

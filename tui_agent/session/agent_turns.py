@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import SessionError
@@ -14,14 +15,88 @@ from tui_agent.outside_agents.printed_text import answer_of
 from tui_agent.session.outside_agents import AgentRun, OutsideAgents
 from tui_agent.store import events as e
 from tui_agent.store.conversation import Usage
+from tui_agent.store.state import Todo
+from tui_agent.tools.server_questions import ask_permission
 
 if TYPE_CHECKING:
+    from tui_agent.store.event import Event
     from tui_agent.tools.context import Emit
     from tui_agent.turn.context import TurnContext
 
 #: Characters of a reply, and of other printed lines.
 MOST_TEXT, MOST_PRINTED = 200_000, 20_000
+#: Entries of a plan.
+MOST_PLANNED = 50
+_PARTS: tuple[Part, Part] = ("message", "reasoning")
 _LINE = 1 << 20
+
+
+class _Turn:
+    """The events of an agent's turn in their order: replies, and the calls after each."""
+
+    def __init__(self, agent: str, context: TurnContext, emit: Emit) -> None:
+        self._agent, self._context, self._emit = agent, context, emit
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._parts: dict[Part, list[str]] = {"message": [], "reasoning": []}
+        #: Kind, title and start of each open call.
+        self._calls: dict[str, tuple[str, str, float]] = {}
+        self._planned: dict[str, tuple[str, bool]] = {}
+        self.said_something = False
+
+    async def record(self) -> None:
+        """Emits the events until `end`."""
+        while (event := await self._events.get()) is not None:
+            await self._emit(event)
+
+    def end(self, changes: tuple[str, ...]) -> None:
+        """Ends the last reply, with the changes of the turn."""
+        self._end_reply(changes)
+        self._events.put_nowait(None)
+
+    def say(self, part: Part, text: str) -> None:
+        self._parts[part].append(text)
+        self.said_something = self.said_something or (part == "message" and bool(text.strip()))
+        self._events.put_nowait(e.ReplyStreamed(part, text))
+
+    def call_started(self, name: str, kind: str, title: str) -> None:
+        if any(self._parts.values()) or not self._calls:
+            self._end_reply(())
+        self._calls[name] = kind, title, time.monotonic()
+        self._events.put_nowait(e.CallStarted(self._id(name), kind, title))
+
+    def call_ended(self, name: str, *, ok: bool, output: str) -> None:
+        kind, title, begun = self._calls.pop(name)
+        seconds = round(time.monotonic() - begun, 3)
+        ended = e.CallEnded(self._id(name), kind, shown=title, ok=ok, seconds=seconds, details=output)
+        self._events.put_nowait(ended)
+
+    def plan(self, entries: Sequence[tuple[str, bool]]) -> None:
+        turn = self._context.turn
+        for text, done in entries[:MOST_PLANNED]:
+            line = " ".join(text.split())[:300]
+            name, was = self._planned.get(line, (f"{turn}.p{len(self._planned)}", done))
+            if line not in self._planned:
+                self._events.put_nowait(e.TodosAdded((Todo(name, line, done=done, turn=turn),)))
+            elif was != done:
+                self._events.put_nowait(e.TodoChanged(name, line, done))
+            self._planned[line] = name, done
+
+    async def permit(self, title: str, options: Sequence[tuple[str, str]]) -> str:
+        """Asks the user; in mode `auto`, and if no user can be asked, the first option is chosen: the view holds all of
+        its effects."""
+        if self._context.ask is None or self._context.mode == "auto":
+            return options[0][0]
+        return await ask_permission(self._context, self._emit, self._agent, title, options)
+
+    def _id(self, name: str) -> str:
+        return f"{self._agent}_{self._context.turn}_{name}"
+
+    def _end_reply(self, changes: tuple[str, ...]) -> None:
+        message, reasoning = ("".join(self._parts[part])[:MOST_TEXT].strip() for part in _PARTS)
+        for part in _PARTS:
+            self._parts[part].clear()
+        turn = self._context.turn
+        self._events.put_nowait(e.ReplyRead(turn, "", message, reasoning, changes=changes))
 
 
 class AgentTurns:
@@ -30,39 +105,24 @@ class AgentTurns:
     def __init__(self, agents: OutsideAgents) -> None:
         self._agents = agents
         self._open: dict[str, tuple[AgentRun, AcpAgent]] = {}
-        self._say: Callable[[Part, str], None] = lambda part, text: None
 
     def steps(self, name: str, prompt: str) -> Callable[[TurnContext, Emit], Awaitable[str]]:
         """The work of one turn."""
 
-        async def work(_: TurnContext, emit: Emit) -> str:
-            parts: dict[Part, list[str]] = {"message": [], "reasoning": []}
-            streamed: asyncio.Queue[tuple[Part, str]] = asyncio.Queue()
-
-            def say(part: Part, text: str) -> None:
-                parts[part].append(text)
-                streamed.put_nowait((part, text))
-
-            async def show() -> None:
-                while True:
-                    part, text = await streamed.get()
-                    await emit(e.ReplyStreamed(part, text))
-
-            self._say = say
+        async def work(context: TurnContext, emit: Emit) -> str:
+            turn = _Turn(name, context, emit)
             before = {change.id for change in self._agents.state.review.changes}
-            showing = asyncio.create_task(show(), name="text of an agent")
+            recording = asyncio.create_task(turn.record(), name="events of an agent")
             try:
-                await self._do(name, prompt)
+                await self._do(name, prompt, turn)
             finally:
-                showing.cancel()
-                state = self._agents.state
-                new = tuple(one.id for one in state.review.changes if one.id not in before)
-                texts = ("".join(parts[part])[:MOST_TEXT].strip() for part in ("message", "reasoning"))
-                message, reasoning = texts
-                await emit(e.ReplyRead(state.turn.number, "", message, reasoning, changes=new))
+                changes = self._agents.state.review.changes
+                new = tuple(one.id for one in changes if one.id not in before)
+                turn.end(new)
+                await recording
                 if name in self._open and (cost := self._open[name][1].take_cost()):
                     await emit(e.UsageCounted(Usage(cost=cost)))
-            if not message and not new:
+            if not turn.said_something and not new:
                 raise SessionError(f"{name} ended and changed nothing", "run it full screen with /agent")
             return ""
 
@@ -74,7 +134,7 @@ class AgentTurns:
             await self._agents.end(run)
         self._open.clear()
 
-    async def _do(self, name: str, prompt: str) -> None:
+    async def _do(self, name: str, prompt: str, turn: _Turn) -> None:
         """One task, by ACP if the profile has it, otherwise without a terminal."""
         if name in self._open and self._open[name][0].running:
             run, agent = self._open[name]
@@ -82,19 +142,19 @@ class AgentTurns:
             run = await self._agents.open([name], by_name=True)
             if not run.profile.acp or shutil.which(run.profile.acp[0]) is None:
                 try:
-                    await self._headless(run, prompt)
+                    await self._headless(run, prompt, turn)
                 finally:
                     await self._agents.end(run)
                 return
             agent = await self._connected(run)
             self._open[name] = run, agent
-        reason = await agent.prompt(prompt)
+        reason = await agent.prompt(prompt, turn)
         await run.propose_all()
         if reason not in ("end_turn", "None"):
-            self._say("message", f"\n\n({name} ended its turn: {reason.replace('_', ' ')})")
+            turn.say("message", f"\n\n({name} ended its turn: {reason.replace('_', ' ')})")
 
     async def _connected(self, run: AgentRun) -> AcpAgent:
-        agent = AcpAgent(await load_sdk(), lambda part, text: self._say(part, text))
+        agent = AcpAgent(await load_sdk())
         from_agent, output = os.pipe()
         source, to_agent = os.pipe()
         try:
@@ -111,7 +171,7 @@ class AgentTurns:
             raise
         return agent
 
-    async def _headless(self, run: AgentRun, prompt: str) -> None:
+    async def _headless(self, run: AgentRun, prompt: str, turn: _Turn) -> None:
         reading, writing = os.pipe()
         try:
             run.start_command(run.headless(prompt), writing)
@@ -133,7 +193,7 @@ class AgentTurns:
                     said += 1
                     text = f"{text}\n\n"
                 if text:
-                    self._say("message", text)
+                    turn.say("message", text)
             status = await run.ended()
         except asyncio.CancelledError:
             run.stop()

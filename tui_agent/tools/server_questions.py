@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 from tui_agent.answers.schema import check, coerced
@@ -28,7 +29,7 @@ async def ask_person(
         why = "a confirmation is not possible here" if context.ask is None else "it has too many fields"
         await emit(e.NoticeGiven("warning", f"A question of the server {server} was declined: {why}"))
         return "decline", {}
-    asking = _Asking(context, emit, server, message)
+    asking = _Asking(context, emit, server, message, f"The answer goes to the server {server}.")
     if url := schema.get("url"):
         chosen, _ = await asking.ask(
             f"It wants you to open {url}", ((YES, "I opened it"), _REFUSE), typed=False
@@ -58,11 +59,22 @@ async def ask_person(
     return "accept", content
 
 
-class _Asking:
-    """One question of a server, in as many parts as it has fields."""
+async def ask_permission(
+    context: ToolContext, emit: Emit, agent: str, what: str, answers: Sequence[tuple[str, str]]
+) -> str:
+    """The user's answer to an agent's request for permission; "" for none of the answers."""
+    asking = _Asking(context, emit, agent, what, f"{agent} works in a view: no file changes until you apply.")
+    offered = tuple((key, one_line(name)[:100]) for key, name in answers[:MAX_CHOICES])
+    chosen, _ = await asking.ask(what, offered, typed=False)
+    return chosen if chosen in dict(offered) else ""
 
-    def __init__(self, context: ToolContext, emit: Emit, server: str, message: str) -> None:
+
+class _Asking:
+    """One question of a server or an agent, in as many parts as it has fields."""
+
+    def __init__(self, context: ToolContext, emit: Emit, server: str, message: str, about: str) -> None:
         self._context, self._emit, self._server, self._message = context, emit, server, message
+        self._about = about
         self._number = 0
 
     async def ask(self, title: str, answers: tuple[tuple[str, str], ...], *, typed: bool) -> tuple[str, str]:
@@ -71,7 +83,11 @@ class _Asking:
         self._number += 1
         what = f"{self._server} asks: {one_line(self._message)[:300]}"
         call = f"server_{self._server}_{self._context.turn}_{id(self)}_{self._number}"
+<<<<<<< HEAD
         shown = f"{title}\n\nThe server {self._server} receives the answer." if title else self._message
+=======
+        shown = f"{title}\n\n{self._about}" if title else self._message
+>>>>>>> f8ffab3e (outside agents: tool calls, plans and questions of an agent have their places in the chat)
         digest = hashlib.sha256(call.encode()).hexdigest()
         async with self._context.asking:
             await self._emit(e.PermissionAsked(call, "", what, shown, digest, answers, typed))
