@@ -13,7 +13,7 @@ from tui_agent.checks.projects.other_languages import other_checks
 from tui_agent.checks.projects.plain_commands import PlainCommand, plain
 from tui_agent.checks.projects.python import python_checks
 from tui_agent.checks.projects.scripts import ci_lines
-from tui_agent.checks.projects.tasks import LINTS, TESTS, RecipeTarget, plain_of, rules, task_lines
+from tui_agent.checks.projects.tasks import LINTS, TESTS, plain_of, rules, task_lines
 from tui_agent.settings.schema import CheckCommand
 
 #: Maximum number of detected checks.
@@ -52,8 +52,8 @@ def found_in(root: Path) -> list[CheckCommand]:
 
 
 def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
-    """One check per kind: a command in the project's files, or one derived from its settings. A top folder
-    without tests has the checks of the folders in it."""
+    """One check per kind: the plainest command in the project's files, or one derived from its settings. A
+    top folder without tests has the checks of the folders in it."""
     said, covered = _declared_commands(project)
     kinds = {check.kind for check in said} | covered
     configured = [*python_checks(project, kinds), *node_checks(project), *other_checks(project)]
@@ -61,16 +61,12 @@ def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
     for check in [*said, *configured]:
         if check.kind not in given | covered and check.kind != HOOKS:
             given.add(check.kind)
-            yield _best(check, said)
+            same_kind = (one for one in (*said, check) if one.kind == check.kind)
+            yield min(same_kind, key=lambda one: one.narrowed)
     if project.has(".pre-commit-config.yaml") and all(kind.endswith(" tests") for kind in given):
         yield PlainCommand(HOOKS, "pre-commit", "pre-commit run --all-files", ())
     if not any(kind.endswith(" tests") for kind in given):
         yield from [*_opaque(project)] or (_of_folders(project) if top else ())
-
-
-def _best(check: PlainCommand, said: list[PlainCommand]) -> PlainCommand:
-    """The plainest command of the check's kind; the first among equals."""
-    return min((one for one in (*said, check) if one.kind == check.kind), key=lambda one: one.narrowed)
 
 
 def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
@@ -86,18 +82,14 @@ def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
                 continue
             target = recipes.target(name)
             said += target.plain
-            if name in TESTS and _is_whole(target):
+            # More than plain commands, with a known runner that works in a view.
+            if name in TESTS and target.more and target.named and not target.away:
                 kinds = target.named | {one.kind for one in target.plain}
                 if not covered & kinds and not {one.kind for one in ci} & kinds:
                     covered |= kinds
                     said.append(PlainCommand("make tests", recipes.program, f"{recipes.program} {name}"))
     found = [*ci, *said, *plain_of(task_lines(project), project)]
     return [one for one in found if one.kind not in covered], covered
-
-
-def _is_whole(target: RecipeTarget) -> bool:
-    """Whether the recipe contains more than plain commands, and runs a known runner that works in a view."""
-    return target.more and bool(target.named) and not target.away
 
 
 def _of_folders(project: Project) -> Iterator[PlainCommand]:

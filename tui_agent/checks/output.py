@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tui_agent.checks.formats import LINTERS, LONGEST_NAME, MOST_FAILURES, RUNNERS, SPACES, Outcome, names_of
-from tui_agent.checks.json_reports import json_report
+from tui_agent.checks.reports import json_report
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
@@ -48,6 +48,7 @@ _TAP = late(
 #: The time of a test, which differs between runs, and the beginning of its subtests.
 _TAP_TIME = late(r"[ \t]{0,80}(?:# time=[\d.]{1,20}m?s)?(?:[ \t]{1,80}\{)?[ \t]{0,80}$")
 _TAP_BRACE = late(r"^(?:not )?ok [^\n]{0,300}\{$", re.MULTILINE)
+_TAP_PLAN = late(r"^(?:TAP version \d{1,3}|1\.\.\d{1,9}\b)", re.MULTILINE)
 _TAP_DIRECTIVE = late(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
 #: An error line in the output of an unknown runner.
 _WRONG = late(
@@ -165,13 +166,9 @@ def _tap(text: str) -> Outcome | None:
             names.append(SPACES.sub(" ", name).strip() or "not ok")
         else:
             passed += 1
-    if not names and (not passed or not _is_tap(text)):
+    if not names and not (passed and _TAP_PLAN.search(text)):
         return None
     return Outcome(passed, len(names), tuple(names[:MOST_FAILURES]))
-
-
-def _is_tap(text: str) -> bool:
-    return bool(re.search(r"^(?:TAP version \d{1,3}|1\.\.\d{1,9}\b)", text, re.MULTILINE))
 
 
 def named(failures: Sequence[str], most: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from tui_agent.checks.json_reports import json_report
+from tui_agent.checks.reports import json_report
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.commands import Place

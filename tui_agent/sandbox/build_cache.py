@@ -169,9 +169,8 @@ class KeptLayer:
         try:
             if self._stored_info() != known:
                 return
-            _only_wrote(
-                upper, self._root, names, {seed.path for seed in plan.seeds if _is_of_root(seed, plan)}
-            )
+            seeded = {seed.path for seed in plan.seeds if seed.overlay in ("", plan.workspace)}
+            _only_wrote(upper, self._root, names, seeded)
             if not any(os.path.lexists(f"{upper}/{name}") for name in names):
                 return
             files = dict(_identities(self._root, lent.paths))
@@ -185,7 +184,8 @@ class KeptLayer:
             copied = _Copy(self._root, self._most)
             for name in names:
                 copied.subtree(upper, self.layer, name)
-            if _size(self.layer) > self._most:
+            sizes = {(one.st_dev, one.st_ino): one.st_size for _, one in _walk(self.layer)}
+            if sum(sizes.values()) > self._most:
                 raise _NotCacheable("it is too large")
             both = tuple(dict.fromkeys((*(known.names if known else ()), *names)))
             told = (_FORM, lent.key, began, now, both, files)
@@ -285,10 +285,6 @@ def key_of(seeds: Iterable[Seed], values: Iterable[str]) -> str:
 def _upper(layers: int, plan: ViewPlan) -> str:
     """Path of the workspace's layer, from the descriptor of all layers."""
     return f"/proc/self/fd/{layers}/{len(plan.overlays) - 1}/u"
-
-
-def _is_of_root(seed: Seed, plan: ViewPlan) -> bool:
-    return seed.overlay in ("", plan.workspace)
 
 
 def _identities(root: str, paths: Sequence[str]) -> Iterator[tuple[str, _Identity]]:
@@ -424,11 +420,6 @@ class _Copy:
         os.chmod(target, stat.S_IMODE(there.st_mode) & 0o777 | 0o400)
         os.utime(target, ns=(there.st_atime_ns, there.st_mtime_ns))
         self._linked[same] = target
-
-
-def _size(folder: str) -> int:
-    seen = {(one.st_dev, one.st_ino): one.st_size for _, one in _walk(folder)}
-    return sum(seen.values())
 
 
 def _remove_tree(path: str) -> None:

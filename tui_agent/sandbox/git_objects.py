@@ -234,9 +234,5 @@ def _leave_out(
     if sparse:
         with suppress(OSError):
             before = read_regular(place, 1 << 20).rstrip(b"\n") + b"\n"
-    put(place, before + b"".join(_patterns(each.tracked)))
-
-
-def _patterns(paths: Iterable[bytes]) -> Iterable[bytes]:
-    for path in paths:
-        yield b"!/" + _SIGNS.sub(rb"\\\1", path).replace(b"\n", b"?") + b"\n"
+    patterns = (_SIGNS.sub(rb"\\\1", path).replace(b"\n", b"?") for path in each.tracked)
+    put(place, before + b"".join(b"!/" + pattern + b"\n" for pattern in patterns))

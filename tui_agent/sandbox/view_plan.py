@@ -210,6 +210,7 @@ def plan(
     masks = [path for path in masks if not (own_home and is_below(path, [home]) and not is_below(path, more))]
     masks += [path for path in map(os.path.realpath, hidden) if not is_below(root, [path])]
     masks += [path for path in _sockets() if is_below(path, (*binds, *more, *caches))]
+    every_seed = (*seeds, *_scrubbed(root, apart), *_emptied(caches, inside))
     return ViewPlan(
         root,
         home,
@@ -218,7 +219,7 @@ def plan(
         tuple(folders),
         tuple(masks),
         overlays,
-        _once((*seeds, *_scrubbed(root, apart), *_emptied(caches, inside))),
+        tuple({(seed.overlay, seed.path): seed for seed in every_seed}.values()),  # The last of each file.
         network,
         limits,
         texts,
@@ -305,11 +306,6 @@ def _emptied(caches: Sequence[str], paths: Iterable[str]) -> Iterator[Seed]:
         cache = next(cache for cache in caches if is_below(path, [cache]))
         content = git_settings.visible_settings(path) if os.path.basename(path) == "config" else b""
         yield Seed(os.path.relpath(path, cache), "hidden", content, None, cache)
-
-
-def _once(seeds: Iterable[Seed]) -> tuple[Seed, ...]:
-    """The last seed of each file."""
-    return tuple({(seed.overlay, seed.path): seed for seed in seeds}.values())
 
 
 def _dotted(home: str) -> list[str]:

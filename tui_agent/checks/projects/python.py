@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from tui_agent.checks.projects.files import Project, table
 from tui_agent.checks.projects.plain_commands import PlainCommand, has_environment
@@ -27,7 +27,8 @@ def python_checks(project: Project, told: Collection[str]) -> Iterator[PlainComm
 
 def _tests(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
     before = "" if has_environment(project) or not project.has("poetry.lock") else "poetry run "
-    files = list(islice(_test_files(project), _MOST_FILES))
+    in_folders = (project.below(folder, "test_*.py", "*_test.py") for folder in ("tests", "test"))
+    files = list(islice(chain(project.matching(".", "test_*.py"), *in_folders), _MOST_FILES))
     settings = (
         "pytest" in tools
         or project.has("pytest.ini", ".pytest.ini", "pytest.toml")
@@ -62,13 +63,6 @@ def _needs_pytest(project: Project) -> bool:
         "Pipfile",
     )
     return any(re.search(r"\bpytest\b", project.text(name)) for name in (*names, *more))
-
-
-def _test_files(project: Project) -> Iterator[str]:
-    """Test files in the folder itself, then in test folders."""
-    yield from project.matching(".", "test_*.py")
-    for folder in ("tests", "test"):
-        yield from project.below(folder, "test_*.py", "*_test.py")
 
 
 def _linters(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:

@@ -193,15 +193,11 @@ def _hook_entries(project: Project) -> list[tuple[str, str]]:
     )  # Avoids compiling the expression at startup if the file is missing.
 
 
-def _hook_lines(project: Project) -> Iterator[str]:
-    for key, value in _hook_entries(project):
-        yield _HOOKS.get(value.strip(), "") if key == "id" else value.strip()
-
-
 def task_lines(project: Project) -> Iterator[str]:
     """Commands for tests and linters of tox, nox, hatch, poe, pdm, rye, taskipy and pipenv."""
     yield from _tox(project)
-    yield from _hook_lines(project)
+    for key, value in _hook_entries(project):
+        yield _HOOKS.get(value.strip(), "") if key == "id" else value.strip()
     python = project.toml("pyproject.toml")
     tools = table(python.get("tool"))
     yield from _nox(project.lines("noxfile.py"))
