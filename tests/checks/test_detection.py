@@ -438,9 +438,10 @@ def test_pipes_and_links_out_of_the_folder_are_not_waited_for(tmp_path: Path) ->
         (tmp_path / "project" / name).parent.mkdir(parents=True, exist_ok=True)
         os.mkfifo(tmp_path / "project" / name)
     elsewhere = tmp_path / "elsewhere"
-    write(elsewhere, {"test_a.py": "import pytest\n", "conftest.py": ""})
+    write(elsewhere, {"test_a.py": "import pytest\n", "conftest.py": "", "pyproject.toml": "[tool.pytest]\n"})
     project = tmp_path / "project"
     (project / "tests").symlink_to(elsewhere)
+    (project / "backend").symlink_to(elsewhere)
     assert found_in(project) == []
 
 

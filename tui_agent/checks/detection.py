@@ -96,7 +96,8 @@ def _of_folders(project: Project) -> Iterator[PlainCommand]:
     """The checks of each folder, such as `backend` and `frontend`."""
     for folder in project.matching(".", "[!._]*"):
         inside = Project(project.root / folder)
-        if not re.fullmatch(r"[\w.-]{1,60}", folder) or folder in APART or not inside.has(*_MANIFESTS):
+        named = re.fullmatch(r"[\w.-]{1,60}", folder) and folder not in APART
+        if not named or not project.has_folder(folder) or not inside.has(*_MANIFESTS):
             continue
         for check in _found(inside, top=False):
             wanted = [f"{folder}/{glob}" for glob in check.files if not glob.startswith("!")] or [
