@@ -106,6 +106,10 @@ _FAULT = late(
     r"|^\s{0,20}expect\(received\)|\berror(?: TS\d{1,6}|\[E\d{1,6}\])|:\d{1,7}(?::\d{1,7})?: (?:fatal )?error\b"
     r"|\bundefined: \w|cannot find symbol|^\s{0,20}panic: "
 )
+_ASSERTED = late(
+    r"^(?:E\s{1,20})?\s{0,20}(?:\w{1,80}\.){0,8}AssertionError\b|^E\s{1,20}assert\b|expect\(received\)"
+    r"|assertion .{0,400}failed"
+)
 #: Lines read from the end of the output, and their maximum length.
 _MOST_LINES, _WIDEST = 2_000, 2_000
 
@@ -143,7 +147,9 @@ def cause_of(
         return None
     kind = max(found, key=lambda one: found[one])
     failed = outcome_of(output).failed or 1
-    alone = sum(found.values()) >= failed and not any(_FAULT.search(line) for line in lines)
+    # An assertion about a file fails if the file is emptied.
+    faults = (line for line in lines if kind != "emptied" or not _ASSERTED.search(line))
+    alone = sum(found.values()) >= failed and not any(_FAULT.search(line) for line in faults)
     # A prompt or missing write access may be a consequence of the change.
     may = kind not in ("keyboard", "read-only") or "editor 'false'" in output
     return Cause(kind, _WORDS[kind], status in (126, 127) or (alone and may))
