@@ -300,7 +300,7 @@ class TrialViews:
         if new and (new := await self._workspace.tracked(new)):
             await asyncio.to_thread(self._revealed.offer, new)
             said = f"{_listed(list(map(display_path, new)))} may hold a secret"
-            said += " and had nothing in it for the check that failed"
+            said += f" and {'was' if len(new) == 1 else 'were'} empty for the check that failed"
             await self.notify_once(
                 f"{said}; /show-test-files shows such files of tests to commands here, /hide-test-files says no",
                 "warning",
