@@ -41,8 +41,8 @@ EXCUSED = [
     (
         "emptied",
         1,
-        ">       assert 'BEGIN' in open('tests/certs/server.key').read()\nE       AssertionError: assert 'BEGIN' in ''\n"
-        "1 failed in 0.1s\n",
+        ">       assert 'BEGIN' in open('tests/certs/server.key').read()\n"
+        "E       AssertionError: assert 'BEGIN' in ''\n1 failed in 0.1s\n",
     ),
     ("keyboard", 1, "error: There was a problem with the editor 'false'.\n"),
 ]
