@@ -29,7 +29,7 @@ async def ask_person(
         why = "a confirmation is not possible here" if context.ask is None else "it has too many fields"
         await emit(e.NoticeGiven("warning", f"A question of the server {server} was declined: {why}"))
         return "decline", {}
-    asking = _Asking(context, emit, server, message, f"The answer goes to the server {server}.")
+    asking = _Asking(context, emit, server, message, f"The server {server} receives the answer.")
     if url := schema.get("url"):
         chosen, _ = await asking.ask(
             f"It wants you to open {url}", ((YES, "I opened it"), _REFUSE), typed=False
@@ -83,11 +83,7 @@ class _Asking:
         self._number += 1
         what = f"{self._server} asks: {one_line(self._message)[:300]}"
         call = f"server_{self._server}_{self._context.turn}_{id(self)}_{self._number}"
-<<<<<<< HEAD
-        shown = f"{title}\n\nThe server {self._server} receives the answer." if title else self._message
-=======
         shown = f"{title}\n\n{self._about}" if title else self._message
->>>>>>> f8ffab3e (outside agents: tool calls, plans and questions of an agent have their places in the chat)
         digest = hashlib.sha256(call.encode()).hexdigest()
         async with self._context.asking:
             await self._emit(e.PermissionAsked(call, "", what, shown, digest, answers, typed))
