@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from support.program import run
+from support.program import run, started
 from support.provider import Answer, Provider, ToolCall
 from support.sessions import reply
 from support.terminal_program import Program, running
@@ -183,7 +183,6 @@ async def test_modes_options_cancel_and_a_client_that_vanishes(workspace: Path, 
             await connection.prompt(session_id=session, prompt=words("more"))
         await connection.cancel(session_id=session)
         assert (await asking).stop_reason == "cancelled"
-        provider.release()
         asking = asyncio.create_task(connection.prompt(session_id=session, prompt=words("count on")))
         await asyncio.to_thread(provider.wait_for, 2)
         asking.cancel()
@@ -275,8 +274,14 @@ def test_frames_that_are_none_end_nothing_but_themselves(
         "method": "initialize",
         "params": {"protocolVersion": 1, "clientCapabilities": {}},
     }
-    done = run("acp", folder=workspace, stdin=frames.decode("latin-1") + json.dumps(asked) + "\n")
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    if frames.endswith(b"\n"):
-        assert any(one.get("id") == 7 and "result" in one for one in answers), done
-    assert "Traceback" not in done.stderr
+    with started("acp", folder=workspace) as program:
+        assert program.stdin is not None and program.stdout is not None and program.stderr is not None
+        program.stdin.write(frames.decode("latin-1"))
+        if frames.endswith(b"\n"):
+            program.stdin.write(json.dumps(asked) + "\n")
+            program.stdin.flush()
+            answers = (json.loads(line) for line in program.stdout)
+            assert "result" in next(one for one in answers if one.get("id") == 7)
+        program.stdin.close()
+        assert program.wait(PATIENCE) == 0
+        assert "Traceback" not in program.stderr.read()

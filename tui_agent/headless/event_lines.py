@@ -135,7 +135,9 @@ def lines_with_end(event: e.Event, state: State) -> Iterator[Line]:
     """As `lines`, with the line `finished` after each turn."""
     yield from lines(event, state)
     if isinstance(event, e.TurnEnded):
-        yield finished_line(state.turn.ok, state.turn.error, state.usage.turn, state.turn.seconds, state.turn.limit)
+        yield finished_line(
+            state.turn.ok, state.turn.error, state.usage.turn, state.turn.seconds, state.turn.limit
+        )
 
 
 def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:
