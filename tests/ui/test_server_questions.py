@@ -48,7 +48,7 @@ async def test_the_fields_of_a_question_are_dialogs(workspace: Path, size: tuple
         await it.until(lambda: it.session.state.asked is not None, "the question")
         await it.press("enter")
         await it.shows("sums asks: What do you order?")
-        assert "The answer goes to the server sums." in it.text
+        assert "The server sums receives the answer." in it.text
         await it.press(*"Tea", "enter")
         await it.until(
             lambda: (asked := it.session.state.asked) and "colour" in asked.preview, "the next field"
