@@ -13,6 +13,7 @@ from support.sessions import calls, model_of, open_session, reply
 from support.trees import until
 
 from tui_agent.errors import EditFailed, SessionError
+from tui_agent.extensions.hooks import switch
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders
@@ -265,3 +266,34 @@ async def test_a_session_without_hooks_reads_and_starts_nothing(work: Path) -> N
     async with open_session(work, [reply()]) as session:
         await turn(session)
         assert session.hooks.calls is None and session.hooks.all == ()
+
+
+async def test_a_script_that_changes_during_the_session_is_not_run(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    (tmp_path / "person/.claude").mkdir(parents=True)
+    hook = {"type": "command", "command": "sh ./check.sh"}
+    table = {"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}
+    (tmp_path / "person/.claude/settings.json").write_text(json.dumps(table))
+    (work / "check.sh").write_text("echo ran >> ../ran\n")
+    switch(work, user_folders(), "home.UserPromptSubmit-1", True)
+    async with open_session(work, [reply(), reply()]) as session:
+        await turn(session, "hello")
+        assert (tmp_path / "ran").read_text() == "ran\n"
+        (work / "check.sh").write_text("echo other >> ../ran\n")
+        await turn(session, "hello again")
+        assert session.state.turn.ok and (tmp_path / "ran").read_text() == "ran\n"
+        assert "has changed since you switched it on, and did not run" in notices(session)
+
+
+async def test_a_call_of_a_sub_task_has_the_same_hooks(work: Path) -> None:
+    command = 'pwd > "$CLAUDE_PROJECT_DIR/../where"; echo no >&2; exit 2'
+    write(guard={"event": "PreToolUse", "matcher": "Bash", "command": command})
+    replies = [calls(("run_command", {"command": "echo hello"})), calls(text="Done.")]
+    async with open_session(work, replies, protocol="tools") as session:
+        await session.subtasks.add("look", "Look at a.py")
+        await session.subtasks.run("look")
+        await session.subtasks.settled()
+        assert "the hook guard blocked it: no" in sent(session)
+    assert (work.parent / "where").read_text().strip() != str(work)

@@ -76,9 +76,7 @@ def read_commands(
             model = model_of(document.text("model"), models)
             if model is None:
                 wanted = display_path(document.text("model"))[:80]
-                problems.append(
-                    Problem(file, f"the model {wanted}, which is not configured")
-                )
+                problems.append(Problem(file, f"the model {wanted}, which is not configured"))
             command = Command(key, words[:200], hint, document.body, place.origin, file, model or "")
             found.setdefault(key, command)
     return list(found.values()), problems
