@@ -233,7 +233,6 @@ def _named(code: re.Match[str]) -> str:
 
 
 def _is_label(sentence: str) -> bool:
-    """Whether a sentence is only a label: a name, a number or a word."""
     words = [word for word in _WORD.findall(sentence) if word.lower() not in _LABELS]
     return len(words) < _FEWEST and sum(map(len, words)) < _SHORT
 
@@ -267,7 +266,6 @@ def _is_aside(text: str) -> bool:
 
 
 def _takes_back(below: str) -> bool:
-    """Whether a line below a change calls it an example or not done."""
     first = _SENTENCES.split(below[:_LONGEST])[0]
     if not _BELOW.search(first) or _DONE.search(first):
         return False
@@ -275,7 +273,7 @@ def _takes_back(below: str) -> bool:
 
 
 def is_commit(above: str, fenced: str = "") -> bool:
-    """Whether a commit header is above an edit, above or inside its fence. Lines of a file do not count."""
+    """Lines of a file do not count."""
     edit = _EDIT.search(fenced)
     return bool(_COMMIT.search(above) or (edit and _COMMIT.search(fenced, 0, edit.start())))
 

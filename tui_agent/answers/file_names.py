@@ -118,7 +118,6 @@ def _without(name: str, *prefixes: str) -> str:
 
 
 def is_put_aside(old: str, new: str) -> bool:
-    """Whether the old name is a backup copy of the new one, or the same file in another folder."""
     return (old.startswith(new) and old[len(new) :] in _PUT_ASIDE) or _last(old) == _last(new)
 
 
@@ -188,7 +187,6 @@ def in_info(info: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    """The value of a final `title=`, quoted or not."""
     if text[:1] in ("'", '"'):
         name, quote, rest = text[1:].partition(text[0])
         return plain(name) if quote and not rest.strip() and is_path(name.replace(" ", "_")) else ""
@@ -214,7 +212,6 @@ def in_label(line: str) -> str:
 
 
 def _without_emphasis(text: str) -> str:
-    """Without enclosing underscores; those of a name such as `__init__.py` are kept."""
     found = _EMPHASIS.fullmatch(text)
     return found[2] if found and is_path(found[2].rstrip(":：*` ")) else text
 
@@ -274,14 +271,12 @@ def hinted(line: str) -> str:
 
 
 def hinted_in_comment(line: str) -> str:
-    """The file that a first line may name: `# path: a.py`, or a docstring that is a path."""
     bare = line.strip()
     found = _FIRST_LINE.fullmatch(bare) if len(bare) < _LONGEST else None
     return plain(found[1]) if found and is_path(found[1]) and has_extension(found[1]) else ""
 
 
 def _is_known(name: str) -> bool:
-    """Whether the extension is that of a language."""
     return any(name.rpartition(".")[2] in extensions.split() for extensions in _OF_LANGUAGES.values())
 
 

@@ -41,7 +41,6 @@ def begins_block(line: str) -> bool:
 
 
 def resembles_block(line: str) -> bool:
-    """Whether a line resembles an opening marker in any variant."""
     return _OPENS_ANY.match(line) is not None
 
 

@@ -53,8 +53,7 @@ def sections(text: str) -> tuple[Section, ...]:
 
 
 def requests(text: str, like: ChangeRequest) -> list[Item]:
-    """A patch as one change per file; `like` provides common fields, and the path if only one file is
-    present."""
+    """`like` provides common fields, and the path if only one file is present."""
     if text.count("\n") > MOST_LINES:
         return [Refusal(like.path, f"its patch has more than {MOST_LINES:,} lines")]
     found = sections(text)
@@ -177,7 +176,6 @@ class Findings:
             self.refuse(path, f"{what} was not finished")
 
     def sections(self, found: Sequence[Section], path: str = "") -> None:
-        """Add the files of a patch; `path` is that of a diff without file names."""
         for section in found:
             if section.path or section.fault:
                 self.items.extend(items([section], ChangeRequest("")))

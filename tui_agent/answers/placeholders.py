@@ -140,7 +140,6 @@ def _suspects(lines: Sequence[str]) -> Iterator[int]:
 
 
 def _may_be_remark(bare: str) -> bool:
-    """Whether a line may be or contain a comment, or be words between signs."""
     return bare[:1] in _BEGINS or "#" in bare or "/*" in bare or "//" in bare or bare[:3].lower() == "rem"
 
 

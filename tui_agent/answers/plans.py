@@ -40,7 +40,6 @@ def ranges_in(words: str, file_name: str) -> tuple[Range, ...]:
 
 
 def in_words(ranges: Sequence[Range]) -> str:
-    """`1-12, 120-180, 300`."""
     return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in ranges)
 
 

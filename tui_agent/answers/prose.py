@@ -38,7 +38,6 @@ _FEW = 200
 
 
 def _opens(line: str) -> re.Match[str] | None:
-    """The opening of a fence at any indentation or in a list item: prefix, mark, info string."""
     match = _OPENING.match(line)
     return None if match is None or ("`" in match[2] and "`" in match[3]) else match
 
@@ -85,12 +84,10 @@ class _Fence:
         return len(self.text)
 
     def closes(self, at: int) -> bool:
-        """Whether the fence ends at the line: a closing mark, or less indentation."""
         line = self.lines[at]
         return line == DedentedLines.LESS or self._of_kind(line) == ""
 
     def _words(self, at: int) -> str | None:
-        """The info string of a fence mark of this kind ("" for one that closes this fence), or None."""
         line = self.lines[at]
         return self._of_kind(self.text.all[at].lstrip() if line == DedentedLines.LESS else line)
 
@@ -101,7 +98,6 @@ class _Fence:
         return other[3].strip()
 
     def _form(self, at: int) -> str:
-        """The edit format that begins at the line; none in program output."""
         line = self.lines[at]
         if patches.begins_envelope(line):
             return "patch"
@@ -111,7 +107,6 @@ class _Fence:
         return "diff" if not shown and unified.begins(self.lines, at) else ""
 
     def _end(self, at: int) -> int:
-        """The line that closes the fence."""
         return next((number for number in self.text.hot_from(at) if self.closes(number)), len(self.text))
 
     def _patches(self, at: int) -> int:
@@ -210,12 +205,10 @@ class _Fence:
         return "".join(self.text.all[number][size:] + "\n" for number in range(self.at + 1, end))
 
     def _show(self, end: int, diff: tuple[EditHunk, ...] | None = None, path: str = "") -> None:
-        """Keep a fence without a file name, since its file may be inferred later."""
         if (path or end - self.at > _FEWEST_SHOWN) and len(self.shown) < _FEW:
             self.shown.append(ShownText(self._text(end), diff, path))
 
     def _hint(self) -> str:
-        """The possible file of the fence: from its info string, the line above, or its first line."""
         if self.language in _PLAIN:
             return ""
         path = file_names.hinted(self.info) or file_names.hinted(self.label)
@@ -224,7 +217,6 @@ class _Fence:
         return path if path and file_names.fits(self.language, path) else ""
 
     def _label_path(self) -> str:
-        """The path in the label above the fence, or in its first line."""
         path = file_names.in_sure_label(self.label) or file_names.announced(self.label)
         if not path and self.begin + 1 < len(self.text):
             script = self.lines[self.begin].startswith("#!")
@@ -248,8 +240,6 @@ class _Fence:
         return ""
 
     def _ends_surely(self, path: str, end: int) -> bool:
-        """Whether the closing line cannot be the opening of a nested fence. In that case another bare fence
-        would follow, and the next line would be its text."""
         words = (self._words(number) for number in islice(self.text.hot_from(end + 1), _FEW))
         follows = next((found for found in words if found is not None), None)
         bare = follows == "" or (follows is None and self.findings.cut)
@@ -259,7 +249,6 @@ class _Fence:
         return not (bare and below)
 
     def _never_closed(self) -> None:
-        """The fence extends to the end of the answer; reports unread changes in it."""
         is_diff = self.language in _DIFFS
         path = self.named or ("" if is_diff else file_names.in_sure_label(self.label))
         if path or is_diff:
@@ -390,8 +379,6 @@ class _Scan:
         return self.lines.all[below].strip() if below < len(self.lines) else ""
 
     def _is_shown(self, floor: int, begin: int, end: int, before: bool) -> bool:
-        """Whether these lines are only shown. Without separating words, they share the status of the item
-        `before`."""
         above = "\n".join(line[:_WIDEST] for line in self.lines.all[max(floor, begin - _HEAD) : begin])
         said = examples.classify_intro(above)
         if said or (said is None and before) or examples.is_example("", self._below(end)):
@@ -428,7 +415,6 @@ class _Scan:
         return max(end, at + 1)
 
     def _goes_on_after(self, end: int) -> bool:
-        """Whether other text than a partial continuation of the diff follows."""
         at, last = self.lines.below(end), self.lines.last()
         if at != last - 1:
             return at < last

@@ -171,7 +171,6 @@ class ReplyBuilder:
             self.others.setdefault(key, []).extend(entries)
 
     def read_reply(self, value: dict[str, Any]) -> tuple[str, str]:
-        """Read all lists of a reply in text; returns its summary and message."""
         but = list(schema.commanding_properties(value, KEYS))
         for key in KEYS[2:]:
             if key in value:
@@ -180,7 +179,6 @@ class ReplyBuilder:
         return summary if isinstance(summary, str) else "", message if isinstance(message, str) else ""
 
     def offer(self, other: ReplyBuilder, why: str) -> None:
-        """Offer the changes of another builder to the user, and report its other requests."""
         self.offered += [msgspec.structs.replace(change, offered=why) for change in other.changes]
         if other.count > len(other.changes) or (other.refused and not other.changes):
             self.faults.append(f"{why[:1].upper()}{why[1:]}: it was not carried out.")
@@ -195,7 +193,6 @@ class ReplyBuilder:
                 self.faults.append(item)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Refuse all changes of a file, with the reason."""
         self.refused.append(refusal)
         self._said.add(file_names.plain(refusal.path))
         self.faults.append(refusal.sentence)
@@ -230,7 +227,6 @@ class ReplyBuilder:
             )
 
     def _has(self, shown: ChangeRequest) -> bool:
-        """Whether the proposed changes of its file contain all lines of an offered change."""
         same = [change for change in self.changes if file_names.same_file(change.path, shown.path)]
         if not same:
             return True  # Its file is refused, which is already reported.
@@ -240,7 +236,6 @@ class ReplyBuilder:
     def add_changes_in_prose(
         self, found: CallsInText, ledger: Ledger, cut: bool, unfinished_thought: bool
     ) -> None:
-        """Read the changes in the prose around calls, and report unreadable calls."""
         if found.fault:
             self.refuse(Refusal("", found.fault))
         if unfinished_thought:
@@ -327,7 +322,6 @@ class ReplyBuilder:
                 self._refuse_entry(entry, at.partition("[")[0], str(error))
 
     def _refuse_entry(self, entry: Any, label: str, why: str) -> None:
-        """Refuse all changes of the file of an unusable entry."""
         path = entry.get("path") if isinstance(entry, dict) else None
         if label in _CHANGES and isinstance(path, str) and path.strip():
             self.refused.append(Refusal(path.strip(), why.rstrip(".")))
@@ -447,7 +441,7 @@ def joined_changes(
     changes: Iterable[ChangeRequest], refused: Iterable[Refusal] = ()
 ) -> tuple[list[ChangeRequest], list[Refusal]]:
     """One change per file, at the position of its first change, or a refusal. A renamed file keeps its
-    identity. One refusal refuses all changes of the file."""
+    identity."""
     files: dict[str, list[ChangeRequest]] = {}
     #: New name to the key of the file in `files`.
     moved: dict[str, str] = {}
@@ -493,7 +487,6 @@ def joined_changes(
 
 
 def _name_after(several: Sequence[ChangeRequest]) -> str:
-    """The name of a file after its changes."""
     return file_names.plain(
         next((one.rename_to for one in several if one.rename_to), None) or several[0].path
     )
@@ -568,6 +561,5 @@ def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
 
 
 def _one_hash(hashes: set[str]) -> bool:
-    """Whether all are prefixes of one hash."""
     longest = max(hashes, key=len)
     return all(longest.startswith(one) for one in hashes)

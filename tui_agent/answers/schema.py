@@ -78,8 +78,7 @@ def _nullable(part: Schema) -> Schema:
 
 
 def check(part: Schema, value: Any, at: str = "") -> list[str]:
-    """Sentences about errors in `value`, with paths (`at` is the path of `value`). Additional properties are
-    ignored here; see `properties`."""
+    """Additional properties are ignored here; see `properties`."""
     try:
         return [
             f"{_place(at, error.instance_path)}: {_words(error.message)}."

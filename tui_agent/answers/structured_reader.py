@@ -192,12 +192,10 @@ class StructuredReader:
         return [*thoughts, *self._before()]
 
     def call(self, chunk: CallChunk) -> None:
-        """A chunk of a native function call."""
         self._native.add(chunk)
 
     @property
     def has_calls(self) -> bool:
-        """Whether native function calls were received."""
         return bool(self._native.calls)
 
     def _take_calls(self, builder: ReplyBuilder) -> None:
@@ -252,7 +250,6 @@ class StructuredReader:
         return deltas
 
     def _spaced(self, deltas: list[Delta]) -> list[Delta]:
-        """Inserts a blank line between leading prose and the message."""
         for number, delta in enumerate(deltas):
             if self._gap and delta.part == "message":
                 self._gap = False
@@ -260,7 +257,7 @@ class StructuredReader:
         return deltas
 
     def finish(self, cut: bool) -> Reply:
-        """The complete reply; `cut` means that the stream ended early. Never raises."""
+        """`cut` means that the stream ended early. Never raises."""
         ledger = Ledger(joined("".join(self._raw)))
         aside = thinking_tags.extract_thoughts(ledger)
         self.thought = aside.text
@@ -348,7 +345,6 @@ class StructuredReader:
         return kept[0].strip(" \t\r\n["), without_end(kept[1]).strip(), said
 
     def _take_found(self, found: CallsInText, builder: ReplyBuilder) -> list[str]:
-        """Read or offer the calls and replies in a text. Returns the messages of the replies."""
         said = []
         for one in (*found.calls, *found.replies):
             if one.shown:
@@ -385,14 +381,12 @@ class StructuredReader:
 
 
 def _is_shown(text: str, start: int, read: lenient_json.ReadObject) -> bool:
-    """Whether surrounding words or a fence mark the object as an example."""
     if not (read.before or read.after):
         return False
     return Fences(text).quotes(start) or is_example(*surrounding_text(text, read.begin, read.end))
 
 
 def _is_reply(read: lenient_json.ReadObject, known: Sequence[str]) -> bool:
-    """Whether the object is a reply; in prose, a lone `message` may be an example."""
     keys = [
         key
         for key in dict.fromkeys((*known, *KEYS))

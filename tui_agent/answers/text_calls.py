@@ -35,7 +35,6 @@ _NEW = late(rf"(?i){_QUOTED}(?:replace|replacement|new(?:[_-]?{_TEXT})?){_QUOTED
 
 
 def looks_like_a_change(text: str, names: Collection[str]) -> bool:
-    """Whether keys, names and brackets indicate an intended call or change."""
     if "{" not in text and "(" not in text:
         return False
     low = text.lower()
@@ -175,7 +174,6 @@ def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: 
 
 
 def explicit(text: str) -> bool:
-    """Whether a text may contain an explicit sign of a call."""
     return any(sign in text for sign in _SIGNS)
 
 
@@ -229,7 +227,6 @@ def _parameters(text: str, at: int) -> tuple[TextCall, int] | None:
 
 
 def _python(code: str, names: Collection[str]) -> list[TextCall] | None:
-    """Calls in Python syntax: `propose_changes(changes=[…])`, also inside `print`; None for other code."""
     if len(code) > _LONGEST_CODE:
         return None
     try:
@@ -240,7 +237,6 @@ def _python(code: str, names: Collection[str]) -> list[TextCall] | None:
 
 
 def _python_call(node: ast.expr, names: Collection[str]) -> TextCall:
-    """Raises ValueError if the node is not a call of a known function."""
     if not isinstance(node, ast.Call):
         raise ValueError("not a call")
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -302,7 +298,6 @@ def _implicit(
 
 
 def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, Any]]:
-    """The JSON values at line starts, with the ranges of their fences."""
     floor = tries = 0
     places = iter(sorted(taken))
     place = next(places, None)
@@ -339,7 +334,6 @@ def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iter
 
 
 def _value(text: str, at: int) -> tuple[Any, int] | None:
-    """The list or object at an offset, and the offset after it; None if incomplete."""
     if text[at : at + 1] not in ("{", "["):
         return None
     try:
@@ -396,7 +390,6 @@ def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[Te
 
 
 def own_keys(value: dict[str, Any]) -> dict[str, Any]:
-    """A reply with canonical keys; two lists of changes are joined."""
     named: dict[str, Any] = {}
     for key, entry in value.items():
         lenient_json.add_merging(named, camel(key), by_path(entry) if camel(key) in _CHANGES else entry)
@@ -407,7 +400,6 @@ def own_keys(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reply(value: Any, alone: bool, depth: int = 0) -> dict[str, Any] | None:
-    """The reply in a value, with canonical keys; `alone` means that the answer is only this value."""
     if isinstance(value, list) and value and all(map(_is_change, value)):
         return {"fileChanges": value}
     if not isinstance(value, dict):

@@ -70,7 +70,6 @@ _UNOPENED_END = late(
 
 
 def _end_of(opening: re.Match[str]) -> re.Pattern[str] | LazyRegex:
-    """Returns the pattern of the closing tag."""
     if opening["harmony"]:
         return _HARMONY_END
     for sign, end in (("unused", "<unused95>"), ("role", r"<\|im_end\|>"), ("channel", r"<channel\|>")):
@@ -100,7 +99,6 @@ class ThoughtFilter:
 
     @property
     def thought(self) -> str:
-        """All thoughts so far."""
         return "".join(self._thoughts)
 
     def new_thought(self) -> str:
@@ -110,7 +108,6 @@ class ThoughtFilter:
 
     @property
     def unfinished(self) -> bool:
-        """Whether the answer ended inside a thought."""
         return self._ends is not None
 
     def feed(self, piece: str) -> str:
@@ -325,7 +322,6 @@ def _harmony_close(text: str, end: re.Match[str]) -> int:
 
 
 def _own_end(text: str, found: re.Match[str], missing: set[str]) -> int:
-    """Returns the end of a construct with its own content; 0 for a thought."""
     if found["fence"]:
         mark = found["fence"]
         return _after(text, found, rf"^[ \t]*{mark[0]}{{{len(mark)},}}[ \t]*$", missing)
@@ -345,7 +341,6 @@ def _own_end(text: str, found: re.Match[str], missing: set[str]) -> int:
 
 
 def _hunk_end(text: str, at: int) -> int:
-    """Returns the end of a hunk, by the counts in its header or by the marks of its lines."""
     counts = unified.HEADER.match(text, at)
     old, new = (whole_number(counts[number], 1) for number in (2, 4)) if counts else (0, 0)
     at = _line_end(text, at)
@@ -361,8 +356,6 @@ def _hunk_end(text: str, at: int) -> int:
 
 
 def _after(text: str, found: re.Match[str], ends: str, missing: set[str]) -> int:
-    """Returns the position after `ends`. If it is missing, an open fence extends to the end of the text;
-    anything else counts as a word."""
     if ends not in missing:
         end = re.compile(ends, re.MULTILINE).search(text, found.end())
         if end is not None:
@@ -396,7 +389,6 @@ def _json_end(text: str, at: int, missing: set[str]) -> int:
 
 
 def unopened_thought_end(text: str) -> int:
-    """Returns the end of a thought without an opening tag, or 0."""
     signs = any(sign in text for sign in ("</", "[/", "◁/"))
     end = _next(_UNOPENED_END, text, 0) if signs else None
     if end is None:
@@ -441,6 +433,5 @@ def extract_thoughts(ledger: Ledger) -> Thoughts:
 
 
 def without_end(text: str) -> str:
-    """Removes end-of-answer tokens of models."""
     tail = text[-_LONGEST_END:]
     return text[:-_LONGEST_END] + _AFTER.sub("", tail) if ">" in tail else text

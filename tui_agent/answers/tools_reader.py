@@ -99,11 +99,10 @@ class ToolsReader:
         return [*thoughts, Delta("message", joined(said))] if said else thoughts
 
     def call(self, chunk: CallChunk) -> None:
-        """A chunk of a native function call."""
         self._native.add(chunk)
 
     def finish(self, cut: bool) -> Reply:
-        """The complete reply; `cut` means that the stream ended early. Never raises."""
+        """`cut` means that the stream ended early. Never raises."""
         ledger = Ledger(joined("".join(self._text)))
         aside = thinking_tags.extract_thoughts(ledger)
         self.thought = aside.text
@@ -139,8 +138,6 @@ class ToolsReader:
         return replace(builder.reply(summary, message, cut), calls=calls, spans=ledger.spans)
 
     def _only_offered(self, found: TextCall | TextReply) -> bool:
-        """Whether the user decides about a call in text: the server supports native calls, or the call is an
-        example."""
         return found.shown or not self._calls_as_text
 
     def _read(self, call: _Call, builder: ReplyBuilder, cut: bool) -> ToolCall:
@@ -172,7 +169,6 @@ class ToolsReader:
 
 
 def message_of(ledger: Ledger) -> str:
-    """The displayed text of a reply, without thoughts and calls."""
     return without_end(ledger.left(("thought", "call")).text)
 
 
@@ -218,7 +214,6 @@ def offer_wrapped(
 
 
 def take_call(call: TextCall, functions: Mapping[str, Function], builder: ReplyBuilder) -> None:
-    """Read a call of one of the `functions` in a structured answer."""
     function = functions.get(call.name)
     if function is None:
         builder.faults.append(f"There is no function {call.name[:60]!r} here.")

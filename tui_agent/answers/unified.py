@@ -119,10 +119,8 @@ def hunks_of(body: Sequence[str]) -> tuple[EditHunk, ...]:
 
 
 def added_text(body: Sequence[str]) -> str | None:
-    """The text of an added file; None if a line is neither added nor empty.
-
-    An empty line between added lines lost its mark; at the end it is not part of the file.
-    """
+    """Returns None if a line is neither added nor empty. An empty line between added lines lost its mark; at the
+    end it is not part of the file."""
     lines: list[str] = []
     empty = written = 0
     promised = -1
@@ -186,7 +184,6 @@ class Section(Struct, frozen=True):
 def section(
     path: str, kind: SectionKind, body: Sequence[str], move: str | None, fault: str, **more: Any
 ) -> Section:
-    """The section of a file with the lines `body` below its header."""
     found = hunks_of(body) if kind != "add" and not fault else ()
     content = added_text(body) if kind == "add" and not fault else None
     if kind == "add" and content is None:
@@ -280,7 +277,6 @@ class _Reader:
         return self.found, self.at
 
     def _skip_preface(self) -> None:
-        """Skip a mail header and diffstat before the first file header."""
         at = self.at
         while (
             at < self.end and not self.lines[at].startswith(("@@", "diff --git ")) and not self._is_header(at)
@@ -296,7 +292,7 @@ class _Reader:
         self.outside = False
 
     def _line(self, line: str) -> bool:
-        """Process the line; False if the diff ended before it."""
+        """False if the diff ended before it."""
         file = self.file
         if line.startswith("diff --git "):
             self._close()
@@ -330,8 +326,7 @@ class _Reader:
         return True
 
     def _is_header(self, at: int = -1) -> bool:
-        """`--- old` is a header only if `+++ new` and then a hunk or nothing follows. A removed line `-- x`
-        looks the same."""
+        """`--- old` is a header only if `+++ new` and then a hunk or nothing follows."""
         at = self.at if at < 0 else at
         if at + 1 >= self.end or not self.lines[at].startswith("--- "):
             return False
@@ -370,7 +365,6 @@ class _Reader:
         return True
 
     def _goes_on(self) -> bool:
-        """Skip blank lines before another hunk or file; False if neither follows."""
         at = self._below(self.at)
         below = self.lines[at] if at < self.end else ""
         if not below.startswith(("@@", "diff --git ")) and not self._is_header(at):
@@ -379,13 +373,12 @@ class _Reader:
         return True
 
     def _below(self, at: int) -> int:
-        """The first non-blank line from `at` on."""
         while at < self.end and not self.lines[at].strip():
             at += 1
         return at
 
     def _hunk(self) -> bool:
-        """Read one hunk from its `@@` line on; False if the diff ends with it."""
+        """False if the diff ends with it."""
         counts = HEADER.match(self.lines[self.at])
         if counts is None:
             self.file.body.append(self.lines[self.at])
@@ -430,8 +423,6 @@ class _Reader:
         return at < self.end
 
     def _marked_below(self, at: int, missing: int) -> bool:
-        """Whether the missing lines of a hunk include a diff line (not a list item), or a hunk without a
-        header follows."""
         below = self.lines[at : min(at + missing + 1, self.end)]
         if any(line[:1] in ("+", "-") and not _BULLET.match(line) for line in below):
             return True
@@ -486,7 +477,6 @@ class _Reader:
         return self._uncounted(at)
 
     def _marked_run(self, at: int, adjacent: bool) -> bool:
-        """Whether lines of the diff follow, rather than a list in prose."""
         while at < self.end and self.lines[at][:1] in ("+", "-", " "):
             line = self.lines[at]
             if line[0] != " " and (adjacent or not _BULLET.match(line)):

@@ -32,7 +32,7 @@ class Ledger:
         self._claimed: list[ClaimedSpan] = []
 
     def claim(self, begin: int, end: int, use: Use) -> None:
-        """Assign a use to characters. Claims never overlap."""
+        """Claims never overlap."""
         if begin < end:
             self._claimed.append(ClaimedSpan(begin, end, use))
 
@@ -84,7 +84,6 @@ class JoinedPieces:
         self.text = "".join(ledger.text[begin:end] for begin, end in pieces)
 
     def claim(self, begin: int, end: int, use: Use) -> None:
-        """Claim characters of this text; positions beyond its end are ignored."""
         end = min(end, len(self.text))
         number = bisect_right(self._offsets, begin) - 1
         while begin < end and 0 <= number < len(self._pieces):

@@ -50,7 +50,7 @@ class PageTerminal:
         self._master = self._slave = -1
 
     async def attach(self, place: SessionSocket) -> None:
-        """Hands the terminal to a session. Raises `SessionError`."""
+        """Raises `SessionError`."""
         if self._connection is not None:
             self._connection.close()
         self._connection = await asyncio.to_thread(sockets.reach, place, _WITHIN)
@@ -139,7 +139,6 @@ class PageTerminal:
         return {}
 
     async def _released(self) -> None:
-        """Waits until the session has written its last output."""
         assert self._connection is not None
         try:
             async with asyncio.timeout(_WITHIN):

@@ -102,7 +102,7 @@ class BrowserServer:
         return f"{self._scheme}://{self._authority}/?token={token}"
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
-        """The response to a request; None lets a permitted WebSocket begin."""
+        """None lets a permitted WebSocket begin."""
         hosts = request.headers.get_all("Host")
         if hosts != [self._authority]:
             return _refusal(HTTPStatus.FORBIDDEN, "This address is not served.")
@@ -214,7 +214,6 @@ class BrowserServer:
 
 
 def _is_in(place: SessionSocket, workspace: Path) -> bool:
-    """Whether the session at `place` works in this folder."""
     try:
         with sockets.connect(place) as connection, connection.makefile("rb") as stream:
             return json.loads(stream.readline(1_000_000))["workspace"] == str(workspace.resolve())

@@ -170,6 +170,5 @@ _MISSING = late(
 
 
 def _names(line: str, path: str) -> bool:
-    """Whether a line contains a file's path, or its base name if that is not a common word."""
     name = path.rpartition("/")[2]
     return path in line or (len(name) > 4 and "." in name and name in line)

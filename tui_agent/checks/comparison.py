@@ -42,7 +42,6 @@ class Difference(Struct, frozen=True):
 
     @property
     def is_worse(self) -> bool:
-        """Whether a new failure exists."""
         return self.new != 0
 
 
@@ -198,7 +197,6 @@ def _selecting(runner: str, failures: tuple[str, ...]) -> list[str]:
 
 
 def _whole(names: Iterable[str]) -> str:
-    """An expression for exactly these names."""
     return f"^(?:{'|'.join(map(re.escape, names))})$"
 
 

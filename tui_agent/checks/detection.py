@@ -52,8 +52,7 @@ def found_in(root: Path) -> list[CheckCommand]:
 
 
 def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
-    """One check per kind: the plainest command in the project's files, or one derived from its settings. A
-    top folder without tests has the checks of the folders in it."""
+    """A top folder without tests has the checks of the folders in it."""
     said, covered = _declared_commands(project)
     kinds = {check.kind for check in said} | covered
     configured = [*python_checks(project, kinds), *node_checks(project), *other_checks(project)]
@@ -71,7 +70,7 @@ def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
 
 def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
     """Plain commands from CI files, recipes and tasks, in this order, and the kinds of checks that a recipe
-    runs in its own way. Such a recipe is a check."""
+    runs in its own way."""
     ci = [
         found for line in ci_lines(project) if (found := plain(line.text, project, line.folder)) is not None
     ]
@@ -109,7 +108,6 @@ def _of_folders(project: Project) -> Iterator[PlainCommand]:
 
 
 def _opaque(project: Project) -> Iterator[PlainCommand]:
-    """`make test`, if no other check is known."""
     for recipes in rules(project):
         for name in TESTS:
             if name in recipes and not recipes.target(name).away:

@@ -21,7 +21,6 @@ class _Stopping(NamedTuple):
 
 
 def _program(words: str) -> LazyRegex:
-    """These words as a program with its options, up to the next operator outside of quotes."""
     return late(rf"(?<![\w.-])(?:{words})(?![\w./-])(?P<rest>(?:'[^'\n]*'|\"[^\"\n]*\"|[^|&;\n'\"])*)")
 
 
@@ -90,5 +89,4 @@ def _going_on(found: re.Match[str], runner: _Stopping) -> str:
 
 
 def ended_early(output: str) -> bool:
-    """Whether a runner says that it ended at a failure."""
     return bool(_ENDED_EARLY.search(output))

@@ -127,13 +127,11 @@ def _go(text: str) -> Outcome | None:
 
 
 def _innermost(tests: Sequence[str]) -> list[str]:
-    """The failed tests of Go without those that failed because of a subtest."""
     around = {test[:at] for test in tests for at, sign in enumerate(test) if sign == "/"}
     return [test for test in tests if test not in around]
 
 
 def _prove(text: str) -> Outcome | None:
-    """A failed file without a failed test crashed, or its test plan was wrong."""
     total = _PROVED.search(text)
     if total is None:
         return None

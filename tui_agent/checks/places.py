@@ -94,7 +94,6 @@ _LINES = ("colon", "word", "shell", "named", "round", "square", "apart", "behind
 
 
 def _cleaned(path: str) -> str:
-    """The path without URL syntax and leading `..` components."""
     path = f"/{path[5:].lstrip('/')}" if path.startswith("file:/") else path
     path = re.sub(r"^/{2,10}", "/", path)
     return _STEPS.sub("", path)

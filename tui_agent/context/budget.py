@@ -54,7 +54,6 @@ def filling(costs: Sequence[int], room: int, near: int, far: int, firm: int = 0)
 
 
 def _nearest(sums: int, room: int, near: int) -> int:
-    """Possible sums (bit n) within `near` of `room`, or the nearest one."""
     lowest = max(0, room - near)
     if full := sums >> lowest << lowest & (1 << max(0, room + near + 1)) - 1:
         return full

@@ -100,7 +100,7 @@ def references(files: Sequence[OpenFile], in_view: Mapping[str, str]) -> dict[st
 
 
 def new_blocks(found: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, str]:
-    """Blocks that differ from those sent before; `sent` holds their digests."""
+    """Blocks that differ from those sent before."""
     return {name: text for name, text in found.items() if sent.get(name) != digest(text)}
 
 

@@ -85,7 +85,6 @@ def summary_line(text: str) -> str:
 
 
 def without_code(text: str) -> str:
-    """The text without fenced code."""
     return _FENCE.sub("\n\n", text)
 
 

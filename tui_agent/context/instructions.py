@@ -53,10 +53,7 @@ def folders(start: str, paths: Iterable[str]) -> list[Folder]:
 def changed_files(
     files: Sequence[ContextFile], told: Mapping[str, str]
 ) -> tuple[list[ContextFile], list[str]]:
-    """New or changed files, and paths of removed ones.
-
-    `told` maps paths to the last hash sent, empty for a file reported as removed.
-    """
+    """`told` maps paths to the last hash sent, empty for a file reported as removed."""
     now = {file.path for file in files}
     new = [file for file in files if told.get(file.path) != file.md5]
     return new, [path for path, md5 in told.items() if md5 and path not in now]

@@ -13,7 +13,7 @@ from tui_agent.files.text import one_line
 
 
 def begin(workspace: Path, resumed: str = "") -> SessionSocket:
-    """Begins a session in a process of its own, or resumes the one with this id. Raises `SessionError`. Blocking."""
+    """Raises `SessionError`. Blocking."""
     words = [sys.executable, "-m", "tui_agent", "--bg", "", *([f"--resume={resumed}"] if resumed else [])]
     done = subprocess.run(
         [*words, str(workspace)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

@@ -146,7 +146,6 @@ class Launcher:
         return None
 
     def _stop(self) -> None:
-        """Stops until the shell continues this process, then hands the terminal over again."""
         self._restore()
         self._is_in_use = False
         before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
@@ -156,7 +155,6 @@ class Launcher:
         self._hand_over()
 
     def _wait_for_end(self) -> None:
-        """The session prints its last words before its process ends."""
         self._connection.settimeout(10)
         try:
             while self._connection.recv(65_536):

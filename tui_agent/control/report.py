@@ -32,7 +32,6 @@ def state_line(state: State, *, attached: bool) -> dict[str, Any]:
 
 
 def word(state: State) -> str:
-    """`asks`, `works`, `checks failed`, `has changes`, `done` or `idle`."""
     if state.turn.phase == "waiting":
         return "asks"
     if is_busy(state):
@@ -44,7 +43,6 @@ def word(state: State) -> str:
 
 
 def is_busy(state: State) -> bool:
-    """Whether a turn, a command, a check or a sub-task runs. A turn that waits for an answer does not."""
     if state.turn.running and state.turn.phase != "waiting":
         return True
     return bool(state.commands.running or state.checks.running or state.subtasks.running)

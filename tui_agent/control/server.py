@@ -53,9 +53,7 @@ class Terminals(Protocol):
 
     def detach(self) -> None: ...
 
-    def on_message(self, client: Client, message: Mapping[str, Any]) -> None:
-        """A message of the client whose terminal is in use."""
-        ...
+    def on_message(self, client: Client, message: Mapping[str, Any]) -> None: ...
 
     def on_lost(self, client: Client) -> None: ...
 
@@ -66,7 +64,7 @@ class ControlServer:
     """Serves one session to clients of the same user, in its event loop."""
 
     def __init__(self, session: Session, terminals: Terminals, lines: Lines) -> None:
-        """`lines` are the lines of an event. Raises `SessionError` and `OSError`."""
+        """Raises `SessionError` and `OSError`."""
         self.session, self.terminals = session, terminals
         self._lines = lines
         self._clients: set[Client] = set()
@@ -145,7 +143,7 @@ class ControlServer:
                 client.send(line)
 
     async def execute(self, message: Mapping[str, Any]) -> Line:
-        """Executes a message. Returns more fields of the result. Raises `TuiAgentError`."""
+        """Returns more fields of the result. Raises `TuiAgentError`."""
         session = self.session
         match message:
             case {"type": "submit", "text": str(text)} if text.strip():
@@ -194,7 +192,6 @@ class ControlServer:
         }
 
     async def _texts(self, name: str) -> Line:
-        """The path and the texts of a change, masked; null for no file."""
         change = self.session.state.review.change(name)
         if change is None:
             raise SessionError(f"There is no change {name[:40]!r}", "name one of a `change` line")
@@ -223,7 +220,6 @@ class ControlServer:
 
 
 def _picks(message: Mapping[str, Any]) -> list[Pick]:
-    """The changes that a message names; empty for all."""
     names = message.get("changes", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise SessionError("`changes` is not a list of ids", "name those of `change` lines, or none for all")
@@ -272,7 +268,7 @@ class Client:
         self._write()
 
     def close(self) -> None:
-        """Closes the connection. Idempotent."""
+        """Idempotent."""
         if self._connection.fileno() < 0:
             return
         self._release()

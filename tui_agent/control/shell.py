@@ -67,10 +67,8 @@ def is_in_front() -> bool | None:
 
 
 def give_to_shell() -> None:
-    """Gives the terminal to the shell while this process group continues in the background.
-
-    A shell takes its terminal only from a job that has stopped, so the group stops for some milliseconds.
-    """
+    """A shell takes its terminal only from a job that has stopped, so the group stops for some
+    milliseconds."""
     given = (str(os.getpgrp()), OWN_TERMINAL, str(int(signal.SIGCONT)))
     words = [sys.executable, "-IS", "-c", _CONTINUE, *given]
     null = subprocess.DEVNULL

@@ -114,8 +114,8 @@ def listen(session: str) -> tuple[socket.socket, SessionSocket]:
 
 
 def connect(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
-    """A connection to a session of this user. Removes the socket of a process that has ended and raises
-    `ConnectionRefusedError` for it. Raises `SessionError` and `OSError`."""
+    """Removes the socket of a process that has ended and raises `ConnectionRefusedError` for it. Raises
+    `SessionError` and `OSError`."""
     checked(place.folder)
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -157,7 +157,7 @@ def is_ours(connection: socket.socket) -> bool:
 
 @contextmanager
 def _address(path: Path, name: str) -> Generator[str]:
-    """An address of limited length for a file in `path`. Raises `OSError` if there is none."""
+    """Raises `OSError` if there is none."""
     if len(os.fsencode(path / name)) <= LONGEST:
         yield str(path / name)
         return

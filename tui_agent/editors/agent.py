@@ -209,7 +209,6 @@ class EditorAgent:
         """Ignored: none is known."""
 
     async def close(self) -> None:
-        """Leaves all sessions, which continue."""
         for session in list(self._links):
             await self._forget(session)
 
@@ -256,7 +255,7 @@ class EditorAgent:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def _text_of(self, session_id: str, prompt: Sequence[Any]) -> str:
-        """The blocks of a prompt as one message. Raises `RequestError` for a block that is not understood."""
+        """Raises `RequestError` for a block that is not understood."""
         parts: list[str] = []
         for block in prompt:
             match block:
@@ -360,7 +359,6 @@ class _Turn:
                 self._ask(line)
 
     def _ask(self, state: Line) -> None:
-        """Passes a new question of the session on, while its events go on."""
         if state.get("asks") and state["asks"] != self._asked:
             task = asyncio.create_task(self._answer(str(state["asks"]), list(state.get("choices") or [])))
             self._questions.add(task)
@@ -425,7 +423,7 @@ class _Turn:
                 return
 
     async def _permission(self, call: s.ToolCallUpdate, options: list[s.PermissionOption]) -> str:
-        """The id of the chosen option; "" if none was."""
+        """ "" if none was."""
         answer = await self._client.request_permission(
             session_id=self._link.id, tool_call=call, options=options
         )
@@ -478,7 +476,6 @@ def _folder(cwd: str) -> Path:
 
 
 def _mention(uri: str) -> str:
-    """A mention of a file's path; other addresses as they are."""
     parts = urlsplit(uri)
     return f'@"{unquote(parts.path)}"' if parts.scheme == "file" else uri
 
@@ -509,7 +506,6 @@ def _options(about: Line) -> list[Any]:
 
 
 def _invalid(sentence: str) -> RequestError:
-    """The error for parameters that are not usable."""
     return RequestError(-32602, sentence)
 
 

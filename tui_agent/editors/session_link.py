@@ -96,7 +96,6 @@ class SessionLink:
 
 
 def pictures_of(session: str, data: Path) -> Path:
-    """The folder for pictures of a session's messages."""
     from tui_agent.log import directory
 
     return Path(os.fspath(directory.folder_of(data, session))) / "pictures"

@@ -201,7 +201,6 @@ def diff_of(path: str, base: str, new: str) -> Diff:
 
 
 def counts(parts: Sequence[Hunk]) -> tuple[int, int]:
-    """Returns the numbers of added and removed lines."""
     return sum(len(hunk.added) for hunk in parts), sum(len(hunk.removed) for hunk in parts)
 
 
@@ -220,7 +219,6 @@ def unified(diff: Diff, chosen: Collection[int] | None = None, context: int = 3)
 
 
 def _groups(picked: list[Hunk], context: int) -> Iterator[list[Hunk]]:
-    """Groups hunks with touching context."""
     group: list[Hunk] = []
     for hunk in picked:
         if group and hunk.start - _end(group[-1]) > 2 * context:

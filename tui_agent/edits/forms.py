@@ -88,7 +88,7 @@ def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bo
 def _one_by_one(
     source: SourceText, hunks: Sequence[EditHunk], threshold: float
 ) -> tuple[SourceText, list[Replacement], str]:
-    """Locates search/replace edits. Returns them with the text that their offsets refer to."""
+    """Locates search/replace edits."""
     made: list[Replacement] = []
     rung = ""
     repeats = Counter((hunk.old, hunk.new) for hunk in hunks)
@@ -113,11 +113,7 @@ def _places_of(
     source: SourceText, hunk: EditHunk, repeats: int, made: Sequence[Replacement], threshold: float
 ) -> list[Replacement] | None:
     """Locates an edit in the original file. Returns `None` if only the result of earlier edits can contain
-    it.
-
-    `made` holds the sorted earlier replacements. An edit repeated as often as its text occurs applies to
-    all occurrences.
-    """
+    it. `made` holds the sorted earlier replacements."""
     try:
         matches = locate.matches_of_best_rung(source, hunk, threshold)
     except EditFailed:
@@ -136,7 +132,6 @@ def _places_of(
 
 
 def _written(made: Sequence[Replacement]) -> list[tuple[int, int]]:
-    """Returns the offsets (from, to) of written text after all edits."""
     result: list[tuple[int, int]] = []
     moved = 0
     for one in sorted(made, key=_span):
@@ -148,7 +143,6 @@ def _written(made: Sequence[Replacement]) -> list[tuple[int, int]]:
 def _in_written(
     source: SourceText, hunk: EditHunk, written: Sequence[tuple[int, int]], threshold: float
 ) -> Replacement:
-    """Locates an edit that must be within text written by earlier edits."""
     one = locate.locate(source, hunk, threshold)
     if not any(one.start <= end and start <= one.end for start, end in written):
         raise Ambiguous(
@@ -159,7 +153,6 @@ def _in_written(
 
 
 def _touches(one: Replacement, made: Sequence[Replacement]) -> bool:
-    """Whether a replacement overlaps any of the sorted, disjoint ones."""
     after = bisect_right(made, one.start, key=_start)
     before = after > 0 and made[after - 1].end > one.start
     return before or (after < len(made) and made[after].start < one.end)
@@ -324,7 +317,6 @@ def _insertion(source: SourceText, hunk: EditHunk) -> Replacement:
 
 
 def _below_anchors(source: SourceText, hunk: EditHunk, matches: list[Match]) -> list[Match]:
-    """Returns the matches below the hunk's anchor, preferably in its block."""
     scope = _block(source, hunk.anchors)
     if scope is None:
         first = _first(source, hunk.anchors)
@@ -350,7 +342,6 @@ def _elsewhere(hunk: EditHunk) -> list[Match]:
 
 
 def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
-    """Returns the line below the first occurrences of the anchors in sequence, or `None`."""
     least = 0
     for anchor in anchors:
         line = next((line for line in source.by_stripped.get(anchor, ()) if line >= least), None)
@@ -443,7 +434,6 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
 
 
 def _check_removed(request: ChangeRequest, base: str) -> None:
-    """Raises `EditFailed` if a deleting diff shows lines missing from the file."""
     there = {line.strip() for line in base.splitlines()}
     if any(
         line.strip() not in there for hunk in request.diff for line in hunk.old.split("\n") if line.strip()

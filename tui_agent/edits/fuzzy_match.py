@@ -102,7 +102,6 @@ def _same_words(source: SourceText, keys: Sequence[str], places: Sequence[int]) 
 
 
 def _end_of(source: SourceText, flow: str, first: int) -> int:
-    """Returns the line after a run that starts at `first` and equals `flow`, or 0."""
     at, line = 0, first
     while at < len(flow):
         if line >= len(source.lines) or not flow.startswith(source.key(line), at):

@@ -71,8 +71,6 @@ def readings(
 
 
 def _by(rule: _Rule, number: int, line: str, blanks: bool) -> str | None:
-    """Applies `rule` to a line. A white-space-only line keeps its width under a shift, unless `blanks` is
-    set."""
     own = of(line)
     if line.strip():
         return rule(number, own)
@@ -100,12 +98,10 @@ def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
 
 
 def _first_only(depth: str) -> _Rule:
-    """Rule for a first line without indentation. Other unindented lines are uncertain."""
     return lambda number, wanted: wanted or (depth if number == 0 else None)
 
 
 def _as_written(pairs: Sequence[Pair]) -> list[_Rule]:
-    """Rules for single stray or missing blanks. New lines at such a depth are uncertain."""
     strays = {wanted: there for wanted, there in pairs if wanted != there}
     if any(abs(len(wanted) - len(there)) != 1 for wanted, there in strays.items()):
         return []
@@ -116,7 +112,6 @@ def _as_written(pairs: Sequence[Pair]) -> list[_Rule]:
 
 
 def _shifts(known: dict[str, str]) -> list[_Rule]:
-    """Rules for a common shift by the same white space."""
     wanted, there = next(iter(known.items()))
     if there.endswith(wanted) and len(there) > len(wanted):
         more = there[: len(there) - len(wanted)]
@@ -157,7 +152,6 @@ def _scales(known: dict[str, str]) -> list[_Rule]:
 
 
 def _levels(run: int, rise: int, ours: str, theirs: str) -> bool:
-    """Whether both amounts can be the same number of levels at different widths."""
     if ours == theirs:
         return {run, rise} == {1, 2} or (  # stars of a block comment
             run != rise
@@ -170,10 +164,7 @@ def _levels(run: int, rise: int, ours: str, theirs: str) -> bool:
 def _possible(
     lines: Sequence[str], result: Sequence[str], pairs: Sequence[Pair], level: int, aligned: bool = False
 ) -> bool:
-    """Whether the indentations are possible in the file: existing, whole levels, or shifted by whole levels.
-
-    With `aligned`, lines at an odd depth count as aligned with a line above.
-    """
+    """With `aligned`, lines at an odd depth count as aligned with a line above."""
     own = {there for _, there in pairs}
     chars = set("".join(own))
     level = gcd(
@@ -196,7 +187,6 @@ def _possible(
 
 
 def left_open(lines: Sequence[str]) -> bool:
-    """Whether a line that opens a block precedes a line of no greater depth."""
     worded = [line for line in lines if line.strip()]
     return any(
         before.rstrip().endswith((":", "{"))

@@ -56,7 +56,6 @@ _Places = dict[str, list[int]]
 
 
 def _places(lines: Sequence[str], start: int, end: int) -> _Places:
-    """Returns the ascending line numbers of each line."""
     places: _Places = {}
     for number in range(start, end):
         places.setdefault(lines[number], []).append(number)
@@ -64,7 +63,6 @@ def _places(lines: Sequence[str], start: int, end: int) -> _Places:
 
 
 def _tied(here: _Places, there: _Places, *, once: bool = False) -> list[tuple[int, int]]:
-    """Returns the longest ascending run of pairs of lines that are equally frequent on both sides."""
     shared = [(places, there[line]) for line, places in here.items() if line in there]
     if once:
         return _rising([(ours[0], theirs[0]) for ours, theirs in shared if len(ours) == len(theirs) == 1])
@@ -193,8 +191,7 @@ BOM = "\ufeff"
 
 
 def split(text: str) -> list[str]:
-    """Returns the lines with their endings. As in git, form feeds and Unicode separators do not end a
-    line."""
+    """As in git, form feeds and Unicode separators do not end a line."""
     lines: list[str] = []
     for piece in pieces(text):
         parts = piece.split("\n")
@@ -222,8 +219,6 @@ def dominant_ending(text: str) -> str:
 
 
 def ended_like(base: str, new: str) -> str:
-    """Returns `new` with the line endings of `base`: the own ending of each kept line, otherwise the dominant
-    one."""
     if "\r" not in base:
         return new
     ending = dominant_ending(base)
@@ -235,7 +230,6 @@ def ended_like(base: str, new: str) -> str:
 
 
 def _ended_by_line(old: list[str], lines: list[str], usual: str) -> str:
-    """Returns the lines with the endings of the lines they keep or replace; additional lines get `usual`."""
     bare = [line.replace("\r\n", "\n") for line in old]
     result: list[str] = []
     start = 0

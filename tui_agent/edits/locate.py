@@ -141,8 +141,6 @@ def _indented(
 
 
 def _moves_beside_first(search: Sequence[str], replaced: Sequence[str], stretches: Sequence[Part]) -> bool:
-    """Whether the edit reindents lines but keeps the first one. If that line came without its indentation, the
-    intended depth is unknown."""
     if not stretches or stretches[0][0] == 0:
         return False
     start, end, new, until = stretches[0]
@@ -151,7 +149,6 @@ def _moves_beside_first(search: Sequence[str], replaced: Sequence[str], stretche
 
 
 def _kept(stretches: Sequence[Part], count: int) -> dict[int, int]:
-    """Maps each kept line of the replacement to its line of the search."""
     kept: dict[int, int] = {}
     old = at = 0
     for _, end, new, until in [*stretches, (-1, -1, count, count)]:
@@ -161,7 +158,6 @@ def _kept(stretches: Sequence[Part], count: int) -> dict[int, int]:
 
 
 def changes(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
-    """Yields changed lines (from, to) of the search with their replacement (from, to)."""
     start = at = 0
     for i, j, length in [*matches(search, replaced), (len(search), len(replaced), 0)]:
         if start < i or at < j:
@@ -170,7 +166,6 @@ def changes(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
 
 
 def _changes_from_the_end(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
-    """Yields the same, but aligns equal lines from the end."""
     mirrored = list(changes(search[::-1], replaced[::-1]))
     for start, end, new, until in reversed(mirrored):
         yield len(search) - end, len(search) - start, len(replaced) - until, len(replaced) - new
@@ -211,7 +206,6 @@ def _lines_matching(parts: Sequence[tuple[Part, bool]], start: int, end: int) ->
 
 
 def _agree(search: Sequence[str], found: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether the edit preserves commas and semicolons missing from the search text."""
     if not search or not found or not new:
         return True
     ours, theirs = [*map(_ending, search)], [*map(_ending, found)]
@@ -302,7 +296,7 @@ def lower(first: str, second: str) -> str:
 
 
 def locate(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> Replacement:
-    """Returns the only match. Raises `Ambiguous` for several, `EditFailed` for none."""
+    """Raises `Ambiguous` for several, `EditFailed` for none."""
     return placed(source, only(wanted, matches_of_best_rung(source, wanted, threshold)))
 
 
@@ -343,8 +337,7 @@ def only(wanted: EditHunk, matches: Sequence[Match]) -> Match:
 
 
 def placed(source: SourceText, match: Match) -> Replacement:
-    """Returns the replacement for a match. Raises `EditFailed` if the result is uncertain or already in the
-    file."""
+    """Raises `EditFailed` if the result is uncertain or already in the file."""
     preconditions.check(source, match)
     place = _verbatim(source, match) or _carried_over(source, match)
     preconditions.check_tabs(source, match, place.text)
@@ -409,7 +402,6 @@ def _trimmed(source: SourceText, place: Replacement) -> Replacement:
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """Returns the number of characters in the equal lines at the start."""
     return sum(len(line) + 1 for line in ours[: fuzzy_match.shared(ours, theirs)])
 
 
@@ -451,8 +443,7 @@ def _trailing_space(source: SourceText, wanted: EditHunk, _: float = 0) -> Itera
 
 
 def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
-    """Yields matches of text with copied line numbers (`12: text`). The numbers also select among equal
-    matches."""
+    """The numbers also select among equal matches."""
     searched = _unnumbered(wanted.old)
     if searched is None:
         return
@@ -471,14 +462,12 @@ def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterato
 
 
 def in_any_indentation(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
-    """Yields matches that ignore white space around lines."""
     lines = _lines(wanted.old)
     for first in _windows(source, lines):
         yield Match("indentation", first, first + len(lines), wanted)
 
 
 def _windows(source: SourceText, lines: list[str]) -> Iterator[int]:
-    """Yields the first lines of these matches."""
     bare = [line.strip() for line in lines]
     anchor = max(range(len(bare)), key=lambda number: len(bare[number]), default=-1)
     if anchor < 0 or not bare[anchor]:
@@ -514,7 +503,6 @@ def _formed(text: str, form: Callable[[str], str]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Returns the lines without endings; none for the empty text."""
     lines = text.split("\n") if text else []
     return lines[:-1] if text.endswith("\n") else lines
 

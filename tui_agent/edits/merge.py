@@ -40,11 +40,8 @@ def union(base: str, ours: str, theirs: str) -> str:
 
 
 def merge(base: str, ours: str, theirs: str, marker: int = 7) -> MergeResult:
-    """Merges the changes from `base` to `ours` and to `theirs`.
-
-    `marker` is the length of conflict markers. Blocking: may start a process. Raises `ChildFailed` if git
-    is missing, `EditFailed` for binary content.
-    """
+    """`marker` is the length of conflict markers. Blocking: may start a process. Raises `ChildFailed` if
+    git is missing, `EditFailed` for binary content."""
     if ours == theirs or theirs == base:
         return MergeResult(ours)
     if ours == base:
@@ -105,7 +102,6 @@ class ConflictView(Struct, frozen=True):
 
     @property
     def conflicts(self) -> list[int]:
-        """Indices of conflicting regions."""
         return [at for at, region in enumerate(self.regions) if region.conflict]
 
 

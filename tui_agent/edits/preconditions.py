@@ -140,7 +140,6 @@ def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match])
 
 
 def _worded(lines: Sequence[str]) -> list[str]:
-    """Returns the non-blank lines without trailing blanks."""
     return [bare for line in lines if (bare := line.rstrip())]
 
 
@@ -184,7 +183,6 @@ def check_undone_at_end(source: SourceText, hunk: EditHunk, matches: Sequence[Ma
 
 
 def _is_at_line(source: SourceText, new: str, line: int) -> bool:
-    """Whether the file has these lines at `line`, and they contain words."""
     if not 0 <= line < len(source.lines) or not any(map(str.isalnum, new)):
         return False
     return source.text.startswith(new, source.starts[line])

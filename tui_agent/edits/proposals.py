@@ -72,7 +72,6 @@ def propose_within_view(
 
 
 def is_within_view(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
-    """Whether all changed lines and insertion points are within the shown ranges."""
     return all(
         any(first - 1 <= hunk.start and hunk.start + len(hunk.removed) <= last for first, last in shown)
         for hunk in changed
@@ -98,7 +97,6 @@ def _growth(hunk: Hunk) -> int:
 
 
 def _is_there(request: ChangeRequest, base: str) -> bool:
-    """Whether all searched texts occur verbatim."""
     text = plain(base)
     return all(plain(hunk.old) in text for hunk in (*request.edits, *request.diff))
 
@@ -181,14 +179,12 @@ def _is_part(base: str, content: str) -> bool:
 
 
 def _resembles(base: str, new: str) -> bool:
-    """Whether `new` contains at least half of the base's lines with words. Lines of brackets do not count."""
     there = {line.strip() for line in new.splitlines()}
     worded = [bare for line in base.splitlines() if any(map(str.isalnum, bare := line.strip()))]
     return 2 * sum(line in there for line in worded) >= len(worded)
 
 
 def _dropped(old: str, new: str) -> tuple[int, int]:
-    """Returns the number of non-blank lines missing from `new`, and of all non-blank lines."""
     before = Counter(line for text in plain(old).split("\n") if (line := text.strip()))
     after = Counter(text.strip() for text in plain(new).split("\n"))
     return (before - after).total(), before.total()

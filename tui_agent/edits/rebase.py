@@ -117,7 +117,7 @@ def is_nothing(change: Change) -> bool:
 def _on_top(
     before: Change, change: Change, text: str | None, text_under: TextUnder, put_text: PutText
 ) -> Change:
-    """Returns one change from the base of `before` to `text`; `None` deletes the file."""
+    """`None` deletes the file."""
     rename_to = "" if text is None else change.rename_to or before.rename_to
     path = before.path
     if not before.base:
@@ -133,7 +133,7 @@ def _on_top(
 
 
 def remaining(change: Change, text_under: TextUnder) -> str | None:
-    """Returns the text of a change without skipped hunks; `None` for a deletion. Blocking."""
+    """Returns `None` for a deletion. Blocking."""
     if change.kind == "delete" or not change.new:
         return None
     base, new = text_under(change.base) or "", text_under(change.new) or ""
@@ -144,7 +144,7 @@ def remaining(change: Change, text_under: TextUnder) -> str | None:
 
 
 def with_texts(change: Change, base: str, new: str, put_text: PutText) -> Change:
-    """Returns the change with another new text and all hunks pending. Blocking."""
+    """Blocking."""
     parts = hunks(base, new)
     added, removed = counts(parts)
     hash_of_new = put_text(new) if change.kind != "delete" else ""
@@ -154,7 +154,6 @@ def with_texts(change: Change, base: str, new: str, put_text: PutText) -> Change
 
 
 def in_conflict(change: Change, rival: Change, why: str) -> Change:
-    """Returns the change in conflict with `rival`."""
     sides = f"{named(rival)} and {named(change)}"
     return replace(change, state="conflict", rival=rival.id, reason=f"{sides} do not go together: {why}")
 
@@ -222,7 +221,6 @@ class Overlay:
 
 
 def _changed(base: str, now: str) -> Iterator[tuple[int, str, str]]:
-    """Yields changed runs of lines: offset in the base, old text, new text."""
     lines, at, line = split(base), 0, 0
     for hunk in hunks(base, now):
         at += sum(map(len, lines[line : hunk.start]))
@@ -231,7 +229,6 @@ def _changed(base: str, now: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _same_start(one: str, other: str) -> int:
-    """Returns the length of the common prefix."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -240,7 +237,6 @@ def _same_start(one: str, other: str) -> int:
 
 
 def _same_end(one: str, other: str, start: int) -> int:
-    """Returns the length of the common suffix after `start`."""
     low, high = 0, min(len(one), len(other)) - start
     while low < high:
         middle = (low + high + 1) // 2

@@ -54,7 +54,6 @@ class Conflict(Struct, frozen=True):
 
 
 def picked(change: Change, picks: Sequence[Pick]) -> frozenset[int]:
-    """Returns the picked pending hunks; all of them without picks or for a whole change."""
     mine = [pick for pick in picks if pick.change == change.id]
     waiting = {number for number, state in enumerate(change.hunks) if state == "pending"}
     if not picks or any(pick.hunk is None for pick in mine):
@@ -152,14 +151,12 @@ def states_with(states: Sequence[HunkState], chosen: Collection[int], to: HunkSt
 
 
 def overall_state(states: Sequence[HunkState], before: ChangeState = "pending") -> ChangeState:
-    """Returns the state of a change with these hunk states."""
     if "pending" in states:
         return before if before in ("pending", "merged") else "pending"
     return "applied" if "applied" in states or not states else "skipped"
 
 
 def skip(change: Change, picks: Sequence[Pick] = ()) -> tuple[ChangeState, tuple[HunkState, ...]]:
-    """Returns the states of a change and its hunks after skipping the picked ones."""
     if not change.hunks:
         return "skipped", ()
     states = states_with(change.hunks, picked(change, picks), "skipped")
@@ -167,7 +164,6 @@ def skip(change: Change, picks: Sequence[Pick] = ()) -> tuple[ChangeState, tuple
 
 
 def is_skipped(change: Change, picks: Sequence[Pick]) -> bool:
-    """Whether the user skipped all picked hunks; replaced changes do not count."""
     if change.reason.startswith("replaced by"):
         return False
     if not change.hunks:
@@ -177,20 +173,18 @@ def is_skipped(change: Change, picks: Sequence[Pick]) -> bool:
 
 
 def unskipped(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
-    """Returns the states with the picked hunks pending again."""
     skipped = {number for number in _picked_hunks(change, picks) if change.hunks[number] == "skipped"}
     return "pending", states_with(change.hunks, skipped, "pending")
 
 
 def _picked_hunks(change: Change, picks: Sequence[Pick]) -> set[int]:
-    """Returns the picked hunks in any state."""
     mine = [pick.hunk for pick in picks if pick.change == change.id]
     every = range(len(change.hunks))
     return set(every) if None in mine else {number for number in every if number in mine}
 
 
 def reopened(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
-    """Returns the states after undoing an apply of `picks`; `undone` if no other hunk is applied."""
+    """Returns the states after undoing an apply of `picks`."""
     chosen = {number for number in _picked_hunks(change, picks) if change.hunks[number] == "applied"}
     states = states_with(change.hunks, chosen, "pending")
     return ("pending" if "applied" in states else "undone"), states

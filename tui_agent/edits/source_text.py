@@ -169,10 +169,7 @@ class SourceText:
         return bisect_right(self.starts, offset) - 1
 
     def every(self, wanted: str, whole: bool = False) -> list[int]:
-        """Returns the offsets of `wanted`, by index if it contains a whole line.
-
-        With `whole`, it consists of whole lines and only line starts match.
-        """
+        """With `whole`, it consists of whole lines and only line starts match."""
         parts = wanted.split("\n")
         lines = (parts[:-1] if len(parts) > 1 and not parts[-1] else parts) if whole else parts[1:-1]
         longest = max(lines, key=len, default="")
@@ -184,7 +181,6 @@ class SourceText:
 
     @cached_property
     def by_line(self) -> dict[str, list[int]]:
-        """Line numbers by line."""
         return _numbered(self.lines)
 
     @cached_property
@@ -201,7 +197,6 @@ class SourceText:
 
     @cached_property
     def level(self) -> int:
-        """Indentation width in spaces."""
         return indent.unit(self.lines[:MOST_INDENTED])
 
     @cached_property
@@ -210,7 +205,6 @@ class SourceText:
         return "\n\t" not in self.text and "\n  " in self.text and not self.text.startswith("\t")
 
     def key(self, number: int) -> str:
-        """Returns `key` of a line."""
         found = self._keys.get(number)
         if found is None:
             found = self._keys[number] = key(self.lines[number])
@@ -225,7 +219,6 @@ class SourceText:
 
     @cached_property
     def by_stripped(self) -> dict[str, list[int]]:
-        """Line numbers by stripped line."""
         return _numbered(self.stripped)
 
 
@@ -237,7 +230,6 @@ def _numbered(lines: list[str]) -> dict[str, list[int]]:
 
 
 def _starts(lines: list[str]) -> list[int]:
-    """Returns the offsets of all lines, and the offset after the last one."""
     return [0, *map(add, accumulate(map(len, lines)), count(1))]
 
 

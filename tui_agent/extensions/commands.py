@@ -83,8 +83,8 @@ def read_commands(
 
 
 async def expanded(command: Command, arguments: str, run: RunCommand) -> str:
-    """The text of a command with its arguments and the output of its commands, in one pass: inserted text is not
-    expanded again. Arguments are quoted in commands."""
+    """The text of a command with its arguments and the output of its commands, in one pass: inserted text
+    is not expanded again."""
     try:
         words = shlex.split(arguments)
     except ValueError:  # An open quote.
@@ -109,6 +109,6 @@ def _quoted(place: re.Match[str], words: Sequence[str]) -> str:
 
 
 def _word(words: Sequence[str], number: str) -> str:
-    """An argument by its number, from 1; "" if it is missing."""
+    """ "" if it is missing."""
     at = whole_number(number, 0)
     return words[at - 1] if at <= len(words) else ""

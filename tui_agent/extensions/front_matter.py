@@ -122,7 +122,7 @@ def _scalar(below: list[str], *, folded: bool) -> str:
 
 
 def _quoted(text: str, number: int) -> str:
-    """A quoted value. Raises Unusable if it is not closed, or if text follows it."""
+    """Raises Unusable if it is not closed, or if text follows it."""
     mark, found, at = text[0], [], 1
     while at < len(text):
         letter = text[at]
@@ -144,7 +144,6 @@ def _quoted(text: str, number: int) -> str:
 
 
 def _separated(text: str) -> list[str]:
-    """The items of a comma-separated text; commas in brackets and quotes separate nothing."""
     items, depth, mark, begin = [], 0, "", 0
     for at, letter in enumerate(text):
         if mark:

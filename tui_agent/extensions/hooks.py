@@ -59,7 +59,6 @@ class Hook(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """The event, the matcher and the exact command, in one line."""
         matcher = f" {self.settings.matcher}" if self.settings.matcher else ""
         return one_line(f"{self.settings.event}{matcher}: {self.settings.command}")
 
@@ -73,7 +72,7 @@ class Hook(Struct, frozen=True):
         return any(re.fullmatch(matcher, name) for name in names)
 
     def fingerprint(self, root: Path) -> str:
-        """Of its text, and of the files of the workspace that its command names. Blocking."""
+        """Blocking."""
         files = {name: digest_of(root / name, root, MAX_FILE) for name in sorted(named_files(self, root))}
         text = msgspec.json.encode([self.name, replace(self.settings, enabled=True), files])
         return hashlib.sha256(text).hexdigest()
@@ -120,7 +119,6 @@ def configured(own: Mapping[str, HookSettings], workspace: Path, folders: Folder
 
 
 def _switched(hooks: list[Hook], on: Mapping[str, str], root: Path) -> Iterator[Hook]:
-    """The hooks, each with the reason that it is off."""
     for hook in hooks:
         if on.get(hook.name) == hook.fingerprint(root):
             yield hook
@@ -149,7 +147,6 @@ def switch(workspace: Path, folders: Folders, name: str, on: bool) -> Hook:
 
 
 def named_files(hook: Hook, root: Path) -> Iterator[str]:
-    """The files of the workspace that a command names, by relative path."""
     text = re.sub(rf"\$(?:{FOLDER_VARIABLE}\b|\{{{FOLDER_VARIABLE}\}})", str(root), hook.settings.command)
     try:
         words = shlex.split(text)

@@ -81,7 +81,6 @@ def narrowing(written: Iterable[str]) -> Narrowing:
 
 
 def _tool(written: str) -> str | None:
-    """Our tool by another agent's name of it. Tools of servers stay as they are, without `mcp__`."""
     server = written.removeprefix("mcp__")
     if server != written and server:
         return server if "__" in server else f"{server}__*"
@@ -89,7 +88,6 @@ def _tool(written: str) -> str | None:
 
 
 def _glob(pattern: str) -> str:
-    """`git add:*` is a prefix of a command; other patterns are globs."""
     return f"{pattern[:-2]}*" if pattern.endswith(":*") else pattern
 
 

@@ -107,10 +107,8 @@ def body(skill: Skill, trusted: TrustedFiles) -> str:
 
 
 def file_of(skill: Skill, path: str, trusted: TrustedFiles) -> str:
-    """The text of a file of a skill, by its path in the skill's folder. Blocking.
-
-    Raises PathRefused for a path outside or a secret, and FileError for a file that cannot be read.
-    """
+    """Blocking. Raises PathRefused for a path outside or a secret, and FileError for a file that cannot be
+    read."""
     data = read(Gate(skill.folder), path, MAX_BYTES)
     digest = hashlib.sha256(data).hexdigest()
     if skill.origin == "project" and not trusted.holds_bytes(skill.folder / path, digest):

@@ -24,8 +24,7 @@ SCRIPTS = tuple(f"{name}/hooks" for name in SHARED)
 
 
 def files_of(workspace: Path, folders: Folders) -> dict[str, str]:
-    """SHA-256 of each extension file of a workspace by relative path; "" for one that cannot be trusted.
-    Blocking."""
+    """ "" for one that cannot be trusted. Blocking."""
     root = Path(os.path.realpath(workspace))
     found: dict[str, str] = {}
     wanted = [
@@ -58,7 +57,7 @@ class TrustedFiles:
         self._digests = entry.extensions if entry else {}
 
     def holds(self, path: Path) -> bool:
-        """Whether a file is one of the trusted ones, unchanged. Blocking."""
+        """Blocking."""
         if self._everything:
             return True
         try:
@@ -80,7 +79,7 @@ def brought(workspace: Path, folders: Folders) -> trust.TrustedWorkspace:
 
 
 def standing(workspace: Path, folders: Folders) -> trust.Standing:
-    """The trust of the workspace, its extensions included. Blocking."""
+    """Blocking."""
     own, files = trust.trust_status(workspace, folders), files_of(workspace, folders)
     entry = next((one for one in trust.trusted(folders) if one.path == os.path.realpath(workspace)), None)
     if entry is None:

@@ -159,7 +159,6 @@ class _Batch:
             raise
 
     def keep(self, sync: bool = True) -> None:
-        """Write the current journal."""
         try:
             keep(self.journal, self.plan, sync=sync)
         except OSError as error:
@@ -185,8 +184,7 @@ class _Batch:
         several_at_once(self._sync_folder, folders)
 
     def _entry(self, at: int, in_journal: bool = False) -> BatchEntry:
-        """The journal entry of a step. Stores the current content in the blobs, or `in_journal`, which saves
-        one sync."""
+        """Stores the current content in the blobs, or `in_journal`, which saves one sync."""
         step = self.steps[at]
         with self.gate.find(step.path, "write") as spot:
             try:
@@ -209,7 +207,7 @@ class _Batch:
             return entry_of(spot, seen.md5, after, there if in_journal else None)
 
     def _current_state(self, at: int, spot: PathHandle, expected: str | None) -> FileState:
-        """The current state of a spot. If it is unexpected, the step is merged. Raises Outdated."""
+        """If it is unexpected, the step is merged. Raises Outdated."""
         step = self.steps[at]
         try:
             return check_expected(spot, expected)
@@ -272,12 +270,9 @@ class _Batch:
             raise file_error(error, entry.path, "written") from error
 
     def _move_into_place(self, at: int) -> None:
-        """Move a file into place. Merges and retries if another program wrote first.
-
-        After losing a race against a program that saves periodically, the longest free interval begins
-        right after its next save. A sync would use up this interval, so it follows the move; a kill in
-        between loses nothing.
-        """
+        """Merges and retries if another program wrote first. After losing a race against a program that
+        saves periodically, the longest free interval begins right after its next save. A sync would use up
+        this interval, so it follows the move; a kill in between loses nothing."""
         for attempt in range(TRIED_AGAIN + 1):
             try:
                 self._land_once(at)
@@ -413,7 +408,7 @@ def _untouched(plan: BatchJournal) -> str:
 
 
 def _read(journal: Path) -> tuple[BatchJournal | None, list[str]]:
-    """The journal, or the reason why none is usable. A damaged journal means that no file was written."""
+    """The journal, or the reason why none is usable."""
     try:
         return BatchJournal.decode(journal.read_bytes()), []
     except FileNotFoundError:

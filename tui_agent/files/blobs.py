@@ -122,7 +122,6 @@ class Blobs:
             self.on_held(error)
 
     def hold_text(self, text: str) -> str:
-        """As `hold`, for text encoded as in `put_text`."""
         return self.hold(text.encode("utf-8", "surrogatepass"))
 
     def flush(self) -> None:
@@ -136,7 +135,7 @@ class Blobs:
             self._held.pop(key, None)
 
     def get(self, key: str) -> bytes:
-        """The content of a key. Raises FileError if it is missing or damaged."""
+        """Raises FileError if it is missing or damaged."""
         try:
             data = self._held.get(key) or self._read(key)
         except OSError as error:
@@ -152,7 +151,7 @@ class Blobs:
         return here or (self._behind is not None and self._behind.has(key))
 
     def put_text(self, text: str) -> str:
-        """Store text as UTF-8. Lone surrogates from odd file names are preserved."""
+        """Lone surrogates from odd file names are preserved."""
         return self.put(text.encode("utf-8", "surrogatepass"))
 
     def get_text(self, key: str) -> str:

@@ -152,7 +152,7 @@ class FolderScan:
         self.closed: set[str] = set()
 
     def rescan_modified(self, place: str) -> None:
-        """Find files that were modified in place. Raises OSError."""
+        """Raises OSError."""
         now = time.time_ns()
         for name in (*self.searched, *self.waiting):
             try:
@@ -182,7 +182,6 @@ class FolderScan:
         self.waiting[name] = version
 
     def take(self, path: str, entry: os.DirEntry[str], status: os.stat_result, now: int) -> None:
-        """Record one entry of the folder."""
         named = (
             is_store(path)
             if self.kind == "shipped"
@@ -213,7 +212,7 @@ class FolderScan:
 def scan_folder(
     place: str, folder: str, kind: Kind, status: os.stat_result, before: FolderScan | None
 ) -> FolderScan:
-    """Scan a folder. Unchanged files searched in `before` are not searched again. Raises OSError."""
+    """Unchanged files searched in `before` are not searched again. Raises OSError."""
     now = time.time_ns()
     seen = FolderScan(kind)
     if before is not None:
@@ -270,7 +269,6 @@ def kind_below(kind: Kind, name: str) -> Kind:
 
 
 def _deep(place: str, path: str, seen: FolderScan) -> None:
-    """Secrets by name at any depth: an installed package changes only as a whole."""
     for folder, folders, names in os.walk(place):
         below = path + folder[len(place) :]
         seen.named += [f"{below}/{name}" for name in stores_in(f"/{below}", names)]
@@ -278,7 +276,6 @@ def _deep(place: str, path: str, seen: FolderScan) -> None:
 
 
 def _of_git(path: str) -> bool:
-    """Checks the path after `.git`, because branches have arbitrary names."""
     inner = f"/{path}".rpartition("/.git/")[2] if "/.git/" in f"/{path}" else path
     parts = inner.split("/")
     if "git-crypt" in parts or "creds" in parts[:-1]:
@@ -287,7 +284,6 @@ def _of_git(path: str) -> bool:
 
 
 def _version(status: os.stat_result, now: int) -> int:
-    """Version of a file; 0 if a later write could leave the same version."""
     if now - max(status.st_mtime_ns, status.st_ctime_ns) <= _TICK:
         return 0
     return (

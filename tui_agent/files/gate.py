@@ -336,10 +336,8 @@ class SecretFinding(Struct, frozen=True):
 
 
 def find_secrets(path: str, data: bytes, text: TextFile, named: bool) -> SecretFinding:
-    """Find secrets in a file's content; `named` means that its names make it a secret. Blocking.
-
-    A file that is secret by name is masked except for the names of its values.
-    """
+    """`named` means that its names make it a secret. Blocking. A file that is secret by name is masked
+    except for the names of its values."""
     found = tuple(values(text.text) if named else hits(text.text))
     if named:
         what = "looks like a secret"
@@ -352,8 +350,7 @@ def find_secrets(path: str, data: bytes, text: TextFile, named: bool) -> SecretF
 
 
 def find_secrets_in_file(gate: Gate, path: str, limit: int, newer: str | None = None) -> SecretFinding:
-    """As `find_secrets`, for a workspace file or the `newer` text of its buffer. Blocking. Raises PathRefused,
-    TooLarge, Undecodable or FileError."""
+    """Blocking. Raises PathRefused, TooLarge, Undecodable or FileError."""
     data, named = read_judged(gate, path, limit)
     text = decode(data, path)
     if newer is not None:

@@ -95,8 +95,7 @@ def find_git_folder(folder: str) -> GitFolder | None:
 
 
 def repository_around(folder: str) -> str:
-    """The work tree that contains a folder. "" if the folder is its top, if none exists, or if it also
-    contains the home."""
+    """ "" if the folder is its top, if none exists, or if it also contains the home."""
     found = find_git_folder(folder)
     if found is None or found.work_tree in ("/", folder):
         return ""
@@ -120,7 +119,7 @@ def git_folder_elsewhere(folder: str) -> str:
 
 
 def _named(work_tree: str) -> str:
-    """The git folder that a folder's `.git` is or points to, or "". Raises OSError."""
+    """Raises OSError."""
     pointer = os.path.join(work_tree, ".git")
     if not stat.S_ISREG(os.lstat(pointer).st_mode):
         return os.path.realpath(pointer)
@@ -132,7 +131,7 @@ def _named(work_tree: str) -> str:
 
 
 def read_regular(path: str, most: int) -> bytes:
-    """A regular file of at most `most` bytes. Raises OSError otherwise; never blocks."""
+    """Raises OSError otherwise; never blocks."""
     data = read_start(path, most + 1)
     if len(data) > most:
         raise OSError(f"{path} is too large")
@@ -140,7 +139,7 @@ def read_regular(path: str, most: int) -> bytes:
 
 
 def read_start(path: str | os.PathLike[str], most: int) -> bytes:
-    """The first `most` bytes of a regular file. Raises OSError otherwise; never blocks."""
+    """Raises OSError otherwise; never blocks."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -179,12 +178,10 @@ def parse_config(text: str) -> Entries:
 
 
 def is_true(value: str) -> bool:
-    """Whether git treats a value as true."""
     return value.lower() in ("true", "yes", "on", "1")
 
 
 def format_config(entries: Iterable[tuple[str, str]]) -> bytes:
-    """A configuration file for git with these keys and values."""
     lines = []
     for key, value in entries:
         section, _, rest = key.partition(".")
@@ -312,7 +309,6 @@ def _belongs(git_dir: str, common_dir: str, work_tree: str, settings: dict[str, 
 
 
 def _is_known(settings: dict[str, str]) -> bool:
-    """Whether the repository format is supported."""
     version = settings.get("core.repositoryformatversion", "0")
     extensions = {key.partition(".")[2] for key in settings if key.startswith("extensions.")}
     return version == "0" or (version == "1" and extensions <= _EXTENSIONS)

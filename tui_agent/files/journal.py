@@ -57,7 +57,6 @@ class BatchJournal(Struct, frozen=True):
 
     @property
     def made(self) -> tuple[str, ...]:
-        """Folders created for its files, innermost first."""
         folders = dict.fromkeys(folder for entry in self.entries for folder in entry.folders)
         return innermost_first(folders)
 
@@ -86,12 +85,12 @@ def entry_of(spot: PathHandle, before: str, after: str, content: bytes | None = 
 
 
 def keep(path: Path, journal: BatchJournal, *, sync: bool = True) -> None:
-    """Write the journal; durable with `sync`. Raises OSError."""
+    """Raises OSError."""
     write_private(path, msgspec.json.encode(journal), sync=sync)
 
 
 def begin(path: Path, journal: BatchJournal, blobs: Blobs) -> None:
-    """Write a new journal and make it durable with the contents it refers to. Raises OSError or FileError."""
+    """Raises OSError or FileError."""
     keep(path, journal, sync=False)
     several_at_once(lambda durable: durable(), [blobs.sync, lambda: sync_new(path)])
 

@@ -78,27 +78,22 @@ def _is_private_key(found: str) -> bool:
 
 
 def _is_part_of_key(found: str) -> bool:
-    """Whether the matched block contains key characters. The first line alone is not a secret."""
     return len(_key_body(found)) >= (1 if "-----END " in found else _LINE)
 
 
 def _is_varied(found: str) -> bool:
-    """Whether it has more variety than a placeholder of repeated characters."""
     return len(set(found[4:])) >= 6
 
 
 def _is_random(found: str) -> bool:
-    """Whether it looks random: many different characters, with digits."""
     return len(set(found)) >= 10 and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
 
 
 def _is_given(found: str) -> bool:
-    """Whether it is a value, not a placeholder in code or in a sample."""
     return len(set(found)) >= 6 and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
 
 
 def _is_signed(found: str) -> bool:
-    """Whether it is a signed JSON web token other than the well-known documentation example."""
     head, body, _ = found.split(".")
     try:
         header, claims = (json.loads(base64.urlsafe_b64decode(part + "==")) for part in (head, body))
@@ -223,7 +218,6 @@ def values(text: str) -> list[Hit]:
 
 
 def hits_masked(text: str, found: Sequence[Hit]) -> str:
-    """The text with `MASK` in place of the hits. Preserves the number of lines."""
     parts, at = [], 0
     for hit in found:
         parts += [text[at : hit.start], _LINE_OF_IT.sub(MASK, text[hit.start : hit.end])]
@@ -285,8 +279,6 @@ def masked(text: str, environment: Mapping[str, str] | None = None) -> str:
 
 
 def masked_values(value: Any, environment: Mapping[str, str] | None = None) -> Any:
-    """A JSON value with masked strings and unchanged structure. Strings that contain JSON are masked string
-    by string."""
     together = _BETWEEN.join(_strings(value))
     return _each_masked(value, environment) if secret_spans(together, environment) else value
 

@@ -71,7 +71,7 @@ def encoding_of(data: bytes) -> str:
 
 
 def in_letters(data: bytes) -> str:
-    """The text in any encoding. Preserves every character that can be part of a key."""
+    """Preserves every character that can be part of a key."""
     return data.decode(encoding_of(data) or "utf-8", "replace")
 
 
@@ -101,7 +101,7 @@ class KeySearch:
         )
 
     def keys_in(self, paths: Sequence[str]) -> dict[str, Keys]:
-        """The keys in each of these files. Blocking."""
+        """Blocking."""
         assert self._child.stdin is not None and self._child.stdout is not None
         try:
             self._child.stdin.write(json.dumps(paths).encode() + b"\n")

@@ -101,11 +101,8 @@ class KnownSecrets:
     def look(
         self, decisions: Mapping[str, str] | None = None, between: Callable[[], object] = lambda: None
     ) -> SecretValues:
-        """The current values. Blocking; unchanged files are only checked for their times. `between` is called
-        before each file.
-
-        `decisions` are the user's choices by SHA-256 of a file; permitted files contribute no values.
-        """
+        """Blocking; unchanged files are only checked for their times. `between` is called before each file.
+        `decisions` are the user's choices by SHA-256 of a file; permitted files contribute no values."""
         with self._lock:
             held, others = self._values_by_file(between)
             self._sent = sent = _sent(decisions or {})
@@ -216,7 +213,7 @@ class KnownSecrets:
     def _look_at(
         self, path: str, before: dict[str, _CachedValues], most: int, *, named: bool
     ) -> _CachedValues | None:
-        """The values of a file; None if it is too large, unreadable, or not a regular file."""
+        """Returns None if it is too large, unreadable, or not a regular file."""
         try:
             status = os.stat(path)
             stamp = status.st_mtime_ns, status.st_size, status.st_ino

@@ -40,7 +40,6 @@ def plain(text: str) -> str:
 
 
 def is_text(name: str) -> bool:
-    """Whether a name can be encoded in UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -78,12 +77,10 @@ def is_git(name: str) -> bool:
 
 
 def is_own(name: str) -> bool:
-    """Whether this component is tui-agent's folder in a workspace."""
     return _folded(name) == OWN_FOLDER
 
 
 def same_letters(name: str) -> str:
-    """Unicode-normalized form."""
     return unicodedata.normalize("NFC", name)
 
 

@@ -71,7 +71,7 @@ def seconds_of(date: str | None) -> float | None:
 
 
 def amount(value: object, default: float, *, least: float = 0.0, most: float = float(LARGEST)) -> float:
-    """A parsed number clamped to `least` and `most`; `default` if it is not a number."""
+    """A parsed number clamped to `least` and `most`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return default
     return float(max(least, min(value, most)))

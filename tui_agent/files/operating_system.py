@@ -136,7 +136,7 @@ _NOT_OURS = (
 
 
 def sync(descriptor: int) -> None:
-    """Sync a file or folder to disk. Raises OSError."""
+    """Raises OSError."""
     if _FULL_SYNC is not None:
         try:
             fcntl.fcntl(descriptor, _FULL_SYNC)

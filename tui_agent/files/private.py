@@ -77,8 +77,7 @@ def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def sync_new(*paths: Path) -> None:
-    """Sync new files and their folder entries together. Until it returns, a power failure can leave names
-    without contents. Raises OSError."""
+    """Until it returns, a power failure can leave names without contents. Raises OSError."""
     operating_system.several_at_once(_sync, list(dict.fromkeys([*paths, *(path.parent for path in paths)])))
 
 
@@ -149,7 +148,7 @@ def sweep() -> None:
 
 
 def runs(process: str) -> bool:
-    """Whether a process with this id runs; True for invalid ids, which must not be cleaned."""
+    """True for invalid ids, which must not be cleaned."""
     number = whole_number(process, least=1, most=MOST_PROCESSES)
     if not number:
         return True

@@ -82,7 +82,6 @@ class PathHandle:
 
 
 def takes_case_for_nothing(root: Path) -> bool:
-    """Whether the file system is case-insensitive, as tested with the root's name."""
     twin = root.with_name(root.name.swapcase())
     try:
         return twin != root and os.path.samefile(twin, root)
@@ -91,12 +90,9 @@ def takes_case_for_nothing(root: Path) -> bool:
 
 
 def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = False) -> PathHandle:
-    """Walk from `root` (absolute, resolved) along `parts`; `path` is its name in errors.
-
-    `ignore_case` is true on case-insensitive file systems; existing entries get their name on disk. Raises
-    PathRefused if a link is broken, circular or leads outside, if an intermediate component is not a
-    folder, or on a system error.
-    """
+    """`ignore_case` is true on case-insensitive file systems; existing entries get their name on disk.
+    Raises PathRefused if a link is broken, circular or leads outside, if an intermediate component is not a
+    folder, or on a system error."""
     going = _Resolver(root, path, parts, ignore_case)
     try:
         return going.to_end()
@@ -206,8 +202,6 @@ class _Resolver:
         return False
 
     def _from_root(self, target: str) -> list[str]:
-        """Restart at the root with the components of an absolute target. They are walked like any others, so
-        a concurrent swap has no effect."""
         root = self.root.parts
         parts = Path(os.path.realpath(target)).parts
         if parts[: len(root)] != root:
@@ -219,7 +213,6 @@ class _Resolver:
     def _spot(
         self, parts: tuple[str, ...], status: os.stat_result | None, missing: tuple[str, ...] = ()
     ) -> PathHandle:
-        """The final spot. A folder reached without a name of its own is a spot inside itself."""
         name = parts[-1] if len(parts) > len(self.names) else "."
         folder, spelled, links = self.folders.pop(), tuple(self.spelled), tuple(self.links)
         return PathHandle(folder, name, parts, spelled, status, missing, self.is_link, links)

@@ -99,7 +99,7 @@ class SecretFiles:
     # ── for the gate: one file ───────────────────────────────────────────────────────────────────────────
 
     def is_linked(self, path: str, status: os.stat_result) -> bool:
-        """Whether a regular file is another name of a secret, by link or origin. Blocking."""
+        """Blocking."""
         if not stat.S_ISREG(status.st_mode):
             return False
         if path in self._origins or self._copies.get(path):
@@ -119,7 +119,7 @@ class SecretFiles:
         return identity in links.identities or path in links.paths
 
     def linked(self) -> frozenset[str]:
-        """All paths in this folder that are other names of secrets. Blocking."""
+        """Blocking."""
         return self._links(fresh=True).paths | frozenset(self._origins)
 
     def add_origin(self, path: str, of: str) -> None:
@@ -141,7 +141,7 @@ class SecretFiles:
     # ── all files ────────────────────────────────────────────────────────────────────────────────────────
 
     def scan(self) -> None:
-        """Search new and modified files. Blocking; the first call is slow."""
+        """Blocking; the first call is slow."""
         with self._searching:
             waiting = self._walk()
             self.progress = (0, len(waiting))
@@ -180,7 +180,6 @@ class SecretFiles:
         return self.last
 
     def is_known(self, path: str) -> bool:
-        """Whether a path is or was a name of a secret file."""
         return is_secret(path) or path in self._named_by or path in self._origins or path in self._copies
 
     def outside(self) -> tuple[str, ...]:
@@ -212,7 +211,6 @@ class SecretFiles:
         return sorted(os.path.join(self.root, above) for above, _, name in folders if above and is_git(name))
 
     def _walk(self) -> list[tuple[str, str]]:
-        """Scan changed folders and files, and return the files to search."""
         with self._walking:
             seen, self._folders = self._folders, {}
             self._closed_folders = []
@@ -366,7 +364,6 @@ def _targets(place: str, folder: str) -> Iterator[Identity]:
 
 
 def _identity(place: str) -> Identity | None:
-    """Identity of the file or folder at a path, or None."""
     try:
         status = os.stat(place)
     except OSError:
@@ -375,12 +372,10 @@ def _identity(place: str) -> Identity | None:
 
 
 def _gives_name(link: str, leads_to_folder: bool) -> bool:
-    """Whether the link's name makes its target a secret: `.env` for a file, `.aws` for a folder."""
     return is_secret(f"{link}/x" if leads_to_folder else link)
 
 
 def _files_at(place: str, cut: int) -> list[str]:
-    """The file at a path, or all files below it, with `cut` characters removed from their paths."""
     if not os.path.isdir(place):
         return [place[cut:]] if os.path.lexists(place) else []
     found: list[str] = []

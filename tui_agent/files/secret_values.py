@@ -165,7 +165,6 @@ def _add(found: dict[bytes, Value], values: Iterable[Value]) -> None:
 
 
 def _of_key(line: str) -> Iterator[Value]:
-    """A line of a matched key, unless it is a header or a documentation example."""
     line = line.strip()
     if len(line) >= SHORTEST and not _BLOCK.search(line) and "EXAMPLE" not in line and ": " not in line:
         yield from _value(line, said=True)
@@ -182,8 +181,6 @@ def _ordinary_values(text: str) -> Iterator[str]:
 
 
 def _named_values(text: str) -> Iterator[Value]:
-    """Values of a file that is a secret by name. In files with certificate or key blocks, other values need a
-    telling name."""
     block, blocks = "", bool(_BLOCK.match(text.lstrip())) or "\n-----BEGIN " in text
     for line in text.splitlines():
         line = line[:LONGEST_LINE].strip()
@@ -233,7 +230,6 @@ def _of_line(line: str) -> Iterator[Value]:
 
 
 def _bare(value: str) -> str:
-    """A value without quotes, trailing comma and comment."""
     value = value.strip().rstrip(",;")
     if value[:1] in ("'", '"', "`"):
         end = value.find(value[0], 1)
@@ -242,7 +238,6 @@ def _bare(value: str) -> str:
 
 
 def _judged(name: str, value: str) -> Iterator[Value]:
-    """The value if it can be a secret; for a URL, its credentials."""
     value = _SCHEME.sub("", value)
     if len(value) < SHORTEST_SAID:
         return
@@ -279,7 +274,6 @@ def _of_url(url: re.Match[str]) -> Iterator[Value]:
 
 
 def _says(name: str) -> bool:
-    """Whether the name indicates a secret."""
     words = [word.casefold() for word in _WORDS_OF_NAME.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
@@ -308,12 +302,10 @@ def _fits(name: str, value: str, said: bool) -> bool:
 
 
 def _is_wordy(value: str) -> bool:
-    """Whether it consists of words and short numbers, like a name."""
     return all(_WORD_PIECE.fullmatch(piece) for piece in _PIECE.findall(value))
 
 
 def _is_drawn(value: str) -> bool:
-    """Whether a part of it looks random, with a mix of letters and digits."""
     if any(letter.isspace() for letter in value) or len(set(value)) < 8:
         return False
     pieces = [piece for piece in _PIECE.findall(value) if not _WORD_PIECE.fullmatch(piece)]
@@ -321,7 +313,6 @@ def _is_drawn(value: str) -> bool:
 
 
 def _value(text: str, *, said: bool) -> Iterator[Value]:
-    """The value, in pieces if long."""
     data, plain = text.encode("utf-8", "replace"), _is_wordy(text)
     for at in range(0, len(data), PIECE):
         if at == 0 or len(data) - at >= SHORTEST:
@@ -335,7 +326,6 @@ def chunks_of(data: bytes) -> list[Value]:
 
 
 def values_of_bytes(data: bytes, *, named: bool) -> list[Value]:
-    """As `values_in`, for the bytes of a file."""
     text = in_letters(data)
     if "\0" in text[:8_000] or text[:8_000].count("\ufffd") > 16:
         return chunks_of(data) if named else []
@@ -452,7 +442,6 @@ class SecretValues:
         return "".join([*parts, text[at:]]), frozenset(names)
 
     def masked_json(self, value: Any) -> Any:
-        """A JSON value with masked strings and unchanged structure."""
         match value:
             case str():
                 return self.masked(value)[0]
@@ -510,7 +499,6 @@ _ROW_BYTES = 16
 
 
 def _in_hexadecimal(row: str) -> bytes:
-    """The bytes of a hexadecimal dump row, without its text column."""
     data = b""
     for word in row.split():
         if len(data) >= _ROW_BYTES or not _BYTES.fullmatch(word):
@@ -520,13 +508,11 @@ def _in_hexadecimal(row: str) -> bytes:
 
 
 def _in_words(row: str) -> bytes:
-    """As `_in_hexadecimal`, for little-endian 16-bit words."""
     words = [word for word in row.split() if _BYTES.fullmatch(word) and len(word) == 4]
     return b"".join(bytes.fromhex(word)[::-1] for word in words)
 
 
 def _in_letters(row: str) -> bytes:
-    """The characters of an `od -c` row, one per byte."""
     words = row.split()
     return "".join(word if len(word) == 1 else " " for word in words).encode("ascii", "replace")
 

@@ -296,7 +296,6 @@ def _original(name: str) -> str:
 
 
 def _components(path: str) -> tuple[str, ...]:
-    """Normalized components, equal for paths that some file system treats as equal."""
     if not path.isascii():
         path = "".join(c for c in unicodedata.normalize("NFKC", path) if unicodedata.category(c) != "Cf")
     parts = [part for part in path.casefold().replace("\n", ".").split("/") if part not in ("", ".")]

@@ -48,7 +48,7 @@ def is_temporary(name: str) -> bool:
 
 
 def read_state(spot: PathHandle) -> FileState:
-    """The current state of a spot, with its hash. Raises PathRefused, FileError, OSError."""
+    """Raises PathRefused, FileError, OSError."""
     spot.status = _status(spot)
     if spot.status is None:
         return FileState("")
@@ -63,7 +63,7 @@ def read_state(spot: PathHandle) -> FileState:
 
 
 def content(spot: PathHandle) -> bytes:
-    """The bytes of the file at a spot. Raises as `read_state` does."""
+    """Raises as `read_state` does."""
     with os.fdopen(open_checked(spot), "rb") as file:
         return file.read()
 
@@ -171,7 +171,6 @@ def sync_staged(spot: PathHandle, temporary: str) -> None:
 
 
 def sync_file(spot: PathHandle) -> None:
-    """Sync the content at a spot."""
     descriptor = open_checked(spot)
     try:
         operating_system.sync(descriptor)
@@ -209,7 +208,7 @@ def check_writable(spot: PathHandle) -> None:
 
 
 def discard(folder: int, temporary: str) -> bool:
-    """Remove a temporary file. Returns whether it existed."""
+    """Returns whether it existed."""
     try:
         os.unlink(temporary, dir_fd=folder)
     except FileNotFoundError:
@@ -230,7 +229,6 @@ def sweep(folder: int) -> None:
 
 
 def _is_from_before_the_start(folder: int, name: str) -> bool:
-    """Whether a file predates the boot, so that its process id may be reused."""
     uptime = getattr(time, "CLOCK_BOOTTIME", None)
     if uptime is None:
         return False
@@ -242,7 +240,6 @@ def _is_from_before_the_start(folder: int, name: str) -> bool:
 
 
 def sync_folder(folder: int) -> None:
-    """Make renames in a folder durable, if the file system supports it."""
     try:
         operating_system.sync(folder)
     except OSError as error:

@@ -18,7 +18,7 @@ class Unreadable(ValueError):
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text. Raises `Unreadable`."""
+    """Raises `Unreadable`."""
     import tomllib
 
     _check_size(text)
@@ -41,7 +41,7 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def read_json(text: str) -> Any:
-    """The value of a JSON text. Raises `Unreadable`."""
+    """Raises `Unreadable`."""
     _check_size(text)
     try:
         value = json.loads(text)
@@ -60,7 +60,6 @@ def _check_size(text: str) -> None:
 
 
 def _shallow(value: Any) -> Any:
-    """The value if its depth is at most `MOST_DEEP`, so that consumers may recurse."""
     level: list[Any] = [value]
     for _ in range(MOST_DEEP):
         level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list)]

@@ -57,7 +57,7 @@ def write_file(
 
 
 def move_file(gate: Gate, old: str, new: str, expected: str | None) -> None:
-    """Rename a file. The new name must not exist. Raises as `write_file` does."""
+    """The new name must not exist. Raises as `write_file` does."""
     with gate.find(old, "write") as source, gate.find(new, "write") as target, _as_file_error(old, "renamed"):
         refuse_link(source, "renamed")
         if target.status is not None:
@@ -102,7 +102,7 @@ def write_at(
 
 
 def check_expected(spot: PathHandle, expected: str | None) -> FileState:
-    """The current state of a spot. Raises Outdated if its hash is unexpected."""
+    """Raises Outdated if its hash is unexpected."""
     found = FileState("") if len(spot.missing) > 1 else staging.read_state(spot)
     if expected is None or found.md5 == expected:
         return found
@@ -126,7 +126,6 @@ def refuse_link(spot: PathHandle, doing: str) -> None:
 
 @contextmanager
 def _writing_both(source: PathHandle, target: PathHandle) -> Generator[None]:
-    """Lock both folders in a fixed order, or one if they are the same."""
     first, second = (os.fstat(spot.folder) for spot in (source, target))
     keys = {(s.st_dev, s.st_ino): spot.folder for s, spot in ((first, source), (second, target))}
     with writing(*(keys[key] for key in sorted(keys))):

@@ -79,8 +79,6 @@ def _from_head(repository: Repository, index: str) -> bool:
 
 
 def _others(repository: Repository, index: str) -> list[str]:
-    """Untracked paths that are not ignored, without nested repositories (ending in `/`), secrets and large
-    files."""
     told = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard")
     found = [os.fsdecode(path) for path in told.out.split(b"\0") if path and not path.endswith(b"/")]
     paths = Gate(Path(repository.root)).without_secrets(found)
@@ -123,7 +121,7 @@ def make_checkpoint(root: str, session: str, name: str, paths: Sequence[str]) ->
 
 
 def forget_checkpoints(root: str, session: str, names: Sequence[str] | None = None) -> int:
-    """Deletes a session's checkpoints, all or by name. Returns their number."""
+    """Returns their number."""
     if not _NAME.fullmatch(session):
         return 0
     told = git(root, "for-each-ref", "--format=%(refname)", f"{REFS}/{session}/")
@@ -133,7 +131,7 @@ def forget_checkpoints(root: str, session: str, names: Sequence[str] | None = No
 
 
 def file_at(root: str, revision: str, path: str) -> bytes | None:
-    """The blob of a file in a commit; None if missing."""
+    """Returns None if missing."""
     repository = find_repository(root)
     if repository is None or revision.startswith("-"):
         return None

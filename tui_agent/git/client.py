@@ -77,10 +77,7 @@ class GitClient:
         return await self._child.ask("git_forget", about)
 
     async def file_at(self, revision: str, path: str) -> bytes | None:
-        """A file in a commit; None if missing.
-
-        Raises `FileError` if the commit no longer exists, or `ChildFailed`.
-        """
+        """Returns None if missing. Raises `FileError` if the commit no longer exists, or `ChildFailed`."""
         about = {"root": str(self._root), "revision": revision, "path": path}
         found = await self._child.ask("git_file", about)
         if found is False:
@@ -104,10 +101,7 @@ class GitClient:
         return found["diff"], found["cut"]
 
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Commits the plan's files with its hooks. Returns the commit id.
-
-        Raises `FileError` with git's reason, or `ChildFailed`.
-        """
+        """Raises `FileError` with git's reason, or `ChildFailed`."""
         files = {file.path: file.seen for file in plan.files}
         about = {"root": str(self._root), "message": message, "files": files, "hooks": plan.hooks}
         done = await self._child.ask("git_commit", about)

@@ -127,10 +127,6 @@ def temporary_folder() -> Generator[str]:
 
 
 def _environment(trusted: bool) -> dict[str, str]:
-    """The environment of git and its children: no keys, tokens or `GIT_` variables of the user.
-
-    A trusted filter gets the user's home folder.
-    """
     kept = {key: value for key, value in os.environ.items() if key in _KEPT or key.startswith("LC_")}
     home = {key: os.environ[key] for key in ("HOME", "XDG_CONFIG_HOME") if trusted and key in os.environ}
     return {**kept, **home, "PATH": search_path(trusted=trusted)}

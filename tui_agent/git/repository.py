@@ -234,7 +234,7 @@ def git_without_repository(root: str, *arguments: str, feed: bytes | None = None
 
 
 def find_repository(root: str) -> Repository | None:
-    """The repository of a folder; None if there is none or it ignores the folder."""
+    """Returns None if there is none or it ignores the folder."""
     found = opened(root)
     if found is None or not find_git():
         return None
@@ -246,7 +246,6 @@ def find_repository(root: str) -> Repository | None:
 
 
 def withheld_filters(root: str) -> dict[str, bool]:
-    """Configured filters that are not trusted and not run, with whether they are required."""
     found = opened(root)
     if found is None or _is_trusted(found):
         return {}
@@ -276,8 +275,7 @@ def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = F
 
 
 def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | None:
-    """The paths ignored by a folder's ignore files outside repositories; None if git cannot decide, empty if
-    git is missing."""
+    """Returns None if git cannot decide, empty if git is missing."""
     if not paths or not find_git():
         return set()
     feed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
@@ -521,7 +519,6 @@ def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tup
 
 
 def _is_deleted(root: str, path: str, mark: str) -> bool:
-    """Whether a file is deleted; an unmerged mark does not say, so the disk is checked."""
     unmerged = "U" in mark or mark == "DD"
     return not os.path.lexists(os.path.join(root, path)) if unmerged else mark[1] == "D"
 

@@ -133,7 +133,7 @@ def blob_id(folder: GitFolder, content: bytes) -> str:
 
 
 def contents(folder: GitFolder, ids: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Contents of existing small blobs. Raises `GitUnreadable`."""
+    """Raises `GitUnreadable`."""
     feed = "".join(f"{each}\n" for each in ids).encode()
     if not feed:
         return
@@ -156,7 +156,6 @@ def contents(folder: GitFolder, ids: Iterable[str]) -> Iterator[tuple[str, bytes
 
 
 def among_secrets(folder: GitFolder, ids: Iterable[str], lines: set[bytes]) -> set[str]:
-    """The blobs that contain a key or a line of a secret file."""
     chosen = sorted(ids)[:_MOST_JUDGED]
     return {
         each
@@ -166,7 +165,6 @@ def among_secrets(folder: GitFolder, ids: Iterable[str], lines: set[bytes]) -> s
 
 
 def keys_in(data: bytes) -> list[bytes]:
-    """The keys in a text, verbatim."""
     if not may_hold_key(data):
         return []
     text = data.decode("utf-8", "replace")

@@ -76,7 +76,7 @@ def answer(asked: HistoryRequest) -> HistoryAnswer:
 def _replaced(
     folder: GitFolder, asked: HistoryRequest, told: list[tuple[bytes, bytes]]
 ) -> WithoutSecrets | None:
-    """The differences for a repository, or None. Adds its secrets to `told`."""
+    """The differences for a repository, or None."""
     below = _below(folder.work_tree, asked.top)
     hidden = [path.removeprefix(below) for path in asked.hidden if path.startswith(below)]
     kept = Path(asked.cache, hashlib.sha256(os.fsencode(folder.common_dir)).hexdigest()[:32])

@@ -122,7 +122,6 @@ def _remove(parent: str) -> None:
 
 
 def _checkout(commit: str) -> tuple[str, ...]:
-    """Ignores ctime, which changes with every link to a file."""
     return ("-c", "core.trustctime=false", "read-tree", "--reset", "-u", commit)
 
 

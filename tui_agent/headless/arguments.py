@@ -125,7 +125,6 @@ def why_ask_first(folder: Path) -> str:
 
 
 def file_below(workspace: Path, name: str) -> str:
-    """The path of an existing file below the workspace, with `/` as separator."""
     path = Path(os.path.normpath(workspace / Path(name).expanduser()))
     if not path.is_relative_to(workspace):
         raise UsageError(f"{escaped(name)} is outside the workspace", f"name a file below {workspace}")
@@ -169,7 +168,7 @@ def new_file(path: str | None) -> Path | None:
 
 
 def session_id(name: str) -> str:
-    """Resolves a session id; `last` is the newest session of the current folder. Raises `SessionError`."""
+    """`last` is the newest session of the current folder. Raises `SessionError`."""
     from tui_agent.log.storage import LAST, find
     from tui_agent.settings.folders import user_folders
 
@@ -177,7 +176,6 @@ def session_id(name: str) -> str:
 
 
 def prompt_words(words: str) -> str:
-    """The prompt; `-` reads standard input."""
     if words == "-":
         words = _from_standard_input()
     if not words.strip():
@@ -294,7 +292,6 @@ def is_like_a_command(word: str) -> bool:
 
 
 def no_command(word: str, commands: Iterable[str], meant: str = "") -> tuple[str, str]:
-    """Error and remedy for a word that is neither a folder nor a command; `meant` is the nearest command."""
     what = f"no command {escaped(word)}; commands are {', '.join(commands)}"
     if meant:
         return what, f"did you mean `tui-agent {meant}`?"

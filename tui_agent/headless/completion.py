@@ -20,7 +20,7 @@ Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def script(shell: str) -> str:
-    """The completion script of a shell. Raises `UsageError` if an installed bash is too old."""
+    """Raises `UsageError` if an installed bash is too old."""
     found = get_completion_class(shell)
     assert found is not None, shell
     try:
@@ -70,14 +70,12 @@ def themes(_context: click.Context, _parameter: click.Parameter, incomplete: str
 
 
 def settings(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`KEY=` of every setting."""
     from tui_agent.settings.schema import entries
 
     return _matching(((f"{key}=", "") for key in entries()), incomplete)
 
 
 def _matching(known: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
-    """Items that begin with `incomplete`; control characters cannot occur in them."""
     return [
         CompletionItem(name, help=" ".join(words.split())[:80])
         for name, words in known

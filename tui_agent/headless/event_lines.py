@@ -132,7 +132,6 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
 
 
 def lines_with_end(event: e.Event, state: State) -> Iterator[Line]:
-    """As `lines`, with the line `finished` after each turn."""
     yield from lines(event, state)
     if isinstance(event, e.TurnEnded):
         yield finished_line(

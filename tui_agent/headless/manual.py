@@ -11,7 +11,7 @@ _FIRST = re.compile(r"^(?=['.])", re.M)
 
 
 def page(program: click.Group, version: str) -> str:
-    """The whole page. Hidden commands have no section, except `open`, whose options are those of the program."""
+    """Hidden commands have no section, except `open`, whose options are those of the program."""
     context = click.Context(program, info_name="tui-agent")
     opening = program.commands["open"]
     lines = [
@@ -74,5 +74,4 @@ def _paragraphs(words: str) -> Iterator[str]:
 
 
 def _text(words: str) -> str:
-    """Words with the characters escaped that troff interprets."""
     return _FIRST.sub(r"\\&", words.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq"))

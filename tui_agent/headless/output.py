@@ -90,17 +90,14 @@ class SupportsWrite(Protocol):
 
 
 def write_text(text: str, out: SupportsWrite | None = None) -> None:
-    """Writes text of several lines."""
     (out or sys.stdout).write(clean(text) + "\n")
 
 
 def row(text: str) -> None:
-    """Writes one list line; escapes line breaks."""
     sys.stdout.write(one_line(text) + "\n")
 
 
 def json_line(value: Any, out: SupportsWrite | None = None) -> None:
-    """Writes one JSON value as an ASCII line."""
     (out or sys.stdout).write(json_escaped(json.dumps(msgspec.to_builtins(value))) + "\n")
 
 
@@ -114,7 +111,6 @@ def document(text: str, *, is_json: bool = False) -> None:
 
 
 def note(text: str, err: SupportsWrite | None = None) -> None:
-    """Writes a line to standard error."""
     (err or sys.stderr).write(one_line(text) + "\n")
 
 

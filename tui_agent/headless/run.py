@@ -165,7 +165,6 @@ async def apply_all(session: Session, before: int, *, checked: bool = False) -> 
 
 
 async def _doubt(session: Session, checked: bool) -> str:
-    """The reason the pending changes are not known to pass their checks. Runs outdated checks first."""
     if checked:
         return await unchecked(session.core, session.checks)
     if any(mark.look == "stale" for mark in session.state.check_marks):
@@ -202,7 +201,6 @@ class JsonReporter(RunReporter):
     """JSON lines, `session` first. Defers all output until the model is known."""
 
     def __init__(self, out: TextIO, secrets: KnownSecrets | None = None) -> None:
-        """`secrets` are masked in each line."""
         super().__init__(out)
         self._secrets = secrets or KnownSecrets()
         self._waiting: list[Line] | None = []

@@ -127,7 +127,7 @@ def run(
 
 
 def _processes(options: RunOptions) -> tuple[EarlyChild | None, ChildProcess | None]:
-    """The workspace and model processes; None if not needed or not reusable."""
+    """Returns None if not needed or not reusable."""
     workspace = model = None
     if not options.session and not options.trust:  # Otherwise the folder or its filters may change.
         filters = trust.trusted_filters(options.workspace, user_folders())

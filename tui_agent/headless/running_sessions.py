@@ -51,8 +51,7 @@ def ps(as_json: bool) -> int:
 
 
 def _remote_states() -> Iterator[Line]:
-    """The sessions of `remote.hosts`. Settings are loaded only if that name occurs: loading takes longer than the
-    rest."""
+    """Settings are loaded only if that name occurs: loading takes longer than the rest."""
     folders = user_folders()
     try:
         named = "hosts" in (folders.config / "settings.toml").read_text(encoding="utf-8", errors="replace")
@@ -194,7 +193,7 @@ def _found(session: str | None) -> SessionSocket:
 
 
 def _state_of(place: SessionSocket) -> Line | None:
-    """The state of a session; None if its process has ended or is stopped."""
+    """Returns None if its process has ended or is stopped."""
     try:
         with sockets.connect(place, WITHIN) as connection:
             return next(_lines(connection), None)
@@ -203,14 +202,12 @@ def _state_of(place: SessionSocket) -> Line | None:
 
 
 def _request(connection: socket.socket, message: Line) -> Iterator[Line]:
-    """The lines after a message."""
     connection.settimeout(None)
     connection.sendall(json.dumps(message).encode() + b"\n")
     return _lines(connection)
 
 
 def _lines(connection: socket.socket) -> Iterator[Line]:
-    """Lines until the connection ends."""
     with connection.makefile("rb") as stream:
         for line in stream:
             yield json.loads(line)

@@ -96,7 +96,7 @@ def sessions_of(host: str) -> list[Line]:
 
 
 def sessions_of_all(hosts: Sequence[str]) -> Iterator[Line]:
-    """The running sessions of several hosts, asked at once. A failure is a line on standard error."""
+    """The running sessions of several hosts, asked at once."""
     with ThreadPoolExecutor(max_workers=8) as threads:
         for waiting in [threads.submit(sessions_of, host) for host in hosts]:
             try:
@@ -146,12 +146,10 @@ esac
 
 
 def _shell(script: str) -> str:
-    """The script for a POSIX shell, as a word that other login shells pass on unchanged."""
     return f"exec sh -c {shlex.quote(f'{_PATH}; export PATH; {script}')}"
 
 
 def _clean_terminal() -> None:
-    """Takes back the modes of a screen whose end did not arrive."""
     if sys.stdout.isatty():
         os.write(1, RESET.encode())
     if sys.stdin.isatty():

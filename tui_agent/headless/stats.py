@@ -73,6 +73,5 @@ def _plot(figures: Figures) -> Iterator[str]:
 
 
 def _bar(value: float, scale: float) -> str:
-    """A bar in eighths of a cell; `scale` fills `BAR_CELLS`."""
     eighths = round(8 * BAR_CELLS * min(value / scale, 1.0)) if scale else 0
     return ("█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")).ljust(BAR_CELLS)

@@ -109,7 +109,6 @@ def search(data: Path, words: str, workspace: Path | None = None, limit: int = M
 
 
 def _with(connection: sqlite3.Connection, words: list[str]) -> set[str]:
-    """The ids of sessions that contain all the words in one line or in their name."""
     condition, wanted = _condition(connection, words)
     found = connection.execute(f"SELECT DISTINCT l.session FROM lines l WHERE {condition}", wanted)
     likes = " AND ".join("name LIKE ? ESCAPE '\\'" for _ in words)
@@ -180,8 +179,7 @@ def _of(workspace: Path | None) -> tuple[str, tuple[str | bytes, ...]]:
 
 
 def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, list[str]]:
-    """The SQL condition that a line contains all the words, with its parameters. Uses the index for words of
-    sufficient length."""
+    """Uses the index for words of sufficient length."""
     has_index = _has_index(connection)
     indexed = [word for word in words if has_index and len(word) >= _SHORTEST]
     others = [word for word in words if word not in indexed]
@@ -308,12 +306,11 @@ def _has_index(connection: sqlite3.Connection) -> bool:
 
 
 def _is_settled(looks: str) -> bool:
-    """Whether any later write is sure to change the log's size or time."""
     return time.time_ns() - max(whole_number(changed) for changed in looks.split()[1::2]) > database.SOON
 
 
 def _size_and_time(path: str) -> str:
-    """Size and time of a log and its write-ahead file; "" if it is missing."""
+    """ "" if it is missing."""
     found = []
     for place in (path, f"{path}-wal"):
         try:

@@ -42,7 +42,7 @@ class RawRows(Struct, frozen=True):
 
 
 def read_raw(path: Path) -> RawRows:
-    """Every intact row of a log's pages. Raises OSError if the file is unreadable."""
+    """Raises OSError if the file is unreadable."""
     found = RawRows({}, {}, {})
     pages = _pages(path)
     for number in sorted(pages):
@@ -157,7 +157,6 @@ def _value(kind: int, part: bytes) -> Any:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """An integer of one to nine bytes, and the offset after it."""
     value = 0
     for count in range(8):
         byte = data[at + count]
@@ -297,7 +296,6 @@ class LogWriter:
         self.connection.execute("PRAGMA synchronous = FULL")
 
     def sync_at_end(self) -> None:
-        """Defer all syncs to `end`."""
         with suppress(sqlite3.Error):
             self.connection.execute("PRAGMA synchronous = NORMAL")
 
@@ -369,7 +367,7 @@ def read_records(
 
 
 def last_number(connection: sqlite3.Connection) -> int:
-    """The number of the last record, or 0. Raises sqlite3.Error."""
+    """Raises sqlite3.Error."""
     return connection.execute("SELECT max(number) FROM records").fetchone()[0] or 0
 
 
@@ -391,7 +389,7 @@ def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
 
 
 def to_sql(text: str) -> str | bytes:
-    """Encodes text for sqlite. Text with lone surrogates (from odd file names) becomes bytes."""
+    """Text with lone surrogates (from odd file names) becomes bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -405,7 +403,6 @@ def from_sql(value: Any) -> Any:
 
 
 def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
-    """The user-facing error for a sqlite error."""
     words = str(error)
     name = f"the session {path.parent.name}"
     match words:

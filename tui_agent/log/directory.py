@@ -58,7 +58,7 @@ class SessionLock:
         return lock
 
     def release(self) -> None:
-        """Release the lock. Idempotent."""
+        """Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -70,8 +70,6 @@ class SessionLock:
         self.release()
 
     def _sign(self) -> None:
-        """Store our process id for error messages of other processes. The lock holds without it, for example
-        on a full disk."""
         try:
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
@@ -136,7 +134,6 @@ class SessionEntry(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The name, or the first request, on one line."""
         return " ".join((self.name or self.first_request or "nothing said yet").split())
 
 
@@ -146,7 +143,7 @@ def new_id() -> str:
 
 
 def folder_of(data: Path, session: str) -> Path:
-    """A session's folder, whether it exists or not. Raises SessionError for an invalid id."""
+    """Raises SessionError for an invalid id."""
     if not _ID.fullmatch(session):
         raise SessionError(
             f"{display_path(session)} is not a session id", "`tui-agent sessions list` shows them"
@@ -155,7 +152,7 @@ def folder_of(data: Path, session: str) -> Path:
 
 
 def existing(data: Path, session: str) -> Path:
-    """The folder of an existing session. Raises SessionError."""
+    """Raises SessionError."""
     folder = folder_of(data, session)
     there = folder.is_dir() and (any(folder.glob(f"{LOG}*")) or (folder / SNAPSHOT).is_file())
     if not there:
@@ -213,7 +210,6 @@ def folders(data: Path) -> list[Path]:
 
 
 def ids(data: Path) -> list[str]:
-    """The ids of all sessions, including unreadable sessions."""
     try:
         with os.scandir(data / "sessions") as entries:
             return [entry.name for entry in entries if _ID.fullmatch(entry.name) and entry.is_dir()]

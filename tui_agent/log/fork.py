@@ -67,7 +67,7 @@ def as_copied(events: Sequence[Lasting], session: str) -> list[Lasting]:
 
 
 def write(data: Path, session: str, events: Sequence[Lasting], **meta: object) -> None:
-    """Create a session from events. Raises SessionError; an incomplete session is removed."""
+    """Raises SessionError; an incomplete session is removed."""
     folder = directory.folder_of(data, session)
     made = log.Log.create(folder / directory.LOG)
     failures: list[SessionError] = []
@@ -82,7 +82,6 @@ def write(data: Path, session: str, events: Sequence[Lasting], **meta: object) -
 
 
 def applies_in_force(events: Sequence[Lasting], start: int) -> list[Checkpoint]:
-    """Applies in `events[start:]` that were not undone, oldest first."""
     points: dict[str, Checkpoint] = {}
     for event in events[start:]:
         match event:

@@ -264,11 +264,9 @@ class Journal:
             self.store.emit(event)
 
     def publish(self, event: Event) -> None:
-        """Fold a passing event immediately."""
         self.store.emit(event)
 
     def grow(self, event: Growing) -> None:
-        """Fold a growing event, and store its newest version within a second."""
         self.store.emit(event)
         self._growing[event.key] = event
         long = isinstance(event, e.BufferEdited) and len(event.text) > LONG_TEXT
@@ -341,8 +339,7 @@ class Journal:
                 await self._write([])
 
     async def _write(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
-        """Write the events after earlier pending events, together with the growing events of keys in
-        `joined`. Raises RecordRefused for an invalid event."""
+        """Raises RecordRefused for an invalid event."""
         held, self._unwritten = self._unwritten, []
         durable: asyncio.Future[None] = self._loop.create_future()
         self._enqueue(held, events, durable, joined)
@@ -406,8 +403,7 @@ class Journal:
         error: SessionError,
         durable: asyncio.Future[None],
     ) -> None:
-        """After a disk failure, fold the events and write them later. Events that no log can hold are
-        dropped."""
+        """After a disk failure, fold the events and write them later."""
         self._on_its_way.pop(durable)
         self._growing = {**given_up, **self._growing}
         for event in kept:
@@ -434,7 +430,6 @@ class Journal:
         self._loop.call_soon_threadsafe(self._on_confirmed, event)
 
     def _tell_refused(self, event: Growing, error: SessionError) -> None:
-        """Runs on the log's thread or on the loop: this version is not on disk."""
         self._loop.call_soon_threadsafe(self._version_refused, event, error)
 
     def _on_confirmed(self, event: Growing) -> None:
@@ -458,7 +453,6 @@ class Journal:
         self._not_kept(error)
 
     def _not_kept(self, error: SessionError) -> None:
-        """Report once that events are not stored, and schedule a retry."""
         if isinstance(error, RecordRefused):
             self.store.emit(e.NoticeGiven("warning", str(error)))
             return
@@ -467,7 +461,6 @@ class Journal:
             self.store.emit(e.KeepingChanged(str(error)))
 
     def _works_again(self) -> None:
-        """After a successful write, resubmit refused events; report when none are left."""
         if not self.store.state.session.not_kept:
             return
         if not self._unwritten:
@@ -479,8 +472,6 @@ class Journal:
             self._timer = self._loop.call_later(seconds, self.flush)
 
     def _fold(self, events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
-        """Fold written events. An internal error is passed to the caller, who would otherwise wait
-        forever."""
         try:
             for event in events:
                 self.store.emit(event)

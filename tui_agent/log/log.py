@@ -50,7 +50,7 @@ class FirstSync:
         self._thread.join()
 
     def try_again(self) -> None:
-        """Retry if the sync failed. Raises OSError if it fails again."""
+        """Raises OSError if it fails again."""
         if self._failed is not None:
             self._sync()
             self._failed = None
@@ -125,7 +125,7 @@ class Log:
 
     @classmethod
     def create(cls, path: Path, on_error: Failed | None = None) -> Log:
-        """Create a log and its folder. Raises SessionError if it exists or cannot be created."""
+        """Raises SessionError if it exists or cannot be created."""
         database.make(path, sync=False)
         first = FirstSync(path)
         try:
@@ -191,8 +191,7 @@ class Log:
         self._enqueue(write, done, failed)
 
     def keep(self, event: Growing, done: Done | None = None, failed: Failed | None = None) -> None:
-        """Store the newest version of a growing event under its key. The log's thread serializes it, because
-        it may be megabytes long."""
+        """The log's thread serializes it, because it may be megabytes long."""
         self._enqueue(lambda writer: writer.keep(event.key, body_of(event)), done, failed)
 
     def drop(self, keys: Sequence[str]) -> None:
@@ -209,7 +208,6 @@ class Log:
         return load(self.path)
 
     def count(self) -> int:
-        """Number of records."""
         self._settle()
         return self._writer.number
 
@@ -219,7 +217,7 @@ class Log:
         self._ending = True
 
     def close(self) -> None:
-        """Write pending jobs and close. Idempotent."""
+        """Idempotent."""
         self.sync_at_end()
         with self._putting:
             if self._closed:
@@ -242,7 +240,6 @@ class Log:
             _call_back(job.failed, refusal)
 
     def _settle(self) -> None:
-        """Block until every queued job has been tried."""
         settled = threading.Event()
         self._enqueue(lambda writer: writer.number, lambda _: settled.set(), lambda _: settled.set())
         settled.wait()
@@ -279,7 +276,6 @@ class Log:
                 _call_back(job.failed, ended)
 
     def _waiting(self) -> list[_Job | None]:
-        """Wait for a job, then return all queued jobs."""
         jobs = [self._jobs.get()]
         while True:
             try:
@@ -288,7 +284,7 @@ class Log:
                 return jobs
 
     def _commit(self, jobs: Sequence[_Job]) -> None:
-        """Write the jobs in one transaction. If one is invalid, retry each in its own transaction."""
+        """If one is invalid, retry each in its own transaction."""
         if not jobs:
             return
         try:
@@ -341,11 +337,8 @@ def load(path: Path) -> LogContents:
 
 
 def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
-    """Yields the readable events of a log. Raises SessionError.
-
-    Appends a sentence about each unreadable record to `lost`. If sqlite cannot open the file, its pages
-    are read directly.
-    """
+    """Raises SessionError. Appends a sentence about each unreadable record to `lost`. If sqlite cannot open
+    the file, its pages are read directly."""
     for _, event in timed_events_of(path, lost):
         yield event
 

@@ -32,7 +32,7 @@ class Record(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether types and checksum are valid. Columns of a damaged file can hold any value."""
+        """Columns of a damaged file can hold any value."""
         return isinstance(self.body, bytes) and self.checksum == checksum(
             self.number, self.at, self.type, self.version, self.body
         )
@@ -94,7 +94,6 @@ def lasting(record: Record) -> Lasting | str:
 
 
 def growing(record: Record, key: str) -> Growing | str:
-    """The event of a growing record, or a sentence that states the error."""
     found = _event(record, f"what was kept of {key!r}", GROWING)
     return found if isinstance(found, str | Growing) else f"what was kept of {key!r} is out of place"
 

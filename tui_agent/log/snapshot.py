@@ -153,8 +153,7 @@ class Snapshot(Struct, frozen=True):
 
 
 def save(folder: Path, snapshot: Snapshot, *, sync: bool = True) -> None:
-    """Replace the snapshot. Errors are ignored, because the log has everything. Without `sync` a power
-    failure can lose it."""
+    """Errors are ignored, because the log has everything. Without `sync` a power failure can lose it."""
     try:
         body = msgspec.msgpack.encode(lasting_part(snapshot.state))
         head = f"{_MAGIC} {fingerprint()} {snapshot.number} {snapshot.checksum} {zlib.crc32(body)}\n"

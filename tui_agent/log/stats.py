@@ -88,7 +88,7 @@ class Figures(Struct, frozen=True):
         return Figures(**sums)
 
     def goals(self) -> tuple[Goal, ...]:
-        """The five main figures with their targets. Shares are in percent."""
+        """The five main figures with their targets."""
         return (
             Goal("questions about files per session", _ratio(self.questions, self.sessions), most=2),
             Goal("failed automatic loads, %", _percent(self.failed_loads, self.required), most=2),
@@ -172,7 +172,6 @@ class Figures(Struct, frozen=True):
             yield from self._spent_in_words(by)
 
     def _worst(self) -> list[tuple[str, int]]:
-        """The patterns that failed more than once, most frequent first."""
         worst = sorted(self.failing.items(), key=lambda item: (-item[1], item[0]))
         return [(pattern, count) for pattern, count in worst[:WORST_SHOWN] if count > 1]
 
@@ -216,7 +215,7 @@ _ENDS = late(r"(?<=[.?!])\s+|\n+")
 
 
 def asks_for_a_file(message: str) -> bool:
-    """Whether the prose of a reply asks the user for a file or its location. Code is ignored."""
+    """Whether the prose of a reply asks the user for a file or its location."""
     for sentence in _ENDS.split(without_code(message)):
         asks = _ASKS.search(sentence) or (sentence.rstrip().endswith("?") and _WHERE.search(sentence))
         if asks and _FILE.search(sentence):
@@ -253,7 +252,6 @@ class _Counts:
         self._requests = 0
 
     def after_copy(self) -> _Counts:
-        """Counts for the part of a session after its copied events."""
         counts = _Counts(self.session)
         counts._model, counts._before, counts._turn = self._model, self._turn, self._turn
         counts._requests = self._requests

@@ -86,7 +86,7 @@ def can_be_recovered(folder: Path) -> bool:
 
 
 def recovered_as(folder: Path) -> str:
-    """The id of the session that a damaged session was recovered as; "" if none exists."""
+    """ "" if none exists."""
     try:
         name = (folder / _RECOVERED).read_text(encoding="utf-8")
         return name if directory.existing(folder.parent.parent, name) else ""
@@ -132,7 +132,6 @@ def recover(data: Path, session: str) -> tuple[str, str]:
 
 
 def _renamed(record: Record, name: str) -> Record:
-    """The record; the session's first event gets the new id."""
     event = records.lasting(record)
     if not isinstance(event, e.SessionStarted):
         return record
@@ -201,7 +200,6 @@ def _write_anew(path: Path, new: Path) -> int:
 
 
 def _read_or_nothing(read: Callable[[], list[Any]]) -> list[Any]:
-    """The rows of a possibly damaged table."""
     try:
         return read()
     except sqlite3.Error:
@@ -220,7 +218,6 @@ def _was_closed(path: Path) -> bool:
 
 
 def _looks(path: Path) -> str:
-    """Size and time of the log; "" while it has a write-ahead file."""
     if os.path.exists(f"{path}-wal"):
         raise OSError("parts of the log are still in its write-ahead file")
     found = path.stat()
@@ -290,7 +287,6 @@ def open_session_log(data: Path, session: str, workspace: Path) -> tuple[Storage
 
 
 def _blobs(data: Path, log: Log) -> Blobs:
-    """The blob store of a log. Blobs are durable before the records that refer to them."""
     blobs = Blobs(data / "blobs")
     log.before_commit = blobs.sync_later()
     return blobs
@@ -316,7 +312,7 @@ def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State
 
 
 def find(data: Path, session: str, workspace: Path) -> Path:
-    """The folder of an existing session. Raises SessionError."""
+    """Raises SessionError."""
     if session != LAST:
         return directory.existing(data, session)
     newest = catalog.newest(data, workspace) or _begun_here(data, workspace)
@@ -344,7 +340,6 @@ def _open(path: Path) -> tuple[Log, ReadState]:
 
 
 def _caught_up(log: Log, read: ReadState) -> tuple[Log, ReadState]:
-    """Append events that the log refused earlier."""
     if not (log.path.parent / journal.REFUSED).exists():
         return log, read
     try:
@@ -368,15 +363,11 @@ def _with_lost(kept: Storage, lost: tuple[str, ...]) -> Storage:
 
 
 def _begun_here(data: Path, folder: Path) -> directory.SessionEntry | None:
-    """The newest rehearsal started from this folder. Its workspace is temporary, so it cannot be matched by
-    workspace."""
     entries = (entry for entry in catalog.list_sessions(data) if entry.started_from == str(folder))
     return next((entry for entry in entries if entry.workspace != str(folder)), None)
 
 
 def _temporary() -> Path:
-    """A folder for texts if nothing can be stored; the system deletes it. If its creation fails, texts stay
-    in memory."""
     try:
         return Path(tempfile.mkdtemp(prefix="tui-agent-"))
     except OSError:

@@ -77,7 +77,6 @@ class Tail:
 
 
 def _size_and_time(path: str | Path) -> tuple[int, int]:
-    """Size and modification time of a file; zeros if it is missing."""
     try:
         status = os.stat(path)
     except OSError:

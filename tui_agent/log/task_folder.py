@@ -106,7 +106,6 @@ def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Messag
 
 
 def _text_and_images(block: Message, names: Mapping[str, str]) -> tuple[str, list[Message]]:
-    """The text and the images of a block."""
     match block:
         case {"type": "text", "text": str(text)}:
             return text, []
@@ -190,18 +189,15 @@ def _at(record: Message, key: str) -> float:
 
 
 def _turn(at: float, times: Sequence[float]) -> int:
-    """The turn at a given time; the last if unknown."""
     return sum(time <= at for time in times) or 1 if at and all(times) else len(times)
 
 
 def _begins_turn(message: Message, number: int) -> bool:
-    """Whether the message contains text of the user. True for the first message."""
     return message["role"] == "user" and not message.get("isSummary") and (not number or any(_words(message)))
 
 
 def read_folder(folder: Path) -> tuple[Path, list[Message]]:
-    """The messages file of a task folder (the newer of two) and its messages. Raises SessionError, which
-    suggests the older file if only that is readable."""
+    """Raises SessionError, which suggests the older file if only that is readable."""
     there = [folder / name for name in NAMES if (folder / name).is_file()]
     if not there:
         raise SessionError(
@@ -227,7 +223,7 @@ def _can_be_read(file: Path) -> bool:
 
 
 def read_messages(file: Path) -> list[Message]:
-    """Reads a messages file. Raises SessionError if it is incomplete."""
+    """Raises SessionError if it is incomplete."""
     value = _json(file)
     if not isinstance(value, list) or not value:
         raise _refused(file, "it holds no list of messages")

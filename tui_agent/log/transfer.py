@@ -55,7 +55,7 @@ def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretV
 
 
 def as_markdown(session: str, events: Sequence[Event], secrets: SecretValues | None = None) -> str:
-    """The chat with one heading per message. Masks keys and the values of `secrets`."""
+    """The chat with one heading per message."""
     parts = [f"# Session {session}", *(_section(message) for message in messages_of(events))]
     text = "\n\n".join(parts)
     return masked(secrets.masked(text)[0] if secrets else text) + "\n"
@@ -97,7 +97,7 @@ def _texts(bodies: Sequence[Any], secret: set[str], blobs: Blobs) -> Iterator[tu
 
 
 def _keys(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yields (path, hash) of every hash in an event. The path is a sibling field or the key in a table."""
+    """Yields (path, hash) of every hash in an event."""
     match value:
         case list():
             for item in value:
@@ -191,7 +191,6 @@ def _file_patch(path: str, base: str | None, new: str | None, modes: tuple[str, 
 
 
 def _git_name(name: str) -> str:
-    """A file name in a patch: in C quotes if it holds a quote, a backslash or an unprintable character."""
     if name.isprintable() and not set(name) & set('"\\'):
         return name
     escaped = (
@@ -242,7 +241,6 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
 
 
 def _history(source: Path) -> tuple[Path, list[task_folder.Message]]:
-    """The messages file and its messages: `source` itself, or the newer file in a folder."""
     return task_folder.read_folder(source) if source.is_dir() else (source, task_folder.read_messages(source))
 
 
@@ -291,7 +289,6 @@ def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> lis
 
 
 def _renamed(value: Any, kept: dict[str, str]) -> Any:
-    """The value with each text key replaced by its key in this store; masking changed some hashes."""
     match value:
         case str():
             return kept.get(value, value)

@@ -69,7 +69,7 @@ _HEAD = """<!DOCTYPE html>
 
 
 def as_web_page(session: str, events: Sequence[Event], blobs: Blobs, secrets: SecretValues) -> str:
-    """The page of a session, in HTML. Masks keys and the values of `secrets`; omits secret files."""
+    """Masks keys and the values of `secrets`; omits secret files."""
     state, plans = State(), {}
     for event in events:
         state = event.apply(state)
@@ -104,7 +104,6 @@ class _Page:
         self._markdown.disable("image")
 
     def words(self, text: str) -> str:
-        """Text of one line."""
         return escape(one_line(self._mask(text)))
 
     def message(self, message: ChatMessage) -> str:

@@ -96,7 +96,6 @@ class ServerAddress:
 
 
 def _leaves(error: BaseException) -> list[BaseException]:
-    """The errors of nested groups, and their causes."""
     if isinstance(error, BaseExceptionGroup):
         return [leaf for one in error.exceptions for leaf in _leaves(one)]
     found, cause = [error], error.__cause__ or error.__context__

@@ -77,7 +77,7 @@ class ServerProcess:
         self.child = ChildProcess(WORKER, name="servers", env=for_servers(), on_event=self._on_question)
 
     async def offer(self, server: ToolServer) -> ServerOffer:
-        """Everything that a server lists. Raises ServerFailed."""
+        """Raises ServerFailed."""
         return msgspec.convert(await self._ask("offer", server, {}, OFFER_SECONDS), ServerOffer)
 
     async def call(
@@ -93,7 +93,7 @@ class ServerProcess:
         return msgspec.convert(await self._ask("read", server, params, seconds + OFFER_SECONDS), CalledResult)
 
     async def prompt(self, server: ToolServer, name: str, arguments: dict[str, str], seconds: float) -> str:
-        """The text of a prompt. Raises ServerFailed."""
+        """Raises ServerFailed."""
         params = {"name": name, "arguments": arguments, "timeout": seconds}
         return str(await self._ask("prompt", server, params, seconds + OFFER_SECONDS))
 
@@ -117,7 +117,6 @@ class ServerProcess:
             pasting.cancel()
 
     async def end(self, name: str) -> None:
-        """Ends a server if it runs."""
         if self.child.pid is not None:
             await self.child.ask("end", {"name": name}, BEYOND)
 

@@ -95,7 +95,6 @@ class ServerAccess(OAuthClientProvider):
         )
 
     async def restore(self) -> None:
-        """Reads the kept login."""
         await self.tokens.load()
         self.context.current_tokens = await self.tokens.get_tokens()
         self.context.client_info = await self.tokens.get_client_info()

@@ -37,7 +37,6 @@ class ServerTool(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """Fingerprint of the description and the schema."""
         shown = json.dumps([self.name, self.description, self.schema], sort_keys=True)
         return hashlib.sha256(shown.encode(errors="surrogatepass")).hexdigest()
 
@@ -112,7 +111,6 @@ def checked_offer(server: str, raw: RawOffer) -> ServerOffer:
 
 
 def tool_name(server: str, tool: str) -> str:
-    """The name of a server's tool in requests."""
     name = f"{server}__{_NOT_IN_NAMES.sub('_', tool)}"
     if len(name) <= MAX_NAME:
         return name
@@ -145,7 +143,6 @@ def _fault_of(schema: Any) -> str:
 
 
 def _references(value: Any) -> list[str]:
-    """Targets of all references of a schema."""
     found: list[str] = []
     level = [value]
     while level:

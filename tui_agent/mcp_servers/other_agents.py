@@ -62,7 +62,7 @@ def found(home: Path) -> tuple[dict[str, tuple[ServerSettings, str]], list[str]]
 
 
 def _respelt(value: Any) -> Any:
-    """A table with variables as ours spell them. A value that its agent would ask for becomes a variable."""
+    """A table with variables as ours spell them."""
     match value:
         case dict():
             return {key: _respelt(part) for key, part in value.items()}
@@ -75,7 +75,6 @@ def _respelt(value: Any) -> Any:
 
 
 def as_toml(name: str, settings: ServerSettings) -> str:
-    """The table of a server in `settings.toml`."""
     return "\n".join([f"[mcp.servers.{name}]", *_lines(settings)]) + "\n"
 
 
@@ -94,5 +93,4 @@ def _lines(settings: ServerSettings) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """A basic string of TOML, whose escapes are those of JSON; DEL needs one more."""
     return msgspec.json.encode(text).decode().replace("\x7f", "\\u007f")

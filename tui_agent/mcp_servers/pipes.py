@@ -54,7 +54,7 @@ class ServerProgram:
         self.noise = ""
 
     def ending(self) -> str:
-        """How the server ended, with the last line that it wrote; "" while it runs."""
+        """ "" while it runs."""
         status = self.process.returncode
         if self.fault:
             return self.fault
@@ -182,7 +182,6 @@ async def _end(program: ServerProgram, tasks: list[asyncio.Task[None]]) -> None:
 
 
 def signal_all(program: ServerProgram, number: int) -> None:
-    """Signals the server's process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(program.process.pid, number)
 

@@ -20,7 +20,7 @@ _ENDINGS = {"image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "imag
 
 
 def text_of(parts: list[Any], structured: Any) -> str:
-    """The text of content parts. Pictures, sounds and other bytes are named."""
+    """Pictures, sounds and other bytes are named."""
     found = [_part(part) for part in parts]
     if not any(found) and structured is not None:
         found = [json.dumps(structured, ensure_ascii=False, indent=1)]
@@ -41,8 +41,7 @@ def _part(part: Any) -> str:
 
 
 def pictures_of(parts: list[Any], folder: str, name: str) -> list[str]:
-    """Paths of files with the pictures of a result. Pictures without known bytes, and those above the limits, are left
-    out. Blocking."""
+    """Pictures without known bytes, and those above the limits, are left out. Blocking."""
     found: list[str] = []
     for part in parts:
         if getattr(part, "type", "") != "image" or len(part.data) > MAX_PICTURE or len(found) >= MAX_PICTURES:
@@ -68,7 +67,7 @@ def resource_text(resource: Any) -> str:
 
 
 def kept(text: str, folder: str, name: str) -> dict[str, Any]:
-    """A text as a result: whole, or with its beginning and end and the path of the file with all. Blocking."""
+    """Blocking."""
     data = text.encode(errors="replace")
     if len(data) <= WHOLE:
         return {"text": text, "kept": "", "bytes": len(data)}

@@ -254,7 +254,7 @@ def _filled(text: str, environ: Mapping[str, str]) -> str:
 
 
 def switch(workspace: Path, folders: Folders, name: str, on: bool) -> None:
-    """Switches a server of a trusted workspace on or off. Raises SettingsError. Blocking."""
+    """Raises SettingsError. Blocking."""
     root = Path(os.path.realpath(workspace))
     fingerprint = ""
     if on:
@@ -289,7 +289,7 @@ def programs_of(workspace: Path) -> list[tuple[str, str]]:
 
 
 def workspace_digest(root: Path) -> str:
-    """SHA-256 of a workspace's file of servers; "" without a readable one. Blocking."""
+    """ "" without a readable one. Blocking."""
     return digest_of(root / WORKSPACE_FILE, root, MAX_FILE)
 
 

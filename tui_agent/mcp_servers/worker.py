@@ -59,7 +59,7 @@ class RunningServer:
         return self._task.done() or (program is not None and program.process.returncode is not None)
 
     async def client(self) -> Client:
-        """The connected client. Raises ServerFailed."""
+        """Raises ServerFailed."""
         return await asyncio.shield(self._ready)
 
     async def end(self) -> None:
@@ -103,7 +103,6 @@ class RunningServer:
                 raise
 
     async def _notice_end(self) -> None:
-        """Waits a moment for the end of the program, which says more than the SDK's error."""
         if self._program is not None and not self._program.fault:
             await asyncio.wait([asyncio.create_task(self._program.process.wait())], timeout=NOTICED_WITHIN)
             await asyncio.sleep(0)
@@ -271,7 +270,6 @@ class WorkerMethods:
 
 
 async def _listed(client: Client) -> RawOffer:
-    """All pages of the lists that the server says it has."""
     offer, able = RawOffer(), client.server_capabilities
     if able.tools is not None:
         for tool in await _pages(client.list_tools, "tools", MAX_TOOLS, offer):

@@ -40,7 +40,6 @@ class _TooLong(ValueError):
 
 
 async def of_provider(client: httpx.AsyncClient, provider: str, *, again: bool = False) -> ListAnswer:
-    """The listing of a provider with a key or login."""
     name = f"{provider}/-"
     try:
         logged_in = await Logins().variables(name, os.environ)
@@ -145,7 +144,6 @@ async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel
 
 
 def _following(page: Any) -> dict[str, str]:
-    """Query parameters of the next page; empty for the last page."""
     match page:
         case {"has_more": True, "last_id": str(last)} if last:
             return {"after_id": last}

@@ -18,7 +18,7 @@ class LazySSLContext(ssl.SSLContext):
     file: str = ""
 
     def load(self) -> None:
-        """Load the certificates once. Raises `OSError`, including `ssl.SSLError`, for an invalid file."""
+        """Raises `OSError`, including `ssl.SSLError`, for an invalid file."""
         with _loading:
             if self.file:
                 self.load_verify_locations(cafile=self.file)

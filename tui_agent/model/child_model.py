@@ -65,7 +65,7 @@ class ChildModel:
         self._child.listen(self._child_is)
 
     async def start(self) -> None:
-        """Starts the child in the background. Errors are reported by the status and by the first request."""
+        """Errors are reported by the status and by the first request."""
         if self._warming is None or (self._warming.done() and self._child.state != "ready"):
             self._warming = asyncio.create_task(self._warm(), name="model: warm up")
 
@@ -91,7 +91,6 @@ class ChildModel:
         return self._abilities[model]
 
     async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
-        """A provider's own listing of models. Errors are returned as a sentence."""
         try:
             await self.start()
             return msgspec.convert(
@@ -115,7 +114,7 @@ class ChildModel:
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
     def _route(self, model: str) -> model_table.Route | None:
-        """The direct route to a model; None for litellm. Raises a `ModelError` if litellm is not allowed."""
+        """Returns None for litellm. Raises a `ModelError` if litellm is not allowed."""
         if self._transport == "litellm" and not by_login(model):
             return None
         route = model_table.route(model, self._child.environment)
@@ -156,7 +155,7 @@ class ChildModel:
         return str(await self._ask("upload", {"model": model, "name": name, "text": text}))
 
     async def delete_files(self, model: str, ids: list[str]) -> None:
-        """Deletes uploaded files. Raises a `ModelError`."""
+        """Raises a `ModelError`."""
         await self._ask("delete", {"model": model, "ids": ids})
 
     async def close(self) -> None:

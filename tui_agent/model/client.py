@@ -181,7 +181,7 @@ class CanReach(Protocol):
     """A model configured by environment variables that may be added later."""
 
     async def reach(self, environment: Mapping[str, str]) -> None:
-        """Adds environment variables. Raises a `ModelError`."""
+        """Raises a `ModelError`."""
         ...
 
 
@@ -204,11 +204,11 @@ class Model(Protocol):
     async def abilities(self, model: str) -> Abilities: ...
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        """Counts tokens by text. Without `wait`, estimates if counting would block."""
+        """Without `wait`, estimates if counting would block."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Streams the reply, `EndChunk` last. Raises a `ModelError`. Closing it cancels the request."""
+        """Streams the reply, `EndChunk` last. Raises a `ModelError`."""
         ...
 
     async def close(self) -> None: ...

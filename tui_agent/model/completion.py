@@ -102,12 +102,11 @@ class Transport(Protocol):
     async def abilities(self, model: str) -> Abilities: ...
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> IncomingReply:
-        """Opens the reply to a request with the schema `shape`. May raise any exception; `explain` interprets
-        it."""
+        """May raise any exception; `explain` interprets it."""
         ...
 
     async def cost(self, model: str, usage: UsageChunk) -> float | None:
-        """The cost in dollars; None if the price is unknown."""
+        """Returns None if the price is unknown."""
         ...
 
 
@@ -125,7 +124,6 @@ class Refusals:
         self._in_words: set[bytes] = set()
 
     def copy(self) -> Refusals:
-        """A copy for provisional additions."""
         copied = Refusals()
         copied.take(self)
         return copied
@@ -175,17 +173,14 @@ class Refusals:
 
 
 def _digest(value: Any) -> bytes:
-    """Hashes a JSON value; lone surrogates are valid."""
     return hashlib.sha256(json.dumps(value).encode()).digest()
 
 
 def _beginning(request: ModelRequest) -> bytes:
-    """Identifies a conversation by its first two messages."""
     return _digest(request.messages[:2])
 
 
 def _has_items(message: Message) -> bool:
-    """Whether a message may contain items to be returned to its provider."""
     return "origin" in message
 
 
@@ -226,7 +221,6 @@ async def complete(
 
 
 def _left_out_in_words(request: ModelRequest, refusal: _PartRefused) -> str:
-    """Message to the user about a rejected effort or temperature."""
     value = f"temperature {request.temperature:g}" if refusal.part == "temperature" else ""
     value = (
         value or f"effort {level_of(model_table.rules_for(request.model), request.effort) or request.effort}"
@@ -294,7 +288,6 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
 
 
 def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
-    """Raise `_PartRefused` for a rejected optional part, `SchemaRefused` for a local server's schema."""
     part = next(iter(_refused(error, request, wire)), "")
     if part == "schema" and request.schema_form:
         raise SchemaRefused(
@@ -306,7 +299,7 @@ def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
 
 
 async def _next(stream: IncomingReply, request: ModelRequest, wire: Wire) -> list[Chunk] | None:
-    """The next chunks, None at the end. Raises `TimeoutError` after a silence of the request's time-out."""
+    """Raises `TimeoutError` after a silence of the request's time-out."""
     seconds = _patience(request, stream.reader)
     async with asyncio.timeout(seconds) as limit:
         _extend(limit, wire, seconds)
@@ -317,7 +310,6 @@ async def _next(stream: IncomingReply, request: ModelRequest, wire: Wire) -> lis
 
 
 def _patience(request: ModelRequest, reader: ReplyReader) -> float:
-    """The current time-out, in seconds."""
     if reader.reason is not None:
         return min(request.timeout, _LAST_WORDS_SECONDS)
     return request.timeout * KEPT_ALIVE if reader.thinks else request.timeout
@@ -332,7 +324,7 @@ class _Silence:
         self._progress: object = None
 
     def check(self, chunks: Sequence[Chunk], reader: ReplyReader, seconds: float) -> None:
-        """Record an event. Raises `TimeoutError` after `seconds` of empty events."""
+        """Raises `TimeoutError` after `seconds` of empty events."""
         now = asyncio.get_running_loop().time()
         progress = getattr(reader, "progress", None)
         if any(map(_says_something, chunks)) or progress != self._progress:
@@ -417,7 +409,7 @@ def _cut(stream: IncomingReply, why: str) -> EndChunk:
 
 
 def _end(stream: IncomingReply, model: str) -> EndChunk:
-    """The end of a reply with the provider's reason. Raises a `ModelError` for an empty reply."""
+    """Raises a `ModelError` for an empty reply."""
     reader = stream.reader
     if reader.refusal and not reader.said:
         what = f"{model} declined, saying: {reader.refusal.strip()}"

@@ -133,7 +133,6 @@ def _route(failure: Failure, model: str, where: str) -> Sentence | None:
 
 
 def _tls_words(failure: Failure) -> str | None:
-    """Description of a TLS failure, or None."""
     errors = (error for error in failure.chain if "SSLError" in _names(error) or "[SSL" in str(error))
     words = "\n".join(map(str, errors))
     return words or None

@@ -44,7 +44,6 @@ _used: dict[str, float] = {}
 
 
 def origin_of(url: httpx.URL) -> str:
-    """Scheme, host and port of a URL."""
     return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
 
 
@@ -83,8 +82,8 @@ Send = Callable[[httpx.Request], Awaitable[httpx.Response]]
 
 
 async def send_with_retry(send: Send, request: httpx.Request) -> httpx.Response:
-    """Sends a request. Repeats it once if a reused connection turned out to be closed: it failed immediately
-    and before the first byte of a response."""
+    """Repeats it once if a reused connection turned out to be closed: it failed immediately and before the
+    first byte of a response."""
     origin = origin_of(request.url)
     if (opening := _opening.get(origin)) and opening is not asyncio.current_task():
         await asyncio.wait([opening], timeout=OPENING_SECONDS)
@@ -107,7 +106,6 @@ async def send_with_retry(send: Send, request: httpx.Request) -> httpx.Response:
 
 
 def _is_unconfirmed(error: BaseException | None) -> bool:
-    """Whether the sent bytes were never acknowledged."""
     while error is not None:
         if isinstance(error, OSError) and error.errno == errno.ETIMEDOUT:
             return True

@@ -22,7 +22,7 @@ _THREADS = 2
 
 
 def count(model: str, texts: Sequence[str]) -> TokenCount:
-    """Counts tokens by text, without network access. Exact if the model's own vocabulary is available."""
+    """Counts tokens by text, without network access."""
     name, own = vocabulary(model)
     encoding = load(name)
     if encoding is None:
@@ -33,7 +33,7 @@ def count(model: str, texts: Sequence[str]) -> TokenCount:
 
 @cache
 def load(name: Vocabulary) -> tiktoken.Encoding | None:
-    """The vocabulary; None if its file is missing, because tiktoken would download it."""
+    """Returns None if its file is missing, because tiktoken would download it."""
     folder = vocabulary_folder()
     if folder is None or not (folder / hashlib.sha1(_ADDRESS.format(name).encode()).hexdigest()).is_file():
         return None

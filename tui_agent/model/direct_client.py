@@ -59,7 +59,7 @@ class DirectTransport:
         return model_table.abilities(model, route, await _listed_model(route))
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> DirectStream:
-        """Opens the reply. Refreshes a rejected login token once."""
+        """Refreshes a rejected login token once."""
         variables = await self._variables(request.model)
         route = _route(request.model, variables)
         try:
@@ -72,7 +72,7 @@ class DirectTransport:
         return await self._open(request, _route(request.model, variables), wire, shape)
 
     async def _variables(self, model: str, refused: str = "") -> dict[str, str]:
-        """Variables of the login. Raises `AttemptFailed` if its service cannot refresh the token at the moment."""
+        """Raises `AttemptFailed` if its service cannot refresh the token at the moment."""
         try:
             return await self._logins.variables(model, os.environ, refused)
         except LoginBusy as error:
@@ -250,7 +250,6 @@ def reader(name: WireName, route: Route) -> ReplyReader:
 
 
 def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
-    """The route to a model; `variables` are those of a login."""
     route = model_table.route(model, {**os.environ, **(variables or {})})
     if route is None:  # The parent resolved the same name before.
         raise LookupError(f"there is no direct way to {model}")
@@ -258,7 +257,6 @@ def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
 
 
 async def _listed_model(route: Route) -> KnownModel | None:
-    """A model known only from its provider's listing."""
     if route.known is not None or not route.rules.listing:
         return route.known
     return await catalogue.model(client(), route)
@@ -293,7 +291,6 @@ def _certificates() -> LazySSLContext | bool:
 
 
 async def _certificates_for(address: str) -> None:
-    """Have the certificates read if an address needs them, and not on the loop. Raises `OSError` for a file of none."""
     client()  # which takes them
     certificates = _certificates()
     if isinstance(certificates, LazySSLContext) and certificates.file and not address.startswith("http:"):

@@ -109,7 +109,7 @@ async def _models(
     taken: set[str],
     memory: ServerMemory | None,
 ) -> list[Suggestion]:
-    """Models served at `address`. A `prefix` begins their names and makes variables unnecessary."""
+    """A `prefix` begins their names and makes variables unnecessary."""
     if memory is not None and memory.is_busy(address):
         return []
     root = servers.root_of(address)

@@ -176,10 +176,6 @@ def _as_json(body: bytes) -> Any:
 
 
 def _has_events(request: httpx.Request, response: httpx.Response) -> bool:
-    """Whether the response is an event stream, by its type, or by the request if the type is generic.
-
-    Excludes Bedrock's frames, JSON lines and responses to other requests (for tokens, for example).
-    """
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "text/event-stream":
         return True
@@ -216,7 +212,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
                 yield values
 
     async def _blocks(self) -> AsyncIterator[list[_Event]]:
-        """The events of each piece of the body. Yields the events before an invalid one, then raises."""
+        """Yields the events before an invalid one, then raises."""
         split = _Split()
         try:
             async for piece in self._pieces:
@@ -385,7 +381,6 @@ class _Split:
 
 
 def _is_whole(event: bytes) -> bool:
-    """Whether an event without a blank line is complete: valid JSON or `[DONE]`."""
     try:
         _, data = _fields(event)
         return data == _DONE or isinstance(json.loads(data), dict)
@@ -397,7 +392,7 @@ _decoder = msgspec.json.Decoder()
 
 
 def _fields(event: bytes) -> tuple[str, str]:
-    """The type and data of an event. Raises `BrokenStream` for invalid UTF-8."""
+    """Raises `BrokenStream` for invalid UTF-8."""
     try:
         text = event.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -413,7 +408,6 @@ def _fields(event: bytes) -> tuple[str, str]:
 
 
 def _holds_usage(value: dict[str, Any]) -> bool:
-    """Whether the event contains token counts, in any interface's format."""
     inner = (value.get("response"), value.get("x_groq"))
     return any(
         one.get("usage") or one.get("usageMetadata") for one in (value, *inner) if isinstance(one, dict)
@@ -421,7 +415,7 @@ def _holds_usage(value: dict[str, Any]) -> bool:
 
 
 def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
-    """Converts a non-streamed reply to events. Raises `BrokenStream` for any other body."""
+    """Raises `BrokenStream` for any other body."""
     wire.usage = wire.usage or _holds_usage(body)
     match body:
         case {"choices": [{"message": dict()}, *_]}:

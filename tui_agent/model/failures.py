@@ -70,7 +70,6 @@ class Failure:
 
     @cached_property
     def said(self) -> str:
-        """The provider's message on one line, shortened and masked."""
         words = next((said for body in self._bodies if (said := words_in(body))), "")
         if len(words) > _SHORT_PAGE:
             words = self._title or words
@@ -86,7 +85,6 @@ class Failure:
 
     @cached_property
     def headers(self) -> dict[str, str]:
-        """Response headers with lower-case names, including those repeated in the body."""
         if self.refused is not None:
             match self.refused.body:
                 case {"error": {"metadata": {"headers": dict() as headers}}}:
@@ -214,13 +212,11 @@ def _as_json(words: str) -> Any:
 
 
 def _unwrapped(words: str, deep: int) -> str:
-    """Unwraps an error nested as JSON text (Gemini's SDKs, gateways); otherwise returns `words`."""
     inner = _as_json(words)
     return (words_in(inner, deep + 1) if inner else "") or words
 
 
 def _part(part: object) -> str:
-    """One validation error with its location, in FastAPI's and pydantic's format."""
     match part:
         case {"msg": str(words), "loc": [*place]}:
             return f"{'.'.join(map(str, place))}: {words}"

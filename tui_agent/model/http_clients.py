@@ -53,7 +53,6 @@ def _proxies() -> Iterator[tuple[str, str | None]]:
 
 
 def _pattern(host: str) -> str:
-    """The pattern for a NO_PROXY host; a name includes its subdomains."""
     if "://" in host:
         return host
     try:

@@ -23,13 +23,10 @@ def available() -> bool:
 
 
 def store(name: str, key: str) -> bool:
-    """Stores a key under its variable's name. False if the keyring fails."""
     return _done("set_password", SERVICE, name, key) is not _FAILED
 
 
 def stored(model: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """The stored key of a model's provider by variable name; empty if the environment has one or none is
-    stored."""
     provider = provider_of(model)
     if provider is None or any(map(environment.get, provider.keys)) or not available():
         return {}
@@ -51,8 +48,6 @@ _FAILED = object()
 
 
 def _done(call: str, *arguments: str) -> Any:
-    """Calls a function of the package. Returns `_FAILED` on any error, because backends raise arbitrary
-    exceptions."""
     try:
         return getattr(import_module("keyring"), call)(*arguments)
     except Exception:

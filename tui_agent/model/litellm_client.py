@@ -169,7 +169,6 @@ class LitellmTransport:
 
 
 def _served(model: str) -> tuple[str, Rules, Origin]:
-    """litellm's provider name, the rules for the model, and the origin of its replies."""
     try:
         name, provider = litellm().get_llm_provider(model)[:2]
     except Exception as error:  # litellm also raises plain exceptions; the request reports the error
@@ -341,8 +340,6 @@ class LitellmReader(ReplyReader):
 
 @cache
 def _plain_tools() -> dict[str, bool]:
-    """Options that disable litellm's MCP check, which imports a package that may be missing. The option is
-    internal, so it is passed only to versions that know it."""
     name = "_skip_mcp_handler"
     completion = inspect.unwrap(litellm().completion)
     return {name: True} if name in completion.__code__.co_consts else {}

@@ -120,7 +120,6 @@ class LocalModels:
         return self.inner
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        """Counts tokens, corrected by the server's known ratio."""
         counted = await self.inner.count(model, texts, wait=wait)
         place = self._place(model)
         ratio = self._ratio(place) if place else 1.0
@@ -281,7 +280,6 @@ class LocalModels:
         )
 
     def _window_to_request(self, place: _Place, server: ServerModel, size: int) -> int:
-        """The window to request from Ollama: the required size, doubled in steps up to the maximum."""
         most = self._window_of(server)
         window = max(self._asked_for.get(place, 0), server.window, FIRST_WINDOW)
         while window < size + reply_room(most) and window < most:
@@ -409,8 +407,6 @@ class LocalModels:
 
 
 def _is_free(model: str, server: ServerModel) -> bool:
-    """Whether replies are free. An unidentified OpenAI-compatible server could be a gateway to a paid
-    provider."""
     return bool(server.kind) or model.partition("/")[0] in LOCAL_ADDRESSES
 
 

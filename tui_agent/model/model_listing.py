@@ -91,7 +91,6 @@ def models_in(form: ListingForm, answer: Any) -> tuple[ListedModel, ...]:
 
 
 def _is_name(name: str) -> bool:
-    """Rejects control and bidirectional characters, spaces and overlong names."""
     return 0 < len(name) <= LONGEST_NAME and name.isprintable() and " " not in name
 
 
@@ -182,7 +181,6 @@ def _day(value: Any) -> str:
 
 
 def _path(route: Route) -> Path:
-    """The cache file for an address and key. The hash conceals the key."""
     key = hashlib.sha256(route.key.encode()).hexdigest()
     digest = hashlib.sha256(f"{route.address}\0{key}".encode()).hexdigest()[:32]
     return user_folders().cache / f"models-{digest}.json"
@@ -200,7 +198,7 @@ def cached_listing(route: Route) -> Listing:
 
 
 def cache_listing(route: Route, listing: Listing) -> None:
-    """Caches a listing with mode 0600. Blocks."""
+    """Blocks."""
     try:
         write_private(_path(route), msgspec.json.encode(listing), sync=False)
     except OSError:

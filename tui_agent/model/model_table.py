@@ -125,7 +125,6 @@ class Route(Struct, frozen=True):
 
     @property
     def own(self) -> bool:
-        """Whether the address is the provider's own."""
         return self.address.rstrip("/") == self.rules.address
 
     @property
@@ -151,7 +150,7 @@ _FOR_LITELLM = (
 
 
 def route(name: str, environment: Mapping[str, str]) -> Route | None:
-    """The direct route to a model; None to use litellm."""
+    """None to use litellm."""
     if any(environment.get(variable) for variable in _FOR_LITELLM):
         return None
     found = split(name)
@@ -170,7 +169,7 @@ def route(name: str, environment: Mapping[str, str]) -> Route | None:
 
 
 def split(name: str) -> tuple[str, str] | None:
-    """Splits `provider/name`, or a bare name in the table, into provider and model; None if unknown."""
+    """Returns None if unknown."""
     prefix, slash, model = name.partition("/")
     if slash:
         return (prefix, model) if prefix in providers() and model else None
@@ -191,7 +190,7 @@ def family(name: str) -> tuple[str, str]:
 
 
 def _azure_address(base: str, version: str) -> str:
-    """The address of a resource's v1 interface; "" for the older one, left to litellm."""
+    """ "" for the older one, left to litellm."""
     path = urlsplit(base).path.rstrip("/")
     if not base or version not in _AZURE_V1 or (path and not path.endswith("/openai/v1")):
         return ""

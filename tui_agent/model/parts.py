@@ -53,12 +53,10 @@ class Origin(Struct, frozen=True, omit_defaults=True):
     prefix: str = ""
 
     def is_of(self, other: Origin) -> bool:
-        """Whether the wire, provider and family are equal."""
         return (self.wire, self.provider, self.family) == (other.wire, other.provider, other.family)
 
 
 def message_of(parts: Sequence[Part], origin: Origin | None = None) -> Message:
-    """The message for a reply."""
     message: Message = {"role": "assistant", "parts": [msgspec.to_builtins(part) for part in parts]}
     return message | {"origin": msgspec.to_builtins(origin)} if origin else message
 
@@ -82,7 +80,6 @@ def origin_of(message: Message) -> Origin:
 
 
 def text_of(message: Message) -> str:
-    """The text of any message."""
     if message["role"] == "assistant":
         return "".join(part.text for part in parts_of(message) if isinstance(part, TextPart))
     content = message.get("content") or ""
@@ -98,5 +95,4 @@ def calls_of(message: Message) -> tuple[CallPart, ...]:
 
 
 def is_empty(part: Part) -> bool:
-    """Whether a part has neither text nor native data."""
     return not isinstance(part, CallPart) and not part.text and part.native is None

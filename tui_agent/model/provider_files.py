@@ -13,7 +13,7 @@ class StoresFiles(Protocol):
     """A model whose provider stores files."""
 
     async def upload(self, model: str, name: str, text: str) -> str:
-        """Returns the provider's file id. Raises a `ModelError`."""
+        """Raises a `ModelError`."""
         ...
 
     async def delete_files(self, model: str, ids: list[str]) -> None:
@@ -57,7 +57,7 @@ class ProviderFiles:
         self._orphans += [(model, file_id) for file_id in ids]
 
     async def close(self) -> str:
-        """Deletes all files. Returns a sentence about failed deletions, or ""."""
+        """Returns a sentence about failed deletions, or ""."""
         by_model: dict[str, list[str]] = {}
         for model, file_id in (*((key[0], value) for key, value in self._ids.items()), *self._orphans):
             by_model.setdefault(model, []).append(file_id)

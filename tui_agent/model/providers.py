@@ -20,7 +20,7 @@ class Provider(Struct, frozen=True):
 
     @property
     def suggestion(self) -> str:
-        """A suggested model for users with a key; "" if unknown."""
+        """ "" if unknown."""
         return suggestions.suggestion(self.name)
 
     @property

@@ -25,9 +25,6 @@ def _is_page(failure: Failure) -> bool:
 
 
 def _is_challenge(failure: Failure) -> bool:
-    """Cloudflare challenges:
-    https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
-    """
     signed = "challenge" in failure.headers.get("cf-mitigated", "")
     return signed or (
         _is_page(failure) and bool(_CHALLENGE.search(str(failure.refused and failure.refused.body)))

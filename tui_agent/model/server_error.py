@@ -174,7 +174,7 @@ def _seconds(value: str | None, now: float) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    """A non-negative decimal number; None for Python-specific floats such as `nan`."""
+    """Returns None for Python-specific floats such as `nan`."""
     if value is None or not _NUMBER.fullmatch(value.strip()):
         return None
     number = real_number(value, -1.0)

@@ -41,7 +41,6 @@ class ServerMemory:
         return self._folder / "servers.json" if self._folder else None
 
     def _read(self) -> _StoredProperties:
-        """Never raises; discards an unreadable file."""
         if self._kept is None:
             self._kept = _StoredProperties()
             try:

@@ -71,11 +71,7 @@ class ServerRefusal(Exception):
 
 
 def address_of(model: str, environ: Mapping[str, str]) -> str:
-    """The base address of the local server for `model`; "" if it is not local.
-
-    Local servers have their own provider names, or OpenAI's. Models of OpenAI at a local address, and all
-    other providers' models, are reached through a gateway and do not count.
-    """
+    """ "" if it is not local."""
     provider = provider_of(model)
     if provider is None or provider.name not in (*LOCAL_ADDRESSES, "openai") or _is_of_openai(model):
         return ""

@@ -35,7 +35,6 @@ def version_of(name: str) -> tuple[int, float]:
 
 
 def is_ended(known: KnownModel, day: date, within: int = 0) -> bool:
-    """Whether a model is retired `within` days after `day`."""
     return bool(known.ends) and known.ends <= (day + timedelta(days=within)).isoformat()
 
 
@@ -95,7 +94,6 @@ def _lasting(provider: str, day: date) -> Iterable[str]:
 
 
 def _kind_of(model: str) -> tuple[str, ...]:
-    """The words of a model's name, (`claude`, `opus`), without version and date."""
     words = _WORDS.findall(_DATE.sub("", model).lower())
     return tuple(word for word in words if word not in _BESIDE) or (model[:1].lower(),)
 

@@ -18,7 +18,6 @@ def estimate(text: str) -> int:
 
 
 def reply_room(window: int) -> int:
-    """Tokens reserved for the reply in a shared window."""
     return min(4096, window // 4)
 
 

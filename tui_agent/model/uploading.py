@@ -31,7 +31,7 @@ async def upload(model: str, name: str, text: str) -> str:
 
 
 async def delete(model: str, ids: Sequence[str]) -> None:
-    """Deletes files. Raises a `ModelError` for the first failure, after trying all."""
+    """Raises a `ModelError` for the first failure, after trying all."""
     provider = _provider(model)
     deletions = (litellm().afile_delete(file_id=one, custom_llm_provider=provider) for one in ids)
     for result in await asyncio.gather(*deletions, return_exceptions=True):
@@ -40,7 +40,6 @@ async def delete(model: str, ids: Sequence[str]) -> None:
 
 
 def with_files(messages: Sequence[dict[str, Any]], ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Attaches uploaded files to the messages that reference them."""
     return [_with_parts(message, ids) for message in messages] if ids else list(messages)
 
 

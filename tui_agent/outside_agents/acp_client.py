@@ -41,7 +41,7 @@ class AcpListener(Protocol):
 
 
 async def load_sdk() -> Any:
-    """The module `acp`. Raises `SessionError` if it is not installed."""
+    """Raises `SessionError` if it is not installed."""
     try:
         return await asyncio.to_thread(import_module, "acp")
     except ImportError as error:
@@ -83,7 +83,7 @@ class AcpAgent:
         self._connection = self._sdk.connect_to_agent(_Client(self), writer, reader)
 
     async def begin(self, folder: str, mode: str) -> None:
-        """Begins a conversation. Raises `SessionError` with the agent's reason."""
+        """Raises `SessionError` with the agent's reason."""
         schema = self._sdk.schema
         try:
             async with asyncio.timeout(READY_WITHIN):
@@ -164,7 +164,6 @@ class AcpAgent:
             self._end_call(name, ok=update.status == "completed", output=_output(update.content))
 
     def _start_call(self, call: Any, listener: AcpListener) -> None:
-        """Shows a call at its first mention with a title, which is a request for permission with some agents."""
         name, title = str(call.tool_call_id), _first_line(call.title)
         if name not in self._known and title:
             self._known.add(name)
@@ -205,7 +204,6 @@ def _first_line(title: Any) -> str:
 
 
 def _output(content: Any) -> str:
-    """The texts of a tool call."""
     texts = (getattr(getattr(one, "content", None), "text", "") for one in content or ())
     return "\n".join(text for text in texts if text)[:MOST_OUTPUT]
 

@@ -34,7 +34,7 @@ class AgentHome:
         self.path = ""
 
     async def open(self) -> None:
-        """Takes a home and starts to share credentials. Raises `FileError`."""
+        """Raises `FileError`."""
         try:
             await asyncio.to_thread(self._open)
         except OSError as error:
@@ -86,7 +86,7 @@ class AgentHome:
             await asyncio.to_thread(self._share_once)
 
     def _share_once(self) -> None:
-        """Copies a file that changed on one side; the newer one if both sides changed. Blocking."""
+        """Blocking."""
         for name in self._profile.credentials:
             with suppress(OSError):
                 self._share_file(name)
@@ -112,7 +112,6 @@ class AgentHome:
             self._equal[name] = outside
 
     def _outside(self, name: str) -> bytes | None:
-        """A file of the user's home, or None if it is missing or no ordinary file."""
         try:
             with open(f"{self._home}/{name}", "rb") as file:
                 content = file.read(MOST + 1)

@@ -8,11 +8,8 @@ import msgspec
 
 
 def answer_of(line: bytes) -> str | None:
-    """The text for the user in one line; "" for other JSON, None for a line that is not JSON.
-
-    Each agent has its own form: claude `result`, codex `item.completed`, opencode `text`, gemini and vibe a
-    message with a role.
-    """
+    """ "" for other JSON, None for a line that is not JSON. Each agent has its own form: claude `result`,
+    codex `item.completed`, opencode `text`, gemini and vibe a message with a role."""
     try:
         found: Any = msgspec.json.decode(line)
     except msgspec.DecodeError:

@@ -59,7 +59,7 @@ def profile_folders(folders: Folders) -> tuple[Path, Path]:
 
 
 def profile_names(folders: Folders) -> list[str]:
-    """Sorted names of all profiles. Blocking, briefly."""
+    """Blocking, briefly."""
     names = set()
     for folder in profile_folders(folders):
         if folder.is_dir():
@@ -68,7 +68,7 @@ def profile_names(folders: Folders) -> list[str]:
 
 
 def load_profile(folders: Folders, name: str) -> AgentProfile:
-    """The profile of an agent. Blocking, briefly. Raises `SettingsError` if it is missing or invalid."""
+    """Blocking, briefly. Raises `SettingsError` if it is missing or invalid."""
     for folder in reversed(profile_folders(folders)):
         path = folder / f"{name}.toml"
         if _NAME.fullmatch(name) and path.is_file():
@@ -101,7 +101,7 @@ def profile_of_command(folders: Folders, words: Sequence[str]) -> AgentProfile:
 
 
 def program_path(profile: AgentProfile) -> str:
-    """Absolute path of the program. Raises `SettingsError` if it is not installed."""
+    """Raises `SettingsError` if it is not installed."""
     found = shutil.which(profile.program)
     if found is None:
         raise SettingsError(

@@ -101,7 +101,6 @@ class TerminalFilter:
 
     @property
     def is_full_screen(self) -> bool:
-        """Whether the program is on the alternate screen."""
         return any(self._modes.get(mode) for mode in _ALTERNATE)
 
     @property
@@ -137,7 +136,6 @@ class TerminalFilter:
             self._forget()
 
     def _forget(self) -> None:
-        """The program has reset the terminal."""
         self._modes.clear()
         self._keyboard.clear()
         self._keypad = self._cursor = False

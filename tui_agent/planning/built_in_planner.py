@@ -80,10 +80,8 @@ class RequestReading(Struct, frozen=True):
 
 
 def read_words(request: str, index: Index, active: str = "") -> RequestReading:
-    """Interprets a request. `active` is the path of the active buffer, for "this file".
-
-    Scans the whole index several times; call it on a thread if it is large.
-    """
+    """`active` is the path of the active buffer, for "this file". Scans the whole index several times; call
+    it on a thread if it is large."""
     masked = MaskedText(request)
     found = [*_phrases(masked, index), *_open_file_action(request, active), *_named(masked, request, index)]
     found = _once(sorted(found, key=lambda one: one.at))
@@ -126,7 +124,7 @@ def _open_file_action(request: str, active: str) -> Iterator[FoundAction]:
 
 
 def _named(masked: MaskedText, request: str, index: Index) -> Iterator[FoundAction]:
-    """Interprets single names. Plain words count only for files with exactly that name."""
+    """Plain words count only for files with exactly that name."""
     references = find_references(masked)
     words = {reference.text for reference in references if _may_be_namesake(reference)}
     namesakes = index.named(words) if words else {}
@@ -273,7 +271,6 @@ def _fallback(reference: Reference, request: str) -> FallbackKind:
 
 
 def _is_target(reference: Reference, request: str) -> bool:
-    """Whether the request assigns this name to a new file, which need not exist."""
     return _TARGET.search(request[: reference.at][-80:]) is not None
 
 
@@ -305,7 +302,6 @@ def _module(reference: Reference, index: Index) -> FoundAction | None:
 
 
 def _quoted(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
-    """A quoted name; quoted sentences are ignored."""
     text = reference.text.strip()
     inner = MaskedText(text)
     found = [Reference(other.kind, other.text, reference.at) for other in find_references(inner)]

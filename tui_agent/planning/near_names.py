@@ -66,7 +66,7 @@ def _with_extra(action: FileAction, *patterns: str) -> FileAction:
 
 
 def _test(action: FileAction, index: Index) -> str:
-    """Suggests `tests/test_api.py` for a missing `tests/api.py`; "" if it does not apply."""
+    """ "" if it does not apply."""
     path = action.patterns[0].removeprefix("./")
     folder, _, name = path.rpartition("/")
     if action.all or action.fallback == "create_new" or not folder or not names_one(path):
@@ -156,7 +156,6 @@ def _pattern(best: Sequence[str]) -> str:
 
 
 def _key(name: str) -> str:
-    """Normalizes a name: lower case, without separators and plural endings."""
     letters = name.lower().translate(_SEPARATORS)
     if len(letters) > 4 and letters.endswith("ies"):
         return letters[:-3] + "y"

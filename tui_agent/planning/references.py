@@ -200,10 +200,7 @@ class FolderPhrase(Struct, frozen=True):
 
 
 def find_many(masked: MaskedText, is_folder: IsFolder) -> tuple[list[BatchPhrase], list[FolderPhrase]]:
-    """Phrases that refer to many files or to a folder's content.
-
-    Folder phrases count only if `is_folder(name)` is true.
-    """
+    """Folder phrases count only if `is_folder(name)` is true."""
 
     def about_a_folder(match: re.Match[str]) -> bool:
         return is_folder(_folder(match))
@@ -226,7 +223,7 @@ def find_many(masked: MaskedText, is_folder: IsFolder) -> tuple[list[BatchPhrase
 
 
 def find_tests_for(masked: MaskedText) -> list[TestsFor]:
-    """Phrases about the tests of a name. The name itself is not blanked, because it is a reference too."""
+    """The name itself is not blanked, because it is a reference too."""
     return [
         TestsFor(_text(match), match["name"], match.start())
         for expression in _TESTS_FOR
@@ -243,7 +240,6 @@ def _text(match: re.Match[str]) -> str:
 
 
 def _names(what: str) -> str:
-    """The file name pattern for a noun phrase; `*` if it does not restrict names."""
     for word in reversed(what.lower().split()):
         if word.startswith(("*.", ".")):
             return "*." + word.rpartition(".")[2]
@@ -323,7 +319,6 @@ def chain_for_tests(name: str) -> tuple[str, ...]:
 
 
 def chain_for_batch(folder: str, names: str, index: Index) -> tuple[str, ...]:
-    """The chain for all matching files below a folder, or anywhere."""
     below = "**" if names == "*" else f"**/{names}"
     if not folder:
         return (below,)
@@ -333,7 +328,7 @@ def chain_for_batch(folder: str, names: str, index: Index) -> tuple[str, ...]:
 
 
 def by_suffix(path: str, index: Index) -> str:
-    """The indexed file with the longest suffix of an absolute or foreign path; "" if none."""
+    """ "" if none."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     for start in range(len(parts)):
         candidate = "/".join(parts[start:])

@@ -135,7 +135,6 @@ class ForkedProcess:
         self._loop.add_reader(self._handle, self._reap)
 
     async def wait(self) -> int:
-        """Waits for the exit status; negative for the signal that ended the process."""
         await self._ended.wait()
         assert self.returncode is not None
         return self.returncode
@@ -245,7 +244,6 @@ class Connection:
         await self._listening
 
     def _signal(self, number: int) -> None:
-        """Signal the child's process group."""
         try:
             os.killpg(self.process.pid, number)
         except (ProcessLookupError, PermissionError):
@@ -378,10 +376,8 @@ class ChildProcess:
         return tuple(self._stderr)
 
     def fork(self) -> None:
-        """Fork the first process, if the platform allows it; `start` must follow and adopts it.
-
-        Call it before the event loop runs. The child inherits all imported modules.
-        """
+        """Fork the first process, if the platform allows it; `start` must follow and adopts it. Call it
+        before the event loop runs."""
         if can_fork():
             with suppress(OSError):
                 self._forked = fork(self._module, variables(self.environment))

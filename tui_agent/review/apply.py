@@ -38,7 +38,6 @@ class ResolvedDecision(Struct, frozen=True):
     in_part: tuple[Hunk, ...] = ()
 
     def as_written(self, done: WriteOutcome) -> ResolvedDecision:
-        """Replaces the targets with those actually written."""
         final = {target.now.path: target for target in done.targets}
         targets = tuple(final[target.now.path] for target in self.targets)
         merged = self.write.merged or any(target.merged for target in targets)
@@ -71,10 +70,8 @@ class Applier:
         self._writer = writer
 
     async def apply(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
-        """Writes the picked changes. Changes that need confirmation are skipped unless picked.
-
-        Raises `EditFailed` naming all conflicts; nothing is written then.
-        """
+        """Changes that need confirmation are skipped unless picked. Raises `EditFailed` naming all
+        conflicts; nothing is written then."""
         if not picks:
             changes = await self._without_guarded(changes)
         resolved: list[ResolvedDecision] = []
@@ -97,7 +94,6 @@ class Applier:
                 raise
 
     async def _say_why(self, changes: Sequence[Change], error: TuiAgentError) -> None:
-        """Records a write error as the reason of open changes; checks outdated changes again."""
         why = str(error)
         said = [
             change for change in changes if change.state in ("pending", "merged") and change.reason != why
@@ -107,7 +103,7 @@ class Applier:
 
     async def would_write(self, changes: Sequence[Change]) -> tuple[list[WriteTarget], list[str]]:
         """Files as they would be with these changes, including guarded ones, and a sentence per unplaceable
-        change. Writes nothing."""
+        change."""
         targets: dict[str, WriteTarget] = {}
         missing: list[str] = []
         for change in changes:
@@ -267,7 +263,6 @@ class Applier:
         return change.base in {before.md5, before.hash, *proposed}
 
     def _entry(self, path: str, written: str, item: ResolvedDecision) -> KnownFile:
-        """The registry entry before this write; an unseen edit does not count as seen."""
         known, change = self._journal.store.state.known.files, item.change
         entry = known.get(path) or KnownFile(path, "", 0, 0, language=language(path))
         if change.kind == "create" and item.as_proposed:

@@ -88,7 +88,6 @@ def _based(change: Change, now: CurrentFile, new: str, blobs: Blobs) -> Change:
 
 
 def _merged(change: Change, base: str, now: CurrentFile, new: str, blobs: Blobs) -> Change:
-    """The change from another base, merged with the current file, or in conflict with it."""
     kind: ChangeKind = change.kind if base or change.kind == "delete" else "create"
     before = text_under(blobs, base) or ""
     change = with_texts(replace(change, base=base, kind=kind), before, new, blobs.put_text)

@@ -29,7 +29,7 @@ class ConflictResolver:
         self._writer = writer
 
     async def conflict(self, change: Change) -> ConflictView:
-        """The conflict of a change with its current file. Raises `FileError`."""
+        """Raises `FileError`."""
         rival = self._rival(change)
         if rival is not None:
             return await asyncio.to_thread(view_of_two, change, rival, self._blobs)
@@ -83,7 +83,6 @@ class ConflictResolver:
         await self._journal.record(e.ChangeReworked(noted), e.ModelOwesNews(fact))
 
     def _rival(self, change: Change) -> Change | None:
-        """The undecided change of another sub-task that conflicts with this one, or its replacement."""
         if not change.rival:
             return None
         waiting = [other for other in self._journal.store.state.review.open if other.path == change.path]
@@ -91,7 +90,6 @@ class ConflictResolver:
         return next(named, None) or next(iter(waiting), None)
 
     def _against(self, change: Change, rival: Change, told: Sequence[e.Event]) -> list[e.Event]:
-        """Redirects conflicts with the withdrawn rival to the change."""
         if not any(isinstance(event, e.ChangeMoved) and event.id == rival.id for event in told):
             return []
         others = self._journal.store.state.review.changes
@@ -174,7 +172,6 @@ def _numbers(change: Change, wanted: HunkState) -> set[int]:
 
 
 def _whole_lines(text: str, base: str, proposed: Sequence[str]) -> str:
-    """The typed text with the line ending of the replaced lines."""
     ending = "\r\n" if any(line.endswith("\r\n") for line in proposed) or "\r\n" in base else "\n"
     typed = text.replace("\r\n", "\n")
     if typed and not typed.endswith("\n") and not (proposed and not proposed[-1].endswith("\n")):
@@ -207,10 +204,7 @@ def merge_two_changes(
     now: CurrentFile,
     blobs: Blobs,
 ) -> list[e.Event]:
-    """Events that merge both changes, based on the current file. Blocking.
-
-    Raises `EditFailed` if the rival has changed since `seen`, or the number of sides is wrong.
-    """
+    """Blocking. Raises `EditFailed` if the rival has changed since `seen`, or the number of sides is wrong."""
     shown = view_of_two(change, rival, blobs)
     if len(shown.conflicts) != len(sides) or (seen and seen != shown.now):
         raise EditFailed(f"{change.path} has changed meanwhile", "look at the conflict again")

@@ -32,7 +32,6 @@ def recorded_names(review: ReviewSlice) -> list[str]:
 
 
 def batch_name(point: Checkpoint, undone: bool) -> str:
-    """The batch name of an undo or redo."""
     return f"{point.id}-{'undone' if undone else 'redone'}"
 
 
@@ -55,7 +54,7 @@ def repair_others(data: Path, root: Path, own: Path) -> list[str]:
 
 
 def clear_save(gate: Gate, folder: Path, buffers: BuffersSlice) -> list[str]:
-    """Removes the temporary file of an interrupted save. Returns a sentence if there was one. Blocking."""
+    """Removes the temporary file of an interrupted save. Blocking."""
     among = [buffer.path for buffer in buffers.open]
     try:
         return clear(gate, folder / SAVE, among) if (folder / SAVE).exists() else []
@@ -82,7 +81,6 @@ def _settle(folder: Path, data: Path, root: Path) -> list[str]:
 
 
 def _state(log: Path) -> State:
-    """The recorded changes and open files, as far as the log is readable."""
     try:
         return read_state(log).state
     except Damaged:

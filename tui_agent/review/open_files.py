@@ -52,7 +52,7 @@ class OpenFiles:
         return self._journal.store.state
 
     async def open(self, path: str, line: int = 0, last_line: int = 0) -> None:
-        """Opens and activates a file; `line` counts from 1, `last_line` ends a selection."""
+        """`line` counts from 1, `last_line` ends a selection."""
         place = self._workspace.gate.place(path, "read")
         known = self.state.buffers.get(place.path)
         if known is None:
@@ -67,7 +67,6 @@ class OpenFiles:
             self.scroll(place.path, None)
 
     def _end_of(self, path: str, line: int) -> tuple[int, int]:
-        """The end of a line (from 1), or of a shorter text."""
         buffer = self.state.buffers.get(path)
         lines = buffer.text.splitlines()[:line] if buffer else []
         return (len(lines) - 1, len(lines[-1])) if lines else (0, 0)
@@ -135,16 +134,14 @@ class OpenFiles:
             self._journal.grow(e.BufferScrolled(path, scroll))
 
     def hash_of(self, buffer: Buffer) -> str:
-        """The hash of the file if the buffer were saved."""
         return md5(encode(self._stored.get(buffer.path) or TextFile(buffer.text), buffer.text))
 
     def with_text(self, path: str, text: str) -> e.BufferEdited:
-        """The event that replaces an open buffer's text from outside its editor, unsaved."""
         buffer = self._buffer(path)
         return e.BufferEdited(path, text, buffer.disk, buffer.cursor, buffer.anchor, True, from_outside=True)
 
     async def save(self, path: str, overwrite: bool = False) -> None:
-        """Saves the buffer. Raises `Outdated` if the disk has changed, unless `overwrite`."""
+        """Raises `Outdated` if the disk has changed, unless `overwrite`."""
         buffer = self._buffer(path)
         if buffer.note:
             raise SessionError(f"{path} is not open as text", "it cannot be saved from here")
@@ -170,7 +167,7 @@ class OpenFiles:
             self.edit(path, now.text, now.cursor, now.anchor)
 
     async def close(self, path: str, discard: bool = False) -> None:
-        """Closes a file. Raises `SessionError` if it has unsaved text, unless `discard`."""
+        """Raises `SessionError` if it has unsaved text, unless `discard`."""
         buffer = self._buffer(path)
         if buffer.unsaved and not discard:
             raise SessionError(f"{path} has unsaved text", "save it, or close it and give the text up")
@@ -285,7 +282,7 @@ class OpenFiles:
         self._journal.publish(e.BufferLoaded(path, "", "", note))
 
     def _read(self, path: str) -> tuple[TextFile, str, int]:
-        """The text, hash and time of a file on disk. Raises `Undecodable` or `FileError`."""
+        """Raises `Undecodable` or `FileError`."""
         data = read_for_person(self._workspace.gate, path, MAX_BYTES)
         return decode(data, path), md5(data), self._mtime(path)
 
@@ -300,7 +297,7 @@ class OpenFiles:
 
 
 def _merge(base: str | None, yours: str, theirs: str) -> tuple[Region, ...]:
-    """A three-way merge; without a known base, the common parts. Blocking."""
+    """Blocking."""
     if base is None:
         lines = split(yours)
         common = matches(lines, split(theirs))

@@ -72,8 +72,7 @@ class Review:
     async def propose_written(
         self, written: Sequence[ChangedPath], run: str, command: str
     ) -> tuple[int, list[str]]:
-        """Proposes a command's written files. Returns the number of changes, and reasons for omitted
-        files."""
+        """Returns the number of changes, and reasons for omitted files."""
         async with self._one_at_a_time:
             turn = self.state.turn.number
             changes, left = await changes_of(written, run, command, turn, self._writer, self._blobs)
@@ -138,12 +137,10 @@ class Review:
         return left
 
     def _live(self, source: str, path: str) -> Change | None:
-        """The newest change of a running program to a path."""
         ours = (c for c in reversed(self.state.review.changes) if c.path == path)
         return next((change for change in ours if change.id.startswith(f"{source}.")), None)
 
     def _rival(self, source: str, path: str) -> Change | None:
-        """The open change of a path that is not of a running program."""
         others = (c for c in self.state.review.open if not c.id.startswith(f"{source}."))
         return next((change for change in others if change.path == path), None)
 
@@ -294,12 +291,12 @@ class Review:
 
     @call(changes=True)
     async def draft_commit(self, plan: CommitPlan) -> str:
-        """A commit message drafted by the model in a separate request. Raises a `ModelError`."""
+        """Raises a `ModelError`."""
         return await self._draft(await self._versions.for_model(plan))
 
     @call(changes=True)
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Commits exactly the plan's files, with hooks. Returns the commit's name."""
+        """Commits exactly the plan's files, with hooks."""
         return await self._versions.commit(message, plan)
 
     # ── for the session ──────────────────────────────────────────────────────────────────────────────────
@@ -311,7 +308,6 @@ class Review:
 
     @call(changes=False)
     async def close(self) -> None:
-        """Waits for the commits of all applies."""
         await self._versions.wait_for_commits()
 
     @call(changes=False)
@@ -321,7 +317,6 @@ class Review:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
-        """Serialises decisions and first repairs an interrupted batch."""
         async with self._one_at_a_time:
             if self._writer.unfinished:
                 said = await self.heal()
@@ -329,8 +324,6 @@ class Review:
             yield
 
     async def _looked_at_again(self, write: Callable[[], Awaitable[None]]) -> None:
-        """Retries a write once after checking outdated files, which may now conflict. Raises `Outdated` if
-        they changed again."""
         try:
             await write()
         except StillWritten:
@@ -341,7 +334,6 @@ class Review:
     def _refuse_broken(
         self, broken: Sequence[Change], remedy: str = "skip it, or apply the others one by one"
     ) -> None:
-        """Raises `EditFailed` naming the broken changes, if any."""
         if broken:
             why = [f": {change.reason}" if change.reason else "" for change in broken]
             names = ", ".join(
@@ -369,7 +361,7 @@ class Review:
         return changes
 
     async def _as_seen(self, picks: Sequence[Pick]) -> Sequence[Pick]:
-        """The picks with current hunk numbers. Raises `SessionError` for missing hunks."""
+        """Raises `SessionError` for missing hunks."""
         if all(not pick.seen or pick.seen == self._named(pick.change).version for pick in picks):
             return picks
         return await asyncio.to_thread(lambda: [self._found_again(pick) for pick in picks])

@@ -138,7 +138,6 @@ class UndoHistory:
         return decided, [WriteTarget(now, None), WriteTarget(back, decided.text, mode=mode, like=now.path)]
 
     def _mode_before(self, change: Change, path: str) -> int | None:
-        """Permission bits before the change's last apply removed the file or modified them."""
         for point in reversed(self._review.checkpoints):
             if not point.takes_back and any(pick.change == change.id for pick in point.picks):
                 for step in point.files:
@@ -210,7 +209,6 @@ class UndoHistory:
         return told
 
     def _emptied(self, targets: Sequence[WriteTarget]) -> set[str]:
-        """Folders created by the apply; removed if empty."""
         made = {folder for point in self._review.checkpoints for folder in point.folders}
         gone = [target.now.path for target in targets if target.text is None]
         return {folder for folder in made if any(path.startswith(f"{folder}/") for path in gone)}
@@ -262,14 +260,12 @@ class UndoHistory:
 
 
 def _steps(point: Checkpoint, undone: bool) -> tuple[FileStep, ...]:
-    """The steps to undo; reversed for a redo."""
     if undone:
         return point.files
     return tuple(step.reversed for step in point.files)
 
 
 def _conflicting(name: str, turn: int, step: FileStep, reason: str, parts: tuple[Hunk, ...]) -> Change:
-    """The undo as a change that conflicts with the current file."""
     kind = "edit" if step.before and step.after else "delete" if step.after else "create"
     added, removed = counts(parts)
     return Change(

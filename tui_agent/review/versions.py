@@ -47,7 +47,6 @@ class Versions:
         self._listen_no_more()
 
     async def wait_for_commits(self) -> None:
-        """Waits for the commits of all applies."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -96,7 +95,7 @@ class Versions:
         return structs.replace(plan, files=tuple(sorted(files, key=lambda file: not file.applied)))
 
     async def commit_file(self, path: str) -> Diff:
-        """A diff of the disk against the last commit. Raises `FileError`."""
+        """Raises `FileError`."""
         data = await self._workspace.repository.file_at(LAST_COMMIT, path)
         before = "" if data is None else decode(data, path).text
         return await asyncio.to_thread(diff_of, path, before, await self._writer.on_disk(path))
@@ -142,7 +141,6 @@ class Versions:
             await self._journal.record(e.CheckpointCommitted(point.id, made))
 
     def _is_repository(self) -> bool:
-        """Avoids starting a child process for git without a repository."""
         root = self._workspace.root
         return any((folder / ".git").exists() for folder in (root, *root.parents))
 
@@ -170,6 +168,5 @@ def for_model(paths: Sequence[str], diff: str, cut: bool, gate: Gate) -> str:
 
 
 def _quoted(path: str) -> str:
-    """A path as quoted by git if it contains non-ASCII characters."""
     letters = os.fsencode(path)
     return "".join(chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in letters)

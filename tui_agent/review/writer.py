@@ -64,7 +64,7 @@ class WriteTarget(Struct, frozen=True):
 
     @property
     def after(self) -> str:
-        """The resulting hash; "" for a removal."""
+        """ "" for a removal."""
         return "" if self.text is None else self.hashed or md5(encode(self.now.stored, self.text))
 
     @property
@@ -147,7 +147,7 @@ class Writer:
         self._batch = self._folder / BATCH
 
     async def current(self, path: str) -> CurrentFile:
-        """The current file. Raises `FileError` if unreadable, `PathRefused` if not permitted."""
+        """Raises `FileError` if unreadable, `PathRefused` if not permitted."""
         place = self._workspace.gate.place(path, "write")
         if not place.exists:
             return CurrentFile(path, None, "", TextFile(""))
@@ -207,7 +207,7 @@ class Writer:
             await asyncio.to_thread(self._write, name, targets, written, record, leaves, waits)
 
     def _stored(self, target: WriteTarget) -> WriteTarget:
-        """Stores the target's text and adds its hash. Blocking."""
+        """Blocking."""
         if target.text is None:
             return target
         return replace(target, hashed=self._blobs.put_unsynced(encode(target.now.stored, target.text)))
@@ -266,7 +266,7 @@ class Writer:
         return self._batch.exists()
 
     async def heal(self, recorded: Sequence[str]) -> list[str]:
-        """Repairs an interrupted batch and save. Returns sentences about the repairs."""
+        """Returns sentences about the repairs."""
         gate, buffers = self._workspace.gate, self._journal.store.state.buffers
         said = await asyncio.to_thread(clear_save, gate, self._folder, buffers)
         try:
@@ -318,7 +318,6 @@ def _step(target: WriteTarget) -> Step:
 
 
 def _both(base: str, one: str, other: str) -> str | None:
-    """A merge of both texts, or None on conflict. Separate edits need no merge process."""
     parts = sorted((*hunks(base, one), *hunks(base, other)), key=lambda part: part.start)
     if all(part.start + len(part.removed) < later.start for part, later in pairwise(parts)):
         return compose(base, parts, range(len(parts)))

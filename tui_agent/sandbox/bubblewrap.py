@@ -21,7 +21,7 @@ LEAST = (0, 11)
 
 
 def program() -> str:
-    """Path of bubblewrap. Raises `NoView` if it is missing."""
+    """Raises `NoView` if it is missing."""
     found = shutil.which("bwrap")
     if found is None:
         raise NoView("", 0, "it is not installed")

@@ -111,7 +111,7 @@ class KeptLayer:
         return BorrowedLayer(self, lock, key, paths, free, known, clean)
 
     def delete(self) -> bool:
-        """Returns whether a layer existed. Raises OSError while a command uses it."""
+        """Raises OSError while a command uses it."""
         if not self._folder.exists():
             return False
         lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -146,7 +146,6 @@ class KeptLayer:
         return not any(_is_newer(f"{self._root}/{name}", known.began) for name in known.names)
 
     def _discard(self, shared: int) -> None:
-        """Discard the layer unless another process uses it. `shared` is our lock."""
         with suppress(OSError):
             fcntl.flock(shared, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._remove()
@@ -283,7 +282,6 @@ def key_of(seeds: Iterable[Seed], values: Iterable[str]) -> str:
 
 
 def _upper(layers: int, plan: ViewPlan) -> str:
-    """Path of the workspace's layer, from the descriptor of all layers."""
     return f"/proc/self/fd/{layers}/{len(plan.overlays) - 1}/u"
 
 
@@ -295,7 +293,6 @@ def _identities(root: str, paths: Sequence[str]) -> Iterator[tuple[str, _Identit
 
 
 def _through_link(top: str, name: str) -> bool:
-    """Whether a relative path is or passes through a link."""
     parts = name.split("/")
     return any(os.path.islink(f"{top}/{'/'.join(parts[:end])}") for end in range(1, len(parts) + 1))
 
@@ -321,7 +318,6 @@ def _walk(top: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _is_newer(folder: str, since: int) -> bool:
-    """Whether any entry of a system folder has changed since then."""
     if not os.path.isdir(folder):
         return False
     try:

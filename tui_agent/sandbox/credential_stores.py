@@ -41,11 +41,8 @@ class ToolFolders:
         self._looking = threading.Lock()
 
     def hidden(self, folders: Iterable[str], tools: Sequence[str] = ()) -> list[str]:
-        """Hidden files and folders below these, by path.
-
-        In system folders this includes files that only their owner can read; in `tools`, only if other
-        files next to them are world-readable, because a strict umask makes all of them private.
-        """
+        """In system folders this includes files that only their owner can read; in `tools`, only if other
+        files next to them are world-readable, because a strict umask makes all of them private."""
         with self._looking:
             return sorted({path for folder in folders for path in self._below(folder, tools)})
 
@@ -79,7 +76,7 @@ class ToolFolders:
 
 
 def _scan(folder: str, entry: _Look, tools: Sequence[str], private: bool, *, deep: bool) -> None:
-    """Scan a folder; `deep` includes all its descendants. Raises OSError for the folder itself."""
+    """`deep` includes all its descendants. Raises OSError for the folder itself."""
     waiting = [folder]
     while waiting:
         pause()
@@ -128,7 +125,6 @@ def _has_credentials(path: str) -> bool:
 
 
 def _leads_to(folder: str, tools: Sequence[str]) -> bool:
-    """Whether the folder contains tools or is inside a tool folder."""
     return _is_below(folder, tools) or any(_is_below(tool, [folder]) for tool in tools)
 
 

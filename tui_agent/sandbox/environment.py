@@ -146,7 +146,6 @@ def variables(
 
 
 def omitted_variables(environ: Mapping[str, str], chosen: Mapping[str, str]) -> list[str]:
-    """Names of omitted variables that a program might need."""
     return sorted(
         name
         for name in environ
@@ -155,7 +154,6 @@ def omitted_variables(environ: Mapping[str, str], chosen: Mapping[str, str]) -> 
 
 
 def _passed(name: str, value: str, more: tuple[str, ...]) -> str | None:
-    """The value passed to a command, or None if it is omitted."""
     if name in more or name in _PASSED:
         return value
     if any(fnmatchcase(name, pattern) for pattern in _TOLD):
@@ -170,7 +168,7 @@ def _passed(name: str, value: str, more: tuple[str, ...]) -> str | None:
 
 
 def _without_password(address: str) -> str | None:
-    """A database address with its user but no password; None for other values."""
+    """Returns None for other values."""
     try:
         parts = urlsplit(address)
         parsed = parse_qsl(parts.query, keep_blank_values=True)

@@ -161,7 +161,6 @@ def _give_back(folder: int, name: str, mode: int) -> None:
 
 
 def _openat2_here(root: int) -> bool:
-    """Whether `openat2` exists and is permitted."""
     if not sys.platform.startswith("linux"):
         return False
     try:

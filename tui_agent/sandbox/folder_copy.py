@@ -152,7 +152,6 @@ def _check_size(root: str, masked: set[str]) -> None:
 
 
 def _below(folder: str, masked: set[str], prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Walks a folder top-down with relative paths."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.path in masked:

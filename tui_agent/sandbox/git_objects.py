@@ -143,8 +143,7 @@ async def _answered(asked: HistoryRequest) -> HistoryAnswer:
 
 
 def _of_view(plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str]) -> tuple[str, list[bytes]]:
-    """The top of the visible repository and the paths of its hidden files. The top is the workspace if it
-    only contains other repositories, or "" if none exists."""
+    """The top is the workspace if it only contains other repositories, or "" if none exists."""
     found = find_git_folder(plan.workspace)
     if found is not None and (
         found.work_tree not in plan.overlays or (plan.on_copy and found.work_tree != plan.workspace)
@@ -180,7 +179,7 @@ def _with_objects(plan: ViewPlan, found: HistoryAnswer) -> ViewPlan:
     masks, stores = list(plan.masks), dict(plan.stores)
 
     def put(path: str, content: bytes | None) -> None:
-        """Replace a file's content; None masks the file."""
+        """None masks the file."""
         overlay = max((each for each in plan.overlays if is_below(path, [each])), key=len, default="")
         if not overlay:
             masks.append(path)  # Objects borrowed from a read-only folder.

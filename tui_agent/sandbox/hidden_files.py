@@ -47,7 +47,7 @@ class HiddenFiles:
         return [path for path, _ in self._masked]
 
     def paths(self, revealed: Collection[str] = ()) -> list[str]:
-        """Their relative paths. Blocking."""
+        """Blocking."""
         return [one.path for one in self.found(revealed)]
 
     def seeds(self, found: Collection[SecretFile], overlay: str = "") -> list[Seed]:
@@ -126,7 +126,6 @@ class HiddenFiles:
         return self.secrets.told_by_bytes(content) if not is_sample(path) else ""
 
     def _without_values(self, path: str, text: str, masked: Callable[[str], str]) -> str:
-        """The text without secret values, unless the file on disk contains them too."""
         clean = masked(text)
         if clean == text:
             return text
@@ -148,7 +147,6 @@ class HiddenFiles:
 
 
 def is_revealed(secret: SecretFile, globs: Collection[str]) -> bool:
-    """Whether a glob matches the file, or the name that makes it a secret."""
     return _fits((secret.path, secret.by), globs)
 
 

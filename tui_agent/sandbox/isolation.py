@@ -61,7 +61,6 @@ class Rung(Struct, frozen=True):
 
 
 def runner_for(plan: ViewPlan, kept: RunLayer | None = None) -> Runner:
-    """The runner for the plan's isolation method."""
     match plan.isolated:
         case "bubblewrap":
             return BubblewrapView(plan)
@@ -104,7 +103,6 @@ def _there_may_be() -> frozenset[Isolated]:
 
 @contextmanager
 def _probed() -> Generator[Path]:
-    """A temporary folder for probes; the next start removes leftovers of killed processes."""
     with suppress(OSError):
         sweep()
     folder = Path(make_temporary()).resolve()

@@ -69,7 +69,7 @@ class ChangedPath:
 
     @property
     def after(self) -> bytes | None:
-        """The content, read from disk. Blocking, briefly."""
+        """Blocking, briefly."""
         return None if self.contents is None else os.pread(self.contents.fileno(), self.size, self.at)
 
 
@@ -136,11 +136,8 @@ class LayerReader:
             await self._process.wait()
 
     async def of_layer(self, layers: int, plan: ViewPlan, since: float, apart: Sequence[str] = ()) -> Read:
-        """Changes in the workspace's layer. `since` is the creation time of the view, in seconds since the
-        epoch.
-
-        Omits git's files, caches, and paths below `apart`.
-        """
+        """`since` is the creation time of the view, in seconds since the epoch. Omits git's files, caches,
+        and paths below `apart`."""
         path = f"{len(plan.overlays) - 1}/u"
         if (_beside(plan) or not _seeded(plan)) and await asyncio.to_thread(_is_empty, path, layers, apart):
             return (), ""
@@ -220,18 +217,16 @@ class LayerReader:
 
 
 def _beside(plan: ViewPlan) -> bool:
-    """Whether seeds have a separate layer, so that the upper layer holds only writes."""
     return plan.isolated == "overlay"
 
 
 def _seeded(plan: ViewPlan) -> bool:
-    """Whether the workspace's layer initially held files other than those always omitted."""
     of_workspace = (seed.path for seed in plan.seeds if seed.overlay in ("", plan.workspace))
     return any(path.partition("/")[0] not in LEFT_OUT for path in of_workspace)
 
 
 def _is_empty(path: str, below: int, apart: Sequence[str]) -> bool:
-    """Whether a layer holds only files that are always omitted. Blocking; raises OSError."""
+    """Blocking; raises OSError."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     layer = os.open(path, flags, dir_fd=below)
     try:

@@ -133,7 +133,6 @@ class Comparison:
 
     @property
     def end(self) -> int:
-        """End offset of the contents."""
         return self._end
 
     def of_layer(self) -> list[ChangedEntry]:
@@ -148,7 +147,6 @@ class Comparison:
         return self.found
 
     def of_paths(self, paths: Iterable[str]) -> list[ChangedEntry]:
-        """The changes at and below these paths of an overlay's layer."""
         for path in paths:
             if LEFT_OUT.isdisjoint(path.split("/")):
                 self._waiting.append(("entry", path, self._covers(path)))
@@ -156,8 +154,6 @@ class Comparison:
         return self.found
 
     def _left_no_trace(self, path: str) -> bool:
-        """Whether a pending file that is missing in the folder was deleted. The layer has no entry for it
-        then."""
         if self._seeds[path].kind != "file" or not LEFT_OUT.isdisjoint(path.split("/")):
             return False
         if self._layer.status(path) is not None or self._real.status(path) is not None:
@@ -165,7 +161,6 @@ class Comparison:
         return not self._beside or self._covers(path)
 
     def _covers(self, path: str) -> bool:
-        """Whether the layer hides the lower folder's entry at a path missing from the layer."""
         while "/" in path:
             path = path.rpartition("/")[0]
             if (there := self._layer.status(path)) is not None:
@@ -174,8 +169,7 @@ class Comparison:
         return False
 
     def of_copy(self, files: Mapping[str, tuple[int, int, int]]) -> list[ChangedEntry]:
-        """The changes in a copy of the folder. `files` has size, time and mode of each file at its
-        creation."""
+        """`files` has size, time and mode of each file at its creation."""
         self._files = files
         self._waiting.append(("copy", "", False))
         for path in sorted(files, reverse=True):
@@ -312,7 +306,6 @@ class Comparison:
         self._report(ChangedEntry(path, kind, executable, "", there.st_size, meanwhile, *content[1:]))
 
     def _gone(self, path: str) -> None:
-        """Report a deleted file, or all files of a deleted folder."""
         before = self._before(path)
         if before is None or (isinstance(before, EarlierState) and before.kind == "hidden"):
             return
@@ -323,14 +316,12 @@ class Comparison:
         self._report(ChangedEntry(path, "deleted", executable, meanwhile=self._meanwhile(before)))
 
     def _before(self, path: str) -> EarlierState | os.stat_result | None:
-        """The state before the command: pending, or in the folder."""
         seed = self._seeds.get(path)
         if seed is not None:
             return None if seed.kind == "gone" else seed
         return self._real.status(path)
 
     def _below(self, path: str) -> set[str]:
-        """Names in a folder before the command: on disk and pending, without pending deletions."""
         names = set(self._real.names(path))
         for name, there in self._planted.get(path, {}).items():
             (names.add if there else names.discard)(name)
@@ -349,7 +340,6 @@ class Comparison:
     def _compared(
         self, path: str, there: os.stat_result, before: EarlierState | os.stat_result | None
     ) -> _Content:
-        """Compare with the previous content; keep a different content within the budget."""
         if there.st_size > self._budget.largest:
             return _Content(False, why=TOO_LARGE)
         if self._read + there.st_size > self._budget.read:
@@ -402,7 +392,7 @@ class Comparison:
 
 
 def write_all(descriptor: int, data: bytes, at: int) -> None:
-    """Write all of `data`. Raises OSError."""
+    """Raises OSError."""
     rest = memoryview(data)
     while rest:
         written = os.pwrite(descriptor, rest, at)
@@ -410,7 +400,6 @@ def write_all(descriptor: int, data: bytes, at: int) -> None:
 
 
 def _whole(read: Callable[[int], bytes | None], size: int) -> bytes:
-    """Reads `size` bytes, or fewer at the end."""
     found = read(size) or b""
     while 0 < len(found) < size and (more := read(size - len(found))):
         found += more

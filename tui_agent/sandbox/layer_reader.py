@@ -24,7 +24,7 @@ MEMORY, SECONDS = 1 << 30, 60
 
 
 def main(descriptor: int) -> None:
-    """Read one layer; `descriptor` is the socket."""
+    """`descriptor` is the socket."""
     line = _socket.socket(fileno=descriptor)
     if sys.platform.startswith("linux"):
         from tui_agent.sandbox.inside.kernel import DEATH_SIGNAL, prctl

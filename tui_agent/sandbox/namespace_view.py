@@ -78,11 +78,9 @@ class View:
         return self
 
     async def _command(self, inner: list[str]) -> list[str]:
-        """The command line of the inner program."""
         return inner
 
     def _rules(self) -> dict[str, list[str]]:
-        """Landlock rules for commands."""
         return {}
 
     async def _open(self) -> None:
@@ -133,7 +131,6 @@ class View:
         self.close()
 
     def close(self) -> None:
-        """Discards the layers."""
         if self.layers >= 0:
             os.close(self.layers)
             self.layers = -1
@@ -191,7 +188,7 @@ class View:
         return replace(result, changes=news, full=full, unread=unread)
 
     async def end(self) -> None:
-        """Ends all processes in the view. The layers remain readable until `close`."""
+        """The layers remain readable until `close`."""
         if self._line is not None:
             asyncio.get_running_loop().remove_reader(self._line)  # Its number is reused once it is closed.
             self._line.close()

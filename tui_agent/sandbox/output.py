@@ -73,7 +73,6 @@ class Output:
         return head + f"\n[{missing} left out]\n".encode() + tail, left
 
     def _last(self, size: int) -> bytes:
-        """The last `size` bytes of the kept output."""
         pieces: deque[bytes] = deque()
         for piece in (*reversed(self._tail), self._head):
             pieces.appendleft(bytes(piece[-size:]))

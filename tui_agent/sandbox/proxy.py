@@ -49,7 +49,7 @@ class RequestRefused(Exception):
 
 
 def target(host: str, port: int) -> Target:
-    """The normalized target. Raises ValueError for an IP address and for an invalid name."""
+    """Raises ValueError for an IP address and for an invalid name."""
     name = host.rstrip(".").lower()
     with suppress(ValueError):
         ipaddress.ip_address(name.strip("[]"))
@@ -66,7 +66,7 @@ def target(host: str, port: int) -> Target:
 
 
 def parse_allowed(entry: str) -> Target:
-    """The target of a setting: HOST or HOST:PORT. Raises ValueError."""
+    """Raises ValueError."""
     host, colon, port = entry.strip().rpartition(":")
     number = whole_number(port, 0) if colon else HTTPS
     if not 0 < number < 1 << 16:
@@ -114,7 +114,7 @@ class HostProxy:
         self._connections: set[asyncio.Task[None]] = set()
 
     async def serve(self, listener: int) -> None:
-        """Starts to serve on a descriptor, which is duplicated. Raises OSError."""
+        """Raises OSError."""
         opened = socket.socket(fileno=socket.dup(listener))
         opened.setblocking(False)
         self._server = await asyncio.start_server(self._connected, sock=opened, limit=MOST_HEAD)

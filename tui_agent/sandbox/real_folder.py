@@ -72,7 +72,6 @@ def _signal(session: int, what: signal.Signals) -> None:
 
 
 def _descendants(pid: int) -> list[int]:
-    """A process and its descendants (Linux only)."""
     found = [pid]
     for one in found:
         try:

@@ -98,7 +98,6 @@ def refused(*, sockets: bool = True) -> bytes:
 
 
 def _only(code: list[tuple[int, int, int, int]], values: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    """Refuses the call unless the loaded value is one of these."""
     for value in values:
         code += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
     return [*code, (_RETURN, 0, 0, _DENY)]

@@ -101,7 +101,6 @@ def tools(root: str, home: str, environ: Mapping[str, str], more: Iterable[str])
 
 
 def _is_needed(link: str, target: str, root: str, home: str, found: Sequence[str]) -> bool:
-    """Whether the view lacks the link but has its target."""
     there = is_below(link, (root, *found)) or (
         is_below(link, SYSTEM) and not (home and is_below(link, [home]))
     )
@@ -125,7 +124,6 @@ def _fits(path: str, root: str, home: str, own: bool) -> bool:
 
 
 def _crossed(path: str) -> list[str]:
-    """The outermost link on the way to a path, or the path itself if it links to a folder."""
     place = ""
     for part in path.split("/")[1:]:
         place += f"/{part}"
@@ -169,7 +167,6 @@ def _led_to(folder: str) -> _ProgramLinks:
 
 
 def _installed(program: str) -> list[str]:
-    """Dependencies of a program outside PATH: its installation, its packages, or itself."""
     parts = program.split("/")
     if "node_modules" in parts:
         return ["/".join(parts[: parts.index("node_modules") + 1])]
@@ -178,7 +175,6 @@ def _installed(program: str) -> list[str]:
 
 
 def _installation(folder: str) -> list[str]:
-    """A program folder and its companions in the parent."""
     above, name = os.path.split(folder)
     if name not in _OF_PROGRAMS:
         return [folder]
@@ -198,7 +194,6 @@ def caches(home: str, environ: Mapping[str, str], others: Sequence[str]) -> list
 
 
 def programs(environ: Mapping[str, str]) -> list[str]:
-    """Program folders of the user and of this program, with companions."""
     wanted = [sys.base_prefix, sys.prefix, *(environ[name] for name in NAMED if environ.get(name))]
     home = os.path.realpath(environ.get("HOME") or "/nonexistent")
     for path in environ.get("PATH", "").split(":"):

@@ -116,12 +116,10 @@ class ViewPlan:
 
     @property
     def root(self) -> str:
-        """The workspace's path for commands."""
         return f"{self.folder}/{os.path.basename(self.workspace)}" if self.on_copy else self.workspace
 
     @property
     def places(self) -> dict[str, str]:
-        """HOME and TMPDIR of commands."""
         if self.on_copy:
             return {"HOME": f"{self.folder}/.home", "TMPDIR": f"{self.folder}/.tmp"}
         return {"HOME": self.home, "TMPDIR": "/tmp"}
@@ -246,7 +244,6 @@ def _scrubbed(root: str, git_folders: Sequence[str]) -> Iterator[Seed]:
 
 
 def _sockets() -> list[str]:
-    """Sockets with a path: read access to their folder suffices to connect."""
     try:
         lines = Path("/proc/net/unix").read_text(errors="surrogateescape").splitlines()[1:]
     except OSError:
@@ -277,7 +274,6 @@ def _mounted_below(root: str) -> str:
 
 
 def fitting(limits: Limits) -> Limits:
-    """Limits the in-memory layer to a quarter of free memory."""
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE")
     return Limits(
         min(limits.layer, max(free // 4, 64 * MEGABYTE)), limits.memory, limits.processes, limits.file
@@ -301,7 +297,6 @@ _STORES = ToolFolders()
 
 
 def _emptied(caches: Sequence[str], paths: Iterable[str]) -> Iterator[Seed]:
-    """Seeds that empty key stores in caches, and remove credentials from git settings."""
     for path in paths:
         cache = next(cache for cache in caches if is_below(path, [cache]))
         content = git_settings.visible_settings(path) if os.path.basename(path) == "config" else b""
@@ -309,7 +304,6 @@ def _emptied(caches: Sequence[str], paths: Iterable[str]) -> Iterator[Seed]:
 
 
 def _dotted(home: str) -> list[str]:
-    """Hidden files and folders of a visible home: settings, histories and keys."""
     try:
         return [entry.path for entry in os.scandir(home) if entry.name.startswith(".")]
     except OSError:

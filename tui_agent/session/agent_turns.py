@@ -49,7 +49,6 @@ class _Turn:
             await self._emit(event)
 
     def end(self, changes: tuple[str, ...]) -> None:
-        """Ends the last reply, with the changes of the turn."""
         self._end_reply(changes)
         self._events.put_nowait(None)
 
@@ -107,8 +106,6 @@ class AgentTurns:
         self._open: dict[str, tuple[AgentRun, AcpAgent]] = {}
 
     def steps(self, name: str, prompt: str) -> Callable[[TurnContext, Emit], Awaitable[str]]:
-        """The work of one turn."""
-
         async def work(context: TurnContext, emit: Emit) -> str:
             turn = _Turn(name, context, emit)
             before = {change.id for change in self._agents.state.review.changes}
@@ -205,7 +202,6 @@ class AgentTurns:
 
 
 async def _line(reader: asyncio.StreamReader) -> bytes:
-    """The next line, or a part of a very long one."""
     try:
         return await reader.readuntil(b"\n")
     except asyncio.IncompleteReadError as end:

@@ -71,7 +71,7 @@ class BaselineRuns:
         self._task: asyncio.Task[None] | None = None
 
     async def attempt(self, check: CheckCommand) -> BaselineResult:
-        """Runs a check immediately. Raises `SessionError` without a view."""
+        """Raises `SessionError` without a view."""
         ran, found = await self._run(check, False)
         if ran.how != "exit":
             took = f"not done in {ran.seconds:.0f} s" if ran.how == "time-out" else ran.how

@@ -29,7 +29,6 @@ class Baselines:
     """Findings by command with the state of the folder, stored for later sessions."""
 
     def __init__(self, data: Path, root: Path, paths: Callable[[], list[str]]) -> None:
-        """`data` is the folder of sessions, `paths` returns the files of the workspace."""
         self._root = root
         self._paths = paths
         self._store = FolderAnswers(data / STORE, root)
@@ -46,7 +45,6 @@ class Baselines:
         return self._seconds.get(command, kept.seconds if kept is not None else 0.0)
 
     async def known(self, check: CheckCommand) -> bool:
-        """Whether the check's baseline is current."""
         kept = (await self._load()).get(check.command)
         return kept is not None and kept.tree == await asyncio.to_thread(self._tree)
 

@@ -61,11 +61,8 @@ class Chat:
 
     @call(changes=True)
     async def submit(self, text: str, attachments: Sequence[str] = (), effort: Effort | None = None) -> None:
-        """Begins or queues a turn. Returns once the message is on disk.
-
-        `effort` is for this turn only. Raises `PasteTooLong` if the pasted text exceeds the model's
-        window.
-        """
+        """Returns once the message is on disk. Raises `PasteTooLong` if the pasted text exceeds the model's
+        window."""
         if PASTED.search(text):
             await asyncio.gather(*self._keeping, self._turns.get_ready())
             await check_pastes(self._context(), text)
@@ -73,7 +70,7 @@ class Chat:
 
     @call(changes=True)
     async def ask_beside(self, question: str) -> None:
-        """Asks the model outside the conversation, also during a turn. The answer comes into the chat later."""
+        """Asks the model outside the conversation, also during a turn."""
         task = asyncio.create_task(self._answer_beside(question), name="side question")
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
@@ -95,7 +92,6 @@ class Chat:
 
     @call(changes=True)
     def keep_paste(self, text: str) -> str:
-        """Stores a long pasted text and returns its placeholder line."""
         line = pasted_line(text, self.state.input.pastes.keys() | self._lines)
         self._lines.add(line)
         task = asyncio.create_task(self._keep(line, text), name="keep what was pasted")
@@ -164,19 +160,16 @@ class Chat:
 
     @call(changes=False)
     def set_typed(self, place: str, text: str) -> None:
-        """Updates another input, "" after it was cancelled; stored within a second. Ignored in read-only
-        sessions."""
+        """Updates another input, "" after it was cancelled; stored within a second."""
         if not self.state.session.read_only and text != self.state.input.typed.get(place, ""):
             self._journal.grow(e.TypingChanged(place, text))
 
     @call(changes=True)
     async def set_queue(self, queue: Sequence[str]) -> None:
-        """Replaces the queued messages."""
         await self._turns.set_queue(queue)
 
     @call(changes=True)
     async def send_queue(self) -> None:
-        """Sends the messages queued when a turn was stopped."""
         self._turns.send_queue()
 
     @call(changes=False)
@@ -186,7 +179,7 @@ class Chat:
 
     @call(changes=True)
     async def compact(self) -> None:
-        """Summarises all older messages. Raises `SessionError` if there are none, or while a turn runs."""
+        """Raises `SessionError` if there are none, or while a turn runs."""
         if len(self.state.conversation.messages) < 2:
             raise SessionError("There is nothing to summarise", "send a message first")
         self._turns.compact()
@@ -233,7 +226,6 @@ class Chat:
 
     @call(changes=True)
     async def revoke(self, digest: str) -> None:
-        """Revokes an approval in this and all other sessions."""
         from tui_agent.tools.permission import forget_approval
 
         await self._journal.record(e.PermissionRevoked(digest))
@@ -275,7 +267,7 @@ class Chat:
 
     @call(changes=True)
     async def edit_summary(self, text: str) -> bool:
-        """Replaces the summary; False if there is none."""
+        """False if there is none."""
         from tui_agent.turn.conversation import edit_summary
 
         return await edit_summary(self._context(), text, self._journal.record)
@@ -295,7 +287,6 @@ class Chat:
         return found
 
     async def _say_lost(self, lost: Sequence[str]) -> None:
-        """Reports unreadable records once; opening skips records covered by a snapshot."""
         fresh = [sentence for sentence in lost if sentence not in self._lost]
         self._lost.update(fresh)
         await self._journal.record(*(e.NoticeGiven("warning", sentence) for sentence in fresh))

@@ -93,7 +93,7 @@ class Checks:
 
     @call(changes=False)
     def chosen(self) -> list[CheckCommand]:
-        """Configured and accepted checks. Blocking."""
+        """Blocking."""
         configured = [*self._settings.checks.commands]
         taken = {check.name for check in configured} | {check.command for check in configured}
         accepted = self._accepted() or []
@@ -103,7 +103,7 @@ class Checks:
 
     @call(changes=False)
     def names(self) -> list[str]:
-        """Names of the chosen checks. Blocking."""
+        """Blocking."""
         return [check.name for check in self.chosen()]
 
     # ── found checks ─────────────────────────────────────────────────────────────────────────────────────
@@ -137,8 +137,7 @@ class Checks:
 
     @call(changes=False)
     async def attempt(self, check: CheckCommand) -> BaselineResult:
-        """Runs a check on the unmodified folder in a view and stores its baseline. Raises `SessionError`
-        without a view."""
+        """Raises `SessionError` without a view."""
         async with self._one_at_a_time:
             return await self._first_runs.attempt(check)
 
@@ -167,7 +166,7 @@ class Checks:
             )
 
     def _accepted(self) -> list[CheckCommand] | None:
-        """The accepted checks; None before the user's decision."""
+        """None before the user's decision."""
         try:
             return msgspec.convert(self._answers.get(), list[CheckCommand])
         except msgspec.ValidationError:
@@ -349,7 +348,7 @@ class Checks:
         return ran, await asyncio.to_thread(self._found, ran, report)
 
     def _found(self, ran: CommandResult, report: str) -> Finding:
-        """Parses the stored output, because the displayed result omits the middle. Blocking."""
+        """Blocking."""
         from tui_agent.checks.reports import outcome_of_report
 
         output = ran.output
@@ -415,7 +414,7 @@ class Checks:
         )
 
     async def _baseline(self, check: CheckCommand) -> Finding | None:
-        """The check's findings without the proposal; None if the run did not exit normally."""
+        """Returns None if the run did not exit normally."""
         ran, found = await self._as_it_is(check, False)
         return found if ran.how == "exit" and ran.status not in NOT_FOUND else None
 
@@ -424,7 +423,7 @@ class Checks:
         return state.applied if where == "workspace" else content_of(state.review.changes, state.buffers.open)
 
     def _places(self, ran: CommandResult) -> tuple[Place, ...]:
-        """Locations in its output. Blocking."""
+        """Blocking."""
         return tuple(places(ran.output, self._finder()))
 
     def _finder(self) -> Callable[[str], str]:
@@ -527,7 +526,6 @@ class Checks:
 
 
 def _later(path: Path, since: float) -> bool:
-    """Whether the path was modified after `since`; a deletion changes the folder."""
     while True:
         try:
             return os.lstat(path).st_ctime >= since
@@ -538,7 +536,7 @@ def _later(path: Path, since: float) -> bool:
 
 
 def _found_in(root: Path) -> list[CheckCommand]:
-    """Checks detected in the project's files. Blocking."""
+    """Blocking."""
     from tui_agent.checks.detection import (
         found_in,
     )  # Readers for two dozen file types, not needed by every run.

@@ -137,7 +137,6 @@ class Commands:
         seeded: Callable[[], object] | None,
         pending: bool,
     ) -> PreparedView | None:
-        """The view of a command, or None if it runs in the folder itself."""
         rung = await self.views.check_allowed(command, by, network=network, allowed=allowed)
         if rung.isolated == "none":
             return None
@@ -190,10 +189,8 @@ class Commands:
 
     @call(changes=True)
     async def for_model(self, command: str, timeout: float, background: bool = False) -> CommandResult:
-        """Runs a permitted command of the model and waits for it; it ends with the turn.
-
-        A `background` server stays alive; the call returns after its first output. Raises `SessionError`.
-        """
+        """A `background` server stays alive; the call returns after its first output. Raises
+        `SessionError`."""
         number = await self.run(
             command, by="model", timeout=None if background else timeout, background=background, allowed=True
         )
@@ -258,10 +255,8 @@ class Commands:
 
     @call(changes=True)
     async def run_here(self, command: str) -> str:
-        """Starts a user's command in the real folder, where writes persist. Returns its id.
-
-        Raises `SessionError` if the command is empty or cannot start.
-        """
+        """Starts a user's command in the real folder, where writes persist. Raises `SessionError` if the
+        command is empty or cannot start."""
         _check(command)
         return await self._run_in_folder(self._running.new_id(), command, "person", None)
 
@@ -308,18 +303,14 @@ class Commands:
 
     @call(changes=True)
     async def show_test_files(self) -> None:
-        """Makes the offered secret-like test files visible to commands in this folder.
-
-        Raises `SessionError` if there are none, and `OSError`.
-        """
+        """Raises `SessionError` if there are none, and `OSError`."""
         paths = await self.views.show_test_files()
         told = f"Commands in this folder can now read {', '.join(map(display_path, paths))}"
         await self._journal.record(e.NoticeGiven("info", told))
 
     @call(changes=True)
     async def hide_test_files(self) -> None:
-        """Hides secret-like test files from commands in this folder and stops offering them. Raises
-        `OSError`."""
+        """Raises `OSError`."""
         paths = await self.views.hide_test_files()
         told = "Test files that look like secrets stay hidden from commands in this folder"
         if paths:
@@ -328,7 +319,7 @@ class Commands:
 
     @call(changes=True)
     async def forget_builds(self) -> None:
-        """Deletes the build cache of views. Raises `SessionError` while a command uses it."""
+        """Raises `SessionError` while a command uses it."""
         there = await self.views.forget_builds()
         told = "The kept build files were deleted" if there else "There are no kept build files"
         await self._journal.record(e.NoticeGiven("info", told))
@@ -369,12 +360,11 @@ class Commands:
 
     @call(changes=True)
     def allow_here(self) -> None:
-        """Allows commands in this folder itself, including later sessions. Raises `OSError`."""
+        """Raises `OSError`."""
         self._here_too.keep(True)
 
     @call(changes=True)
     async def stop(self) -> None:
-        """Stops every command, including servers; output is kept."""
         self._stopping.set()
         self._stopping = asyncio.Event()
         self._servers.to_start_again()  # Discards servers waiting for a restart.
@@ -390,7 +380,6 @@ class Commands:
 
     @call(changes=False)
     async def close(self) -> None:
-        """Stops all commands and the search for secrets."""
         await self.views.close()
         await self._servers.close()
         await self._running.stop(list(self._running.runs))

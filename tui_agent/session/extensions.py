@@ -76,7 +76,6 @@ class Extensions:
 
     @call(changes=False)
     def names(self) -> dict[str, tuple[str, str]]:
-        """Description and origin of commands, skills and prompts of servers, by the name that reaches each."""
         prompts = self._servers.prompts().items()
         found = {name: (words, f"prompt of {name.partition(':')[0]}") for name, words in prompts}
         for name, (kind, one) in self._reached().items():
@@ -85,8 +84,6 @@ class Extensions:
         return found
 
     def _reached(self) -> dict[str, tuple[str, Command | Skill]]:
-        """Commands and skills, each with its kind, by the name that reaches it: built-in words come before commands,
-        and commands before skills."""
         found: dict[str, tuple[str, Command | Skill]] = {}
         for kind, things in (("command", self.commands), ("skill", self.skills)):
             for key, one in things.items():
@@ -103,7 +100,7 @@ class Extensions:
 
     @call(changes=False)
     async def skill(self, name: str, path: str = "") -> str:
-        """The text of a skill, or of a file in its folder. Raises `TuiAgentError`."""
+        """Raises `TuiAgentError`."""
         from tui_agent.extensions import skills
 
         found = self.skills.get(name)
@@ -115,7 +112,7 @@ class Extensions:
 
     @call(changes=False)
     def model_of(self, text: str) -> str:
-        """The model that a command names for its turn; "" for the one in use, and for other messages."""
+        """ "" for the one in use, and for other messages."""
         called = _CALLED.fullmatch(text.strip())
         kind, found = self._reached().get(called[1] if called else "", ("", None))
         return self.commands[found.key].model if kind == "command" and found else ""
@@ -142,7 +139,6 @@ class Extensions:
         return text
 
     async def _output(self, command: str) -> str:
-        """What a command prints, in a view."""
         result = await self._commands.for_model(command, COMMAND_WITHIN)
         if not result.ok:
             raise SessionError(
@@ -157,7 +153,7 @@ class Extensions:
         await self._core.journal.record(*(e.NoticeGiven("warning", one) for one in sentences))
 
     def _read(self) -> list[str]:
-        """Reads all folders. Returns sentences about what is left out. Blocking."""
+        """Returns sentences about what is left out. Blocking."""
         from tui_agent.extensions.agents import read_agents
         from tui_agent.extensions.commands import read_commands
         from tui_agent.extensions.places import places
@@ -187,7 +183,6 @@ class Extensions:
         return said
 
     def _models(self) -> list[str]:
-        """The models that the person has configured."""
         settings = self._core.settings
         named = self.state.model.name, settings.model, settings.planner_model, *settings.models.fallbacks
         return [name for name in dict.fromkeys(named) if name not in ("", "none")]

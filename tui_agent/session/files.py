@@ -39,7 +39,7 @@ class Files:
 
     @call(changes=False)
     def folder(self, path: str = "") -> tuple[list[str], list[str]]:
-        """Names of the folders and files directly in a folder; `""` is the root."""
+        """`""` is the root."""
         return self._workspace.index.folder(path)
 
     @call(changes=False)
@@ -68,8 +68,7 @@ class Files:
 
     @call(changes=False)
     async def open(self, path: str, line: int = 0, last_line: int = 0) -> None:
-        """Opens and activates a file. `line` counts from 1; 0 keeps the position. `last_line` ends a
-        selection."""
+        """`line` counts from 1; 0 keeps the position. `last_line` ends a selection."""
         await self._open_files.open(path, line, last_line)
 
     @call(changes=False)
@@ -94,7 +93,7 @@ class Files:
 
     @call(changes=True)
     async def save(self, path: str, overwrite: bool = False) -> None:
-        """Saves a file. Raises `Outdated` if the disk has changed, unless `overwrite`."""
+        """Raises `Outdated` if the disk has changed, unless `overwrite`."""
         await self._open_files.save(path, overwrite)
         await self._freshness.check_paths([path])
 
@@ -116,5 +115,5 @@ class Files:
 
     @call(changes=False)
     async def close(self, path: str, discard: bool = False) -> None:
-        """Closes a file. Fails if it has unsaved text, unless `discard`."""
+        """Fails if it has unsaved text, unless `discard`."""
         await self._open_files.close(path, discard)

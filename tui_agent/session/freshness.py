@@ -40,7 +40,6 @@ class FreshnessWatch:
         self._notices: set[asyncio.Task[None]] = set()
 
     def listen(self, also: Callable[[Sequence[FileChange]], object]) -> None:
-        """Subscribes to the workspace; `also` receives each batch of changes."""
         self._workspace.listen(
             on_index=self.on_index,
             on_batch=lambda changes: (self.on_batch(changes), also(changes)),
@@ -106,7 +105,6 @@ class FreshnessWatch:
             await self._check([files[path] for path in doubted if path in files])
 
     async def check_paths(self, paths: Iterable[str]) -> None:
-        """Hashes known and open files among the paths."""
         paths = set(paths)
         state = self._journal.store.state
         await self._check(
@@ -180,7 +178,6 @@ class FreshnessWatch:
         }
 
     def _of_buffer(self, entry: KnownFile, buffer: Buffer) -> Freshness:
-        """Unsaved text is the newest version and may equal the version the model saw."""
         now = self._open_files.hash_of(buffer)
         if entry.freshness == "undone" and now == entry.written:
             return "undone"
@@ -190,12 +187,10 @@ class FreshnessWatch:
 
 
 def _looked_at(entry: KnownFile) -> tuple[str, str, Freshness, str]:
-    """The inputs of a check; if they change during it, a later check decides."""
     return entry.md5, entry.written, entry.freshness, entry.renamed_to
 
 
 def _lies_in(path: str, folders: set[str]) -> bool:
-    """Whether a parent folder is among the changed paths; a deleted folder includes its files."""
     folder = path.rpartition("/")[0]
     while folder:
         if folder in folders:
@@ -231,7 +226,6 @@ class Hashes:
             del self._seen[path]
 
     def freshness(self, entry: KnownFile, renamed_to: str = "") -> tuple[Freshness, str]:
-        """The freshness of a known file, and its new path if renamed."""
         try:
             found = self.get(entry.path)
         except TuiAgentError:

@@ -104,12 +104,11 @@ class Hooks:
 
     @property
     def calls(self) -> CallHooks | None:
-        """Hooks around calls; None without any."""
+        """Returns None without any."""
         return CallHooks(self._before_call, self._after_call) if self._may_have_any() else None
 
     @call(changes=False)
     def share(self, parent: Hooks) -> None:
-        """Uses the hooks of a parent session."""
         self._parent = parent
 
     @call(changes=False)
@@ -124,7 +123,6 @@ class Hooks:
 
     @call(changes=False)
     async def again(self) -> None:
-        """Reads the hooks again."""
         self._loading = self._possible = None
         await self.read()
 
@@ -137,7 +135,6 @@ class Hooks:
 
     @call(changes=False)
     async def stop(self) -> None:
-        """Ends the hooks that run."""
         for task in self._running:
             task.cancel()
 
@@ -158,7 +155,7 @@ class Hooks:
 
     @call(changes=False)
     async def submitted(self, text: str, unasked: bool = False) -> str:
-        """Runs hooks for a message. Returns text for the model. Raises `SessionError` if a hook blocks it."""
+        """Runs hooks for a message. Raises `SessionError` if a hook blocks it."""
         if self._part or not self._may_have_any():
             return ""
         self.start()
@@ -208,7 +205,7 @@ class Hooks:
 
     @call(changes=False)
     async def turn_ended(self) -> str:
-        """Runs hooks for the end of a turn. Returns the message that goes on with it, or ""."""
+        """Returns the message that goes on with it, or ""."""
         if not self._may_have_any():
             return ""
         event: HookEvent = "SubagentStop" if self._part else "Stop"
@@ -232,7 +229,6 @@ class Hooks:
         return answers.before_call
 
     async def _after_call(self, call_id: str, tool: str, entries: tuple[Any, ...], text: str) -> str:
-        """Text for the model. Changes have their hooks when they are applied."""
         if tool == "propose_changes":
             return ""
         response = {"success": True, "content": text[:MAX_RESULT]}
@@ -302,7 +298,6 @@ class Hooks:
         return (await self._run("SessionStart", {"source": source}, source)).context
 
     async def _run(self, event: HookEvent, fields: dict[str, Any], *names: str) -> Answers:
-        """Runs the hooks of an event whose matcher fits one of the names, and shows what they say."""
         await self.read()
         hooks = [
             hook for hook in self.all if hook.settings.event == event and not hook.off and hook.fits(*names)
@@ -351,7 +346,6 @@ class Hooks:
         return switched_on == hook.fingerprint(self.root)
 
     async def _show(self, found: Iterable[tuple[Hook, HookResult]]) -> None:
-        """Gives notices, each sentence about a failure once."""
         for hook, it in found:
             failed = f"The hook {hook.name} {it.failed}" if it.failed else ""
             if failed and failed not in self._told:
@@ -397,5 +391,4 @@ class Hooks:
 
 
 def _news(answers: Answers) -> list[e.Lasting]:
-    """The text for the model, with its next request."""
     return [e.ModelOwesNews(text) for text in (answers.reasons, answers.context) if text]

@@ -66,7 +66,7 @@ class McpServers:
 
     @property
     def calls(self) -> ServerCalls | None:
-        """The servers for tools; None if requests have no tools of servers."""
+        """Returns None if requests have no tools of servers."""
         listed = self.state.server_tools
         if not (listed.inline or listed.by_name):
             return None
@@ -77,7 +77,6 @@ class McpServers:
 
     @call(changes=False)
     def start(self) -> None:
-        """Reads the configuration, then lists the servers whose lists are not kept, in the background."""
         if self._parent is None and self._may_have_any() and self._loading is None:
             self._loading = asyncio.create_task(self._load(), name="servers: configuration")
             self._loading.add_done_callback(lambda _: self._list_unknown())
@@ -108,7 +107,6 @@ class McpServers:
 
     @call(changes=False)
     async def share(self, parent: McpServers) -> None:
-        """Uses the servers and the list of tools of a parent session."""
         self._parent = parent
         listed = parent.state.server_tools
         if listed.inline or listed.by_name:
@@ -127,7 +125,6 @@ class McpServers:
 
     @call(changes=False)
     def prompts(self) -> dict[str, str]:
-        """Descriptions of prompts by `server:prompt`, as far as servers have listed them."""
         return {
             f"{server.name}:{prompt.name}": prompt.description or f"A prompt of {server.name}"
             for server in self.servers
@@ -137,7 +134,7 @@ class McpServers:
 
     @call(changes=False)
     async def prompt(self, name: str, words: str) -> str:
-        """The text of a prompt; `words` are its arguments, of which the last takes the rest. Raises ServerFailed."""
+        """`words` are its arguments, of which the last takes the rest. Raises ServerFailed."""
         at, _, own = name.partition(":")
         server = self._server(at)
         wanted = next(one.arguments for one in self.offers[at].prompts if one.name == own)
@@ -189,7 +186,7 @@ class McpServers:
 
     @call(changes=False)
     async def find(self, name: str) -> ListedTool:
-        """A tool by its name in requests, as its server lists it now. Raises ServerFailed."""
+        """Raises ServerFailed."""
         server = self._server(name.partition("__")[0])
         offer = await self._live(server)
         found = next((one for one in _tools(server.name, offer) if one.name == name), None)
@@ -204,7 +201,7 @@ class McpServers:
     async def call_tool(
         self, listed: ListedTool, arguments: dict[str, Any], asking: AskPerson
     ) -> ServerResult:
-        """Calls a tool as it is listed; `asking` answers questions of its server. Raises ServerFailed."""
+        """`asking` answers questions of its server. Raises ServerFailed."""
         from tui_agent.tools.server_calls import ServerResult
 
         now = await self.find(listed.name)
@@ -225,13 +222,12 @@ class McpServers:
 
     @call(changes=False)
     async def tools_of(self, name: str) -> tuple[tuple[str, str], ...]:
-        """Names and descriptions of a server's tools. Raises ServerFailed."""
+        """Raises ServerFailed."""
         server = self._server(name)
         return tuple((one.name, one.description) for one in _tools(server.name, await self._live(server)))
 
     @call(changes=False)
     def covers(self, name: str) -> str:
-        """Fingerprint of a server's configuration."""
         return next((server.digest for server in self.servers if server.name == name), "")
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────
@@ -253,7 +249,6 @@ class McpServers:
         )
 
     def _server(self, name: str) -> ToolServer:
-        """A server that is switched on. Raises ServerFailed."""
         for server in self.servers:
             if server.name == name and server.on:
                 return server
@@ -294,7 +289,7 @@ class McpServers:
         return "accept", {"text": text, "model": self.state.model.name}
 
     async def _live(self, server: ToolServer) -> ServerOffer:
-        """What a server lists in this session; starts it for the first use. Raises ServerFailed."""
+        """Raises ServerFailed."""
         task = self._listing.get(server.name)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = asyncio.create_task(self._list(server), name=f"servers: {server.name}")
@@ -340,7 +335,7 @@ class McpServers:
             await self._notice(problem, "warning")
 
     def _read(self) -> list[str]:
-        """Reads the configuration and the kept lists. Returns sentences about entries that are left out. Blocking."""
+        """Returns sentences about entries that are left out. Blocking."""
         from tui_agent.mcp_servers.offer import stored_offer
         from tui_agent.mcp_servers.servers import configured
 

@@ -53,13 +53,12 @@ class Offers:
         self.errors: dict[str, str] = {}
 
     def suggested(self) -> tuple[Suggestion, ...]:
-        """One model for each configured key."""
         from tui_agent.model.discovery import with_keys
 
         return tuple(with_keys(self._environment()))
 
     async def read(self) -> None:
-        """Finds providers with a key or login and their cached lists. Makes no request."""
+        """Makes no request."""
         ways = await asyncio.to_thread(self._routes)
         lists = await asyncio.to_thread(
             lambda: {provider: cached_listing(way) for provider, way in ways.items()}
@@ -110,7 +109,7 @@ class Offers:
         return provider if names and not names & {model, model.partition(":")[0]} else ""
 
     def _routes(self) -> dict[str, Route]:
-        """Routes to providers. Blocking."""
+        """Blocking."""
         environment = self._environment()
         logins = {name for name, login in LoginStore().names().items() if not login.ended}
         found = {}
@@ -121,7 +120,7 @@ class Offers:
 
 
 def _route_to(provider: str, environment: Mapping[str, str], logins: set[str]) -> Route | None:
-    """The route to a provider with a key or login; None for local servers, which discovery queries."""
+    """Returns None for local servers, which discovery queries."""
     rules = rules_of(provider)
     way = route(f"{provider}/-", environment)
     if way is None or rules.key or not rules.suggest or (provider == "openai" and is_local(way.address)):
@@ -162,7 +161,6 @@ def _newest_first(offer: Offer) -> tuple[bool, int, tuple[float, float], str]:
 
 
 def _day(offer: Offer) -> int:
-    """Days from 1970 to the release; 0 if unknown."""
     return offer.created // 86_400
 
 

@@ -76,7 +76,6 @@ class ModelAccess:
 
     @call(changes=False)
     def paced(self) -> PacedModel:
-        """The model with shared pacing."""
         return PacedModel(self.model, self._pace, None if self._shared else self.requests)
 
     @call(changes=False)
@@ -102,7 +101,6 @@ class ModelAccess:
 
     @call(changes=False)
     async def start(self) -> None:
-        """Starts the model process if a model is chosen."""
         if self.name:
             await self.model.start()
 
@@ -193,8 +191,7 @@ class ModelAccess:
 
     @call(changes=True)
     async def set_effort(self, effort: Effort) -> str:
-        """Sets the model's effort. Returns a sentence with the model's own level, if different. Raises
-        `NoModel`."""
+        """Returns a sentence with the model's own level, if different. Raises `NoModel`."""
         if not self.name:
             raise NoModel("No model is selected", "choose one first")
         await self._journal.record(e.EffortChosen(self.name, effort))
@@ -203,18 +200,16 @@ class ModelAccess:
 
     @call(changes=False)
     def effort(self, name: str = "") -> Effort:
-        """The current effort of the model, or of model `name`; that of the running turn, if any."""
         state = self.state if self.state.turn.running else replace(self.state, turn=TurnSlice())
         return request_options(self._settings, state, name or self.name).effort
 
     @call(changes=False)
     def level(self, effort: Effort, name: str = "") -> str:
-        """The model's level for an effort; "" if the provider chooses it."""
+        """ "" if the provider chooses it."""
         return level_of(rules_for(name or self.name), effort)
 
     @call(changes=False)
     async def notify_level(self) -> None:
-        """Gives one notice if the model maps the turn's effort to another level."""
         name = self.state.model.name
         words = effort_note(name, rules_for(name), request_options(self._settings, self.state, name).effort)
         if words and all(words not in notice.text for notice in self.state.notices.items):
@@ -222,7 +217,6 @@ class ModelAccess:
 
     @call(changes=False)
     async def notify_retirement(self) -> None:
-        """Gives one notice per session if the model is or will be retired."""
         way = route(self.name, {**os.environ, **self._reached}) if isinstance(self.model, CanReach) else None
         if way is None or not way.own or way.known is None or self._shared or self.state.session.read_only:
             return
@@ -239,7 +233,7 @@ class ModelAccess:
 
     @call(changes=False)
     async def find(self) -> tuple[Suggestion, ...]:
-        """Detects usable models. Does not query a server in use."""
+        """Does not query a server in use."""
         from tui_agent.model.discovery import discover
 
         memory = self.model.memory if isinstance(self.model, LocalModels) else None

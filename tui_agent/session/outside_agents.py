@@ -125,7 +125,7 @@ class AgentRun:
         self._mirroring = asyncio.create_task(self._mirror(), name="changes for an agent")
 
     def start(self, words: Sequence[str], terminal: int) -> None:
-        """Starts the program with these arguments, in a terminal. Raises OSError."""
+        """Raises OSError."""
         assert self._view is not None
         argv = [self.profile.program, *self.profile.arguments, *words]
         self._number = self._view.start_with(argv, self._variables, "terminal", terminal)
@@ -166,7 +166,6 @@ class AgentRun:
         return status
 
     async def propose_all(self) -> None:
-        """Proposes all changes so far."""
         await self._propose(None)
 
     def stop(self) -> None:
@@ -238,7 +237,7 @@ class AgentRun:
         self._notify(said)
 
     async def allow_host(self, host: str) -> None:
-        """Allows a host for this agent, now and later. Raises `SessionError` if it is none."""
+        """Raises `SessionError` if it is none."""
         try:
             target = parse_allowed(host)
         except ValueError as error:
@@ -394,7 +393,6 @@ class AgentRun:
         return os.path.lexists(os.path.join(self._workspace.root, path))
 
     def _with_gone_folders(self, paths: Sequence[str]) -> Iterator[str]:
-        """The paths, and for a folder that is gone from the workspace its files in the view."""
         assert self._merged is not None
         waiting = list(paths)
         while waiting:
@@ -448,7 +446,6 @@ class AgentRun:
         return "" if content is None else self._blobs.put_unsynced(content)
 
     def _is_written(self, path: str) -> bool:
-        """Whether the layer has a file or a deletion at a path."""
         assert self._view is not None
         layer = f"{len(self._view.plan.overlays) - 1}/u/{path}"
         try:
@@ -469,7 +466,7 @@ class AgentRun:
         return self._merged.read(path, MOST)
 
     def _on_disk(self, path: str) -> tuple[bytes, int] | None:
-        """Content and mode of a file in the folder, or None if there is none. Raises OSError for other kinds."""
+        """Raises OSError for other kinds."""
         with WritableFolder(str(self._workspace.root)) as folder:
             there = folder.status(path)
             content = (
@@ -510,7 +507,7 @@ class OutsideAgents:
 
     @call(changes=False)
     def names(self) -> list[str]:
-        """Names of the profiles. Blocking, briefly."""
+        """Blocking, briefly."""
         return profile_names(self._core.folders)
 
     @call(changes=True)
@@ -534,7 +531,6 @@ class OutsideAgents:
 
     @call(changes=True)
     async def end(self, run: AgentRun) -> None:
-        """Ends an agent and all its processes."""
         self.running.pop(run.source, None)
         await run.close()
 
@@ -545,7 +541,7 @@ class OutsideAgents:
 
     @call(changes=True)
     async def allow_host(self, host: str) -> str:
-        """Allows a host for the newest agent. Returns its name. Raises `SessionError`."""
+        """Raises `SessionError`."""
         if not self.running:
             raise SessionError("No agent is running", "start one with /agent")
         run = list(self.running.values())[-1]

@@ -64,7 +64,7 @@ class Preparation:
         self._on_state(None, self._store.state)
 
     async def end(self) -> None:
-        """Completes the preparation and determines the model. Raises a `ModelError`."""
+        """Raises a `ModelError`."""
         self._begin()
         assert self._work is not None
         await asyncio.shield(self._work)
@@ -87,7 +87,6 @@ class Preparation:
             self._warm()
 
     def _warm(self) -> None:
-        """Connects to the model's server while the user types; repeats after a pause."""
         now = time.monotonic()
         if now - self._warmed > WARM_SECONDS and (self._warming is None or self._warming.done()):
             self._warmed = now
@@ -118,11 +117,9 @@ class Preparation:
         await in_background(partial(_look_ahead, self._context()), self._is_open)
 
     async def _look_at_tools(self) -> None:
-        """Caches the list of tools hidden by a view, which takes a second."""
         await in_background(partial(_plan_view, self._workspace.root), self._is_open, can_wait=True)
 
     def _is_open(self) -> bool:
-        """Threads cannot be cancelled and would delay the exit."""
         return self._open
 
 
@@ -143,7 +140,6 @@ def _look_ahead(context: TurnContext) -> None:
 
 
 def _learn_events() -> None:
-    """Initialises msgspec for each event type, which takes 0.15 ms on first use."""
     for event in LASTING.values():
         pause()
         with suppress(msgspec.ValidationError):

@@ -29,22 +29,20 @@ class RevealedFiles:
     """Offered files, which are offered once per folder, and those the user shows."""
 
     def __init__(self, data: Path, root: str) -> None:
-        """`data` is the folder of sessions."""
         self._answers = FolderAnswers(data / STORE, Path(root))
         self._found: _StoredReveal | None = None
 
     @property
     def globs(self) -> tuple[str, ...]:
-        """Patterns of shown files. Blocking on first use."""
+        """Blocking on first use."""
         return tuple(map(glob.escape, self._stored_answer.shown))
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Offered files that are not shown."""
         return tuple(path for path in self._stored_answer.offered if path not in self._stored_answer.shown)
 
     def unoffered(self, emptied: Sequence[str]) -> list[str]:
-        """Test files that were not offered; empty if declined. Blocking on first use."""
+        """Blocking on first use."""
         return (
             []
             if self._stored_answer.declined
@@ -54,18 +52,18 @@ class RevealedFiles:
         )
 
     def offer(self, paths: Sequence[str]) -> None:
-        """Records the offer. Blocking."""
+        """Blocking."""
         self._keep(_StoredReveal((*self._stored_answer.offered, *paths), self._stored_answer.shown))
 
     def show(self) -> tuple[str, ...]:
-        """Shows the offered files and returns them. Blocking. Raises `OSError`."""
+        """Blocking. Raises `OSError`."""
         waiting = self.waiting
         self._found = _StoredReveal(self._stored_answer.offered, (*self._stored_answer.shown, *waiting))
         self._answers.keep(msgspec.to_builtins(self._found))
         return waiting
 
     def hide(self) -> tuple[str, ...]:
-        """Hides all files, stops offers and returns the hidden files. Blocking. Raises `OSError`."""
+        """Blocking. Raises `OSError`."""
         shown = self._stored_answer.shown
         self._found = _StoredReveal((*self._stored_answer.offered,), (), declined=True)
         self._answers.keep(msgspec.to_builtins(self._found))

@@ -127,7 +127,6 @@ class RunningCommands:
         return number
 
     async def stopped(self, number: str, what: CommandStart) -> str:
-        """Records a command that was stopped before its start, and returns its id."""
         ran = RunningCommand(number, *what[:4], time.time(), background=what.background)
         await self._journal.record(
             e.CommandStarted(number, *what[:4], ran.since, what.background), *interrupted([ran], "stopped")
@@ -135,7 +134,6 @@ class RunningCommands:
         return number
 
     async def _of_the_person(self, result: RunResult) -> RunResult:
-        """Removes changes of files ignored by git, which are not proposed."""
         paths = [change.path for change in result.changes if change.path != REPORT]
         ignored = await self._ignored(paths) if paths else set()
         left = tuple(change for change in result.changes if change.path not in ignored)
@@ -156,7 +154,6 @@ class RunningCommands:
         )
 
     async def stop(self, numbers: Sequence[str], how: How = "stopped") -> None:
-        """Stops commands and waits for their end."""
         runs = [self.runs[number] for number in numbers if number in self.runs]
         for run, _ in runs:
             run.stop(how)
@@ -200,12 +197,10 @@ class RunningCommands:
 
 
 def shared_fields(ran: RunningCommand) -> dict[str, Any]:
-    """Result fields copied from the running command."""
     return {name: getattr(ran, name) for name in ("id", "command", "by", "where", "isolated", "background")}
 
 
 def interrupted(running: Sequence[RunningCommand], how: str = "interrupted") -> list[e.CommandEnded]:
-    """Ends commands that ran when a session exited abnormally."""
     return [
         e.CommandEnded(
             CommandResult(**shared_fields(one), status=-9, how=how, seconds=max(0.0, time.time() - one.since))

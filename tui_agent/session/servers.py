@@ -42,7 +42,7 @@ class SharedView:
         return self._open and not self._users
 
     async def run(self, run: Run, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        """Runs a command in the view. Raises `NoView`."""
+        """Raises `NoView`."""
         self._users += 1
         try:
             async with self._starting:
@@ -103,7 +103,7 @@ class Servers:
         return waiting
 
     async def close(self) -> None:
-        """Unsubscribes. Does not stop running commands."""
+        """Does not stop running commands."""
         self._unsubscribe()
         if self._looking is not None:
             await asyncio.wait([self._looking])

@@ -188,7 +188,6 @@ class Session:
 
     @cached_property
     def pages(self) -> Pages:
-        """Pages of the web that the model reads."""
         from tui_agent.web.pages import Pages
 
         return Pages()
@@ -429,14 +428,12 @@ class Session:
 
     @call(changes=False)
     async def settle_others(self) -> None:
-        """Repairs writes left incomplete by killed sessions of this folder."""
         if self.storage.lock is not None:
             own, root = self.storage.folder, self.workspace.root
             self.start_warnings(await asyncio.to_thread(repair_others, self.folders.data, root, own))
 
     @call(changes=False)
     def start_warnings(self, sentences: Sequence[str]) -> None:
-        """Warnings given by `start_services`."""
         self._opening_notices += sentences
 
     def _on_event(self, event: e.Event, state: State) -> None:
@@ -479,12 +476,10 @@ class Session:
 
     @call(changes=True)
     async def stop_commands(self) -> None:
-        """Stops all commands and checks."""
         await self.checks.stop()
         await self.commands.stop()
 
     def _ask_again(self, changes: Sequence[Change]) -> None:
-        """Sends conflicts back to the model, a limited number of times; not in a rehearsal."""
         from tui_agent.turn.retries import may_ask_again
 
         conflicts = [change for change in changes if may_ask_again(change)]
@@ -549,7 +544,6 @@ class Session:
         return await answer_server(self._turn_context(), system, messages, most, self.journal.record)
 
     async def _apart(self) -> TurnContext:
-        """The context of a request beside the turns, and their limits of requests."""
         await self.models.get_ready()
         return with_fields(self._turn_context(), model=self.models.without_limit(), requests=Allowance())
 

@@ -121,8 +121,7 @@ async def open_child(
 
 
 async def _agent_of(parent: Session, task: SubTask) -> AgentPrompt | None:
-    """The prompt of a sub-task's agent; None if it names none, or an agent of another maker. Raises `SessionError`
-    if it is gone."""
+    """Raises `SessionError` if it is gone."""
     if not task.agent:
         return None
     await parent.extensions.read()

@@ -57,7 +57,6 @@ class PreparedView(NamedTuple):
     folder: RunFolder | None
 
     async def remove(self) -> None:
-        """Removes the run's folder, if any."""
         if self.folder is not None:
             await asyncio.to_thread(self.folder.remove)
 
@@ -134,10 +133,8 @@ class TrialViews:
             self._before.keep(rung.isolated)
 
     async def check_allowed(self, command: str, by: By, *, network: bool, allowed: bool) -> Rung:
-        """The isolation for a command. Raises `AnswerNeeded` with the reason if the user must confirm.
-
-        Checks were named by the user and need no confirmation; without a view they raise `SessionError`.
-        """
+        """Raises `AnswerNeeded` with the reason if the user must confirm. Checks were named by the user and
+        need no confirmation; without a view they raise `SessionError`."""
         from tui_agent.sandbox.isolation import WORDS
 
         if by == "check":
@@ -218,7 +215,7 @@ class TrialViews:
         return PreparedView(made, await self._variables(made, by, network), paths, key, folder)
 
     async def _variables(self, made: ViewPlan, by: By, network: bool) -> dict[str, str]:
-        """Environment variables of a command. Reports unreachable tools once."""
+        """Reports unreachable tools once."""
         from tui_agent.sandbox.environment import PROXIED, variables
 
         chosen, environment = variables(
@@ -307,7 +304,7 @@ class TrialViews:
             )
 
     async def show_test_files(self) -> tuple[str, ...]:
-        """Shows the offered files to commands and returns them. Raises `SessionError` if there are none."""
+        """Raises `SessionError` if there are none."""
         if not await asyncio.to_thread(lambda: self._revealed.waiting):
             raise SessionError("No tracked test file is hidden", "list other files in trial.reveal")
         paths = await asyncio.to_thread(self._revealed.show)
@@ -315,7 +312,6 @@ class TrialViews:
         return paths
 
     async def hide_test_files(self) -> tuple[str, ...]:
-        """Hides all test files from commands, stops offers and returns the hidden files."""
         paths = await asyncio.to_thread(self._revealed.hide)
         self._git = None
         return paths
@@ -341,7 +337,6 @@ class TrialViews:
             self._looking = asyncio.create_task(self._look_ahead(self._scan), name="secrets of git")
 
     async def _look_ahead(self, scan: asyncio.Task[None]) -> None:
-        """Searches git for hidden contents; the first search of a long history takes seconds."""
         await asyncio.wait([scan])
         with suppress(OSError):
             await asyncio.to_thread(self._judge.found)
@@ -357,8 +352,6 @@ class TrialViews:
         await asyncio.wait([self._looking], timeout=max(0.0, left))
 
     async def _secret(self, around: Sequence[Seed]) -> tuple[list[Seed], list[str], list[str]]:
-        """Secrets of the folder and of its surroundings, nested repositories, and SHA-256 hashes of contents
-        the user shows."""
         from tui_agent.sandbox.view_plan import Seed
 
         found = await asyncio.to_thread(self._of(self._root).last, self._reveal)
@@ -377,7 +370,6 @@ class TrialViews:
             await asyncio.wait(tasks)
 
     async def _scanned(self) -> None:
-        """Waits for the first scan of the folder and reports progress if slow."""
         self.start_scan()
         assert self._scan is not None
         while not (await asyncio.wait([self._scan], timeout=TOLD_AFTER))[0]:
@@ -396,7 +388,7 @@ class TrialViews:
         return self._hidden[root]
 
     def _around(self, repository: str, folders: Sequence[str]) -> list[Seed]:
-        """Hidden parts of the surrounding repository and of git's external folders. Blocking."""
+        """Blocking."""
         seeds: list[Seed] = []
         for folder in dict.fromkeys((*filter(None, [repository]), *folders)):
             hidden = self._of(folder, git=folder != repository)

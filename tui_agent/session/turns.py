@@ -40,7 +40,6 @@ async def _nothing() -> None:
 
 
 async def _no_text(text: str, unasked: bool) -> str:
-    """The default of `Turns.on_message`."""
     return ""
 
 
@@ -132,7 +131,6 @@ class Turns:
             self._begin_next()
 
     def send_queue(self) -> None:
-        """Sends messages queued when a turn was stopped; ignored while a turn runs."""
         if not self.running:
             self._stopped = False
             self._begin_next()
@@ -208,7 +206,6 @@ class Turns:
         return True
 
     async def ask(self, action: str, offered: Sequence[str]) -> Decision:
-        """Asks the user and waits for a decision, about this or another action. Called by the turn."""
         if self._decisions:
             return self._decisions.pop(0)
         future: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
@@ -231,7 +228,7 @@ class Turns:
             future.set_result(decision)
 
     def decided(self) -> Sequence[Decision]:
-        """Unprompted decisions since the last call. Called by the turn."""
+        """Unprompted decisions since the last call."""
         decisions, self._decisions = self._decisions, []
         return decisions
 
@@ -266,7 +263,7 @@ class Turns:
         queued: bool = False,
         unasked: bool = False,
     ) -> asyncio.Future[None]:
-        """Begins a turn. The returned future is done once the message is on disk."""
+        """The returned future is done once the message is on disk."""
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         begun.add_done_callback(
             lambda told: told.cancelled() or told.exception()
@@ -338,8 +335,7 @@ class Turns:
     async def _to_its_end(
         self, turn: int, steps: Steps, *, again: bool = False, with_model: bool = True
     ) -> None:
-        """Runs a turn and records its end. If the model is unavailable for conflicts, the turn stays
-        successful and the user resolves them."""
+        """If the model is unavailable for conflicts, the turn stays successful and the user resolves them."""
         started = time.monotonic()
         ended: dict[str, Any] = await self._ended(turn, steps, with_model=with_model)
         if again and not ended["ok"] and not self._stopped:
@@ -454,7 +450,6 @@ class ReplyChunks:
         self._due: asyncio.TimerHandle | None = None
 
     def add(self, piece: e.ReplyStreamed) -> None:
-        """Adds a chunk; undisplayed chunks are counted with displayed chunks."""
         if self._texts and piece.part not in ("", self._part):
             self.tell()
         if piece.part:
@@ -478,7 +473,6 @@ class ReplyChunks:
 
 
 def _is_proposing(state: State) -> bool:
-    """Whether the running turn has a reply with changes or has proposed some."""
     if not state.turn.running:
         return False
     turn = state.turn.number

@@ -52,7 +52,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def line_of(text: str, key: str) -> int:
-    """The 1-based line of a TOML text that sets a dotted key, or 0."""
     table = ""
     plain = _LONG_TEXT.sub(lambda found: '""' + "\n" * found.group().count("\n"), text)
     for number, line in enumerate(plain.splitlines(), start=1):
@@ -69,7 +68,6 @@ def line_of(text: str, key: str) -> int:
 
 
 def _joined(name: str) -> str:
-    """Normalizes a TOML key: removes quotes and spaces around dots."""
     return ".".join(part.strip().strip("\"'") for part in name.split("."))
 
 
@@ -128,11 +126,7 @@ def _read(descriptor: int, path: Path) -> bytes:
 
 
 def save(folder: Path, name: str, value: str) -> Path:
-    """Sets a top-level string in `settings.toml`, creating `folder` if necessary. Returns the path of the
-    file.
-
-    Raises `FileError`.
-    """
+    """Sets a top-level string in `settings.toml`, creating `folder` if necessary. Raises `FileError`."""
 
     def changed(text: str) -> str:
         line = f"{name} = {json.dumps(value, ensure_ascii=False)}"
@@ -145,7 +139,7 @@ def save(folder: Path, name: str, value: str) -> Path:
 
 
 def append(folder: Path, text: str) -> Path:
-    """Appends tables to `settings.toml`, creating it if necessary. Returns its path. Raises `FileError`."""
+    """Appends tables to `settings.toml`, creating it if necessary. Raises `FileError`."""
     return _rewrite(
         folder, lambda before: f"{before.rstrip()}\n\n{text}".lstrip(), "put the tables into it yourself"
     )

@@ -79,7 +79,6 @@ def config_folder() -> Path:
 
 
 def themes_folder() -> Path:
-    """The shipped `themes/`."""
     return _shipped("themes")
 
 

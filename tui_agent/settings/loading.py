@@ -84,7 +84,7 @@ def file_layer(path: Path) -> Layer:
 
 
 def broken_file(path: Path) -> ConfigFault | None:
-    """The reason a TOML file cannot be parsed; None if it can or does not exist."""
+    """Returns None if it can or does not exist."""
     try:
         found = _parsed(str(path), read_small(path))
     except FileNotFoundError:
@@ -149,12 +149,11 @@ def override_layer(overrides: Sequence[str]) -> Layer:
 
 
 def variable(key: str) -> str:
-    """The environment variable of a setting."""
     return _PREFIX + key.upper().replace(".", "__")
 
 
 def checked_key(key: str, value: object) -> Value:
-    """Validates the value of a known setting. Raises ValueError(description, remedy)."""
+    """Raises ValueError(description, remedy)."""
     _refuse_unknown(key, str)
     try:
         return checked(key, value)
@@ -163,7 +162,7 @@ def checked_key(key: str, value: object) -> Value:
 
 
 def checked_typed_value(key: str, words: str, spell: Any = str) -> Value:
-    """Like `checked_key` for a typed value; `spell` formats keys in error messages."""
+    """`spell` formats keys in error messages."""
     _refuse_unknown(key, spell)
     try:
         return from_words(key, words)
@@ -184,7 +183,6 @@ def _refuse_unknown(key: str, spell: Any) -> None:
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Flattens nested tables into dotted keys. Settings have at most one level of groups."""
     for name, value in table.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict) and value and key not in entries():
@@ -382,7 +380,6 @@ def workspace_layer(workspace: Path) -> Layer:
 
 
 def setting_lines(loaded: LoadedSettings) -> Iterator[str]:
-    """Effective settings as lines of TOML."""
     for key in entries():
         found = msgspec.to_builtins(attrgetter(key)(loaded.settings))
         for server in found.values() if isinstance(found, dict) else ():
@@ -394,7 +391,6 @@ def setting_lines(loaded: LoadedSettings) -> Iterator[str]:
 
 
 def _as_toml(value: Any) -> str:
-    """A value on one line; only tables differ from JSON."""
     if not isinstance(value, dict):
         return msgspec.json.encode(value).decode()
     inner = (f"{msgspec.json.encode(name).decode()} = {_as_toml(part)}" for name, part in value.items())

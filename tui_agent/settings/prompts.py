@@ -87,7 +87,6 @@ def _fault(value: Any, shipped: Words, name: str) -> str:
 
 
 def _changed(shipped: Words, value: Words, parts: str, *, only_adds: bool) -> Words:
-    """Merges `value` into the shipped value; sections or properties of the same name are replaced."""
     rest = {} if only_adds else {key: part for key, part in value.items() if key != parts}
     if parts == "properties":
         return {**shipped, **rest, parts: {**shipped[parts], **value.get(parts, {})}}

@@ -457,8 +457,7 @@ def groups() -> frozenset[str]:
 
 
 def checked(key: str, value: object) -> Value:
-    """Returns the value converted to the setting's type. Raises ValueError with the expected type as its
-    message."""
+    """Raises ValueError with the expected type as its message."""
     try:
         found = msgspec.convert(value, _type(key))
     except msgspec.ValidationError:

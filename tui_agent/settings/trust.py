@@ -49,7 +49,6 @@ class _Store(Struct, frozen=True):
 
 
 def trust_status(workspace: Path, folders: Folders) -> Standing:
-    """The current trust of the workspace: trusted, trusted before a change, or never trusted."""
     files = files_of(workspace)
     entry = _entry(workspace, folders)
     if entry is not None:
@@ -62,7 +61,6 @@ def is_trusted(workspace: Path, folders: Folders) -> bool:
 
 
 def trust_scope(workspace: Path) -> tuple[TrustedWorkspace, Entries]:
-    """The files and filters that trust in the workspace would cover now, and the filters as git settings."""
     found = find_git_folder(str(workspace))
     files, fingerprint = files_of(workspace), found.fingerprint if found else ""
     return TrustedWorkspace(_resolved(workspace), files, fingerprint), found.filters if found else ()
@@ -105,8 +103,7 @@ def filters_of(workspace: Path) -> Entries:
 
 
 def revoke(workspace: Path, folders: Folders) -> bool:
-    """Revokes trust. Returns False if there was none. Raises SettingsError if the decision cannot be
-    stored."""
+    """Returns False if there was none. Raises SettingsError if the decision cannot be stored."""
     path = _resolved(workspace)
     entries = trusted(folders)
     left = tuple(entry for entry in entries if entry.path != path)

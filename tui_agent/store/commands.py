@@ -184,10 +184,7 @@ class CheckMark(NamedTuple):
 
 
 def content_of(changes: Iterable[Change], buffers: Iterable[Buffer], among: Collection[str] = ()) -> Content:
-    """The content with all open changes and unsaved text.
-
-    Changes applied since count as open if their ids are in `among`.
-    """
+    """Changes applied since count as open if their ids are in `among`."""
     content = {
         change.id: f"{change.path}>{change.rename_to}:{change.version}:{_taken(change)}"
         for change in changes
@@ -206,7 +203,6 @@ def _hash(text: str) -> str:
 
 
 def applied_content(applies: int, undone: int) -> Content:
-    """The content of checks in the folder itself: numbers of applies and of undone applies."""
     return {"applied": f"{applies}-{undone}"}
 
 
@@ -228,7 +224,6 @@ MOST_APART = 2
 
 
 def in_short(found: Sequence[CheckMark]) -> list[CheckMark]:
-    """The marks for a single line, with passed checks combined if numerous."""
     passed = [mark for mark in found if mark.look == "passed"]
     if len(found) <= MOST_APART or len(passed) < 2:
         return [*found]

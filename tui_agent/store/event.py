@@ -21,7 +21,7 @@ class Event(Struct, frozen=True, tag_field="type", tag=lambda name: name):
     """Base of all events; serialised with the class name as `type`."""
 
     def apply(self, state: State) -> State:
-        """Returns the next state. Deterministic; unaffected slices keep their identity."""
+        """Deterministic; unaffected slices keep their identity."""
         raise NotImplementedError
 
 

@@ -26,7 +26,6 @@ class KnownSlice(Struct, frozen=True):
         return tuple(entry for entry in self.files.values() if entry.stale)
 
     def moved(self, path: str) -> str:
-        """The current path of a known file, following renames."""
         passed = {path}
         while (entry := self.files.get(path)) and entry.freshness == "renamed":
             if entry.renamed_to in passed:
@@ -36,11 +35,9 @@ class KnownSlice(Struct, frozen=True):
         return path
 
     def names(self, path: str) -> tuple[str, ...]:
-        """All known names of the file at `path`, its current name first."""
         return (path, *(old for old in self.files if old != path and self.moved(old) == path))
 
     def entry(self, path: str) -> KnownFile | None:
-        """The entry of a file under its current or an earlier name."""
         return next((self.files[name] for name in self.names(path) if name in self.files), None)
 
     def with_file(self, entry: KnownFile) -> KnownSlice:
@@ -89,7 +86,6 @@ class Buffer(Struct, frozen=True):
 
 @lru_cache(1)  # A save needs it three times; 10 MB take 20 ms.
 def hash_of_text(text: str) -> str:
-    """The hash of an editor's text, independent of the file's encoding."""
     return md5(text.encode("utf-8", "surrogatepass"))
 
 
@@ -109,7 +105,6 @@ class BuffersSlice(Struct, frozen=True):
 
 
 def with_unsaved(known: KnownSlice, buffers: BuffersSlice) -> dict[str, KnownFile]:
-    """Known files by path, marked if an open buffer has unsaved text."""
     files = known.files
     unsaved = {buffer.path for buffer in buffers.open if buffer.unsaved and buffer.path in files}
     return {**files, **{path: replace(files[path], unsaved=True) for path in unsaved}} if unsaved else files

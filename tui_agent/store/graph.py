@@ -99,7 +99,6 @@ def faults(tasks: Sequence[SubTask]) -> list[str]:
 
 
 def with_ready(tasks: Iterable[SubTask]) -> tuple[SubTask, ...]:
-    """Derives `pending` and `ready` from dependencies; other states are unchanged."""
     tasks = tuple(tasks)
     done = {task.id for task in tasks if task.state in DONE_STATES}
     return tuple(
@@ -111,7 +110,6 @@ def with_ready(tasks: Iterable[SubTask]) -> tuple[SubTask, ...]:
 
 
 def together(before: Sequence[SubTask], added: Sequence[SubTask]) -> tuple[SubTask, ...]:
-    """Adds proposed tasks to an unfinished graph; replaces a finished one."""
     if not any(task.state in OPEN_STATES for task in before):
         return tuple(added)
     return (*before, *added)

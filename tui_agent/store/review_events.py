@@ -115,14 +115,12 @@ class CheckpointUndone(Lasting, frozen=True):
         return replace(state, review=replace(state.review, checkpoints=checkpoints))
 
     def _with_mode(self, step: FileStep) -> FileStep:
-        """The step with its file's permission bits before removal, or after restoration."""
         if (mode := self.modes.get(step.path)) is None:
             return step
         return replace(step, mode_after=mode) if self.undone else replace(step, mode=mode)
 
 
 def _with_rival(change: Change, before: list[Change], new: Change) -> Change:
-    """Redirects a conflict with a replaced change to the new one."""
     if not change.rival:
         return change
     rival = next((other for other in before if other.id == change.rival), None)
@@ -168,7 +166,6 @@ def _note_change(state: State, change: Change) -> State:
 
 
 def _freed(changes: tuple[Change, ...], gone: str) -> tuple[Change, ...]:
-    """After a rival is gone, reopens the first conflicting change; the others conflict with it."""
     against = [change for change in changes if change.rival == gone and change.state == "conflict"]
     if not against:
         return changes
@@ -179,7 +176,6 @@ def _freed(changes: tuple[Change, ...], gone: str) -> tuple[Change, ...]:
 
 
 def _tick(state: State, change_id: str) -> State:
-    """Completes the change's todos if all their changes are decided and one is applied."""
     todos = []
     for todo in state.todos:
         if change_id in todo.changes:

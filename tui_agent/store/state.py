@@ -215,7 +215,7 @@ class ChatMessage(Struct, frozen=True):
 
     @property
     def gist(self) -> str:
-        """One-line summary, or the last or first line of the text; "" if empty."""
+        """ "" if empty."""
         return self.summary or summary_line(self.text)
 
 
@@ -425,13 +425,11 @@ class State(Struct, frozen=True):
     asked: PermissionQuestion | None = None
 
     def with_message(self, message: ChatMessage) -> State:
-        """Appends a message to the transcript and numbers it."""
         total = self.chat.total + 1
         messages = (*self.chat.messages, replace(message, number=total))[-TRANSCRIPT_WINDOW:]
         return replace(self, chat=replace(self.chat, messages=messages, total=total))
 
     def with_partial_reply(self) -> State:
-        """Appends a partial response as a cut message."""
         reply = self.reply
         if not (reply.summary or reply.message or reply.reasoning):
             return self
@@ -459,7 +457,6 @@ class State(Struct, frozen=True):
         return last.number if failed and not answered else last.number + 1
 
     def holds(self, result: CheckResult) -> bool:
-        """Whether a check's result applies to the current content."""
         if self.checks.outdated:
             return False
         if result.where == "workspace":

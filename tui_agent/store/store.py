@@ -34,7 +34,7 @@ class Store:
             listener(event, self.state)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener(event, state)` after every event. Returns a function that unsubscribes it."""
+        """Calls `listener(event, state)` after every event."""
         self._listeners.append(listener)
 
         def unsubscribe() -> None:

@@ -38,7 +38,6 @@ def postpone_files(state: State, paths: tuple[str, ...], *, for_room: bool) -> S
 
 
 def _waiting(state: State, slot: ActionSlice, paths: tuple[str, ...]) -> Batch:
-    """The action's batch, with `paths` added to the waiting files."""
     batch = next((one for one in state.batches if _is_of(one, slot, state.turn.number)), None)
     if batch is None:
         hit = next((one.pattern for one in reversed(slot.attempts) if one.outcome == "hit"), slot.action.name)
@@ -63,7 +62,6 @@ def _is_of(batch: Batch, slot: ActionSlice, turn: int) -> bool:
 
 
 def _request(state: State) -> str:
-    """The user's request, unless the turn only continues earlier work."""
     turn = state.turn
     if not asks_to_go_on(turn.request, turn.number):
         return turn.request
@@ -72,7 +70,6 @@ def _request(state: State) -> str:
 
 
 def loaded(state: State, file: KnownFile, action: str) -> State:
-    """Assigns a file loaded for a batch action to the current turn."""
     if not action or file.loaded_by == "bundle":
         return state
     for batch in state.batches:
@@ -109,7 +106,6 @@ def turn_ended(state: State, turn: int, *, whole: bool) -> State:
 
 
 def _with(state: State, batch: Batch) -> State:
-    """Updates a batch and its todo; a completed batch is removed."""
     known = any(one.id == batch.id for one in state.batches)
     batches = (batch if one.id == batch.id else one for one in (*state.batches, *(() if known else (batch,))))
     text = f"{batch.name}: {batch.done} of {batch.total:,} files"
@@ -340,7 +336,6 @@ class SubTaskEnded(Lasting, frozen=True):
 
 
 def _new(state: State, task: SubTask) -> SubTask:
-    """A new task, numbered after earlier tasks with the same id."""
     return replace(task, earlier=state.subtasks.begun.get(task.id, 0))
 
 

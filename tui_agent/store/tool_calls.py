@@ -89,5 +89,4 @@ class ServerToolsSlice(Struct, frozen=True):
 
     @property
     def by_name(self) -> bool:
-        """Whether tools are described and called by name."""
         return bool(self.named or self.unknown)

@@ -45,7 +45,7 @@ def report(ended: RunOutcome, blobs: Blobs) -> str:
 
 
 def comparison(group: str, graph: Sequence[SubTask]) -> str:
-    """All attempts of a group, a line each; "" if one has not ended."""
+    """ "" if one has not ended."""
     ours = [task for task in graph if task.attempt == group]
     if any(task.state in OPEN_STATES for task in ours):
         return ""

@@ -17,24 +17,20 @@ FOLDER = "worktrees"
 
 
 def folder_for(data: Path, session: str, name: str) -> Path:
-    """The folder of a copy; `name` may be any text.
-
-    `session` is the id of the session whose lock protects the copy. Raises `SessionError` for an invalid
-    id.
-    """
+    """`name` may be any text. `session` is the id of the session whose lock protects the copy. Raises
+    `SessionError` for an invalid id."""
     return data / FOLDER / directory.folder_of(data, session).name / plain(name)
 
 
 def folder_of_run(data: Path, kept: Path, name: str) -> Path:
-    """The folder of a copy for the session stored in `kept`. A sub-task has no lock, so its copies belong to
-    the enclosing session."""
+    """A sub-task has no lock, so its copies belong to the enclosing session."""
     sessions = data / "sessions"
     way = kept.relative_to(sessions).parts if kept.is_relative_to(sessions) else (kept.name,)
     return folder_for(data, way[0], "/".join((*way[1:], name)))
 
 
 async def clear(data: Path, session: str, child: ChildProcess) -> None:
-    """Removes copies left by an earlier process of the session. Call it before the first copy is made."""
+    """Call it before the first copy is made."""
     folder = data / FOLDER / session
     if session and await asyncio.to_thread(folder.is_dir):
         await _remove(folder, child)
@@ -66,7 +62,6 @@ def _folders(data: Path) -> list[Path]:
 
 
 def _lock_of(data: Path, session: str) -> AbstractContextManager[object] | None:
-    """The lock of a closed session, or None if it is open elsewhere. A deleted session needs no lock."""
     try:
         folder = directory.folder_of(data, session)
         return SessionLock.take(folder) if folder.is_dir() else nullcontext()

@@ -95,7 +95,6 @@ class ResultMerger:
         return len(proposed)
 
     async def _all_proposed(self, task: str, ended: RunOutcome) -> tuple[dict[str, Change], list[e.Event]]:
-        """The changes of a run by path, and their events."""
         proposed: dict[str, Change] = {}
         events: list[e.Event] = []
         for result in results(ended.changed, ended.changes):
@@ -107,7 +106,6 @@ class ResultMerger:
     async def _proposed(
         self, task: str, result: FileResult, ended: RunOutcome, ahead: int
     ) -> tuple[Change, *tuple[e.Event, ...]]:
-        """Merges a task's file result with other proposals. Returns the change and its events."""
         number = sum(change.turn == TURN for change in self.state.review.changes) + ahead + 1
         alone = await asyncio.to_thread(self._change, f"s{number}", task, result, ended)
         while True:
@@ -171,7 +169,6 @@ def _with_todo(told: e.Event, tied: Mapping[str, str]) -> e.Event:
 
 
 def results(changed: Sequence[FileStep], said: Sequence[Change]) -> Iterator[FileResult]:
-    """Results by file; a rename is one result."""
     steps = {step.path: step for step in changed}
     renamed = {
         change.path: change.rename_to

@@ -57,8 +57,7 @@ class Capacity:
 
     @asynccontextmanager
     async def lend_slot(self) -> AsyncGenerator[None]:
-        """Lends the slot and waits for one afterwards. A cancelled caller gets it back immediately, to
-        exit."""
+        """A cancelled caller gets it back immediately, to exit."""
         self.release()
         try:
             yield

@@ -64,7 +64,6 @@ class RunOutcome(Struct, frozen=True):
 
 
 def folder_of(parent: Path, task: SubTask) -> Path:
-    """The folder of a sub-task's newest run."""
     return parent / FOLDER / f"{plain(task.id)}.{task.run}"
 
 
@@ -82,7 +81,7 @@ class SubTaskRun:
         self._folder = copies.folder_of_run(parent.data, parent.storage.folder, name)
 
     async def __call__(self, snapshot: Awaitable[str]) -> RunOutcome:
-        """Runs the task. Raises errors of the preparation. The copy exists until `remove`."""
+        """Raises errors of the preparation. The copy exists until `remove`."""
         copy = await self._parent.workspace.copies.make(self._folder, await snapshot)
         missing, paths = await self._prepare(copy)
         done = await self._work(copy, missing, paths)
@@ -95,11 +94,10 @@ class SubTaskRun:
         return replace(done, summary=f"{done.summary} ({told})".lstrip())
 
     async def remove(self) -> None:
-        """Removes the copy. Raises `FileError` or `ChildFailed`."""
+        """Raises `FileError` or `ChildFailed`."""
         await self._parent.workspace.copies.remove(self._folder)
 
     async def _prepare(self, copy: WorkCopy) -> tuple[tuple[str, ...], list[str]]:
-        """Fills the copy. Returns the missing files and all paths of the copy."""
         parent, task = self._parent, self._task
         there = await asyncio.to_thread(_copyable, parent.workspace.gate, task.files)
         missing = await parent.workspace.copies.copy_missing(copy, there)
@@ -192,7 +190,6 @@ class SubTaskRun:
 
 
 def _copyable(gate: Gate, paths: Sequence[str]) -> list[str]:
-    """Existing paths that may be copied, including files ignored by git, without secrets."""
     found = []
     for path in paths:
         with suppress(PathRefused):
@@ -257,7 +254,6 @@ def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
 
 
 def _steps(state: State) -> tuple[FileStep, ...]:
-    """Net file changes between the first and the last apply."""
     found: dict[str, FileStep] = {}
     for point in state.review.checkpoints:
         for step in point.files:

@@ -190,8 +190,6 @@ class Scheduler:
         await self._parent.journal.record(e.NoticeGiven("warning", sentence))
 
     def _cancel(self, tasks: Mapping[str, asyncio.Task[None]]) -> None:
-        """Cancels each unfinished task once. Deferred by one loop iteration, so that no task is cancelled
-        before it starts."""
         for name, task in tasks.items():
             asyncio.get_running_loop().call_soon(self._cancel_once, name, task)
 

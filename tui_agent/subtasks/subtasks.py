@@ -24,7 +24,6 @@ INTERRUPTED = "Interrupted because tui-agent ended: run it again"
 
 
 def lost_run_events(state: State) -> list[e.Event]:
-    """Events that fail the sub-tasks a crash interrupted and clear all requested runs."""
     running = [task.id for task in state.subtasks.tasks if task.state == "running"]
     wanted = tuple(task.id for task in state.subtasks.tasks if task.wanted)
     ended: list[e.Event] = [e.SubTaskEnded(name, "failed", reason=INTERRUPTED) for name in running]
@@ -80,13 +79,11 @@ class SubTasks:
 
     @call(changes=True)
     async def edit(self, task: str, goal: str, files: Sequence[str]) -> None:
-        """Changes goal and files; a running task is unaffected."""
         found = self._still(task)
         await self._add_or_replace(replace(found, goal=goal, files=tuple(files)))
 
     @call(changes=True)
     async def connect(self, task: str, dependencies: Sequence[str]) -> None:
-        """Replaces the task's dependencies."""
         found = self._still(task)
         await self._add_or_replace(replace(found, dependencies=tuple(dict.fromkeys(dependencies))))
 
@@ -98,7 +95,6 @@ class SubTasks:
 
     @call(changes=True)
     async def remove(self, task: str) -> None:
-        """Removes a task and the dependencies on it."""
         self._still(task)
         await self._journal.record(e.SubTaskRemoved(task))
 
@@ -250,7 +246,6 @@ class SubTasks:
                 self._compare(task.attempt)
 
     def _compare(self, group: str) -> None:
-        """Shows the attempts of a group in the chat if all have ended."""
         from tui_agent.subtasks.attempts import comparison
 
         if said := comparison(group, self.state.subtasks.tasks):
@@ -286,7 +281,7 @@ class SubTasks:
         return done.issuperset(task.dependencies)
 
     async def _add_or_replace(self, task: SubTask) -> None:
-        """Adds or replaces a task. Raises `SessionError` naming all invalid ids."""
+        """Raises `SessionError` naming all invalid ids."""
         others = [other for other in self.state.subtasks.tasks if other.id != task.id]
         wrong = faults([*others, task])
         if not task.id.strip() or not task.goal.strip():

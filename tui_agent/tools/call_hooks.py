@@ -39,7 +39,6 @@ class CallHooks:
 
 
 def hooked_calls(tool: str, entries: tuple[Any, ...], root: Path) -> Iterator[HookedCall]:
-    """The entries of a call in the other agent's names and fields; paths are absolute."""
     shown = SHOWN.get(tool, tool)
     for entry in entries or ({},):
         match entry:

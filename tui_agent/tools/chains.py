@@ -52,7 +52,6 @@ async def find_files(
 
 
 def renamed(context: ToolContext, actions: Iterable[FileAction]) -> Iterator[FileAction]:
-    """The actions, with paths of renamed files replaced."""
     known = context.state().known
     for action in actions:
         paths = [pattern.removeprefix("./") for pattern in action.patterns]
@@ -129,7 +128,6 @@ class _Search:
             await self._emit(e.AttemptEnded(missed[-1]))
 
     async def _carry_on(self, action: FileAction, loaded_by: LoadedBy) -> None:
-        """Loads the next files of a batch; deleted files leave the batch."""
         state, root = self._context.state(), self._context.workspace.root
         batch = next((one for one in state.batches if one.id == action.batch), None)
         if batch is None:
@@ -224,7 +222,7 @@ class _Search:
         self.loaded = self.loaded.plus(LoadedFiles(facts=(fact,)))
 
     async def _load(self, action: FileAction, hit: Attempt, loaded_by: LoadedBy) -> str:
-        """Loads the files of a hit. If none is readable, returns the reason and emits nothing."""
+        """If none is readable, returns the reason and emits nothing."""
         chosen: Sequence[str] = hit.paths
         if action.all:
             chosen = await asyncio.to_thread(_by_size, self._context.workspace.root, hit.paths)
@@ -298,7 +296,6 @@ class _Search:
         )
 
     async def _ask(self, action: FileAction, offered: Sequence[str], *, several: bool = False) -> Decision:
-        """Waits for the user's decision about an action; executes decisions about other actions meanwhile."""
         assert self._context.ask is not None
         while True:
             async with self._context.asking:
@@ -342,7 +339,6 @@ class _Search:
 
 
 def _as_patterns(context: ToolContext, decision: Decision) -> Decision:
-    """Treats a typed path that is not a file as a name to search for."""
     path = decision.path.removeprefix("./").strip()
     if not path or context.workspace.index.contains(path) or (context.workspace.root / path).is_file():
         return replace(decision, path=path)
@@ -351,8 +347,6 @@ def _as_patterns(context: ToolContext, decision: Decision) -> Decision:
 
 
 def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
-    """Sorted by size on disk, smallest first, so that more files fit."""
-
     def size(path: str) -> int:
         try:
             return (root / path).lstat().st_size

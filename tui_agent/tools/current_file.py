@@ -14,7 +14,7 @@ from tui_agent.tools.context import ToolContext
 
 
 def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:
-    """Secrets in the newest text of a file; None without text. Blocking."""
+    """Returns None without text. Blocking."""
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     try:
@@ -24,7 +24,7 @@ def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:
 
 
 async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
-    """The newest text of a file, on disk or unsaved, and its hash; None if it does not exist."""
+    """Returns None if it does not exist."""
     buffer = context.state().buffers.get(path)
     try:
         data = await asyncio.to_thread(read_for_person, context.workspace.gate, path, MAX_BYTES)
@@ -39,7 +39,7 @@ async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | Non
 
 
 def _store_text(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, str]:
-    """Stores the text and returns it with its hash. Blocking."""
+    """Blocking."""
     text = decode(data)
     if newer is None:
         return text.text, context.blobs.hold(data)
@@ -47,7 +47,6 @@ def _store_text(context: ToolContext, data: bytes, newer: str | None) -> tuple[s
 
 
 async def rebased_on_current(context: ToolContext, change: Change) -> Change:
-    """Rebases the change onto the newest version of its file."""
     if not change.is_open:
         return change
     now = await text_on_disk(context, change.path)

@@ -45,8 +45,6 @@ async def _find(entry: dict[str, Any], context: ToolContext) -> tuple[str, int]:
 
 
 def _newest(root: Path, paths: Sequence[str]) -> list[str]:
-    """Sorted by modification time, newest first; missing files last. Links are not followed."""
-
     def changed(path: str) -> float:
         try:
             return (root / path).lstat().st_mtime

@@ -106,7 +106,6 @@ def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[st
 
 
 def _folder_links(gate: Gate, index: Index, found: DirectoryListing) -> list[str]:
-    """Links to folders inside the listed folders, limited in number."""
     top = gate.root if found.path == "." else gate.root / found.path
     inner = [name for name, kind, _ in found.entries if kind == "folder" and name.count("/") < MAX_DEPTH]
     links: list[str] = []
@@ -120,7 +119,6 @@ def _folder_links(gate: Gate, index: Index, found: DirectoryListing) -> list[str
 
 
 def _below(paths: Sequence[str], folder: str, depth: int) -> Iterator[str]:
-    """Indexed names below a folder, at most `depth` levels down; folders end with a slash."""
     start = f"{folder}/" if folder else ""
     for path in paths:
         parts = path[len(start) :].split("/")

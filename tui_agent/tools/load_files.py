@@ -79,7 +79,6 @@ class LoadedFiles(Struct, frozen=True):
         return tuple(file for file in self.files if file.loaded_by == "bundle")
 
     def with_part(self, part: LoadedFile) -> LoadedFiles:
-        """Replaces a whole file with an excerpt."""
         return replace(self, files=tuple(part if file.path == part.path else file for file in self.files))
 
     def without(self, paths: Iterable[str]) -> LoadedFiles:
@@ -99,7 +98,6 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
     text, hidden = judged.shown(decisions)
 
     def without_values() -> str:
-        """Masks values of other files as well."""
         context.secrets.begin(decisions)
         return context.secrets.masked(text)
 
@@ -275,8 +273,7 @@ async def load_files(
     action: str = "",
     ranges: Sequence[plans.Range] = (),
 ) -> LoadedFiles:
-    """Reads files, or some of their lines, for the next request. Files that do not fit are shown in part, or
-    reported."""
+    """Reads files, or some of their lines, for the next request."""
     read = in_part(await read_files(context, paths, loaded_by, held, emit, action=action), ranges)
     fitting, rest = await that_fit(context, held, read.files)
     fitting, rest = await named_fit(context, held, fitting, rest, emit)
@@ -358,7 +355,7 @@ def part_notice(part: LoadedFile) -> e.NoticeGiven:
 
 
 def free_room(context: ToolContext) -> int:
-    """Tokens of the window available for files. Older contents are removable, conversation text is not."""
+    """Older contents are removable, conversation text is not."""
     state = context.state()
     taken = state.conversation.head_tokens
     taken += sum(message.tokens - message.files for message in state.conversation.messages)
@@ -408,7 +405,6 @@ def wanted_of(context: ToolContext, file: LoadedFile) -> file_contents.PortionRe
 
 
 def _outline(file: LoadedFile) -> tuple[str, ...]:
-    """The file's definitions by line, if its language is supported."""
     from tui_agent.workspace.symbols import has_symbols, symbols
 
     if file.masked or len(file.text) > _MOST_OUTLINED or not has_symbols(file.path):
@@ -454,7 +450,7 @@ def window_of(state: State) -> int:
 
 
 async def _in_requests(context: ToolContext, files: Sequence[LoadedFile]) -> list[str]:
-    """Files as formatted in a request, with table rows. In a thread, because files may be long."""
+    """In a thread, because files may be long."""
     view = FilesInPrompt(context.state().conversation.files)
 
     def in_request(file: LoadedFile) -> str:

@@ -41,7 +41,7 @@ _RULE = re.compile(r"(?P<tool>[\w*-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 async def permitted(
     context: ToolContext, tool: Tool, call: Invocation, emit: Emit, hooked: BeforeCall | None = None
 ) -> ToolResult | None:
-    """None if the call is permitted; otherwise its result with the reason.
+    """Returns None if the call is permitted; otherwise its result with the reason.
 
     `hooked` is the answer of the person's hooks: they can refuse, ask, and allow where no rule decides.
     """
@@ -120,7 +120,6 @@ def verdict_of(
 
 
 def has_tool(only: Sequence[Mapping[str, tuple[str, ...]]], name: str) -> bool:
-    """Whether agents have a tool, or a tool of a server through `describe_tool` and `call_tool`."""
     if name in ("describe_tool", "call_tool"):
         return all(any("__" in one for one in tools) for tools in only)
     return all(any(fnmatch.fnmatchcase(name, one) for one in tools) for tools in only)
@@ -195,14 +194,12 @@ def _fits(
 
 
 def digest_of(context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE) -> str:
-    """SHA-256 of an approval: workspace, tool, exact effect and circumstances."""
     effect = "" if found.remembered == "session" else (tool.approves or tool.preview)(call)
     exactly = "\0".join([str(context.workspace.root), tool.name, effect, *filter(None, [found.covers])])
     return hashlib.sha256(exactly.encode(errors="surrogatepass")).hexdigest()
 
 
 def approved(context: ToolContext, found: CallContext = _ANYWHERE) -> set[str]:
-    """Digests approved for this session or permanently."""
     if found.remembered == "never":
         return set()
     enough = ("once", "session", "always") if found.remembered == "session" else ("session", "always")

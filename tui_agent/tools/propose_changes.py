@@ -30,7 +30,6 @@ from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    """Proposes every change of a call; a fault does not affect the other changes."""
     turn, todos = context.turn, context.state().todos
     first = changes_of(context) + 1
     spelled: dict[str, str] = {}
@@ -104,7 +103,6 @@ async def _notify_both(sentence: str, emit: Emit) -> None:
 
 
 def changes_of(context: ToolContext) -> int:
-    """Number of changes proposed in this turn, used in the next change's id."""
     return sum(change.turn == context.turn for change in context.state().review.changes)
 
 
@@ -156,10 +154,7 @@ async def _change(
 
 
 async def _under_its_name_now(context: ToolContext, request: ChangeRequest) -> ChangeRequest:
-    """Redirects a request to the new name of a renamed file.
-
-    Whole contents keep their path if the model already knew the new name.
-    """
+    """Whole contents keep their path if the model already knew the new name."""
     entry = context.state().known.files.get(request.path)
     if entry is None or await asyncio.to_thread(os.path.lexists, context.workspace.root / request.path):
         return request
@@ -187,7 +182,6 @@ def _check_sight(context: ToolContext, request: ChangeRequest, base: tuple[str, 
 
 
 def _check_no_mask(request: ChangeRequest, base: tuple[str, str] | None) -> None:
-    """Raises `EditFailed` for a change that contains the secret mask, unless the file itself contains it."""
     if base is not None and MASK in base[0]:
         return
     if any(MASK in text for text in request.texts):
@@ -196,7 +190,6 @@ def _check_no_mask(request: ChangeRequest, base: tuple[str, str] | None) -> None
 
 
 def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | None) -> None:
-    """Raises `EditFailed` if the change would write the mask in place of a secret."""
     entry = context.state().known.entry(change.path)
     if entry is None or not entry.masked or base is None:
         return
@@ -207,10 +200,7 @@ def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | N
 
 
 def _as_shown(context: ToolContext, change: Change) -> Change:
-    """Adds the warnings displayed before an apply. Blocking.
-
-    Skipped for hard links of a sub-task's copy, which have other names in the original folder.
-    """
+    """Blocking."""
     change = _without_secrets(context, change)
     if context.part:
         return change
@@ -221,7 +211,7 @@ def _as_shown(context: ToolContext, change: Change) -> Change:
 
 
 def _without_secrets(context: ToolContext, change: Change) -> Change:
-    """Removes secrets from the reason; a change of a secret file requires confirmation. Blocking."""
+    """Blocking."""
     entry = context.state().known.entry(change.path)
     secret = context.workspace.gate.place(change.path, "write").secret
     if change.state == "failed" and entry is not None and entry.masked:
@@ -245,7 +235,6 @@ async def _on_what_is_there(
     base: tuple[str, str] | None,
     failed: Change,
 ) -> tuple[Change, bool]:
-    """Retries a failed change on the newest version, where only exact matches are accepted."""
     now = await text_on_disk(context, request.path)
     if now == base or now is None:
         return failed, failed.reason != CHANGES_NOTHING
@@ -279,7 +268,6 @@ async def _proposed(
 
 
 def _todo_of_earlier(context: ToolContext, turn: int, path: str) -> str:
-    """The todo of the replaced change, if the model does not repeat it."""
     earlier = (
         change for change in context.state().review.changes if (change.turn, change.path) == (turn, path)
     )
@@ -313,7 +301,6 @@ async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str]
 
 
 def _seen_version(context: ToolContext, request: ChangeRequest) -> str:
-    """Hash of the version named by the change, or of the latest version the model saw."""
     known = context.state().known
     names = known.names(request.path)
     versions = [touch.md5 for touch in known.touches if touch.path in names and touch.md5]

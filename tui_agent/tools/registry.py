@@ -22,20 +22,18 @@ _EXAMPLE = {"summary": "Adds a timeout to both calls.", "message": "Markdown"}
 
 @cache
 def all_tools() -> tuple[Tool, ...]:
-    """All tools declared as `TOOL` in this package, sorted by `place`."""
     modules = (import_module(f"{tools.__name__}.{found.name}") for found in iter_modules(tools.__path__))
     found = [module.TOOL for module in modules if hasattr(module, "TOOL")]
     return tuple(sorted(found, key=lambda tool: (tool.place, tool.name)))
 
 
 def switched_on(off: Collection[str] = (), *, few: bool = False) -> tuple[Tool, ...]:
-    """The enabled tools; with `few`, only the essential tools."""
     on = [tool for tool in all_tools() if tool.name not in off]
     return tuple(tool for tool in on if tool.name in ESSENTIAL or not few)
 
 
 def reply_schema(base: Schema, on: Sequence[Tool]) -> Schema:
-    """The schema of a structured reply: a list for each tool; `base` takes precedence."""
+    """`base` takes precedence."""
     lists = {tool.key: tool.schema for tool in on}
     return {**base, "properties": {**base["properties"], **lists}}
 
@@ -60,10 +58,7 @@ def _parameters(tool: Tool) -> Schema:
 
 
 def prompt_sections(on: Sequence[Tool], dialect: Dialect, *, example: bool = True) -> list[str]:
-    """Prompt sections on calling tools, and each tool's own section.
-
-    A provider that enforces the schema needs no `example`.
-    """
+    """A provider that enforces the schema needs no `example`."""
     if not on:
         return []
     how = _as_functions(on) if dialect == "tools" else _as_keys(on, example)

@@ -57,7 +57,6 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 
 def section(result: CommandResult, tokens: int) -> str:
-    """A run's section for the model."""
     shown, left = head_and_tail(masked(result.output), tokens * LETTERS)
     cut = f"\n{left + result.cut:,} lines are skipped." if left + result.cut else ""
     changed = f"\nIt changed, and that was thrown away: {_names(result.changed)}" if result.changed else ""

@@ -93,8 +93,7 @@ def search_files(
     decisions: Decisions,
     hits: list[tuple[str, int]],
 ) -> list[str]:
-    """Matching lines; adds their paths and line numbers to `hits`. Lists large files that were not searched.
-    Blocking."""
+    """Matching lines; adds their paths and line numbers to `hits`. Blocking."""
     fitting = [
         path
         for path in paths
@@ -147,13 +146,11 @@ def _found(text: str, request: SearchRequest, expression: Any) -> Iterator[tuple
 
 
 def _around(line: str, at: int) -> str:
-    """The line, or the part of a long line around position `at`."""
     begin = max(0, at - MAX_LINE // 4) if at > MAX_LINE // 2 else 0
     return f"{'… ' if begin else ''}{line[begin : begin + MAX_LINE].strip()}"
 
 
 def _searchable(path: str, data: bytes, file: TextFile, decisions: Decisions) -> str:
-    """The text with secrets masked; match positions would reveal them."""
     judged = find_secrets(path, data, file, named=False)
     match judged.choice(decisions):
         case "send":

@@ -62,7 +62,7 @@ async def ask_person(
 async def ask_permission(
     context: ToolContext, emit: Emit, agent: str, what: str, answers: Sequence[tuple[str, str]]
 ) -> str:
-    """The user's answer to an agent's request for permission; "" for none of the answers."""
+    """ "" for none of the answers."""
     asking = _Asking(context, emit, agent, what, f"{agent} works in a view: no file changes until you apply.")
     offered = tuple((key, one_line(name)[:100]) for key, name in answers[:MAX_CHOICES])
     chosen, _ = await asking.ask(what, offered, typed=False)
@@ -78,7 +78,6 @@ class _Asking:
         self._number = 0
 
     async def ask(self, title: str, answers: tuple[tuple[str, str], ...], *, typed: bool) -> tuple[str, str]:
-        """The chosen answer, and the typed text."""
         assert self._context.ask is not None
         self._number += 1
         what = f"{self._server} asks: {one_line(self._message)[:300]}"

@@ -53,7 +53,7 @@ def _made(key: _Key, off: frozenset[str], as_calls: bool) -> tuple[Tool, ...]:
 
 
 def as_tool(listed: ListedTool, place: int = PLACE) -> Tool:
-    """A server's tool. The person is asked about each call unless a rule allows it."""
+    """The person is asked about each call unless a rule allows it."""
     return Tool(
         name=listed.name,
         key=listed.name,
@@ -209,14 +209,12 @@ def _names(call: Invocation) -> tuple[str, ...]:
 
 
 def line(name: str, description: str) -> str:
-    """A tool in one line."""
     first = " ".join(inert(description).split())
     short = first if len(first) <= LINE else f"{first[:LINE].rstrip()} …"
     return f"- {name}: {short}" if short else f"- {name}"
 
 
 def prompt_section(listed: ServerToolsSlice, off: Collection[str]) -> tuple[str, int]:
-    """The section of the prompt that names tools, and the number of tools that it has no room for."""
     if not listed.by_name:
         return "", 0
     room = LINE_TOKENS * LETTERS

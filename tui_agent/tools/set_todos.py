@@ -12,7 +12,6 @@ from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
 async def add_todos(context: ToolContext, items: Sequence[TodoItem], emit: Emit) -> None:
-    """Adds todos; a todo with an existing text is unchanged."""
     before = context.state().todos
     texts = {todo.text for todo in before}
     added = tuple(

@@ -32,11 +32,8 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 async def propose_sub_tasks(
     context: ToolContext, requests: Sequence[SubTaskRequest], emit: Emit
 ) -> tuple[str, ...]:
-    """Emits the proposal. Returns sentences for the model about refused tasks.
-
-    With `subtasks.begin` auto, marked tasks start immediately; inside a sub-task all tasks do, because the user
-    cannot be asked.
-    """
+    """Returns sentences for the model about refused tasks. With `subtasks.begin` auto, marked tasks start
+    immediately; inside a sub-task all tasks do, because the user cannot be asked."""
     graph, settings = context.state().subtasks.tasks, context.settings.subtasks
     known = {(task.id, task.goal) for task in graph}
     tasks = tuple(
@@ -95,7 +92,6 @@ def _as_many_as_may(tasks: Sequence[SubTask], room: int) -> tuple[tuple[SubTask,
 
 
 def with_agents(tool: Tool) -> Tool:
-    """The tool with a field for the agent of a sub-task."""
     field = {"type": "string", "description": "An agent of the list; leave it out to use none."}
     properties = {**tool.entry["properties"], "agent": field}
     return replace(tool, entry={**tool.entry, "properties": properties})

@@ -93,7 +93,6 @@ def _shown(call: Invocation) -> str:
 
 
 def exactly(call: Invocation) -> str:
-    """The arguments as written."""
     return f"{call.name} {call.arguments}"
 
 

@@ -64,7 +64,6 @@ async def run_calls(
 
 
 async def decided_meanwhile(context: TurnContext, emit: Emit) -> LoadedFiles:
-    """Files the user added to the plan during the request."""
     carried = carried_over(context)
     if not carried:
         return LoadedFiles()
@@ -75,8 +74,6 @@ async def decided_meanwhile(context: TurnContext, emit: Emit) -> LoadedFiles:
 
 
 def _calls(context: TurnContext, reply: Reply) -> list[Invocation]:
-    """The provider's calls, then calls for the other entries of the reply: lists of a structured reply,
-    changes in prose."""
     todos = tuple(todo.text for todo in reply.todos or ())
     calls = _with_joined_changes([call_of(found, todos) for found in reply.calls], reply)
     named = {call.name for call in calls if call.entries}
@@ -113,7 +110,6 @@ def _faulty(call: Invocation) -> bool:
 
 
 def _waits(tool: Tool | None, call: Invocation, result: ToolResult | None) -> bool:
-    """Whether the turn continues with the result: the tool answers, or the model has to correct the call."""
     if tool is None or tool.answers:
         return True
     return call.is_wire and (bool(call.fault) or (result is not None and result.denied))
@@ -122,7 +118,7 @@ def _waits(tool: Tool | None, call: Invocation, result: ToolResult | None) -> bo
 async def _at_once(
     context: TurnContext, tools: dict[str, Tool], calls: Sequence[Invocation], emit: Emit
 ) -> list[ToolResult]:
-    """Returns the results in call order. An exception cancels all of them."""
+    """An exception cancels all of them."""
     tasks = [
         asyncio.create_task(_answer_or_refuse(context, tools.get(call.name), call, number, emit))
         for number, call in enumerate(calls)
@@ -146,7 +142,6 @@ async def _answer_or_refuse(
 
 
 async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult:
-    """Runs and records one call. Every failure becomes the result; no tool ends a turn."""
     hooks = context.hooks
     hooked = await hooks.before(call.id, call.name, call.entries) if hooks else None
     refused = await permitted(context, tool, call, emit, hooked)

@@ -144,7 +144,6 @@ class _RequestReducer:
         return await compose(self._context, self._draft, state)
 
     async def counted(self) -> ComposedRequest:
-        """The request, with an exact token count if an estimate is too risky."""
         request = await self.composed()
         if request.event.estimated and request.bytes > self.shares.window * self.shares.reset_at:
             await self._context.model.count(self._state.model.name, [""], wait=True)
@@ -374,7 +373,6 @@ async def compact(context: TurnContext, emit: Emit) -> str:
 
 
 def _shares(context: TurnContext, ceiling: int) -> TokenShares:
-    """The settings as shares of the window, or of the provider's smaller limit."""
     settings = context.settings.context
     window = min(window_of(context.state()), ceiling)
     return TokenShares(

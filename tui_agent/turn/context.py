@@ -75,7 +75,6 @@ class TurnContext(ToolContext):
 
     @property
     def schema(self) -> Schema:
-        """The schema of a structured reply, including the lists of the tools."""
         from tui_agent.tools.registry import reply_schema
 
         return reply_schema(self.reply_schema, self.tools)

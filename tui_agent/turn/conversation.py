@@ -226,7 +226,6 @@ async def _system(
 
 
 async def _skills(context: TurnContext) -> str:
-    """The section of the prompt that lists the skills; "" without skills, or if they cannot be read."""
     return await _listed(
         context,
         context.state().skills,
@@ -235,7 +234,7 @@ async def _skills(context: TurnContext) -> str:
 
 
 async def _agents(context: TurnContext) -> str:
-    """The section of the prompt that lists the agents of sub-tasks; "" without any."""
+    """ "" without any."""
     words = (
         "# Agents\nA sub-task can name one as its `agent`, which has a prompt, a model and tools of its own."
     )
@@ -260,7 +259,7 @@ async def _listed(context: TurnContext, named: Sequence[tuple[str, str]], use: t
 
 
 async def _server_tools(context: TurnContext) -> str:
-    """The section of the prompt that names tools of servers; "" if there are none, or they are functions."""
+    """ "" if there are none, or they are functions."""
     listed = context.state().server_tools
     if not listed.by_name or context.state().model.small:
         return ""
@@ -417,7 +416,6 @@ async def _summary_message(context: TurnContext, text: str) -> SentMessage:
 
 
 async def within(context: TurnContext, text: str, most: int) -> str:
-    """Shortens `text` to at most `most` tokens by omitting its middle."""
     found, room = text, len(text)
     while room > 0:
         tokens = (await context.model.count(context.state().model.name, [found])).counts[0]

@@ -62,7 +62,6 @@ async def _open_files_decided(context: TurnContext, emit: Emit) -> list[OpenFile
 
 
 def _adds(file: OpenFile, before: KnownFile | None) -> bool:
-    """An excerpt does not downgrade a file that was seen whole."""
     if before is None:
         return True
     whole = editor.excerpt(file).whole and not file.masked
@@ -72,11 +71,7 @@ def _adds(file: OpenFile, before: KnownFile | None) -> bool:
 def _open_files(
     gate: Gate, buffers: BuffersSlice, decisions: Decisions
 ) -> tuple[list[OpenFile], list[UndecidedSecret]]:
-    """Returns every open text file with its cursor and selection, and the secrets that need a decision.
-    Blocking.
-
-    Skips binary and oversized files and files with secret names.
-    """
+    """Blocking."""
     found: list[OpenFile] = []
     undecided: list[UndecidedSecret] = []
     for buffer in buffers.open:
@@ -124,7 +119,6 @@ def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> 
 
 
 def _hash(buffer: Buffer) -> str:
-    """Hash of the encoded buffer, or of the file on disk if nothing is unsaved."""
     if not buffer.unsaved:
         return buffer.disk
     return md5(buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass"))

@@ -57,7 +57,6 @@ class Answer:
 
     @property
     def cut(self) -> bool:
-        """Whether the response ended early."""
         return self.end is None or self.end.reason not in ("stop", "tool_calls")
 
     @property
@@ -68,7 +67,6 @@ class Answer:
         return self.end.why if self.end else ""
 
     def take(self, chunk: Chunk) -> list[e.Event]:
-        """Adds a chunk and returns the events to display."""
         match chunk:
             case TextChunk(text):
                 self._pieces.append(text)
@@ -211,7 +209,6 @@ def _text_of(chunk: Chunk) -> str:
 
 
 async def _in_pieces(chunk: Chunk) -> AsyncGenerator[Chunk, None]:
-    """Splits a long chunk and yields to the event loop between the pieces."""
     match chunk:
         case TextChunk(text) if len(text) > MOST_AT_ONCE:
             for at in range(0, len(text), MOST_AT_ONCE):
@@ -222,7 +219,6 @@ async def _in_pieces(chunk: Chunk) -> AsyncGenerator[Chunk, None]:
 
 
 async def _begin_again(context: TurnContext, paid: OpenRequest, answer: Answer, why: str, emit: Emit) -> None:
-    """Discards the partial answer and counts its usage."""
     spent = e.UsageCounted(paid.estimate(answer.letters), paid.purpose)
     answer.forget()
     await emit(spent)
@@ -265,14 +261,13 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
 
 
 def price_of_a_token(usage: Usage) -> float | None:
-    """Average cost per token in dollars; None if unknown."""
+    """Returns None if unknown."""
     tokens = usage.input + usage.output
     return usage.cost / tokens if usage.cost is not None and tokens else None
 
 
 async def known_again(context: TurnContext, emit: Emit) -> int:
-    """Updates the model if the server has reported its window or refused the schema. Returns the room for a
-    request, or 0."""
+    """Returns the room for a request, or 0."""
     model = context.state().model
     if not model.server:
         return 0

@@ -28,7 +28,7 @@ MOST_ASKED = 10
 
 
 async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit) -> tuple[ContextFile, ...]:
-    """The instruction and base files in force with `files` in view. Emits changes."""
+    """The instruction and base files in force with `files` in view."""
     paths = _touched(context.state(), files)
     places, unlisted, look = await asyncio.to_thread(_first_look, context, paths)
     hidden = await context.workspace.ignored(unlisted) if unlisted else set()
@@ -60,7 +60,6 @@ def _touched(state: State, files: Sequence[LoadedFile]) -> list[str]:
 
 
 def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, list[str]]]:
-    """Existing instruction files by folder, in the order of the configured names."""
     names = context.settings.instructions.names
     root = str(context.workspace.root)
     found = []
@@ -94,7 +93,7 @@ class _InstructionScan:
         self._real: set[str] = set()
 
     def take(self, path: Path, folder: Folder, name: str, text: Text, kind: Kind = "instructions") -> bool:
-        """Adds a file. Returns whether it has text. Ignores a second name of the same file."""
+        """Ignores a second name of the same file."""
         if text.undecided is not None:
             self.undecided.append(text.undecided)
         if text.fault:

@@ -24,7 +24,6 @@ def remembered(state: State, turn: int, again: Mapping[str, KnownFile] = Mapping
 
 
 def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> Memory:
-    """The memory at the beginning of a turn."""
     files = sorted(state.known.files.values(), key=lambda entry: entry.path)
     return Memory(
         turn=turn,

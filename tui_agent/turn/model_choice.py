@@ -51,8 +51,6 @@ class RequestOptions(Struct, frozen=True):
 
 
 def request_options(settings: Settings, state: State, name: str) -> RequestOptions:
-    """The effective options. Precedence: this turn, the session, the model's options, the general
-    settings."""
     fitting = [options for options in settings.models.options if fnmatchcase(name, options.name)]
     temperature = _last((options.temperature for options in fitting), settings.temperature)
     effort = _last((options.effort for options in fitting), settings.effort)

@@ -16,7 +16,6 @@ PASTED = re.compile(r"\[pasted [\d.]+ [kM]B, [\d,]+ lines?(?: \(\d+\))?\]")
 
 
 def pasted_line(text: str, taken: Collection[str]) -> str:
-    """The placeholder for a pasted text, distinct from the lines in `taken`."""
     size, lines = len(text.encode("utf-8", "replace")), text.count("\n") + (not text.endswith("\n"))
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
     line = f"[pasted {shown}, {lines:,} line{'' if lines == 1 else 's'}"

@@ -91,11 +91,8 @@ class PicturedRequest(Struct, frozen=True):
 async def take_pictures(
     context: TurnContext, request: str, attachments: Sequence[str], emit: Emit
 ) -> PicturedRequest:
-    """The request and its pictures.
-
-    Raises `FileError` for a picture that cannot be read and for another binary file, and `ModelError` if the model
-    does not see.
-    """
+    """Raises `FileError` for a picture that cannot be read and for another binary file, and `ModelError` if
+    the model does not see."""
     plain = PicturedRequest(request, request, tuple(attachments))
     if mentions := [one[1] or one[2] for one in _MENTION.finditer(request[:MOST_SEARCHED])]:
         await asyncio.to_thread(_refuse_binary, context, mentions)
@@ -133,7 +130,7 @@ async def take_pictures(
 
 
 async def pictures_of_result(context: TurnContext, paths: Sequence[str]) -> tuple[Picture, ...]:
-    """Pictures of a call's result. Gives a notice about those that the model does not get."""
+    """Gives a notice about those that the model does not get."""
     found: list[Picture] = []
     try:
         await _check_sees(context, [Path(path).name for path in paths])
@@ -144,7 +141,6 @@ async def pictures_of_result(context: TurnContext, paths: Sequence[str]) -> tupl
 
 
 def with_pictures(message: Message, pictures: Sequence[Picture], earlier: Sequence[Message]) -> Message:
-    """The message with the pictures that no earlier message has."""
     sent = {image["data"] for one in earlier for image in one.get("images") or ()}
     images = [picture.image for picture in pictures if picture.data not in sent]
     return {**message, "images": images} if images else message

@@ -50,7 +50,6 @@ MOST_FAULTS = 10
 
 
 async def plan(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> Draft:
-    """Plans the request and loads the planned files and listings."""
     await context.workspace.ready()
     if context.look is not None:
         await context.look()  # Detects renamed files.
@@ -85,7 +84,6 @@ def _continues_batch(context: TurnContext, request: str) -> bool:
 
 
 def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
-    """The action for the next files of a batch, if the user asks to continue or repeats the request."""
     for batch in context.state().batches:
         if _continues_batch(context, request) or request.strip() == batch.request.strip():
             words = f"carried on: {batch.done} of {batch.total} files are done"
@@ -119,13 +117,11 @@ async def make_plan(context: TurnContext, request: str, emit: Emit) -> tuple[Pla
 
 
 def _lasts(error: ModelError | LimitReached) -> bool:
-    """Whether the next request to the same model is likely to fail with the same error."""
     lasting = isinstance(error, (BadKey, NoModel, RequestRejected, Unreachable))
     return lasting and not isinstance(error, (TimedOut, Overloaded))
 
 
 async def _planner(context: TurnContext, words: RequestReading, request: str) -> ModelRequest | None:
-    """The planner request without messages, or None if no planner is used."""
     model = context.state().model
     goes_on = memory.asks_to_go_on(request, context.turn)
     if words.certain or goes_on or model.planner == NO_PLANNER or not context.planning_words:
@@ -198,8 +194,6 @@ async def _ask_once(context: TurnContext, request: ModelRequest, emit: Emit) -> 
 
 
 def _is_ending(context: TurnContext, planner: ModelRequest) -> bool:
-    """Whether the plan is requested at the end of the conversation. A server with one slot caches only one
-    prefix, and an unknown server may have only one slot."""
     state = context.state()
     unknown = state.model.server in ("local", "gateway")
     shares = (state.model.slots == 1 or unknown) and planner.model == state.model.name
@@ -207,7 +201,6 @@ def _is_ending(context: TurnContext, planner: ModelRequest) -> bool:
 
 
 def _as_ending(context: TurnContext, request: str, with_schema: bool) -> tuple[Message, ...]:
-    """The conversation, followed by one message with the planner's prompt and the request."""
     sent = context.state().conversation
     kept = context.sent.read(context.blobs, sent.messages)
     system, user = _messages(context, request, with_schema)
@@ -259,7 +252,6 @@ def _bounded(plan: Plan) -> Plan:
 
 
 def _with_mentions(plan: Plan, words: Plan, request: str) -> Plan:
-    """Adds the user's `@` mentions to the plan."""
     patterns = {pattern for action in plan.files for pattern in action.patterns}
     missing = tuple(
         action

@@ -81,7 +81,6 @@ def repair_request(checks: Sequence[str], paths: Sequence[str]) -> str:
 
 
 def section(state: State, result: CheckResult, tokens: int) -> str:
-    """A failed check as a section of the repair request."""
     run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
     if run is None:
         return f"## CHECK {name(result.name)}"

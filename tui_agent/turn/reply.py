@@ -218,7 +218,6 @@ class _ReplyAnswer(Answer):
 
     @property
     def thoughts(self) -> str:
-        """The provider's reasoning and the reasoning inside the answer."""
         return "\n\n".join(part for part in (self.reasoning, self.reader.thought.strip()) if part)
 
     def _read(self, text: str) -> list[Delta]:
@@ -262,13 +261,11 @@ class _ReplyAnswer(Answer):
 
 
 def _sends_calls_as_text(context: TurnContext) -> bool:
-    """Whether calls may arrive as text, as from local servers with an unknown template."""
     state = context.state()
     return bool(state.model.server or state.session.replay)
 
 
 def _as_read(part: CallPart, call: ToolCall) -> CallPart:
-    """A call with the id used for its result and the parsed arguments."""
     return replace(part, id=call.id, name=call.name, arguments=call.arguments)
 
 

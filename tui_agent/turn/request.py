@@ -114,7 +114,6 @@ class ComposedRequest(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Estimated size in tokens."""
         return self.event.tokens + AROUND_A_MESSAGE * len(self.request.messages)
 
 
@@ -150,11 +149,8 @@ def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> 
 
 
 async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> ComposedRequest:
-    """The next request, for the current or a given state. Deterministic: the same input yields the same
-    bytes.
-
-    The conversation must have begun (see `compaction.fit_to_window`). If there is nothing to add, it is sent unchanged.
-    """
+    """Deterministic: the same input yields the same bytes. The conversation must have begun (see
+    `compaction.fit_to_window`). If there is nothing to add, it is sent unchanged."""
     state = state or context.state()
     before, head = state.conversation, head_of(context)
     written, draft = draft, replace(draft, query=await with_pastes(context, draft.query))
@@ -274,7 +270,7 @@ class _Newest:
 
     @property
     def digests(self) -> dict[str, str]:
-        """Digests of the editor blocks; "" for closed blocks that were reported."""
+        """ "" for closed blocks that were reported."""
         return {name: editor.digest(text) for name, text in self.blocks.items()} | dict.fromkeys(
             self._gone_blocks, ""
         )
@@ -386,6 +382,5 @@ def _in_brief(news: prompt.MessageParts) -> prompt.MessageParts:
 
 
 def _as_proposed(files: LoadedFiles) -> Mapping[str, str]:
-    """Reloaded files with exactly the proposed text that the model knows as a whole, by path."""
     again = files.again.items()
     return {path: entry.written for path, entry in again if entry.written_known and entry.whole}

@@ -67,7 +67,6 @@ class Retries:
 
 
 def may_ask_again(change: Change) -> bool:
-    """Whether the model may be asked again for a conflicting change. Conflicts with the user's or a
-    sub-task's edits are left to the user."""
+    """Conflicts with the user's or a sub-task's edits are left to the user."""
     mine = not change.by_hand and not change.tasks
     return change.state == "conflict" and mine and change.asked < MOST_CONFLICTS

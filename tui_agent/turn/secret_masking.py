@@ -45,7 +45,6 @@ async def notify_masked(context: TurnContext, emit: Emit) -> None:
 
 
 def _begun(context: TurnContext, request: ModelRequest) -> int:
-    """Number of leading messages of the request that belong to the conversation."""
     kept = context.sent.read(context.blobs, context.state().conversation.messages)
     same = 0
     for one, message in zip(kept, request.messages, strict=False):

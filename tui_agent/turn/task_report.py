@@ -12,7 +12,6 @@ TITLE = "## SUB-TASKS"
 
 
 def rows(tasks: Sequence[SubTask], changes: Sequence[Change] = ()) -> dict[str, str]:
-    """One line per sub-task by id, including its conflicts."""
     disputes = [
         (change, *proposing_tasks(change, changes)) for change in changes if change.state == "conflict"
     ]
@@ -22,13 +21,11 @@ def rows(tasks: Sequence[SubTask], changes: Sequence[Change] = ()) -> dict[str, 
 
 
 def proposing_tasks(change: Change, changes: Sequence[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The sub-tasks that proposed a conflicting change, and those that proposed its counterpart."""
     rival = next((other for other in changes if other.id == change.rival), None)
     return change.tasks, rival.tasks if rival is not None else ()
 
 
 def changed_rows(now: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
-    """Changed rows; a removed sub-task gets a final row."""
     gone = {name: f"{name}: taken out by the person" for name in told if name not in now}
     return {name: row for name, row in {**now, **gone}.items() if told.get(name) != row}
 

@@ -24,7 +24,6 @@ WHY_NEW = "a code block may be its text, but the answer does not say so"
 
 
 async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest, ...]:
-    """Changes of the files that the reply's fences resemble, for the user to decide."""
     if not reply.shown:
         return ()
     known = context.state().known.files
@@ -67,7 +66,7 @@ def _request(shown: ShownText, files: Mapping[str, str]) -> ChangeRequest | None
 
 
 def _new(context: TurnContext, shown: ShownText) -> ChangeRequest | None:
-    """A new file, if the surrounding text names one. Blocking."""
+    """Blocking."""
     if not shown.path or shown.diff is not None:
         return None
     try:
@@ -91,7 +90,6 @@ def _lines(text: str) -> Counter[str]:
 
 
 def _resembles(fence: Counter[str], file: Counter[str]) -> bool:
-    """Whether the fence contains most lines of the file, but is not identical to it."""
     if fence == file or file.total() < FEWEST_LINES:
         return False
     return 2 * (file & fence).total() > max(file.total(), fence.total() // 2)

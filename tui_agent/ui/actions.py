@@ -163,11 +163,8 @@ def actions_of(pane: str) -> list[Action]:
 
 
 def bindings_of(pane: str) -> list[BindingType]:
-    """Returns the bindings of a pane, `APP` or `ANYWHERE`, each with its action's id.
-
-    The keymap (`keys.keymap`) assigns the keys later; the placeholder id matches no key. `APP` bindings
-    have priority over the focused widget.
-    """
+    """The keymap (`keys.keymap`) assigns the keys later; the placeholder id matches no key. `APP` bindings
+    have priority over the focused widget."""
     return [
         Binding(action.id, action.call, action.words, show=False, id=action.id, priority=pane == APP)
         for action in actions_of(pane)

@@ -85,14 +85,12 @@ class AgentTerminal:
                 self._read_on()
 
     def _missed(self) -> bytes:
-        """Output since it was shown last; a cleared screen if that was too much."""
         missed, self._hidden = bytes(self._hidden), bytearray()
         missed = b"\x1b[2J\x1b[H" if self._is_too_much else missed
         self._is_too_much = False
         return missed
 
     async def _draw_again(self, target: int) -> None:
-        """Two changes of size make a full-screen program draw all of it."""
         columns, lines = os.get_terminal_size(target)
         if self._filter.is_full_screen and lines > 2:
             self._set_size(columns, lines - 1)
@@ -148,7 +146,6 @@ class AgentTerminal:
         self.type(data)
 
     def _leaving_key(self, data: bytes) -> re.Match[bytes] | None:
-        """The first key that leaves, outside pasted text."""
         at = 0
         while True:
             mark, key = _PASTE.search(data, at), LEAVES.search(data, at)

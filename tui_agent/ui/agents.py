@@ -89,7 +89,6 @@ class Agents:
             await self._finish(run)
 
     async def _wait(self, run: AgentRun) -> None:
-        """Says that the agent has ended while it was not shown."""
         assert self._ended is not None
         await asyncio.shield(self._ended)
         if self._run is run and not self._is_shown:

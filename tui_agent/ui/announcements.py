@@ -78,7 +78,6 @@ def _waits(state: State) -> str:
 
 
 def _hunks(state: State) -> int:
-    """Number of undecided hunks."""
     return sum(max(change.hunks.count("pending"), 1) for change in state.review.open)
 
 

@@ -209,7 +209,6 @@ class WorkspaceApp(
         self.notify(said, markup=False)
 
     def notify(self, message: str, **how: Any) -> None:
-        """The plain screen announces notices as text."""
         lines = self.workspace_screen.query("Announcements") if self.plain else ()
         for announcements in lines:
             cast("Announcements", announcements).say([message])
@@ -245,7 +244,6 @@ class WorkspaceApp(
         self.garbage.close()
 
     def _typing_ended(self, task: asyncio.Task[None]) -> None:
-        """Propagates an exception from the key handler, which ends the screen."""
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
             self.call_later(_raise, error)
 
@@ -374,8 +372,7 @@ class WorkspaceApp(
         return self._copied
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy to the terminal's clipboard. Inside tmux, which ignores OSC 52 by default, copy through
-        tmux."""
+        """Inside tmux, which ignores OSC 52 by default, copy through tmux."""
         if os.environ.get("TMUX"):
             self._copied = text
             self.run_worker(self._copy_in_tmux(text), group="clipboard")

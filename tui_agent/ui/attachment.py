@@ -191,7 +191,6 @@ class Attachment:
         client.send({"type": "attached"})
 
     def _replace_client(self) -> None:
-        """Ends the use of the present client's terminal."""
         client = self._client
         if client is not None:
             self._park()

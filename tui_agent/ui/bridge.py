@@ -65,7 +65,6 @@ class Bridge:
         self._unsubscribe = session.subscribe(self._on_event)
 
     def attach(self, pane: StateView) -> None:
-        """Show the current state to the pane and subscribe it to changes."""
         state = self._session.state
         self._shown[pane] = _slices(pane, state)
         pane.show(state)
@@ -89,7 +88,7 @@ class Bridge:
             self._due()
 
     def flush(self) -> bool:
-        """Push pending changes now. Returns whether there were any."""
+        """Returns whether there were any."""
         self._last = asyncio.get_running_loop().time()
         state, changed = self._session.state, False
         for pane, before in list(self._shown.items()):
@@ -133,7 +132,6 @@ def _slices(pane: StateView, state: State) -> tuple[object, ...]:
 
 
 def _differs(old: object, new: object) -> bool:
-    """Unchanged slices are identical objects; derived values are compared by equality."""
     return old is not new and (isinstance(new, Struct) or old != new)
 
 

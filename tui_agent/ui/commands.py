@@ -118,7 +118,6 @@ class ScreenCommands:
         }
 
     def _open(self, action: str) -> None:
-        """Open a session dialog, replacing any that is still opening."""
         if (session := self._screen.session) is not None:
             module, _, name = DIALOGS[action].partition(":")
             dialog = getattr(import_module(f"tui_agent.ui.dialogs.{module}"), name)
@@ -211,8 +210,6 @@ class ScreenCommands:
             await self._screen.host.suspend_to_shell()
 
     def _acts(self, call: Callable[[Session], Coroutine[Any, Any, object]]) -> Callable[[], None]:
-        """An action that affects the meaning of the next chat keys."""
-
         def do() -> None:
             if (session := self._screen.session) is not None:
                 self._screen.act(call(session))
@@ -234,8 +231,6 @@ class ScreenCommands:
             self._screen.act(session.set_mode(chosen))
 
     def _stop(self) -> None:
-        """Stop the turn, or else the running commands. Chat keys wait, so that the next message is not part
-        of that turn."""
         if (session := self._screen.session) is not None:
             running = session.state.turn.running
             self._screen.act(session.chat.stop() if running else session.stop_commands())
@@ -266,7 +261,6 @@ class ScreenCommands:
         self._stopping = False
 
     def _writes_changes(self, state: State) -> bool:
-        """Whether the reply contains text that is neither visible nor preserved after a stop."""
         reply = state.reply
         return reply.letters > len(reply.summary) + len(reply.message) + len(reply.reasoning) + FRAME
 
@@ -289,5 +283,4 @@ class ScreenCommands:
 
 
 def _runs(state: State) -> bool:
-    """Whether a command or a check is running."""
     return bool(state.commands.running or state.checks.running)

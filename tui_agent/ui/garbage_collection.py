@@ -122,11 +122,6 @@ class Garbage:
         return not everything and added >= (MANY_ADDED if idle >= NO_KEY else TOO_MUCH_ADDED)
 
     def _added(self) -> int:
-        """Memory blocks allocated since the last full collection.
-
-        `gc.get_objects` is avoided: its references break tuples under construction in other threads or
-        generators.
-        """
         return sys.getallocatedblocks() - self._stayed
 
 

@@ -76,7 +76,6 @@ class Host(App[int], inherit_bindings=False):
 
     @property
     def themes(self) -> list[str]:
-        """Names of the available themes."""
         raise NotImplementedError
 
     def use_theme(self, name: str) -> None:
@@ -89,7 +88,6 @@ class Host(App[int], inherit_bindings=False):
 
     @property
     def agents(self) -> AgentCommands:
-        """The agents of this screen."""
         raise NotImplementedError
 
     async def lend_terminal(self, use: Callable[[int, int], Awaitable[T]]) -> T:

@@ -109,19 +109,16 @@ class PlainScreen:
 
 
 def _announced(screen: Screen[object]) -> Widget | None:
-    """The announcements of the screen behind a dialog, or `None` without a dialog."""
     behind = screen.app.screen_stack[0]
     found = behind.query("Announcements") if screen is not behind else ()
     return next(iter(found), None)
 
 
 def _begins(strip: Strip, x: int) -> bool:
-    """Whether the cell starts a highlighted row."""
     return strip.crop(x, x + 1).text in ("▌", "›")
 
 
 def _highlighted(options: OptionList) -> int:
-    """The row of the highlighted option, relative to the first visible row."""
     chosen = options.highlighted
     return 0 if chosen is None else line_of(options, chosen) - options.scroll_offset.y
 
@@ -146,7 +143,6 @@ def _words_at(screen: Screen[object], y: int) -> Callable[[str], str]:
 
 
 def _row(strip: Strip, words: Callable[[str], str], width: int) -> list[Character]:
-    """Returns the row in words, padded to the screen's width, with the style of each original cell."""
     cells = [Character(char, segment.style) for segment in strip for char in segment.text]
     text = "".join(cell.text for cell in cells)
     said = text if text.isascii() else words(text)

@@ -102,7 +102,6 @@ def _attach(session: str, lent: LentTerminal | None) -> int:
 
 
 def _print(words: str) -> None:
-    """Print below the restored screen."""
     if words:
         with suppress(OSError):  # the terminal may be closed
             sys.stderr.write(f"tui-agent: {words} …\n")
@@ -110,8 +109,6 @@ def _print(words: str) -> None:
 
 
 def _end_at_last(number: int) -> None:
-    """Exit if closing did not end the process. The kernel releases the lock; the children exit with the
-    process."""
     time.sleep(END_WITHIN)
     os._exit(128 + number)
 

@@ -103,12 +103,10 @@ def label(text: str, style: str = "") -> Content:
 
 
 def parts(*pieces: str | tuple[str, str] | Content) -> Content:
-    """Joins pieces on one line: text, (text, style) or content created here."""
     return Content.assemble(*(_part(piece) for piece in pieces))
 
 
 def rich_label(text: str, style: str = "") -> Text:
-    """One line for widgets drawn with Rich: tree labels and editor lines."""
     from rich.text import Text
 
     return Text(one_line(text), style=style, end="", no_wrap=True)

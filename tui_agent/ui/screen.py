@@ -140,7 +140,6 @@ class WorkspaceScreen(
         self.ready = True
 
     def _title_of(self, name: str) -> str:
-        """The pane's title including its counts, in words."""
         from tui_agent.ui.screen_reader import to_speech
 
         pane = self.workspace.pane(name)
@@ -200,7 +199,6 @@ class WorkspaceScreen(
 
     @cached_property
     def _leading_away(self) -> frozenset[str]:
-        """Keys with the same meaning in every pane state."""
         return self.host.keys.single(ANYWHERE) - {"tab", "shift+tab", "question_mark"}
 
     def typed_early(self) -> None:
@@ -242,7 +240,7 @@ class WorkspaceScreen(
     # ── moving between panes ─────────────────────────────────────────────────────────────────────────────
 
     def focus_pane(self, name: str) -> None:
-        """Bring a pane to the front and focus it. Keys wait for a pane that is not mounted yet."""
+        """Keys wait for a pane that is not mounted yet."""
         pane = self.workspace.pane(name)
         if pane:
             self.arrangement.bring_to_front(pane.ID)
@@ -256,7 +254,6 @@ class WorkspaceScreen(
             self.arrangement.bring_to_front(names[0])
 
     def _focus_instead(self) -> Widget | None:
-        """The entry widget of the current pane."""
         pane = self.workspace.pane(self.arrangement.layout.focus)
         return pane.entry if pane else None
 
@@ -276,8 +273,7 @@ class WorkspaceScreen(
         self.arrangement.resize(message.pane, message.axis, message.cells)
 
     def handle_right_click(self, event: Typed) -> bool:
-        """A right click moves the cursor and opens the menu of available actions. Returns whether the event
-        was a right click."""
+        """A right click moves the cursor and opens the menu of available actions."""
         if not isinstance(event, events.MouseDown | events.MouseUp) or event.button != 3:
             return False
         if isinstance(event, events.MouseDown):
@@ -305,7 +301,6 @@ class WorkspaceScreen(
             self.ask(call)
 
     async def action_do(self, action_id: str) -> None:
-        """Run a global action."""
         session = self.session
         if session and session.state.session.read_only and ACTIONS[action_id].writes:
             call_session(self, session, refuse(self.app, session))
@@ -314,7 +309,6 @@ class WorkspaceScreen(
             self.acted(action_id)
 
     def acted(self, action_id: str) -> None:
-        """Notify the guide, if present."""
         if self.host.guide is not None and self.session is not None:
             from tui_agent.ui.widgets.guide import GuideLine
 
@@ -322,7 +316,6 @@ class WorkspaceScreen(
             self.query_one(GuideLine).show(self.session.state)
 
     async def do(self, action_id: str) -> None:
-        """Run an action from the palette or the leader; pane actions focus their pane first."""
         action = ACTIONS[action_id]
         if action.pane == ANYWHERE:
             await self.action_do(action_id)

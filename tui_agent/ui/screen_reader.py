@@ -92,7 +92,6 @@ def to_speech(text: str, pane: str = "") -> str:
 
 
 def _in_columns(said: str, drawn: str) -> str:
-    """Aligns the columns as drawn, as far as the longer words permit."""
     words, columns = _COLUMN.findall(said), [found.start() for found in _COLUMN.finditer(drawn)]
     if said == drawn or len(words) != len(columns):
         return said

@@ -37,8 +37,6 @@ def call_of(session: Session, text: str) -> Call | None:
 
 
 def _effort(session: Session, text: str, words: str) -> Call | None:
-    """`/effort LEVEL` sets the model's effort. With additional words it is a message, parsed by the
-    session."""
     effort, _ = split_effort(text)
     return None if effort else _set_effort(session, words.split()[0].lower())
 
@@ -80,7 +78,6 @@ async def _allow_host(session: Session, words: str) -> str:
 
 
 def _delegate(session: Session, text: str, words: str) -> Call:
-    """`/delegate NAME TASK` lets an agent do a turn in the chat."""
     name, _, task = words.partition(" ")
     if not task.strip():
         raise SessionError(
@@ -108,7 +105,6 @@ async def _best(session: Session, words: str) -> str:
 
 
 async def _take(session: Session, words: str) -> str:
-    """`/take NAME` puts an attempt into the review; the agent's name suffices if it made one."""
     tasks = [task for task in session.state.subtasks.tasks if task.attempt]
     found = [task.id for task in tasks if words in (task.id, task.agent)]
     count = await session.subtasks.take(found[0] if len(found) == 1 else words)
@@ -116,7 +112,6 @@ async def _take(session: Session, words: str) -> str:
 
 
 def _agent(host: Host, words: str) -> None:
-    """`/agent NAME [ARGUMENT…]` runs an agent of another maker in a view. Raises `SessionError` for open quotes."""
     try:
         host.agents.begin(shlex.split(words))
     except ValueError as error:

@@ -87,7 +87,6 @@ class TerminalWriter(threading.Thread):
             self._changed.notify()
 
     def _taken_at_once(self, data: bytes) -> int:
-        """Write as much as the terminal accepts. Returns the number of bytes."""
         if self._at_once is None or self._before:
             return 0
         try:
@@ -147,11 +146,6 @@ class TerminalWriter(threading.Thread):
 
 
 def _opened_apart(descriptor: int) -> int | None:
-    """Opens the terminal again in non-blocking mode. Returns `None` if that fails.
-
-    Setting the mode on the original descriptor would affect all processes that share it, such as the
-    shell.
-    """
     try:
         apart = os.open(os.ttyname(descriptor), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError:
@@ -186,7 +180,6 @@ class TerminalDriver(LinuxDriver):
 
     @property
     def _asks_background(self) -> bool:
-        """The Linux console and dumb terminals print the question; Textual's own parser would type the answer."""
         follows = getattr(self._program, "follows_background", False)
         return follows and known() and os.environ.get("TERM") not in ("linux", "dumb")
 
@@ -241,7 +234,6 @@ class TerminalDriver(LinuxDriver):
             os.dup2(target, 2)
 
     def _write_line(self, words: str) -> None:
-        """Prints a line on the restored terminal when it accepts output."""
         writer = TerminalWriter(self.output, lambda: None)
         writer.start()
         writer.write(f"{words}\r\n")

@@ -238,7 +238,7 @@ class TerminalInput:
         return came[end.end() :] if end[0] == "\a" else came
 
     def _waited_long_enough(self, now: float) -> str | None:
-        """What is keys, since it did not become a sequence; None if there is nothing yet."""
+        """Returns None if there is nothing yet."""
         found, silent = self._introducer or self._undecided, now - self._heard
         long = constants.ESCAPE_DELAY if self._introducer else SILENCE
         if not found or (silent < long and (self._introducer or now - self._begun < LONGEST)):
@@ -281,7 +281,6 @@ class TerminalInput:
         self._held = "" if self._size > MOST else text if len(text) < LONGEST_KEY else f"{ESC}[?"
 
     def _answered(self) -> Iterator[Message]:
-        """The report of a whole string, if it is the awaited one."""
         if self._background and (colour := _BACKGROUND.match(self._string)):
             self._background = False
             yield BackgroundReported(is_dark(*colour.groups()))
@@ -304,7 +303,6 @@ class TerminalInput:
         return end if text[end] in (ESC, CTRL_C) else end + 1
 
     def _in_seven_bits(self, text: str) -> str:
-        """C1 characters as Esc and a letter, except in pastes, which are text."""
         if not _C1.search(text):
             return text
         begins = 0
@@ -315,7 +313,6 @@ class TerminalInput:
         return text[:begins] + _PASTE_OR_C1.sub(_as_escape, text[begins:])
 
     def _give_up(self) -> Iterator[Message]:
-        """Nothing more came of a sequence: two characters were a letter with Alt, more were no key."""
         held, in_string = self._held, self._in_string
         self._held, self._in_string = "", False
         if in_string and held == ESC:
@@ -400,11 +397,8 @@ class TerminalInput:
     # ── events ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _with_earlier(self, event: Message) -> Iterator[Message]:
-        """An event, behind what was read before it.
-
-        A letter with Alt, which most terminals send as Esc and the letter, writes nothing where it is a key. Whoever
-        types has the focus, whatever was said of it.
-        """
+        """A letter with Alt, which most terminals send as Esc and the letter, writes nothing where it is a
+        key."""
         yield from self._late()
         if self._blurred and isinstance(event, (events.Key, events.Paste, events.MouseDown)):
             self._blurred = False

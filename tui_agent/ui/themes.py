@@ -51,10 +51,7 @@ def names(folders: Sequence[Path] = ()) -> list[str]:
 
 
 def load_palette(name: str, folders: Sequence[Path] = (), depth: Depth = FULL) -> Palette:
-    """Loads a palette; the user's folders take precedence. Missing colours are filled in.
-
-    If a theme lacks a table for a depth, its full colours override the shipped palette for that depth.
-    """
+    """Missing colours are filled in."""
     for folder in (*reversed(folders), themes_folder()):
         path = folder / f"{name}.toml"
         if path.is_file():

@@ -99,7 +99,6 @@ async def read_page(url: str, resolve: Resolve = public_addresses) -> dict[str, 
 
 
 async def _answer(pool: httpcore.AsyncConnectionPool, url: str) -> dict[str, Any] | str:
-    """The page, or the address that it has moved to."""
     headers = {
         "host": urlsplit(url).netloc,
         "user-agent": f"tui-agent/{__version__}",
@@ -175,7 +174,7 @@ def as_markdown(html: str) -> tuple[str, str]:
 
 
 def _host(url: str) -> str:
-    """The host of an address. Raises `TuiAgentError` for an address that cannot be read."""
+    """Raises `TuiAgentError` for an address that cannot be read."""
     remedy = "give an address such as https://docs.python.org/3/"
     try:
         parts = urlsplit(url)

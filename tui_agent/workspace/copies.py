@@ -114,7 +114,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def clone(target: int, source: int) -> bool:
-    """Clones a file. Returns whether the file system supports it."""
+    """Returns whether the file system supports it."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -209,7 +209,6 @@ class WorkCopies:
             waiting.cancel()
 
     def _tidy_later(self, parent: Path, seconds: float | None = None) -> None:
-        """Delays the removal, because shared files speed up the next copy."""
         self._keep(parent)
         loop = asyncio.get_running_loop()
         self._tidying[str(parent)] = loop.call_later(seconds or KEPT_SECONDS, self._tidy, str(parent))

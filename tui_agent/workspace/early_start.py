@@ -32,7 +32,7 @@ class EarlyChild(Struct, frozen=True):
 
 
 async def start_ahead(workspace: Path, filters: str) -> EarlyChild:
-    """Starts a child early. `avoid_programs_in` must precede it, so that no program of the folder runs."""
+    """`avoid_programs_in` must precede it, so that no program of the folder runs."""
     process = workspace_child(filters)
     with suppress(ChildFailed):  # the first request reports the error
         await process.start()

@@ -65,7 +65,6 @@ def _tools(language: str) -> tuple[Parser, Query]:
 
 
 def grammar_of(language: str) -> Callable[[], object]:
-    """The grammar constructor of a language with supported imports or symbols."""
     match language:
         case "python":
             from tree_sitter_python import language as grammar

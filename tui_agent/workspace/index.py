@@ -83,23 +83,21 @@ class Index:
 
     @property
     def paths(self) -> list[str]:
-        """All paths, sorted. Callers must not modify the list."""
+        """Callers must not modify the list."""
         return self._paths
 
     def contains(self, path: str) -> bool:
-        """Whether exactly this path exists. Thread-safe."""
+        """Thread-safe."""
         paths = self._paths
         at = bisect_left(paths, path)
         return at < len(paths) and paths[at] == path
 
     def replace(self, paths: list[str]) -> None:
-        """Replaces all paths. Takes ownership of the list, which must be sorted and without duplicates."""
+        """Takes ownership of the list, which must be sorted and without duplicates."""
         self._picker.empty()
         self._take(paths)
 
     def update(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> bool:
-        """Adds and removes paths; removing a folder removes everything below it. Returns whether the index
-        changed."""
         gone = {
             path for name in removed for path in ([name] if self.contains(name) else []) + self.below(name)
         }
@@ -120,10 +118,8 @@ class Index:
         return True
 
     def folder(self, path: str = "") -> tuple[list[str], list[str]]:
-        """Names of the folders and of the files directly in a folder; `""` is the root.
-
-        The cost depends on the folder's own entries only. Both lists are empty for a missing folder.
-        """
+        """`""` is the root. The cost depends on the folder's own entries only. Both lists are empty for a
+        missing folder."""
         folders, files = [], []
         for name in self._children(path.rstrip("/")):
             (folders if name.endswith("/") else files).append(name.rstrip("/"))
@@ -145,10 +141,7 @@ class Index:
         return self._paths[start:end]
 
     def match(self, pattern: Pattern, limit: int = 1000, deadline: float = float("inf")) -> Matches:
-        """Matches of a pattern: at most `limit` paths, and the count of all.
-
-        Works in slices and stops (`complete` is false) when `time.monotonic()` passes `deadline`.
-        """
+        """Works in slices and stops (`complete` is false) when `time.monotonic()` passes `deadline`."""
         found: dict[str, None] = {}
         paths = self._paths
         for alternative in pattern.alternatives:
@@ -187,7 +180,7 @@ class Index:
         return self._picker.find(self._paths, query, limit)
 
     def warm(self) -> None:
-        """Prepares the picker and the overview. Call it on a thread."""
+        """Call it on a thread."""
         self._picker.fill(self._paths)
         pause()
         self.overview()
@@ -197,7 +190,6 @@ class Index:
         self.revision += 1
 
     def _range(self, prefix: str) -> tuple[int, int]:
-        """The index range of paths with `prefix`, which ends in `/`; `0` is the character after `/`."""
         if prefix == "/":
             return 0, len(self._paths)
         paths = self._paths

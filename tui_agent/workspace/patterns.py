@@ -190,10 +190,7 @@ class Pattern(Struct, frozen=True):
 
 
 def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern | InvalidPattern:
-    """Compiles a pattern, or returns the reason for rejecting it.
-
-    `ignore_case`: the file system is case-insensitive.
-    """
+    """`ignore_case`: the file system is case-insensitive."""
     why = _refusal(text)
     if why:
         return InvalidPattern(text, why)
@@ -235,7 +232,7 @@ _DOUBLE: Final = (ANY, ANY)
 
 
 def _segments(signs: Sequence[Sign]) -> list[Segment]:
-    """Splits a pattern at slashes; `**` alone is `_DOUBLE`, and a trailing slash matches everything below."""
+    """`**` alone is `_DOUBLE`, and a trailing slash matches everything below."""
     parts: list[Segment] = [
         tuple(group) for is_slash, group in groupby(signs, lambda sign: sign.kind == "slash") if not is_slash
     ]
@@ -285,7 +282,6 @@ def _alternative(segments: list[Segment], ignore_case: bool) -> Alternative:
 
 
 def _longest_literal(segments: list[Segment]) -> str:
-    """The longest text contained in every match; slashes beside `**` are optional."""
     marked = "\0".join(
         "".join(sign.text if sign.kind == "literal" else "\0" for sign in segment) for segment in segments
     )

@@ -62,10 +62,6 @@ def _new_files(
 
 
 def _is_new(one: MissingFile, status: os.stat_result) -> bool:
-    """Whether it is the same inode, or newer than the last sighting of the old file.
-
-    Renaming a folder does not change its files' times, and a checkout creates new files.
-    """
     return status.st_ino == one.inode or status.st_ctime > one.there_at - TICK
 
 
@@ -107,7 +103,6 @@ def _hash(path: str) -> str:
 
 
 def _was_beside(repository: Repository | None, old: str, new: str) -> bool:
-    """Whether the last commit contains both, which proves a copy regardless of times."""
     return repository is not None and len(_in_commit(repository, "HEAD", [old, new])) == 2
 
 

@@ -112,7 +112,6 @@ def symbol_at(found: Sequence[Symbol], row: int) -> int:
 
 
 def _level(heading: Node) -> int:
-    """A heading's level, from 1, according to its marker: `atx_h2_marker`, `setext_h1_underline`."""
     marks = [child.type.partition("_h")[2][:1] for child in heading.children if "_h" in child.type]
     return whole_number(marks[0], 1) if marks else 1
 

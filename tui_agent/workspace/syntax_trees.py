@@ -45,8 +45,7 @@ def parse(
     old: Tree | None = None,
     unwanted: Callable[[], bool] | None = None,
 ) -> Tree | None:
-    """The tree of a text; None after `seconds` of the thread's processor time, or if `unwanted` returns
-    True."""
+    """None after `seconds` of the thread's processor time, or if `unwanted` returns True."""
     source = _Source(text, seconds, unwanted)
     before = (old,) if old is not None else ()
     try:

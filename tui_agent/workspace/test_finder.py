@@ -92,7 +92,6 @@ def _plain_names(path: str) -> list[str]:
 
 
 def _parted(path: str) -> tuple[str, str]:
-    """The stem and extension; `index.ts`, `mod.rs` and `__init__.py` are named after their folder."""
     folder, _, name = path.rpartition("/")
     stem, _, ending = name.rpartition(".")
     if stem in ("index", "__init__", "mod") and folder:
@@ -101,7 +100,6 @@ def _parted(path: str) -> tuple[str, str]:
 
 
 def _mirrors(path: str, test: str) -> bool:
-    """Whether a path in a test folder mirrors the source: `tests/a.ts` or `tests/x/a.ts` for `src/x/a.ts`."""
     folders, places = path.split("/")[:-1], test.split("/")[:-1]
     if _TEST_FOLDERS.isdisjoint(places):
         return False

@@ -108,7 +108,6 @@ def _absolute(root: str, folder: str) -> str:
 
 
 def _git_folders(repository: Repository) -> set[str]:
-    """The git folder, `info` for excludes, and `logs`, which records each move of HEAD."""
     beside = (os.path.join(repository.common_dir, "info"), os.path.join(repository.git_dir, "logs"))
     return {repository.git_dir, *filter(os.path.isdir, beside)}
 

@@ -256,8 +256,8 @@ def build(announce: Announce) -> Mapping[str, Handler]:
 
 
 def _ignored(root: str, paths: list[str]) -> list[str]:
-    """The ignored paths; undecidable paths count as ignored. Paths behind links are judged by their target.
-    Targets outside the folder have no rules; the gate rejects writes to them."""
+    """Paths behind links are judged by their target. Targets outside the folder have no rules; the gate
+    rejects writes to them."""
     repository = find_repository(root)
     if repository is not None:
         found = ignored(repository, paths)

@@ -121,10 +121,7 @@ class Workspace:
         self._on_notice = on_notice or _nobody
 
     def start(self, paths: list[str] | None = None) -> None:
-        """Starts listing and watching; returns immediately. `ready()` waits for the index.
-
-        `paths`, sorted, replaces the listing.
-        """
+        """`ready()` waits for the index. `paths`, sorted, replaces the listing."""
         if paths is None:
             self._spawn(self._begin())
             return
@@ -187,28 +184,24 @@ class Workspace:
         return status
 
     async def ignored(self, paths: Sequence[str]) -> set[str]:
-        """Those of `paths` that are ignored; all if the child fails."""
         try:
             return set(await self._child.ask("ignored", {"root": str(self.root), "paths": list(paths)}))
         except ChildFailed:
             return set(paths)
 
     async def tracked(self, paths: Sequence[str]) -> list[str]:
-        """Those of `paths` that are tracked; none if the child fails."""
         try:
             return list(await self._child.ask("tracked", {"root": str(self.root), "paths": list(paths)}))
         except ChildFailed:
             return []
 
     async def layer_changes(self, path: str) -> AsyncGenerator[Sequence[str] | None, None]:
-        """Changed paths below the folder of a layer, in batches; None for unknown paths, and at the start. Raises
-        `ChildFailed`."""
+        """Returns None for unknown paths, and at the start. Raises `ChildFailed`."""
         async with aclosing(self._child.stream("watch_layer", {"path": path})) as items:
             async for item in items:
                 yield item["paths"]
 
     async def imports(self, language: str, text: str) -> tuple[Import, ...]:
-        """The imports of a source text; none if the child fails."""
         try:
             found = await self._child.ask("imports", {"language": language, "text": text})
         except ChildFailed:
@@ -216,7 +209,6 @@ class Workspace:
         return msgspec.convert(found, tuple[Import, ...])
 
     async def close(self) -> None:
-        """Stops watching, and closes an owned child."""
         if self._status_timer is not None:
             self._status_timer.cancel()
         for task in self._tasks:
@@ -240,7 +232,6 @@ class Workspace:
             self._spawn(self._refresh_status())
 
     def _listed(self, listed: PathListing) -> None:
-        """Stores the paths and starts watching, before the git status is available."""
         self._take(listed)
         if self._watched and not self._following:
             self._following = True
@@ -262,7 +253,6 @@ class Workspace:
             self._update_status(listed.status)
 
     async def _watch(self) -> None:
-        """Processes watcher events. Restarts a failed watcher; missed changes are listed again."""
         for _ in range(MOST_WATCHES):
             try:
                 async for item in self._child.stream("watch", {"root": str(self.root)}):

@@ -93,18 +93,15 @@ class Project:
             return 0
 
     def _at(self, name: str) -> str:
-        """The resolved path. Raises `ValueError` if it is outside the folder."""
         at = os.path.realpath(self.root / name)
         if at != self._real and not at.startswith(self._real.rstrip("/") + "/"):
             raise ValueError(f"{name} leads out of the folder")
         return at
 
     def holds(self, path: str) -> bool:
-        """Whether a relative path exists in the project."""
         return is_inside(path) and self._mode(path) != 0
 
     def matching(self, folder: str, glob: str) -> list[str]:
-        """Matching names in one folder, sorted."""
         try:
             with os.scandir(self._at(folder)) as entries:
                 names = [entry.name for entry, _ in zip(entries, range(MOST_NAMES), strict=False)]
@@ -141,7 +138,6 @@ def table(value: object) -> dict[str, object]:
 
 
 def words(value: object) -> list[str]:
-    """The strings of a list, or a single string as a list."""
     if isinstance(value, str):
         return [value]
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -116,7 +116,6 @@ def node_checks(project: Project) -> Iterator[PlainCommand]:
 
 
 def node_scripts(project: Project) -> dict[str, str]:
-    """The scripts of package.json."""
     scripts = table(project.json("package.json").get("scripts"))
     return {
         name: script
@@ -126,7 +125,6 @@ def node_scripts(project: Project) -> dict[str, str]:
 
 
 def _script(scripts: dict[str, str], kind: str) -> str:
-    """The best script of a kind that exits, or one with an option to exit; "" if none."""
     names = [name for name in _NAMES[kind] if name in scripts and not _NONE.search(scripts[name])]
     if kind != "node tests":
         names = [name for name in names if not re.search(r"--fix\b|--write\b", scripts[name])]
@@ -188,7 +186,6 @@ def script_runner(command: str, project: Project) -> str:
 
 
 def _calls(script: str, name: str, programs: tuple[str, ...]) -> bool:
-    """Whether a script runs another script, or that script's program."""
     return bool(
         re.search(rf"(?:run|run-s|run-p|npm-run-all|yarn|pnpm)(?: [\w:-]+)* {re.escape(name)}\b", script)
         or any(re.search(rf"(?:^|[&|;] *)(?:npx )?{program}\b", script) for program in programs)
@@ -206,7 +203,6 @@ def is_workspace(project: Project) -> bool:
 
 
 def package_globs(project: Project) -> list[str]:
-    """The globs of the package folders."""
     named = project.json("package.json").get("workspaces")
     if isinstance(named, dict):
         named = named.get("packages")

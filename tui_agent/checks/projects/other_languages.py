@@ -71,7 +71,6 @@ def _go(project: Project) -> Iterator[PlainCommand]:
 
 
 def go_packages(folder: str) -> str:
-    """The packages of the module in a folder, as words for the go command."""
     return f"./{folder}/..." if folder else "./..."
 
 

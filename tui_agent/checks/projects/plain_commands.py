@@ -62,7 +62,7 @@ _MOST_LETTERS = 400
 
 
 def plain(line: str, project: Project, folder: str = "") -> PlainCommand | None:
-    """The check in a script line, if it is a plain command; `folder` is its working directory."""
+    """`folder` is its working directory."""
     line = line.strip()
     if len(line) > _MOST_LETTERS or not line:
         return None
@@ -93,7 +93,6 @@ def plain(line: str, project: Project, folder: str = "") -> PlainCommand | None:
 
 
 def _unwrapped(words: list[str], project: Project) -> tuple[str, list[str]]:
-    """The wrapper, if needed, and the words of the wrapped command."""
     kept = ""
     for _ in range(3):
         for begin, options in _WRAPPERS.items():
@@ -178,7 +177,6 @@ def _everything(word: str) -> bool:
 
 
 def _kept_words(runner: KnownRunner, words: Sequence[str], project: Project, folder: str) -> list[str] | None:
-    """The words to keep, or None if a word is unknown."""
     keep, drop, valued = runner.keep.split(), runner.drop.split(), runner.valued.split()
     told: list[str] = []
     if runner.needs and not any(word in runner.needs.split() for word in words):

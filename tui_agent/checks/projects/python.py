@@ -18,7 +18,7 @@ _PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULT
 
 
 def python_checks(project: Project, told: Collection[str]) -> Iterator[PlainCommand]:
-    """Checks from the settings; `told` are the kinds with a known command."""
+    """`told` are the kinds with a known command."""
     tools = table(project.toml("pyproject.toml").get("tool"))
     if "python tests" not in told:
         yield from _tests(project, tools)
@@ -53,7 +53,6 @@ def _tests(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]
 
 
 def _needs_pytest(project: Project) -> bool:
-    """Whether pytest is a development dependency."""
     names = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py", "requirements-dev.txt")
     more = (
         "requirements.txt",
@@ -99,7 +98,6 @@ def _mypy(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
 
 
 def _package(project: Project) -> str:
-    """The folder of the project's code, or "." if unknown."""
     name = table(project.toml("pyproject.toml").get("project")).get("name")
     if isinstance(name, str) and re.fullmatch(r"[\w.-]{1,80}", name):
         module = name.replace("-", "_").lower()

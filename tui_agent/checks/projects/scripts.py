@@ -41,8 +41,7 @@ class ScriptLine(NamedTuple):
 
 
 def ci_lines(project: Project) -> Iterator[ScriptLine]:
-    """The lines run by the project's CI, with their folders. Lines with operators other than `&&` are
-    unchanged."""
+    """Lines with operators other than `&&` are unchanged."""
     names = [
         f"{folder}/{name}"
         for folder in _WORKFLOWS
@@ -111,7 +110,6 @@ def _lines(text: str) -> Iterator[ScriptLine]:
 
 
 def _block(lines: list[str], at: int, indent: int) -> tuple[list[str], int]:
-    """The lines indented deeper than the key, and the end of the block."""
     block = []
     while at < len(lines) and (not lines[at].strip() or len(lines[at]) - len(lines[at].lstrip(" ")) > indent):
         block.append(lines[at].strip())

@@ -42,7 +42,6 @@ def _named(name: str) -> str:
 
 
 def _task(value: str, body: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Dependencies and commands of a task."""
     if value:
         return [], [unquoted(value)]
     if body and body[0].lstrip().startswith("- "):
@@ -76,7 +75,6 @@ def _commands(value: str, inside: Sequence[str]) -> Iterator[str]:
 
 
 def _items(value: str, inside: Sequence[str]) -> list[str]:
-    """Items of a list, with their lines."""
     if flow := _FLOW.match(value):
         return [unquoted(one.strip()) for one in flow[1].split(",") if one.strip()]
     items = list[str]()
@@ -90,7 +88,6 @@ def _items(value: str, inside: Sequence[str]) -> list[str]:
 
 
 def _keys(lines: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """Keys of the outermost level, with value and nested lines."""
     if not lines:
         return
     indent, at = _indent(lines[0]), 0

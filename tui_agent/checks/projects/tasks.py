@@ -181,12 +181,10 @@ _HOOKS = {
 
 
 def hooks(project: Project) -> set[str]:
-    """Names of the pre-commit hooks."""
     return {value.strip() for key, value in _hook_entries(project) if key == "id"}
 
 
 def _hook_entries(project: Project) -> list[tuple[str, str]]:
-    """`id` and `entry` of each hook, in order."""
     text = project.lines(".pre-commit-config.yaml")
     return (
         _HOOK.findall(text) if text else []
@@ -254,7 +252,6 @@ def _tox(project: Project) -> Iterator[str]:
 
 
 def sections_of(text: str) -> dict[str, dict[str, str]]:
-    """`Project.sections` for a text."""
     inner = Project.__new__(Project)
     inner.texts = {"": text[:MOST_READ]}
     return inner.sections("")

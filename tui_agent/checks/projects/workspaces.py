@@ -86,7 +86,6 @@ def affected_by(paths: Iterable[str], packages: list[Package]) -> list[Package] 
 
 
 def _folders(project: Project, globs: Iterable[str], manifest: str) -> list[str]:
-    """Folders with a manifest that match the globs; each part of a glob matches one level."""
     found: dict[str, None] = {}
     left_out = list[str]()
     for glob in globs:
@@ -164,7 +163,6 @@ def _go(command: str, packages: list[Package]) -> str:
 
 
 def _script_of_all(command: str, project: Project) -> str:
-    """The script that a command (or a top-level script) runs in every package, or ""."""
     if DELEGATES.fullmatch(command):
         said = [word for word in command.split()[1:] if word not in _AROUND and not word.startswith("-")]
         return said[0] if len(said) == 1 else ""
@@ -188,7 +186,6 @@ def _node_packages(project: Project) -> list[Package]:
 
 
 def _node(project: Project, manager: str, script: str, packages: list[Package]) -> str:
-    """The command for the packages that have the script, or ""."""
     having = [
         shlex.quote(package.name)
         for package in packages

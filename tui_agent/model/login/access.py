@@ -103,7 +103,6 @@ class Logins:
                 raise
 
     async def _read(self, service: LoginService) -> Login | None:
-        """The stored login, or a newer one held in memory. Raises `LoginEnded`."""
         login = await asyncio.to_thread(self._store.get, service.name)
         held = self._held.get(service.name)
         if login is not None and held is not None and held.expires > login.expires:

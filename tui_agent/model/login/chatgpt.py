@@ -138,7 +138,7 @@ def claims(token: str) -> dict[str, Any]:
 
 
 def _account(found: dict[str, Any]) -> str:
-    """The account id; "" unless alphanumeric with `-_`, because it is sent in a header."""
+    """ "" unless alphanumeric with `-_`, because it is sent in a header."""
     named = found.get(_CLAIM)
     account = named.get("chatgpt_account_id") if isinstance(named, dict) else ""
     plain = (

@@ -52,7 +52,7 @@ _OWN_PROGRAMS = {
 
 
 def service(name: str) -> LoginService:
-    """The service of that name. Raises `UsageError` if unknown."""
+    """Raises `UsageError` if unknown."""
     found = next((one for one in SERVICES if one.name == name), None)
     if found is not None:
         return found
@@ -77,7 +77,7 @@ def by_login(model: str) -> bool:
 
 
 def needed(model: str, environment: Mapping[str, str]) -> LoginService | None:
-    """The service whose login a model uses; None if a key is set."""
+    """Returns None if a key is set."""
     found = service_of(model)
     return None if found is None or any(map(environment.get, rules_of(found.provider).keys)) else found
 

@@ -79,7 +79,7 @@ class LoginStore:
             return None
 
     def put(self, name: str, login: Login) -> None:
-        """Stores a login. Raises `FileError` and stores nothing if that fails."""
+        """Raises `FileError` and stores nothing if that fails."""
         kept = login
         encoded = msgspec.json.encode(login).decode()
         stored = keyring.available() and keyring.store(_label(name), encoded)
@@ -93,7 +93,7 @@ class LoginStore:
             raise
 
     def remove(self, name: str) -> bool:
-        """Removes a login. Returns whether it existed. Raises `FileError`."""
+        """Returns whether it existed. Raises `FileError`."""
         logins = self.names()
         login = logins.pop(name, None)
         if login is None:

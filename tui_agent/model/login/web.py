@@ -121,7 +121,6 @@ class LoginWeb:
 
 
 def _imported() -> tuple[Any, Any]:
-    """httpx, whose import is slow, and the certificates."""
     import httpx
 
     return httpx, verification()

@@ -36,7 +36,7 @@ FAILURES = frozenset({"error", "network_error", "insufficient_system_resource", 
 def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
-    """The request body; `shape` is the reply's schema."""
+    """`shape` is the reply's schema."""
     body: dict[str, Any] = {"model": model, "messages": messages(talk, rules, request.cache), "stream": True}
     if rules.stream_usage:
         body["stream_options"] = {"include_usage": True}
@@ -221,7 +221,6 @@ class ChatReader(ReplyReader):
         return chunks
 
     def _place(self, index: Any, id: Any) -> Place:
-        """The place of a call; a different id with a known index begins another call."""
         index = index if isinstance(index, int) else None
         taken = self._calls_at.get(index)
         if taken is not None and (not id or not taken[1] or taken[1] == id):

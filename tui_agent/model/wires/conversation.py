@@ -157,7 +157,6 @@ def _reply_turn(message: Message, ids: _Ids, origin: Origin) -> ReplyTurn:
 def _spaced(
     turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules
 ) -> list[UserTurn | CallAnswer | ReplyTurn]:
-    """Inserts the assistant text that some providers require between a result and a user message."""
     spaced: list[UserTurn | CallAnswer | ReplyTurn] = []
     for turn in turns:
         before = spaced[-1] if spaced else None

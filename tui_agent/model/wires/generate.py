@@ -41,7 +41,7 @@ def path(model: str) -> str:
 def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
-    """The request body; `shape` is the reply's schema."""
+    """`shape` is the reply's schema."""
     body: dict[str, Any] = {"contents": _contents(talk.turns, rules)}
     if talk.system:
         body["systemInstruction"] = {"parts": [{"text": talk.system}]}
@@ -69,7 +69,6 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
 
 
 def _contents(turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules) -> list[dict[str, Any]]:
-    """The turns. All results for one reply form one turn."""
     contents: list[dict[str, Any]] = []
     before: UserTurn | CallAnswer | ReplyTurn | None = None
     native_ids: dict[str, str] = {}

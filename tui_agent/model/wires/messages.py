@@ -55,7 +55,7 @@ def render(
     shape: dict[str, Any] | None,
     most: int = 0,
 ) -> Rendered:
-    """The request body; `shape` is the reply's schema, `most` the model's output limit."""
+    """`shape` is the reply's schema, `most` the model's output limit."""
     limit = request.most or most or MOST_TOKENS
     mark: dict[str, Any] = {"type": "ephemeral"}
     if request.cache == "long" and rules.long_cache:
@@ -110,8 +110,6 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
 
 
 def _may_think(turns: Sequence[UserTurn | CallAnswer | ReplyTurn]) -> bool:
-    """Whether thinking may be enabled: within a call loop, fixed budgets require that the reply began with
-    thinking."""
     if not turns or not isinstance(turns[-1], CallAnswer):
         return True
     last = next((turn for turn in reversed(turns) if isinstance(turn, ReplyTurn)), None)
@@ -121,11 +119,8 @@ def _may_think(turns: Sequence[UserTurn | CallAnswer | ReplyTurn]) -> bool:
 def _messages(
     turns: Sequence[UserTurn | CallAnswer | ReplyTurn], mark: dict[str, Any], head: dict[str, Any] | None
 ) -> tuple[list[dict[str, Any]], str]:
-    """The messages, and the digest of `head` and all messages; `head` is None for models that do not bind
-    thinking.
-
-    Merges consecutive turns of one role. Omits thinking bound to a different prefix.
-    """
+    """`head` is None for models that do not bind thinking. Merges consecutive turns of one role. Omits
+    thinking bound to a different prefix."""
     rendered: list[dict[str, Any]] = []
     digest = _Prefix(head) if head is not None else None
     for turn in turns:
@@ -171,8 +166,6 @@ class _Prefix:
 
 
 def _plain(value: dict[str, Any]) -> bytes:
-    """Serializes a message or the head without the marks of its blocks. Not recursive, because arguments may
-    be nested deeply."""
     plain = {name: _unmarked(one) if isinstance(one, list) else one for name, one in value.items()}
     return json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 

@@ -87,8 +87,7 @@ class ReplyReader:
         return [CallChunk(growing.index, new_id, new_name, words)]
 
     def keep(self, place: Place, kind: type[Part], native: Any, size: int = 0) -> None:
-        """Stores a part's native data; `size` is the number of new characters. Raises `BrokenStream` above
-        `MOST_NATIVE`."""
+        """`size` is the number of new characters. Raises `BrokenStream` above `MOST_NATIVE`."""
         self._native_size += size
         if self._native_size > MOST_NATIVE:
             raise BrokenStream(f"sent more than {MOST_NATIVE:,} letters of signed or encrypted thinking")

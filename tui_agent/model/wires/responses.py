@@ -25,7 +25,7 @@ _INCOMPLETE: dict[str, EndReason] = {"max_output_tokens": "length", "content_fil
 def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
-    """The request body; `shape` is the reply's schema."""
+    """`shape` is the reply's schema."""
     given: list[dict[str, Any]] = []
     for turn in talk.turns:
         match turn:
@@ -99,7 +99,7 @@ def _content(turn: UserTurn) -> Any:
 
 
 def _item(part: Part, later: Sequence[Part]) -> dict[str, Any] | None:
-    """A part as an item: the original if unchanged. Reasoning is omitted without a subsequent item."""
+    """Reasoning is omitted without a subsequent item."""
     native = mapping(part.native)
     match part:
         case ThinkingPart():

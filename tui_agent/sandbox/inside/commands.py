@@ -216,7 +216,6 @@ class FirstProcess:
             pass
 
     def _others(self):
-        """Returns (pid, name, bytes of memory) of all other processes in the view."""
         return [(pid, name, size) for pid, _, name, size in processes() if pid != 1]
 
     def _enforce_limits(self):

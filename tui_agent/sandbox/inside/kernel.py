@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 def call(step, function, *arguments):
-    """Returns the result of a C function. Raises `Failed` with the step and the error number."""
+    """Raises `Failed` with the step and the error number."""
     given = [a.encode("utf-8", "surrogateescape") if isinstance(a, str) else a for a in arguments]
     result = function(*given)
     if result < 0:

@@ -71,7 +71,6 @@ def restrict(plan):
 
 
 def _tasks():
-    """Returns the number of threads on the machine."""
     found = 0
     for name in os.listdir("/proc"):
         if name.isdigit():

@@ -39,7 +39,7 @@ class ViewMounts:
         self.plan, self.seeds, self.stage = plan, seeds, plan["stage"]
 
     def make(self):
-        """Creates all mounts. Returns the descriptor of the layers."""
+        """Returns the descriptor of the layers."""
         plan = self.plan
         call("private mounts", libc.mount, "none", "/", None, ctypes.c_ulong(PRIVATE), None)
         # Sources must be opened before other mounts cover them.
@@ -117,7 +117,6 @@ class ViewMounts:
         os.makedirs(self._below(path), 0o755, exist_ok=True)
 
     def _attach(self, mount, path):
-        """Attaches a mount at `path`, creating a folder or file for it."""
         if stat.S_ISDIR(os.stat(mount).st_mode):
             self._make_folder(path)
         elif not os.path.lexists(self._below(path)):
@@ -145,7 +144,6 @@ class ViewMounts:
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def _in_memory(self, path, mode):
-        """Creates an empty folder in the memory of the layers, under their limit."""
         folder = self._below(f"/.layers/{path.replace('/', '|')}")
         os.mkdir(folder)
         os.chmod(folder, mode)
@@ -239,7 +237,6 @@ def _is_below(path, folder):
 
 
 def _be_like(original, copy):
-    """Copies mode and owner of a covered folder to its layer."""
     there = os.stat(original)
     os.chmod(copy, stat.S_IMODE(there.st_mode))
     if (there.st_uid, there.st_gid) != (os.geteuid(), os.getegid()):

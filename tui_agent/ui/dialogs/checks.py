@@ -180,7 +180,6 @@ class ChecksDialog(Form[None]):
         self.query_one(Rows).move_to(name)
 
     def _name_for(self, command: str) -> str:
-        """The command's first word, made unique with a number."""
         word = (
             "".join(sign for sign in command.split()[0] if sign.isprintable())[: MOST_OF_NAME - 4] or "check"
         )

@@ -185,7 +185,6 @@ class Chooser(Dialog[Any]):
         self.choose(event.option_index)
 
     def choose(self, at: int | None) -> None:
-        """Close with the value of a row."""
         self.dismiss(self._rows[at].value if at is not None and at < len(self._rows) else None)
 
     def action_choose(self) -> None:
@@ -210,8 +209,7 @@ def question(
     to_type: str = "{choose} chooses",
     yes: str = "",
 ) -> Chooser:
-    """A list of answers that returns the selected key; "" or `None` means no action. `below` are additional
-    lines."""
+    """A list of answers that returns the selected key; "" or `None` means no action."""
     rows = [ChooserRow(value, label(words)) for value, words in answers.items()]
     rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in below]
     return Chooser(title, lambda _: rows, to_type, yes=yes)

@@ -233,7 +233,6 @@ class CommitDialog(Form[None]):
 
 
 async def commit(app: App[object], session: Session) -> None:
-    """Open the commit dialog."""
     await app.push_screen_wait(CommitDialog(session))
 
 

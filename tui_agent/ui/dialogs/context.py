@@ -171,7 +171,6 @@ def _body(exchange: Exchange) -> str:
 
 
 def _message(text: str) -> str:
-    """A message: text parts as text, other parts as JSON."""
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):

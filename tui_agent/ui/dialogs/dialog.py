@@ -73,7 +73,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         return ()
 
     def hint(self) -> Content | None:
-        """Current key hints; `None`: no hint line."""
+        """`None`: no hint line."""
         return None
 
     def retitle(self, words: str) -> None:
@@ -84,7 +84,6 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         self.query_one(".hint", Static).update(words or self.hint() or "")
 
     def _key(self, name: str) -> str:
-        """The first key of an action, for display."""
         return cast("Host", self.app).keys.shown(name)
 
     def keys_for(self, *told: tuple[str, str], gap: str = "   ") -> str:
@@ -92,7 +91,6 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         return gap.join(f"{' '.join(map(self._key, names.split()))} {words}" for names, words in told)
 
     def matches(self, event: events.Event, *names: str) -> bool:
-        """Whether the event is a key of one of these actions."""
         return isinstance(event, events.Key) and cast("Host", self.app).keys.matches(event.key, *names)
 
     def action_close(self) -> None:

@@ -52,7 +52,6 @@ class Form(Dialog[ScreenResultType]):
             self._end(kept)
 
     def _end(self, result: ScreenResultType | None = None) -> None:
-        """Close the form and delete the saved text."""
         for place in (*self.query(KeptInput), *self.query(KeptArea)):
             place.give_up()
         self.dismiss(result)
@@ -81,7 +80,6 @@ class Form(Dialog[ScreenResultType]):
     # ── ticks ────────────────────────────────────────────────────────────────────────────────────────────
 
     def tickable(self) -> Collection[str]:
-        """Keys of all tickable rows."""
         return ()
 
     def draw(self) -> None:
@@ -103,7 +101,6 @@ class Form(Dialog[ScreenResultType]):
             self.draw()
 
     def action_tick_all(self) -> None:
-        """Tick all rows, or untick them if all are ticked."""
         every = set(self.tickable())
         self.ticked = set() if self.ticked == every else every
         self.draw()

@@ -24,7 +24,6 @@ _INKS = {"ok": "$success", "note": "$warning", "problem": "$error"}
 
 
 def fact_rows(words: str, facts: Iterable[Fact], width: int) -> list[ChooserRow]:
-    """Matching facts, their names in a column."""
     return [
         ChooserRow(name, parts((f"{one_line(name):<{width}}  ", _INKS.get(name, "$accent")), one_line(text)))
         for name, text in facts
@@ -38,7 +37,7 @@ async def _choose(
     facts: Sequence[Fact] | Coroutine[None, None, Sequence[Fact]],
     to_type: str = "type to filter",
 ) -> str | None:
-    """Shows facts and returns the chosen name. A coroutine is awaited while the dialog waits."""
+    """Shows facts and returns the chosen name."""
     found: list[Fact] = []
 
     async def get() -> None:
@@ -105,7 +104,6 @@ async def show_doctor(app: App[object], session: Session) -> None:
 
 
 async def show_stats(app: App[object], session: Session) -> None:
-    """Figures of the sessions of this folder."""
     await _choose(app, "Statistics of this folder's sessions", asyncio.to_thread(_figures, session))
 
 
@@ -207,8 +205,6 @@ async def choose_agent(app: App[object], session: Session) -> None:
 
 
 async def choose_skill(app: App[object], session: Session) -> None:
-    """The skills; puts the chosen one into the prompt."""
-
     async def get() -> list[Fact]:
         await session.extensions.read()
         return [(name, skill.description) for name, skill in session.extensions.skills.items()]

@@ -60,7 +60,7 @@ async def choose_login(app: Host, session: Session) -> None:
 
 
 async def log_in(app: Host, session: Session, value: str) -> str:
-    """Log in to a row's service. Returns the model to use, or "" if cancelled."""
+    """Returns the model to use, or "" if cancelled."""
     chosen = service(value.removeprefix(LOGIN))
     if not await app.push_screen_wait(LoginDialog(chosen, LoginStore(session.folders.state))):
         return ""

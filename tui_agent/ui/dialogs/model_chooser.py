@@ -85,7 +85,6 @@ class ModelChooser(Chooser):
         self.run_worker(self._models.offers.ask(self._refresh, again=True), group="lists", exclusive=True)
 
     def _refresh(self) -> None:
-        """Update the rows, keeping the cursor on its row."""
         offers = self._models.offers
         self._offers = offers.all()
         self._by_name = {offer.name: offer for offer in self._offers}
@@ -107,7 +106,6 @@ class ModelChooser(Chooser):
         return min(WIDTH, int(self.app.size.width * 0.94)) - BESIDE
 
     def _rows_of(self, words: str) -> OfferRows:
-        """The current model, detected models, all other models, other choices."""
         in_use = self._in_use(words)
         found = [self._found(it) for it in self.found if fits(words, it.model) and it.model != in_use]
         before = [*([self._row(in_use)] if in_use else []), *found]
@@ -148,7 +146,6 @@ class ModelChooser(Chooser):
     # ── the lines above them ─────────────────────────────────────────────────────────────────────────────
 
     def _facts(self, value: str) -> Content:
-        """Facts of the model at the cursor, keys, and errors."""
         offer = self._by_name.get(value)
         keys = (
             self._effort_hint(value),
@@ -166,7 +163,6 @@ class ModelChooser(Chooser):
         return Content("\n").join(lines)
 
     def _error_line(self) -> str:
-        """Errors of the providers and a missing current model, in one line."""
         lacking = self._models.offers.lacks(self._models.name)
         return " · ".join(
             [
@@ -200,6 +196,6 @@ class ModelChooser(Chooser):
         )
 
     def _with_levels(self, value: str) -> str:
-        """The model of a row; "" if there is none or its provider has no effort levels."""
+        """ "" if there is none or its provider has no effort levels."""
         name = self._model_of(value)
         return name if name and self._models.level("max", name) else ""

@@ -52,7 +52,7 @@ def fits(words: str, text: str) -> bool:
 
 
 def fitting(words: str, offers: Sequence[Offer], left_out: frozenset[str]) -> list[Offer]:
-    """Models whose name or abilities match all words. Without words, retired models are excluded."""
+    """Without words, retired models are excluded."""
     if not words.strip():
         return [offer for offer in offers if not offer.ended and offer.name not in left_out]
     return [
@@ -106,7 +106,7 @@ def dated(offer: Offer) -> str:
 
 
 def tokens(count: int) -> str:
-    """`400k`, `1M`; "" if unknown."""
+    """ "" if unknown."""
     if count >= 999_500:
         return f"{count / 1_000_000:.1f}M".replace(".0M", "M")
     return f"{round(count / 1000)}k" if count >= 1000 else str(count or "")
@@ -126,5 +126,4 @@ def _prices(offer: Offer) -> list[tuple[str, str]]:
 
 
 def _dollars(for_a_token: float) -> str:
-    """`1.25`, `0.05`, `10`: at most three decimals."""
     return f"{for_a_token * _PER_MILLION:.3f}".rstrip("0").rstrip(".")

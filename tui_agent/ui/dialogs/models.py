@@ -54,7 +54,7 @@ async def use_model_option(app: Host, session: Session, value: str) -> None:
 async def _use(
     app: Host, session: Session, name: str, found: Sequence[Suggestion], effort_of: Callable[[str], Effort]
 ) -> None:
-    """Use the model of a row; `found` are the models detected on this machine."""
+    """`found` are the models detected on this machine."""
     if name == _REHEARSAL:
         await app.switch(Choice("", rehearsal=True))
         return
@@ -141,7 +141,7 @@ async def _try_and_keep(app: Host, session: Session, name: str) -> None:
 
 
 def _model_of(value: str) -> str:
-    """The model of a row: a provider's suggestion if its key is missing; "" if none."""
+    """ "" if none."""
     if value in ("", _REHEARSAL) or value.startswith(LOGIN):
         return ""
     if not value.startswith(_PROVIDER):

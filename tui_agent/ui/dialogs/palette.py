@@ -46,7 +46,6 @@ def own_rows(words: str, names: Mapping[str, tuple[str, str]], room: int) -> lis
 def place_rows(
     words: str, keys: Keys, pane: str, why_not: Callable[[str], str], room: int
 ) -> list[ChooserRow]:
-    """Actions available in a pane."""
     found = [action for action in actions_of(pane) if _holds(action, words) and not why_not(action.id)]
     return [_palette_row(action, keys, "", recent=False, room=room) for action in found]
 
@@ -106,8 +105,6 @@ def _holds(action: Action, words: str, more: str = "") -> bool:
 
 
 async def show_notices(app: App[object], session: Session) -> None:
-    """Show the notices, updated live."""
-
     def rows(words: str) -> list[ChooserRow]:
         return notice_rows(words, session.state.notices.items)
 

@@ -95,7 +95,7 @@ async def run_checks(app: App[object], session: Session) -> None:
 
 
 async def ask_for_trust(app: Host, session: Session) -> None:
-    """Show the workspace's settings and filters. If the user trusts them, the session reopens with them."""
+    """Show the workspace's settings and filters."""
     root, folders = session.workspace.root, session.folders
     found: list[ChooserRow] = []
     seen: list[trust.TrustedWorkspace] = []
@@ -212,7 +212,6 @@ def storage_rows(size: int, limit: int) -> Sequence[ChooserRow]:
 
 
 def cleanup_summary_text(done: CleanupResult, limit: int) -> str:
-    """Summary of deleted and remaining data, with the reason for any remainder."""
     freed = f"{done.removed} texts deleted ({readable(done.before - done.after)})"
     said = [freed if done.removed else "Nothing was deleted"]
     if done.why_not:

@@ -33,10 +33,7 @@ WHOLE = "whole"
 
 
 async def fork_at_a_turn(app: App[Any], data: Path, session: str, turns: int) -> str | None:
-    """Fork the session at a turn selected by the user. Returns the copy's id, or `None` if cancelled.
-
-    Raises `SessionError`.
-    """
+    """Returns the copy's id, or `None` if cancelled. Raises `SessionError`."""
     chosen = await app.push_screen_wait(_turns(data, session)) if turns > 1 else WHOLE
     if chosen is None:
         return None
@@ -120,7 +117,6 @@ class SessionPicker(Chooser):
         self.fill(self._list())
 
     async def _list(self) -> None:
-        """List matching sessions, keeping the cursor on its session."""
         words = self.query_one(Input).value
         where = None if self._everywhere else self._workspace
         entries = await asyncio.to_thread(list_sessions, self._data, where, words)
@@ -145,7 +141,6 @@ class SessionPicker(Chooser):
         ]
 
     def _at_first(self) -> str:
-        """Skips the current session, which is already open."""
         others = (name for name in self._entries if name != self._current)
         return self._before if self._before in self._entries else next(others, "")
 
@@ -269,12 +264,11 @@ def _preview_of(entry: SessionEntry, lines: list[FoundLine]) -> Content:
 
 
 async def pick(app: Host, data: Path, workspace: Path, current: str = "") -> Choice | None:
-    """Show the session picker."""
     return await app.push_screen_wait(SessionPicker(data, workspace, current))
 
 
 async def open_otherwise(app: Host, reopen: Reopen, error: OpenElsewhere) -> Session | None:
-    """Handle a session open elsewhere as the user selects; `None` if cancelled."""
+    """Returns `None` if cancelled."""
     match await app.push_screen_wait(elsewhere(error.session, error.what)):
         case "fork":
             return await reopen(Choice(await _forked(error.session)))
@@ -284,7 +278,6 @@ async def open_otherwise(app: Host, reopen: Reopen, error: OpenElsewhere) -> Ses
 
 
 async def choose_another(app: Host, session: Session) -> None:
-    """Close the current session and open another."""
     if app.reopen is None:
         app.notify("Another session can be opened only if `tui-agent` started this one.", severity="warning")
         return

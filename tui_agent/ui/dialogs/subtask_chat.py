@@ -145,7 +145,6 @@ class SubTaskView(Dialog[None]):
             self.run_worker(self._open(child), exclusive=True)
 
     def _keep_time(self, *, running: bool) -> None:
-        """The timer is active during a run."""
         if running and self._clock is None:
             self._clock = self.set_interval(1, self._show_head)
         elif not running and self._clock is not None:
@@ -167,7 +166,6 @@ class SubTaskView(Dialog[None]):
         self.query_one("#goal", Static).update(plain(task.goal))
 
     def _child(self, task: SubTask) -> RunSession | None:
-        """The session of an active run."""
         return self._session.subtasks.child(task.id) if task.state == "running" else None
 
     async def _open(self, child: RunSession | None) -> None:

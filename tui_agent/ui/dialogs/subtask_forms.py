@@ -153,8 +153,6 @@ async def add(app: App[object], session: Session) -> None:
 
 
 async def edit(app: App[object], session: Session, task: SubTask) -> None:
-    """Edit a task's text."""
-
     async def keep(form: Wording) -> None:
         await session.subtasks.edit(task.id, form.goal, form.files)
 

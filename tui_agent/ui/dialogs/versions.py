@@ -115,7 +115,6 @@ class History(DiffPreview[str | None]):
         self._show()
 
     def needs_content(self, event: events.Event) -> bool:
-        """Whether the event needs the files of an apply; the list is available immediately."""
         return self.matches(event, "history.next_file", "history.previous_file")
 
     def on_line_view_moved(self, event: LineView.Moved) -> None:

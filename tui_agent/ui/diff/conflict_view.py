@@ -36,7 +36,7 @@ class ConflictLine(NamedTuple):
 
 
 def conflict_lines(view: ConflictView, chosen: Mapping[int, str]) -> list[ConflictLine]:
-    """Returns all lines; `chosen` maps regions to decisions, including `by hand`."""
+    """`chosen` maps regions to decisions, including `by hand`."""
     lines: list[ConflictLine] = []
     place = -1
     for number, region in enumerate(view.regions):

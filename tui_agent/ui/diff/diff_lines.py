@@ -135,7 +135,6 @@ class DiffLines:
         self.lines += [DiffLine("added", index, n, start + shift + n) for n in range(len(hunk.added))]
 
     def _same(self, start: int, end: int, shift: int, *, before: bool, after: bool) -> None:
-        """Base lines `start` to `end`; `before` and `after` mark adjacent hunks."""
         hide_from = start + (CONTEXT if before else 0)
         hide_to = end - (CONTEXT if after else 0)
         if hide_to - hide_from <= 1 or hide_from in self._unfolded:
@@ -147,7 +146,6 @@ class DiffLines:
 
 
 def new_lines(diff: Diff) -> list[str]:
-    """The lines that the diff makes of its base."""
     lines: list[str] = []
     at = 0
     for hunk in diff.hunks:

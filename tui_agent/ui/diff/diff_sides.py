@@ -17,7 +17,6 @@ Pair = tuple[int | None, int | None]
 
 
 def pairs(shown: DiffLines) -> Iterator[Pair]:
-    """Pairs lines: unchanged lines on both sides, removed lines beside added lines."""
     at = 0
     while at < len(shown.lines):
         hunk = shown.lines[at].hunk

@@ -79,7 +79,6 @@ class DiffView(LineView):
         self._ready = lines, room, await asyncio.to_thread(lines.tops, room) if room else []
 
     def show_diff(self, diff: Diff, states: Sequence[HunkState] = (), current: int = -1) -> None:
-        """Show a diff with its hunks' states. A new diff or current hunk is scrolled into view."""
         fresh = self.shown is None or self.shown.diff is not diff
         if fresh:
             self._unfolded = set()
@@ -113,7 +112,6 @@ class DiffView(LineView):
         return self._states[hunk] if 0 <= hunk < len(self._states) else "pending"
 
     def action_press(self) -> None:
-        """Toggle folding of unchanged lines."""
         if self.shown is None:
             return
         folds = {line.at for line in self.shown.lines if line.kind == "fold"}
@@ -155,7 +153,7 @@ class DiffView(LineView):
         self._changed()
 
     def _at(self, y: int) -> tuple[int, int] | None:
-        """The line index at a row and the row's index within the line; `None` below the last line."""
+        """`None` below the last line."""
         if y >= self._tops[-1]:
             return None
         index = bisect_right(self._tops, y) - 1
@@ -166,7 +164,6 @@ class DiffView(LineView):
         return None if place is None else place[0]
 
     def _rows_of(self, first: int, last: int) -> tuple[int, int]:
-        """The first and last row of a range of lines."""
         return self._tops[first], self._tops[last + 1] - 1
 
     def _lay_out(self) -> None:
@@ -182,7 +179,6 @@ class DiffView(LineView):
             self.virtual_size = Size(0, self._tops[-1])
 
     def _room_of(self, lines: DiffLines) -> int:
-        """Cells beside the gutter, which has a bar, a mark, the number, a space, a sign and a space."""
         return max(self.across - lines.digits - 5, 1)
 
     def _gutter(self, line: DiffLine, index: int, part: int) -> Strip:
@@ -246,7 +242,6 @@ class DiffView(LineView):
         return [*code, *words]
 
     def _find_colours(self, diff: Diff) -> None:
-        """Highlight in the background after the first display, because loading a language is slow."""
         if self._awaited is not diff:
             self._awaited = diff
             self.run_worker(self._colour(diff))
@@ -260,11 +255,9 @@ class DiffView(LineView):
                 self.refresh()
 
     def _is_due(self, line: DiffLine) -> bool:
-        """Whether the line is context or part of an undecided hunk."""
         return line.hunk < 0 or self.state_of(line.hunk) == "pending"
 
     def _text_style(self, line: DiffLine) -> Style:
-        """Text style with background; applied hunks keep their colour without the background."""
         applied = line.hunk >= 0 and self.state_of(line.hunk) == "applied"
         if line.hunk >= 0 and (applied or (self._is_flat and self._is_due(line))):
             return self.ink(line.kind)
@@ -272,7 +265,6 @@ class DiffView(LineView):
 
     @property
     def _is_flat(self) -> bool:
-        """Whether the theme has no diff backgrounds, so that the text itself is coloured."""
         colours = self.app.theme_variables
         return colours.get("added-surface") == colours.get("surface")
 
@@ -304,7 +296,6 @@ class DiffView(LineView):
         self.refresh()
 
     def _reveal(self) -> None:
-        """Scroll to the current hunk with its context above, as far as it fits."""
         if self.shown is None or not 0 <= self._current < len(self.shown.firsts):
             return
         first, last = self._rows_of(self.shown.firsts[self._current], self.shown.lasts[self._current])

@@ -95,7 +95,6 @@ class Editor(WritingArea):
         return CodeDocument(text, grammar, query_of(self.code_language))
 
     def _show_document(self, document: DocumentBase) -> None:
-        """Shows `document` and releases the previous one."""
         before = self.document
         self.colours.clear()
         super()._show_document(document)
@@ -128,7 +127,6 @@ class Editor(WritingArea):
         self.colours.clear()
 
     def _parse_soon(self) -> None:
-        """Schedules a parse after a pause in typing."""
         if self._parsing is not None:
             self._parsing.stop()
         if isinstance(self.document, CodeDocument):
@@ -227,7 +225,6 @@ class Editor(WritingArea):
         self.scroll_to(scroll.x, scroll.y + down, animate=False, immediate=True)
 
     def _speak(self, language: str | None) -> None:
-        """Sets the language of the next text."""
         self.code_language = language
         if (
             language is not None
@@ -238,7 +235,7 @@ class Editor(WritingArea):
 
     @property
     def changed_text(self) -> str | None:
-        """The text of the editor; `None` for a read-only part of a text."""
+        """Returns `None` for a read-only part of a text."""
         return None if self.whole is not None else self.text
 
     @property
@@ -255,7 +252,6 @@ class Editor(WritingArea):
         return round(self.scroll_y) + self.first_line, round(self.scroll_x)
 
     def _scroll_back(self, place: Place) -> None:
-        """Scrolls to `place`; the cursor stays."""
         self.scroll_to(place[1], place[0] - self.first_line, animate=False, immediate=True)
 
     def _tell_scrolled(self) -> None:
@@ -288,7 +284,6 @@ class Editor(WritingArea):
         return self.whole or self.document.lines
 
     def select(self, anchor: Place, cursor: Place) -> None:
-        """Selects a range of the whole text and scrolls to the cursor."""
         if self.whole is not None and not 0 <= cursor[0] - self.first_line < self.document.line_count:
             self._show_part(cursor[0])
         self._by_mouse = False
@@ -350,7 +345,6 @@ class Editor(WritingArea):
             super().action_cursor_up(select)
 
     def _show_part(self, row: int) -> None:
-        """Shows the part of a long text around `row`."""
         assert self.whole is not None
         last = max(len(self.whole) - PART, 0)
         self.first_line = min(max(row - PART // 2, 0), last)
@@ -367,7 +361,6 @@ class Editor(WritingArea):
 
 
 def _place_of(index: int, lines: list[str], ending: int) -> Place:
-    """Returns line and column of the character `index`. `ending` is the length of a line ending."""
     for row, line in enumerate(lines):
         if index <= len(line):
             return row, index

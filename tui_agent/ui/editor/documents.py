@@ -188,7 +188,6 @@ class CodeDocument(ExactDocument):
         return cursor.captures(self._syntax_tree.root_node)
 
     def _point(self, place: Location) -> tuple[int, int]:
-        """Returns the row and the column in bytes."""
         row, column = place
         line = self.lines[row][:column] if row < self.line_count else ""
         return row, column if line.isascii() else len(line.encode(errors="replace"))
@@ -279,6 +278,5 @@ def ending_of(text: str) -> str:
 
 
 def widest(lines: list[str], tab_width: int) -> int:
-    """Returns the width of the widest of the longest lines, in cells."""
     longest = nlargest(_MEASURED, lines, key=len)
     return max((cell_len(line.expandtabs(tab_width)) for line in longest), default=0)

@@ -44,7 +44,6 @@ class FileTabs(Widget):
         return Content(" " * _GAP).join(labels) if labels else parts(("Editor", "bold"))
 
     def _shown(self) -> list[Buffer]:
-        """Returns the tabs that fit, the active one included."""
         shown = list(self._buffers.open)
         while len(shown) > 1 and sum(self._label(b).cell_length + _GAP for b in shown) > self.size.width:
             if shown[0].path == self._buffers.active:
@@ -60,7 +59,6 @@ class FileTabs(Widget):
         return parts((name, "bold" if front else "$muted"), " " if mark[0] else "", mark)
 
     def _title_of(self, path: str) -> str:
-        """Returns the file's name, with its folder if two open files share the name."""
         name = PurePosixPath(path).name
         twins = [b for b in self._buffers.open if PurePosixPath(b.path).name == name]
         return name if len(twins) < 2 else "/".join(PurePosixPath(path).parts[-2:])

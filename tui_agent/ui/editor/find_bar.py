@@ -94,7 +94,7 @@ class FindBar(Vertical):
 
     @property
     def editor(self) -> Editor | None:
-        """The searched editor; `None` if the bar is closed."""
+        """Returns `None` if the bar is closed."""
         return self._editor
 
     def open_for(self, mode: FindMode, editor: Editor) -> None:
@@ -190,7 +190,6 @@ class FindBar(Vertical):
             self._step()
 
     def _next_line(self) -> None:
-        """Moves the focus between the search words and the replacement."""
         if self._editor is None or self._mode == "line":
             return
         if self._mode == "find":
@@ -219,7 +218,7 @@ class FindBar(Vertical):
         self._again = self.set_timer(AGAIN_AFTER, self.search_again)
 
     def search_again(self, here: bool = False) -> None:
-        """Starts a search. If `here` is set, it selects the first match after the cursor."""
+        """If `here` is set, it selects the first match after the cursor."""
         self._stale, self._goes = True, self._goes or here
         if self._doing is None and self._editor is not None:
             self._do(self._find())
@@ -288,7 +287,6 @@ class FindBar(Vertical):
 
     @property
     def _current(self) -> Occurrence | None:
-        """The match equal to the selection."""
         if self._editor is None:
             return None
         return self._found.exactly(*sorted(self._editor.place))
@@ -308,7 +306,6 @@ class FindBar(Vertical):
         self._do(self._preview())
 
     def _select(self, at: int) -> None:
-        """Selects match number `at`, modulo the number of matches."""
         row, start, end = self._found.found[at % len(self._found.found)]
         if self._editor is not None:
             self._editor.select((row, start), (row, end))
@@ -333,7 +330,6 @@ class FindBar(Vertical):
         await self._find()
 
     def _move_scope(self, row: int, lines: int, columns: int) -> None:
-        """Adjusts the end of the searched selection after an edit in `row`."""
         if self._selected is not None:
             start, (last, column) = self._selected
             self._selected = start, (last + lines, column + columns if row == last and not lines else column)

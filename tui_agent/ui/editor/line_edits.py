@@ -23,7 +23,6 @@ COMMENTS = {
 
 
 def _rows(area: TextArea) -> range:
-    """Returns the selected lines, or the line of the cursor."""
     (first, _), (last, column) = sorted(area.selection)
     return range(first, max(first, last - (column == 0 and last > first)) + 1)
 
@@ -53,7 +52,6 @@ def dedent(area: TextArea) -> None:
 
 
 def toggle_comment(area: TextArea) -> None:
-    """Comments out the selected lines, or uncomments them if all are comments."""
     sign = COMMENTS.get(area.language or "", "#")
     lines = [area.document.get_line(row) for row in _rows(area)]
     written = [line for line in lines if line.strip()]
@@ -85,7 +83,7 @@ def move_lines(area: TextArea, step: int) -> None:
 
 
 def replace_lines(area: TextArea, lines: Iterable[str], start: Place, end: Place) -> Place:
-    """Replaces a range with `lines` in one undo step. Returns the end of the inserted text."""
+    """Replaces a range with `lines` in one undo step."""
     area.history.checkpoint()
     ending = area.document.newline
     result = area.replace(ending.join(line.replace("\n", ending) for line in lines), start, end)
@@ -107,7 +105,6 @@ def _within(area: TextArea, place: Place) -> Place:
 
 
 def _step_of(line: str, width: int) -> int:
-    """Returns the number of leading blanks in one step of indentation."""
     return min(len(line) - len(line.lstrip(" ")), width)
 
 

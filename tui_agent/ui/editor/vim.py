@@ -96,7 +96,6 @@ class Vim:
         self._register = ""
 
     def enter(self, mode: Mode) -> None:
-        """Changes the mode."""
         self._read()
         before, self.mode, self._typed = self.mode, mode, ""
         if mode == "normal" and before == "insert":
@@ -112,8 +111,7 @@ class Vim:
         self._show()
 
     def take(self, event: events.Key) -> bool:
-        """Handles a key. Returns False if the key has no meaning in this mode; insert mode handles only
-        Esc."""
+        """Returns False if the key has no meaning in this mode; insert mode handles only Esc."""
         if event.key == "escape":
             waited = bool(self._typed) or self.mode != "normal"
             if waited:
@@ -195,7 +193,6 @@ class Vim:
         self._area.move_cursor(self._place(max(0, min(at, len(self._text)))))
 
     def _settle(self) -> None:
-        """Moves the cursor from behind a line to its last character."""
         row, column = self._area.cursor_location
         length = len(self._area.document.get_line(row))
         if self._area.selection.is_empty and column >= length > 0:
@@ -233,7 +230,7 @@ class Vim:
     # ── commands ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _run(self, typed: str) -> bool:
-        """Runs the typed command. Returns False if it is incomplete."""
+        """Returns False if it is incomplete."""
         found = _COMMAND.fullmatch(typed)
         assert found is not None
         register, first, again, operator, second, rest = found.groups()
@@ -406,7 +403,6 @@ class Vim:
         return row[1:] if row.startswith("\t") else row[min(width, len(row) - len(row.lstrip(" "))) :]
 
     def _join(self, at: int, times: int) -> None:
-        """Joins lines in one undo step."""
         end = line_at(self._text, at)[1]
         rows = self._text[end + 1 :].split("\n", times)[:times] if end < len(self._text) else []
         if rows:
@@ -499,7 +495,7 @@ class Vim:
     # ── motions ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _move(self, rest: str, count: int, counted: bool) -> bool:
-        """Moves the cursor. Returns False if `rest` is not a motion."""
+        """Returns False if `rest` is not a motion."""
         if self._rows_over(rest, count, counted) is not None:
             self._move_rows(rest, count, counted)
             return True
@@ -535,7 +531,6 @@ class Vim:
             area.move_cursor((to, indent_of(line, 0) if line.strip() else 0))
 
     def _jump(self, rest: str, count: int) -> bool:
-        """Moves to a search's next place or to a mark. Returns False for other commands."""
         try:
             target = self._places.target(rest, count, self._text, self._at)
         except LookupError as error:
@@ -561,7 +556,6 @@ class Vim:
         return None if rest not in targets else min(max(targets[rest], 0), last)
 
     def _find_again(self, rest: str) -> str:
-        """Returns `;` and `,` as the search they repeat."""
         if rest[0] in "fFtT" and len(rest) == 2:
             self._last_find = rest
         elif rest in (";", ",") and self._last_find:
@@ -570,7 +564,6 @@ class Vim:
         return rest
 
     def _span(self, operator: str, rest: str, count: int, counted: bool) -> TextRange | None:
-        """Returns the range of an operator, or `None` for an invalid motion."""
         row = self._area.cursor_location[0]
         if rest == operator:
             return self._rows(row, count)

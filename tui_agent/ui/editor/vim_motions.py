@@ -116,7 +116,6 @@ def word_end(text: str, at: int, big: bool, count: int) -> int:
 
 
 def _word_before(text: str, at: int, big: bool, count: int, *, ends: bool) -> int:
-    """Returns the start of a word before `at`, or the end of it."""
     back = _READ_BACK
     while True:
         first = max(0, at - back)
@@ -185,7 +184,6 @@ def _balanced(text: str, places: range, deeper: str, sought: str) -> int | None:
 
 
 def _found(text: str, at: int, motion: str, count: int) -> int | None:
-    """Returns the target of `f`, `F`, `t` and `T` on the line."""
     start, end = line_at(text, at)
     sign, forward, place = motion[1], motion[0] in "ft", at
     for _ in range(count):

@@ -67,7 +67,6 @@ class Places:
 
 
 def _word_at(text: str, at: int) -> tuple[str, int]:
-    """The word at an offset, or the next one of its line, and its beginning. Raises LookupError."""
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     for word in re.finditer(r"\w+", text[start : len(text) if end < 0 else end]):

@@ -245,7 +245,6 @@ class WritingArea(TextArea, inherit_bindings=False):
                 yield found[0], (at, found.start())
 
     def _refresh_rows(self, first: int, last: int) -> None:
-        """Redraws the visible lines of a range."""
         top = self.scroll_offset.y
         first, end = max(first, top), min(last + 1, top + self.size.height)
         if self.soft_wrap:
@@ -254,7 +253,6 @@ class WritingArea(TextArea, inherit_bindings=False):
             self.refresh(Region(0, first - top, self.size.width, end - first))
 
     def _type_in(self, text: str) -> EditResult:
-        """Replaces the selection with `text`, in the line endings of the document."""
         lines = text.replace("\r\n", "\n").replace("\r", "\n")
         inserted = lines.replace("\n", self.document.newline)
         return self.replace(inserted, *self.selection, maintain_selection_offset=False)
@@ -281,7 +279,6 @@ class WritingArea(TextArea, inherit_bindings=False):
         )
 
     def _run_typed(self, words: str) -> str:
-        """Passes a `:` command on. Returns why it cannot run."""
         name, _, rest = words.partition(" ")
         if name not in self.TYPED_COMMANDS or (rest and name != "e"):
             return (
@@ -291,11 +288,10 @@ class WritingArea(TextArea, inherit_bindings=False):
         return ""
 
     def _go_outside(self, line: int) -> bool:
-        """Moves to a line that the document does not have. Returns whether it did."""
         return False
 
     def _taken_by_vim(self, event: events.Key) -> bool:
-        """Handles a key with Vim. Outside insert mode, no key reaches the text, except those of the workspace."""
+        """Outside insert mode, no key reaches the text, except those of the workspace."""
         vim = self.vim
         if vim is None:
             return False
@@ -320,7 +316,7 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     @on(events.Paste)
     async def _insert_pasted(self, event: events.Paste) -> None:
-        """Inserts a paste as one edit. A long one is split in a thread; later keys wait in the queue."""
+        """A long one is split in a thread; later keys wait in the queue."""
         if self.locked:
             event.stop()
             event.prevent_default()
@@ -379,7 +375,6 @@ class WritingArea(TextArea, inherit_bindings=False):
         return Text(clean(self.document.get_line(line_index)), end="", no_wrap=True)
 
     def _looks(self, row: int) -> tuple[object, ...]:
-        """Returns a comparable value for everything visible in a line besides its text."""
         return ()
 
     def render_line(self, y: int) -> Strip:
@@ -419,7 +414,6 @@ class WritingArea(TextArea, inherit_bindings=False):
         return line
 
     def _renumbered(self, y: int, row: int, text: tuple[object, ...]) -> Strip:
-        """Returns a moved line: the cached drawing with a new number."""
         line = self._drawn_lines.get(text)
         if line is None:
             line = self._drawn_lines[text] = drawn_line(self, y)
@@ -434,7 +428,6 @@ def _ground_of(style: Style | None) -> Style | None:
 
 
 def _parted(text: str, ending: str, tab_width: int) -> tuple[str, list[str], int]:
-    """Returns the pasted text with converted line endings, its lines, and the cells of the widest one."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = text.split("\n")
     return text if ending == "\n" else text.replace("\n", ending), lines, widest(lines, tab_width)

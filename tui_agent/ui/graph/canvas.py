@@ -82,7 +82,6 @@ class Canvas:
                 self._draw_departure(index, item)
 
     def _draw_departure(self, index: int, item: LayerItem) -> None:
-        """Draws the edge from an item to its furthest lane, behind the lanes between."""
         lanes = [target.lane for target in item.targets if target.row != item.row or target.lane >= 0]
         furthest = max((self._lane_x(index + 1, lane) for lane in lanes), default=self.rights[index])
         joined = {self._lane_x(index + 1, lane) for lane in lanes}
@@ -113,7 +112,6 @@ class Canvas:
             self.marks[item.row][arrow] = LineGlyph("▶", frozenset({item.name}))
 
     def _verticals(self, index: int, row: int) -> set[int]:
-        """Returns the cells of `row` crossed by lanes that do not end there."""
         found = set()
         for item in self.layout.layers[index]:
             low, high = item.span

@@ -34,10 +34,8 @@ def facts_of(
     silent_after: int,
     blocked: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Fact]:
-    """Returns a fact per task id. `now` is in seconds since 1970, `silent_after` in seconds without output.
-
-    `blocked` maps the ids of queued tasks without open dependencies to the blocking reason.
-    """
+    """`now` is in seconds since 1970, `silent_after` in seconds without output. `blocked` maps the ids of
+    queued tasks without open dependencies to the blocking reason."""
     done = {task.id for task in tasks if task.state in DONE_STATES}
     facts = {task.id: _fact(task, running.get(task.id), done, now, silent_after) for task in tasks}
     kept = {name: facts[name].mark for name, why in blocked.items() if why and name in facts}
@@ -57,7 +55,6 @@ def mark_of(task: SubTask) -> Piece:
 
 
 def waited_for(task: SubTask, done: set[str]) -> list[str]:
-    """Names of the unfinished dependencies."""
     return [name for name in task.dependencies if name not in done]
 
 
@@ -77,7 +74,6 @@ def spent(task: SubTask, progress: SubTaskProgress | None, now: float) -> tuple[
 
 
 def clock(seconds: float) -> str:
-    """`8s`, `1:12` or `2h05`."""
     minutes, rest = divmod(int(seconds), 60)
     if minutes < 1:
         return f"{rest}s"
@@ -85,7 +81,6 @@ def clock(seconds: float) -> str:
 
 
 def short_count(count: int) -> str:
-    """`980`, `14.2k` or `1.3M`."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if count >= size:
             return f"{count / size:.1f}".removesuffix(".0") + letter
@@ -129,7 +124,6 @@ def _running(task: SubTask, progress: SubTaskProgress | None, now: float, silent
 
 
 def _spent_words(task: SubTask, progress: SubTaskProgress | None, now: float) -> tuple[str, str]:
-    """The usage in compact form and in words."""
     seconds, tokens, cost = spent(task, progress, now)
     parts = [part for part in (clock(seconds), short_count(tokens) if tokens else "", dollars(cost)) if part]
     long = " ".join(parts)

@@ -53,8 +53,7 @@ class GraphView(LineView):
     def show_tasks(
         self, tasks: Sequence[SubTask], cursor: str, facts: Mapping[str, Fact] | None = None
     ) -> None:
-        """Draw the tasks and their facts. The layout is recomputed only if the dependencies or the available
-        width change."""
+        """The layout is recomputed only if the dependencies or the available width change."""
         by_id, facts = {task.id: task for task in tasks}, facts or {}
         before, canvas = (self._tasks, self._facts), self.canvas
         moved = cursor != self._cursor
@@ -112,7 +111,6 @@ class GraphView(LineView):
         self.refresh()
 
     def _refresh_changed(self, tasks: Mapping[str, SubTask], facts: Mapping[str, Fact]) -> None:
-        """Redraw the rows of tasks whose state or facts changed."""
         for node in self.canvas.nodes.values() if self.canvas else ():
             told = facts.get(node.name) == self._facts.get(node.name)
             if not told or tasks[node.name] != self._tasks[node.name]:
@@ -179,12 +177,10 @@ class GraphView(LineView):
         return [*segments, Segment(" ", Style.null())]
 
     def _mark_and_facts(self, name: str) -> tuple[Piece, Piece]:
-        """A task's mark, and its facts for the available width."""
         fact = self._facts.get(name) or Fact(mark_of(self._tasks[name]))
         return fact.mark, fact.long if self._room == _ROOMS[0] else fact.short
 
     def _mark_at(self, node: Node) -> int:
-        """The cell of a node's mark, relative to the node."""
         return node.width - 2 - self._room
 
     def _node_at(self, x: int, y: int) -> Node | None:

@@ -80,7 +80,7 @@ def _sweep(layers: list[list[LayerItem]], *, forth: bool) -> None:
 
 
 def _swap(layers: list[list[LayerItem]]) -> bool:
-    """Swap adjacent items if this reduces crossings. Returns whether any were swapped."""
+    """Returns whether any were swapped."""
     swapped = False
     for index, layer in enumerate(layers):
         before = _rows(layers[index - 1]) if index else {}
@@ -103,7 +103,6 @@ def _swap(layers: list[list[LayerItem]]) -> bool:
 
 
 def _crossed(upper: Sequence[int], lower: Sequence[int]) -> int:
-    """Crossings between the lines of two adjacent items on one side."""
     return sum(bisect_left(lower, end) for end in upper)
 
 
@@ -170,7 +169,6 @@ def _tie(source: LayerItem, target: LayerItem) -> None:
 
 
 def _place(items: list[list[LayerItem]]) -> None:
-    """Place each item on the middle row of its neighbours, or the next free row below."""
     for layer in items:
         free = 0
         for item in layer:
@@ -195,7 +193,6 @@ def _part_lines(items: list[list[LayerItem]]) -> None:
 
 
 def _is_clear(layer: Sequence[LayerItem]) -> bool:
-    """Whether every line that reaches a row of this layer is unambiguous."""
     beyond = {target.row for item in layer for target in item.targets}
     for source in layer:
         only_line = {target.row for target in source.targets} == {source.row}
@@ -207,10 +204,8 @@ def _is_clear(layer: Sequence[LayerItem]) -> bool:
 
 
 def _assign_lanes(layer: Sequence[LayerItem]) -> int:
-    """Assign each item the first lane with free rows. Returns the number of lanes.
-
-    Only items with the same single dependency share a lane.
-    """
+    """Assign each item the first lane with free rows. Only items with the same single dependency share a
+    lane."""
     groups: dict[int, list[LayerItem]] = {}
     for item in layer:
         if item.sources and item.span[0] != item.span[1]:

@@ -84,7 +84,6 @@ class Keyboard:
         return not self._queue and not self._handling
 
     def waiting(self) -> bool:
-        """Whether unhandled input is queued."""
         return bool(self._queue)
 
     @property
@@ -158,7 +157,6 @@ class Keyboard:
         return None
 
     async def _effects(self, of: Awaitable[None] | None = None) -> None:
-        """Wait until the effects of `of` and of pending messages are visible."""
         before = self._app.screen, self._app.focused
         if of is not None:
             await of
@@ -167,7 +165,6 @@ class Keyboard:
             await self.drawn()
 
     async def _settled(self) -> None:
-        """Wait until no widget has or handles a message."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + AT_MOST
         quiet = rounds = 0
@@ -192,7 +189,6 @@ class Keyboard:
         return True
 
     def _is_to_be_drawn(self, event: Typed) -> bool:
-        """Whether a pending layout may move the target of the event."""
         screen = self._app.screen
         return layout_waits(screen) or (isinstance(event, events.MouseDown) and calls_wait(screen))
 
@@ -209,5 +205,4 @@ class Keyboard:
 
 
 def _by_place(event: Typed) -> bool:
-    """Whether the event's effect depends on positions or on the visible part."""
     return isinstance(event, events.MouseEvent) or (isinstance(event, events.Key) and not event.is_printable)

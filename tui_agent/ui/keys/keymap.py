@@ -68,7 +68,6 @@ class Keys(Struct, frozen=True):
         return {name: ",".join(keys) for name, keys in single.items() if keys}
 
     def after_leader(self) -> dict[str, Action]:
-        """Actions by second key."""
         return {
             key.removeprefix(LEADER): ACTIONS[name]
             for name, keys in self.by_action.items()
@@ -77,11 +76,9 @@ class Keys(Struct, frozen=True):
         }
 
     def single(self, pane: str) -> frozenset[str]:
-        """The single keys of one place's actions, as key events name them."""
         return _named(key for name, keys in self.by_action.items() if place_of(name) == pane for key in keys)
 
     def matches(self, key: str, *names: str) -> bool:
-        """Whether the key event matches a single key of one of these actions or view keys."""
         return key in _named(one for name in names for one in self.by_action.get(name, ()))
 
     def shown(self, action: str) -> str:
@@ -99,7 +96,6 @@ class Keys(Struct, frozen=True):
 
 
 def place_of(name: str) -> str:
-    """The pane of an action, or the table of a view key."""
     return ACTIONS[name].pane if name in ACTIONS else name.partition(".")[0]
 
 
@@ -156,7 +152,6 @@ def _harmless(
 
 
 def _meet(name: str, other: str) -> bool:
-    """Whether the contexts of two actions overlap."""
     places = place_of(name), place_of(other)
     within = {APP} if VIEW_IDS & {name, other} else {APP, ANYWHERE}
     return places[0] == places[1] or not within.isdisjoint(places)
@@ -182,7 +177,6 @@ def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def _places(name: str, key: str) -> list[str]:
-    """Contexts of a key: global, a pane, a kind of view, dialogs."""
     place = place_of(name)
     if name in VIEW_IDS:
         return [place, *(f"dialog {dialog}" for dialog, tables in DIALOGS.items() if place in tables)]
@@ -192,7 +186,6 @@ def _places(name: str, key: str) -> list[str]:
 
 
 def spelled(key: str) -> str:
-    """Display form of a key."""
     *held, last = key.split("+") if len(key) > 1 else (key,)
     if held in (["ctrl"], ["alt"]) and len(last) == 1:
         return f"{held[0].capitalize()}+{last.upper()}"

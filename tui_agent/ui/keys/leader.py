@@ -65,7 +65,6 @@ class Leader(Static):
         self._timer: Timer | None = None
 
     def begin(self, actions: Mapping[str, Action], offered: Mapping[str, Action] | None = None) -> None:
-        """Start waiting for the second key. The menu shows the `offered` actions."""
         self.waiting = actions
         self._shown = actions if offered is None else offered
         self._page = 0
@@ -135,7 +134,6 @@ def _groups(actions: Mapping[str, Action]) -> Iterator[tuple[str, Sequence[MenuI
 
 
 def _brief(words: str) -> str:
-    """The description without details."""
     for sign in (":", ",", ";"):
         words = words.partition(sign)[0]
     return words
@@ -155,5 +153,4 @@ def _joined(columns: Sequence[Sequence[Content]], row: int, each: int) -> Conten
 
 
 def is_modifier(event: events.Key) -> bool:
-    """Whether the event is a modifier key alone, such as Shift."""
     return event.key.rpartition("+")[2] in MODIFIER_FUNCTIONAL_KEYS

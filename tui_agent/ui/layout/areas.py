@@ -155,10 +155,7 @@ def rows_of(
 
 
 def cells_of(row: Row, width: int, layout: LayoutSlice, needs: Needs) -> list[tuple[Cell, int, int]]:
-    """Returns the cells of a row with their left edges in the column and their widths.
-
-    Empty cells become tabs of a neighbour.
-    """
+    """Empty cells become tabs of a neighbour."""
     cells = [cell for cell in row if _shown(cell, layout)]
     opened = [cell for cell in cells if _opened((cell,), layout, needs)]
     if len(opened) < 2:
@@ -172,7 +169,6 @@ def cells_of(row: Row, width: int, layout: LayoutSlice, needs: Needs) -> list[tu
 
 
 def _fair(wanted: Sequence[int], width: int) -> list[float]:
-    """Max-min fair shares: small requests are met in full, the others split the remaining width evenly."""
     if sum(wanted) <= width:
         return [1.0 * want for want in wanted]
     shares, left = [0.0] * len(wanted), 1.0 * width
@@ -204,7 +200,6 @@ def _unfolded(columns: Sequence[LayoutColumn], layout: LayoutSlice, needs: Needs
 def _with_titles(
     column: LayoutColumn, titles: tuple[str, ...], layout: LayoutSlice, needs: Needs
 ) -> LayoutColumn:
-    """Appends titles to the folded line at the column's end, adding that line if necessary."""
     rows = column.rows
     if len(rows) > 1 and not _opened(rows[-1][1], layout, needs):
         titles += tuple(pane for cell in rows[-1][1] for pane in cell.panes)
@@ -284,7 +279,6 @@ def _columns(columns: Sequence[LayoutColumn], width: int) -> tuple[list[int], li
 
 
 def _split(shares: Sequence[float], length: int, gap: int = 0) -> tuple[list[int], list[int]]:
-    """Offsets and lengths of adjacent parts, `gap` cells apart."""
     total = sum(shares) or 1
     length -= gap * (len(shares) - 1)
     lengths = [round(length * share / total) for share in shares]

@@ -78,7 +78,7 @@ class Arrangement:
         return needs_of(self.session.state) if self.session else AT_FIRST
 
     def catch_up(self) -> bool:
-        """Updates the layout to the panes' needs. Returns whether anything moved."""
+        """Returns whether anything moved."""
         needs = self.needs
         if needs == self._container.needs:
             return False

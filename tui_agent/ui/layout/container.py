@@ -37,13 +37,11 @@ def _whole(title: str) -> str:
 
 
 def _counts(title: str) -> str:
-    """The title's name and counts."""
     found = _COUNTED.match(title)
     return found[0] if found else title
 
 
 def _cut(letters: int, title: str) -> str:
-    """The name cut to `letters` characters, with its counts."""
     name, space, counts = _counts(title).partition(" ")
     return name[:letters] + space + counts
 
@@ -85,12 +83,10 @@ class TabLine(Widget):
 
     @property
     def _gap(self) -> int:
-        """Cells between two titles, fewer on a narrow line."""
         return _GAP if self._needed() <= self.size.width else 1
 
     def _labels(self) -> list[Content]:
-        """A label for each tab. If they do not fit, all drop their details, then shorten their names; counts
-        remain."""
+        """If they do not fit, all drop their details, then shorten their names; counts remain."""
         titles = [title.plain if isinstance(title, Content) else title for _, title in self._tabs]
         if len(titles) == 1:
             return [self._label(self._tabs[0][0], fit(titles[0], self.size.width))]
@@ -110,7 +106,6 @@ class TabLine(Widget):
         return words
 
     def _needed(self) -> int:
-        """Cells required by all titles."""
         return sum(len(title) + _GAP for _, title in self._tabs) - _GAP
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -245,7 +240,6 @@ class PaneContainer(Widget):
         return self._areas
 
     def arranged(self, layout: LayoutSlice, needs: Needs | None = None) -> None:
-        """Display the panes according to `layout`, sized by `needs`."""
         self._arrangement = layout
         self.needs = self.needs if needs is None else needs
         if self.size:
@@ -331,5 +325,4 @@ class PaneContainer(Widget):
 
 
 def _beside(place: Area, y: int) -> bool:
-    """Whether a screen line crosses an area, title included."""
     return place.header.y <= y < place.body.bottom

@@ -53,7 +53,6 @@ def _plan(state: State) -> SpaceNeed:
 
 
 def _action(action: ActionSlice) -> int:
-    """Rows of an action: name, attempts, matches, outcome, and an open question with choices and input."""
     rows = 1 + len(action.earlier) + len(action.action.steps) + min(len(action.loaded), _FILES)
     rows += min(len(action.others), _OTHERS) + (action.state in ("skipped", "create", "failed"))
     return rows + (_QUESTION + min(len(action.nearest), 9) if action.state == "asking" else 0)

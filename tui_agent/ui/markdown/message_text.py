@@ -91,7 +91,6 @@ class MessageText(Guarded, GrowsAtEnd):
             self.run_worker(self._colour(), exit_on_error=False)
 
     def _lines_of(self, text: str, growing: bool) -> DrawnLines:
-        """Returns the lines of `text`, or a single error line if reading fails."""
         try:
             return self._reading.read(text, growing=growing)
         except WorkCancelled:
@@ -127,7 +126,6 @@ class MessageText(Guarded, GrowsAtEnd):
         self._colouring = False
 
     def _redraw(self, first: int, layout: bool) -> None:
-        """Redraws all lines from `first` on."""
         top = self._ends[first - 1] if 0 < first <= len(self._ends) else 0
         height = max(self.size.height, self._ends[-1] if self._ends else 0)
         if height > top:
@@ -154,7 +152,6 @@ class MessageText(Guarded, GrowsAtEnd):
 
     @property
     def _near(self) -> bool:
-        """Whether the widget is close to the visible area."""
         return getattr(self.parent, "near", True)
 
     async def _measure(self) -> None:
@@ -230,8 +227,7 @@ class MessageText(Guarded, GrowsAtEnd):
     # ── links, selecting ─────────────────────────────────────────────────────────────────────────────────
 
     def on_click(self, event: events.Click) -> None:
-        """Copies the address of a clicked link. Opening it could happen by accident, or on the wrong
-        machine."""
+        """Opening it could happen by accident, or on the wrong machine."""
         address = event.style.meta.get("address")
         if address:
             event.stop()
@@ -267,8 +263,6 @@ class MessageText(Guarded, GrowsAtEnd):
 
 
 def _short(lines: Sequence[AnyLine]) -> bool:
-    """Whether the event loop may measure `lines`. Counting stops at the limit: a text may have 10,000
-    lines."""
     return all(letters <= AT_ONCE for letters in accumulate(len(line.plain) + 1 for line in lines))
 
 
@@ -294,7 +288,6 @@ def _sums(heights: Iterable[int], before: int = 0) -> list[int]:
 
 
 def _same(before: Sequence[AnyLine], after: Sequence[AnyLine], kept: int) -> int:
-    """Returns the number of equal lines at the start, of which `kept` are known to be equal."""
     most = min(len(before), len(after))
     return next((at for at in range(kept, most) if not _equal(before[at], after[at])), most)
 

@@ -111,15 +111,13 @@ class Blocks:
         return self._lists[0].number if self._lists else None
 
     def lines(self, tokens: Sequence[Token], first: int, colours: bool = True) -> Iterator[AnyLine]:
-        """Yields the lines of the blocks. `first` is the index of the first line, recorded for later
-        highlighting."""
+        """`first` is the index of the first line, recorded for later highlighting."""
         self._made, self._colours = first, colours
         for line in self._lines(tokens):
             self._made += 1
             yield line
 
     def code(self, code: str, info: str, first: int) -> list[TextLine]:
-        """Returns the lines of a code block."""
         self._made = first
         return [*self._code(code, info)]
 
@@ -178,7 +176,6 @@ class Blocks:
                     at = end
 
     def text(self, text: str) -> Iterator[TextLine]:
-        """Yields a block as plain text."""
         if self._begun:
             yield TextLine(Content())
         self._begun = self.plain = True
@@ -237,7 +234,6 @@ class Blocks:
         yield from marked(contents, first, "".join(self._marks), code)
 
     def _words(self, token: Token, style: str = "") -> Content:
-        """Returns the text of a paragraph, heading or cell."""
         text = token.content
         if len(text) > MOST_IN_LINE or len(_SIGNS.findall(text)) > MOST_SIGNS:
             self.plain = True
@@ -247,7 +243,7 @@ class Blocks:
         return _styled(children, style)
 
     def _code(self, code: str, info: str) -> Iterator[TextLine]:
-        """Yields code lines. Without a language the code stays plain: guessing would load all lexers."""
+        """Without a language the code stays plain: guessing would load all lexers."""
         code = clean(code.rstrip("\n"))
         language = info.split()[0].lower() if info.strip() and self._colours else ""
         if language not in LANGUAGES or len(code) > MOST_COLOURED:
@@ -274,7 +270,6 @@ class Blocks:
         yield from (TableLine(table, row, not at, hang) for at, row in enumerate(rows))
 
     def rows(self, tokens: Sequence[Token]) -> list[tuple[Content, ...]]:
-        """Returns the cells of a table."""
         rows: list[list[Content]] = []
         for token in tokens:
             if token.type == "tr_open":
@@ -318,7 +313,6 @@ def cut(line: Content) -> Iterator[Content]:
 
 
 def marked(contents: Iterable[Content], first: str, hang: str, code: bool = False) -> Iterator[TextLine]:
-    """Yields the lines with prefixes: `first` for the first line, `hang` for the others."""
     marks = first
     for content in contents:
         for part in cut(content):
@@ -370,7 +364,7 @@ def _style_of(kind: Any) -> str:
 
 
 def _styled(tokens: Sequence[Token], style: str) -> Content:
-    """Returns inline tokens as styled text. Decoded entities make another `clean` necessary."""
+    """Decoded entities make another `clean` necessary."""
     words: list[str] = []
     spans: list[Span] = []
     open_at: list[tuple[str, int]] = []

@@ -166,7 +166,6 @@ class Reading:
         return _plain_lines(rest[end:]) if growing else []
 
     def _advance(self, lines: int) -> None:
-        """Marks the next `lines` lines of the text as settled."""
         for _ in range(lines):
             end = self._text.find("\n", self._read)
             self._read = len(self._text) if end < 0 else end + 1
@@ -207,8 +206,6 @@ class Reading:
         return []
 
     def _finds_links(self, links: dict[str, Any], end: int) -> bool:
-        """Adds the link definitions before line `end`. Starts over and returns True if drawn text refers to a
-        new one."""
         fresh = {
             name: link for name, link in links.items() if name not in self._links and link["map"][0] < end
         }
@@ -237,7 +234,6 @@ class Reading:
             self._rows = self._open_table(units[-1], source) if goes_on else None
 
     def _open_table(self, last: Unit, source: Sequence[str]) -> _Rows | None:
-        """Returns the last settled table, which may get more rows."""
         first = len(self._settled) - sum(token.type == "tr_open" for token in last.tokens)
         line = self._settled[first] if last.kind == "table_open" else None
         if not isinstance(line, TableLine):
@@ -265,7 +261,6 @@ class Reading:
     def _open_blocks(
         self, units: Sequence[Unit], source: Sequence[str], links: dict[str, Any]
     ) -> list[AnyLine]:
-        """Returns the lines of the open blocks."""
         drawer = self._drawer(source, units[0], links)
         lines: list[AnyLine] = []
         for unit in units:
@@ -311,14 +306,12 @@ class Reading:
         return True
 
     def _open_code(self, fence: _Fence) -> list[AnyLine]:
-        """Returns the incomplete last line of code, unless it may be the closing fence."""
         line = clean(self._text[self._read :])
         if fence.code and (not line or set(line.strip()) == {fence.sign[0]}):
             return []
         return [TextLine(part, code=True) for part in cut(Content(line))]
 
     def _read_long(self, growing: bool) -> bool:
-        """Settles a line too long for the parser. Returns False if the line is incomplete."""
         end = self._text.find("\n", self._read)
         if end < 0 and growing:
             return False
@@ -334,7 +327,6 @@ class Reading:
 
 
 def draw(text: str, *, parsed: bool = True) -> DrawnLines:
-    """Returns all lines of a text with highlighted code."""
     reading = Reading(parsed=parsed)
     drawn = reading.read(text)
     for code in list(reading.uncoloured):

@@ -197,7 +197,6 @@ class TableLine(Struct, frozen=True, gc=False):
             )
 
     def _starts(self) -> list[int]:
-        """Returns the offset of each cell in the text of the line."""
         starts, at = [], len(self.hang)
         for cell in self.cells:
             starts.append(at)

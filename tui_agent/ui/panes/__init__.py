@@ -38,7 +38,6 @@ class RegisteredPane(NamedTuple):
     called: str = ""
 
     def load(self) -> type[Any]:
-        """Imports and returns the `Pane` subclass."""
         module, _, name = self.source.partition(":")
         return getattr(import_module(f"{__name__}.{module}"), name)
 

@@ -94,7 +94,6 @@ class BuffersPane(Pane):
 
     @property
     def editor(self) -> Editor | None:
-        """The active editor."""
         return self._editors.get(self.session.state.buffers.active)
 
     @property
@@ -156,7 +155,6 @@ class BuffersPane(Pane):
         self._show_mode()
 
     def _show_mode(self) -> None:
-        """Shows the Vim mode of the active editor."""
         if not self.keys.modal:
             return
         from tui_agent.ui.editor.vim_line import mode_words
@@ -306,12 +304,10 @@ class BuffersPane(Pane):
     def _on_file(
         self, call: Callable[[str], Coroutine[Any, Any, object]], *, text_waits: bool = True
     ) -> None:
-        """Run a session call on the active file."""
         if active := self.session.state.buffers.active:
             self.act(call(active), text_waits=text_waits)
 
     async def _save(self, path: str) -> None:
-        """Save and confirm, regardless of concurrent typing."""
         await self.session.files.save(path)
         await self.session.notice(f"Saved {path}")
 

@@ -191,7 +191,6 @@ class ChatPane(Pane):
         await use_model_option(cast("Host", self.app), self.session, message.value)
 
     def _show_queue(self, state: State) -> None:
-        """Show queued messages, with the available actions after a stopped turn."""
         self.query_one(QueuedMessages).show(state.input.queue)
         offers = self.query_one("#queue-offers", HintLine)
         offers.display = bool(state.input.queue) and not state.turn.running
@@ -220,7 +219,6 @@ class ChatPane(Pane):
         self.query_one("#mode", PromptLine).say(line, layout=False)
 
     def _show_draft(self, draft: str) -> None:
-        """Show an externally set draft unless the user is writing another."""
         if draft != self._draft and self.prompt.value == self._draft:
             self._draft = draft
             self.prompt.set_value(draft)
@@ -317,7 +315,6 @@ class ChatPane(Pane):
             self.prompt.set_value(with_effort(turn.effort, turn.request))
 
     async def send(self, text: str) -> None:
-        """Send a message, with its effort prefix; restores it to the prompt if refused."""
         effort, message = split_effort(text)
         try:
             await self.session.chat.submit(message, (), effort)
@@ -328,7 +325,6 @@ class ChatPane(Pane):
             self._offer_files(error)
 
     async def _carry_out(self, text: str, call: Call) -> None:
-        """Run a text command; restores it to the prompt if refused."""
         try:
             await self.session.notice(await call)
         except TuiAgentError:
@@ -379,7 +375,6 @@ class ChatPane(Pane):
 
     @on(PlacePressed)
     def _open_place(self, message: PlacePressed) -> None:
-        """Open a file by its path as printed by a command."""
         root = f"{self.session.workspace.root}/"
         path = message.path.removeprefix(root).removeprefix("./")
         self.act(self.session.files.open(path, message.line), changes=("buffers",))
@@ -456,7 +451,6 @@ class ChatPane(Pane):
         self._keep_position(message.stand)
 
     def _keep_position(self, stand: ScrollPosition | None) -> None:
-        """Persist the scroll position, except while following the newest message."""
         layout = self.session.state.layout
         others = {pane: place for pane, place in layout.place.items() if pane != self.ID}
         self.session.set_layout(

@@ -47,7 +47,6 @@ async def find_message(pane: ChatHost) -> None:
 
 
 async def find_sent(pane: ChatHost) -> None:
-    """Insert a sent message before the current prompt text."""
     from tui_agent.ui.dialogs.transcript import find_in_history
 
     if (text := await find_in_history(pane.app, pane.session)) is not None:
@@ -55,7 +54,6 @@ async def find_sent(pane: ChatHost) -> None:
 
 
 def retry(pane: ChatHost) -> None:
-    """Resend the message of a failed turn, from the prompt if it is there."""
     turn = pane.session.state.turn
     if turn.running or turn.ok or not turn.request:
         pane.ask(pane.session.notice("No message has failed"))
@@ -102,7 +100,6 @@ def copy_answer(pane: ChatHost) -> None:
 
 
 async def open_block(pane: ChatHost, block: TextBlock) -> None:
-    """Open a block in the editor as a new, unsaved file."""
     files = pane.session.files
     taken = {*files.paths(), *(buffer.path for buffer in pane.session.state.buffers.open)}
     names = (f"block-{number}.{block.ending}" for number in itertools.count(1))
@@ -113,7 +110,6 @@ async def open_block(pane: ChatHost, block: TextBlock) -> None:
 
 
 def insert_output(pane: ChatHost) -> None:
-    """Insert the last command and its output into the prompt."""
     try:
         text = pane.session.commands.last_output()
     except TuiAgentError as error:

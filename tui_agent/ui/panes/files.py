@@ -120,7 +120,6 @@ def marks_of(state: State) -> dict[str, FileMark]:
 
 
 def _git_mark(letters: str) -> GitMark:
-    """Git's two status characters, staged and unstaged, in separate colours."""
     if letters == "??":
         return (" ", ""), ("?", "muted")
     if "U" in letters or letters in _BOTH_SIDES:

@@ -80,7 +80,6 @@ def known_rows(files: Iterable[KnownFile], width: int) -> list[Row]:
 
 
 def _rank(file: KnownFile) -> int:
-    """Sort key: stale, changed by the agent, unchanged."""
     return 0 if file.stale else 1 if file.freshness == "edited" else 2
 
 
@@ -190,12 +189,10 @@ class KnownPane(Pane):
             self.act(self.session.files.open(self._files.cursor), changes=("buffers",))
 
     def action_toggle_stale(self) -> None:
-        """Toggle between all files and stale ones."""
         self._stale_only = not self._stale_only
         self._draw()
 
     def _toggle_timeline(self) -> None:
-        """Toggle the timeline at full height, which leaves the table its current row."""
         self._at_length = not self._at_length
         self._show_timeline()
 

@@ -105,7 +105,6 @@ class PlanPane(Pane):
             self._type("path", action, "")
 
     def _open(self) -> None:
-        """Open the current file, or the first match of the current action."""
         kind, _, rest = self._rows.cursor.partition(":")
         index, _, path = rest.partition(":")
         if kind == "action":
@@ -170,7 +169,6 @@ class PlanPane(Pane):
         return action is not None and not action.question and not self.session.state.session.read_only
 
     def _under_cursor(self) -> ActionSlice | None:
-        """The action at the cursor, or else the one with the open question."""
         index = self._rows.cursor.split(":")[1:2]
         if index and whole_number(index[0], -1) in range(len(self._plan.actions)):
             return self._plan.actions[whole_number(index[0])]
@@ -212,7 +210,6 @@ class PlanPane(Pane):
         self._input.display = bool(self._typing) or self._asks_for_path
 
     def _show_question(self) -> None:
-        """Move the cursor to the first choice without moving the focus."""
         if not self._typing:
             self._input.value = ""
         keys = [row.key for row in self._rows.rows if row.key.startswith(("choice:", "let_go:"))]

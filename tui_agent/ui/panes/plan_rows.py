@@ -22,8 +22,8 @@ _DEEPER = Piece("    ")
 
 
 def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> list[Row]:
-    """All rows. Keys: `action:I`, `file:I:PATH`, `left:I:PATH`, `choice:I:PATH`, `let_go:I`, `all:I`,
-    `more:I`, `other:I:PATH`."""
+    """Keys: `action:I`, `file:I:PATH`, `left:I:PATH`, `choice:I:PATH`, `let_go:I`, `all:I`, `more:I`,
+    `other:I:PATH`."""
     rows = []
     for index, action in enumerate(plan.actions):
         rows += _action(index, action, action.action.name == waiting_for, index in unfolded)
@@ -83,7 +83,6 @@ def _untried(pattern: str) -> Row:
 
 
 def _outcome(attempt: Attempt) -> tuple[str, ...]:
-    """Outcome of an attempt, in variants of decreasing length."""
     time = duration(attempt.ms)
     match attempt.outcome:
         case "looking":
@@ -121,7 +120,6 @@ def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
 
 
 def _others(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
-    """Alternative files, each selectable as a replacement."""
     others = [path for path in action.others if path not in action.loaded]
     for path in others if unfolded else others[:_OTHERS_SHOWN]:
         yield Row(
@@ -183,7 +181,6 @@ def _listed(folder: ListedFolder) -> Row:
 
 
 def duration(ms: float) -> str:
-    """Human-readable duration: `<1ms`, `4ms`, `1.2s`."""
     if ms >= 1000:
         return f"{ms / 1000:.1f}s"
     return f"{ms:.0f}ms" if ms >= 1 else "<1ms"

@@ -156,7 +156,6 @@ class ReviewPane(ListPane):
     # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
 
     def go(self, position: ReviewPosition | None) -> None:
-        """Select a hunk and persist the position in the session's layout."""
         if position is None or position == self.position:
             return
         layout = self.session.state.layout
@@ -164,8 +163,6 @@ class ReviewPane(ListPane):
         self.show(self.session.state)
 
     def _lead(self) -> None:
-        """Go to the first unseen broken change unless the user is in this pane or at a change in the same
-        state."""
         named = broken_now(self.session.state)
         new = [it for it in named if it.id not in self._looked_at and change_at(self.changes, entry(it))]
         current = self.position.change if self.position else ""
@@ -233,7 +230,6 @@ class ReviewPane(ListPane):
     # ── comments ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _begin_comment(self) -> None:
-        """Open the input line for a comment on the hunk, sent with the next message."""
         change = change_at(self.changes, self.position)
         if change is not None and self.position is not None:
             self._commented = about = pick(change, self.position)

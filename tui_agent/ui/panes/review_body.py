@@ -117,18 +117,16 @@ class ReviewBody(Vertical):
 
     @property
     def active(self) -> LineView:
-        """The visible view."""
         return self.query_one(ConflictLines) if self.choosing else self._columns
 
     @property
     def choosing(self) -> ConflictChoices | None:
-        """Choices of the displayed conflict; `None` for a diff."""
+        """Returns `None` for a diff."""
         if self._shown is None or self._shown[0].state != "conflict":
             return None
         return self._conflicts.get(_key(self._shown[0]))
 
     def diff(self, change: Change) -> Diff | None:
-        """The cached diff of a change."""
         found = self._diffs.get(_key(change))
         return found if isinstance(found, Diff) else None
 
@@ -154,7 +152,6 @@ class ReviewBody(Vertical):
             self._ask(self.fetch(change))
 
     def has(self, change: Change) -> bool:
-        """Whether the diff or conflict of a change is fetched."""
         return _key(change) in (self._conflicts if change.state == "conflict" else self._diffs)
 
     def forget_conflict(self, change: Change) -> None:
@@ -225,14 +222,13 @@ class ReviewBody(Vertical):
             self.draw()
 
     def _forget_oldest(self) -> None:
-        """Evicts the oldest cache entries."""
         shown = _key(self._shown[0]) if self._shown is not None else None
         for kept in (self._diffs, self._conflicts):
             for key in [key for key in kept if key != shown][: max(0, len(kept) - MOST_KEPT)]:
                 del kept[key]
 
     async def _choices(self, change: Change) -> ConflictChoices | None:
-        """The conflict's choices; `None` if it is already resolved or unreadable."""
+        """Returns `None` if it is already resolved or unreadable."""
         try:
             view = await self._session.review.conflict(change.id)
         except TuiAgentError:

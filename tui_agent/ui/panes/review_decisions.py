@@ -103,7 +103,6 @@ class ReviewDecisions:
         return change_at(self._pane.changes, self._pane.position)
 
     def _act(self, call: Coroutine[Any, Any, object]) -> None:
-        """Run a session call that can change the review position and the editor's files."""
         self._pane.act(call, changes=("buffers",))
 
     def _show(self) -> None:
@@ -126,10 +125,8 @@ class ReviewDecisions:
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def _decide(self, call: _Call, seen: Sequence[Change], *, file: bool) -> None:
-        """Decide the current hunk or file, then move to the next pending one. Calls are serialized.
-
-        `seen` are the changes displayed at the key press.
-        """
+        """Decide the current hunk or file, then move to the next pending one. `seen` are the changes
+        displayed at the key press."""
         async with self._deciding:
             self._show()
             change, position = self._change, self._pane.position
@@ -152,7 +149,7 @@ class ReviewDecisions:
                 self._pane.go(next_waiting(self._pane.changes, position))
 
     async def _apply_all(self) -> None:
-        """Apply all changes. Unverified checks or large deletions require a second key press."""
+        """Unverified checks or large deletions require a second key press."""
         dropping = [change for change in self._session.state.review.open if change.drops]
         doubt = self._doubt()
         if doubt[0] and doubt != self._doubted:
@@ -194,7 +191,6 @@ class ReviewDecisions:
     # ── taking back ──────────────────────────────────────────────────────────────────────────────────────
 
     async def _undo(self) -> None:
-        """Undo the last apply and go to the first reopened hunk."""
         async with self._deciding:
             points = [point for point in self._session.state.review.checkpoints if not point.undone]
             await self._session.review.undo()
@@ -290,7 +286,6 @@ class ReviewDecisions:
             self._session.chat.set_typed(f"place:{change}:{place}", "")
 
     def _give_back(self) -> None:
-        """Return a conflict to one of its sub-tasks for rework."""
         from tui_agent.ui.dialogs.questions import return_conflict
 
         if change := self._change:

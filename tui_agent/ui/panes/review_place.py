@@ -23,7 +23,6 @@ class ReviewPosition(NamedTuple):
 
 
 def shown_changes(review: ReviewSlice) -> tuple[Change, ...]:
-    """Changes of all undecided turns and of the newest turn."""
     if not review.changes:
         return ()
     turns = {change.turn for change in review.changes if change.is_open or change.state == "conflict"}
@@ -45,7 +44,6 @@ def places_of(changes: Sequence[Change]) -> list[ReviewPosition]:
 
 
 def waiting(changes: Sequence[Change]) -> list[ReviewPosition]:
-    """Positions of open hunks, then of changes that need another user action."""
     hunks = [
         ReviewPosition(change.id, hunk)
         for change in changes
@@ -108,22 +106,18 @@ def of_todo(changes: Sequence[Change], change: Change | None) -> list[Change]:
 
 
 def entry(change: Change) -> ReviewPosition:
-    """The initial position in a change."""
     return next(iter([*waiting([change]), ReviewPosition(change.id)]))
 
 
 def pick(change: Change, place: ReviewPosition) -> Pick:
-    """The target of a key: the hunk, or the whole change if it is broken or has no hunks."""
     return Pick(change.id, place.hunk if change.hunks and change.is_open else None, change.version)
 
 
 def whole(change: Change) -> Pick:
-    """The whole change as displayed."""
     return Pick(change.id, None, change.version)
 
 
 def hunk_states(change: Change, count: int) -> tuple[HunkState, ...]:
-    """States of `count` hunks, also for a change decided as a whole."""
     whole: HunkState = "pending"
     if not change.is_open and change.state not in BROKEN:
         whole = "applied" if change.state == "applied" else "skipped"

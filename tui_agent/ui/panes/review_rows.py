@@ -123,7 +123,7 @@ _PLACE = "place "
 
 
 def place_of(key: str) -> tuple[str, int] | None:
-    """The location of a row key; `None` for other rows."""
+    """Returns `None` for other rows."""
     if not key.startswith(_PLACE):
         return None
     path, _, line = key.removeprefix(_PLACE).rpartition(":")
@@ -147,7 +147,7 @@ def conflict_hints(change: Change) -> list[Hint]:
 
 
 def outcome(changes: Sequence[Change]) -> str:
-    """Summary of fully decided changes, e.g. `2 files written, 1 skipped`; excludes superseded changes."""
+    """Summary of fully decided changes, e.g."""
     counts: dict[str, int] = {}
     for change in changes:
         if change.state == "skipped" and change.reason.startswith("replaced by "):
@@ -178,7 +178,7 @@ def without_diff(change: Change) -> str:
 
 
 def progress(change: Change) -> str:
-    """E.g. `2/3 ✓1`: decided and applied hunks. "" if none or all are decided."""
+    """E.g. "" if none or all are decided."""
     applied, skipped = change.hunks.count("applied"), change.hunks.count("skipped")
     if not change.is_open or not applied + skipped:
         return ""

@@ -120,7 +120,6 @@ class StatusPane(Pane):
 
     @property
     def _room(self) -> int:
-        """Cells for key hints: half the line, less on short lines."""
         return self.app.size.width // 2
 
     def on_resize(self, event: events.Resize) -> None:
@@ -144,7 +143,6 @@ class StatusPane(Pane):
                 )
 
     def _confirm(self, state: State) -> None:
-        """Report the written files and the undo key after an apply."""
         before, self._applies = self._applies, state.review.checkpoints
         known = {point.id for point in before or ()}
         new = [point for point in self._applies if point.id not in known and not point.undone]
@@ -155,11 +153,8 @@ class StatusPane(Pane):
 
 
 def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort: str = "") -> Content:
-    """As many facts as fit, most important first; overlong reasons are skipped.
-
-    `model` is the configured model, used until the state contains it; `effort` is its reasoning effort;
-    `quiet` counts silent sub-tasks.
-    """
+    """As many facts as fit, most important first; overlong reasons are skipped. `model` is the configured
+    model, used until the state contains it; `quiet` counts silent sub-tasks."""
     line = Content()
     for piece in _facts(state, model, quiet, effort):
         more = parts(piece) if not line else parts((" · ", "$faint"), piece)
@@ -196,7 +191,6 @@ def hint_words(
 
 
 def words_width(keys: Keys, words: Sequence[Hint]) -> int:
-    """Width of the hints, in cells."""
     return 1 + sum(cell_len(f"{keys.shown(word.action)} {word.text}") + 2 for word in words)
 
 
@@ -249,7 +243,6 @@ def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]
 
 
 def _commands(state: State) -> Iterable[Piece]:
-    """The running command with its duration, and background servers."""
     running = [one for one in state.commands.running if not one.background]
     if running:
         more = f" +{len(running) - 1}" if len(running) > 1 else ""
@@ -287,7 +280,6 @@ def _git(state: State) -> Iterable[Piece]:
 
 
 def window_in_short(tokens: int) -> str:
-    """Context window in conventional units: 32,768 is 32k; 128,000, divisible by 1,000 and 1,024, is 128k."""
     return f"{tokens // 1024}k" if tokens % 1000 and not tokens % 1024 else _short(tokens)
 
 

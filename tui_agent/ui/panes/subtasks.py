@@ -125,7 +125,6 @@ class SubTasksPane(ListPane):
         return self._slice.get(self.look.cursor)
 
     def set_view(self, look: ViewOptions) -> None:
-        """Apply a view of the tasks and persist it."""
         if look == self._look:
             return
         self._look = look
@@ -134,7 +133,6 @@ class SubTasksPane(ListPane):
         self.session.set_layout(replace(layout, place={**layout.place, self.ID: self.look.saved()}))
 
     def _keep_time(self) -> None:
-        """The timer runs only while a task runs."""
         if self._slice.running and self._clock is None and not self.plain:
             self._clock = self.set_interval(1, self._tick)
         elif not self._slice.running and self._clock is not None:
@@ -202,7 +200,6 @@ class SubTasksPane(ListPane):
             words.set_words(words_for(self._current, self._slice.tasks, self.look))
 
     def _why_blocked(self, task: SubTask) -> str:
-        """Blockers of a requested task other than its dependencies."""
         if not (task.wanted and task.state == "ready"):
             return ""
         from tui_agent.subtasks.seed import why_blocked
@@ -222,7 +219,6 @@ class SubTasksPane(ListPane):
     # ── keys ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def _go(self, task: str) -> None:
-        """Move the cursor to a task and stop following running tasks."""
         if task and task != self.look.cursor:
             self.set_view(replace(self.look, cursor=task, follows=False))
 
@@ -232,7 +228,6 @@ class SubTasksPane(ListPane):
             self._go(order[max(0, min(order.index(cursor) + step, len(order) - 1))])
 
     def _begin_filter(self) -> None:
-        """Show the filter input."""
         self.write(self.look.words)
 
     def _do(self, call: Callable[[str], _Call]) -> None:
@@ -291,12 +286,10 @@ class SubTasksPane(ListPane):
         self.stop_writing()
 
     def _look_into(self) -> None:
-        """Click on the current task: opens its chat, if it has one."""
         if self._current is not None and self._current.runs:
             self.commands["chat"]()
 
 
 def _set(view: Rows, rows: list[Row], cursor: str = "") -> None:
-    """Replaces the rows if they differ."""
     if tuple(rows) != view.rows or cursor != view.cursor:
         view.set_rows(rows, cursor)

@@ -55,7 +55,6 @@ def title(
 
 
 def _disputed(tasks: Sequence[SubTask], changes: Sequence[Change]) -> set[str]:
-    """Ids of the tasks involved in a conflict."""
     names = {
         name
         for one in changes
@@ -118,7 +117,6 @@ def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row
 
 
 def _time(seconds: int) -> str:
-    """`30 min` or `1:30`; "" for 0."""
     if not seconds:
         return ""
     return clock(seconds) if seconds % 60 else f"{seconds // 60} min"
@@ -141,10 +139,6 @@ def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:
 def detail_rows(
     task: SubTask, fact: Fact, progress: SubTaskProgress | None, states: Mapping[str, str], blocked: str
 ) -> list[Row]:
-    """Details of a task: state, goal, message, blocker, files and result.
-
-    `states` holds the states of all tasks by id.
-    """
     said = [*_detail_lines(task, fact, progress, blocked), *_around(task, states)]
     told = Piece(f"  {_state_line(task, fact)}", "warning" if fact.silent else "muted", "end")
     head = Row("", Line((fact.mark, Piece(" "), Piece(task.id, "strong", "end"), told)))

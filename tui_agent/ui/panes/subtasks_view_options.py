@@ -32,7 +32,6 @@ def read_look(saved: object) -> ViewOptions:
 
 
 def visible_tasks(tasks: Sequence[SubTask], look: ViewOptions) -> tuple[SubTask, ...]:
-    """Visible tasks. Dependencies on hidden tasks are replaced by those tasks' own visible dependencies."""
     wanted = look.words.lower().split()
     left = [task for task in tasks if _is_seen(task, look, wanted)]
     if len(left) == len(tasks):
@@ -44,7 +43,6 @@ def visible_tasks(tasks: Sequence[SubTask], look: ViewOptions) -> tuple[SubTask,
 
 
 def moved_to(look: ViewOptions, tasks: Sequence[SubTask]) -> ViewOptions:
-    """Moves the cursor to an existing task, or to a running one in follow mode."""
     running = [task.id for task in tasks if task.state == "running"]
     if look.follows and running and look.cursor not in running:
         return replace(look, cursor=running[0])
@@ -54,7 +52,6 @@ def moved_to(look: ViewOptions, tasks: Sequence[SubTask]) -> ViewOptions:
 
 
 def _first(tasks: Sequence[SubTask]) -> str:
-    """The default cursor task: a running one, a ready one, or the first."""
     for state in ("running", "ready"):
         for task in tasks:
             if task.state == state:

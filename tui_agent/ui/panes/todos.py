@@ -48,7 +48,6 @@ class TodosPane(ListPane):
         self._draw()
 
     def _at_cursor(self, call: Callable[..., Coroutine[Any, Any, object]], *given: int) -> None:
-        """Run a session call on the current todo."""
         if todo := self._current():
             self.act(call(todo.id, *given))
 
@@ -58,7 +57,6 @@ class TodosPane(ListPane):
 
     @on(LineView.Chosen)
     def _row_chosen(self, event: LineView.Chosen) -> None:
-        """Toggle the todo's details."""
         event.stop()
         self._unfolded ^= {event.key}
         self._draw()

@@ -18,5 +18,5 @@ PATCHES = ("component_styles", "notices", "strip_caches", "styles_cache", "tall_
 
 @cache
 def apply() -> list[str]:
-    """Apply the usable patches, once per process. Returns their names."""
+    """Apply the usable patches, once per process."""
     return [name for name in PATCHES if (module := module_of(name)) is not None and module.apply()]

@@ -38,7 +38,6 @@ def apply() -> bool:
 
 
 def _style_again(stylesheet: Stylesheet, node: DOMNode) -> None:
-    """Restyle the used components and redraw the node, because the rules may have changed."""
     before = list(node._component_styles)
     node._component_styles.clear()
     for component in before:
@@ -48,7 +47,6 @@ def _style_again(stylesheet: Stylesheet, node: DOMNode) -> None:
 
 
 def _style_and_get(node: DOMNode, *names: str) -> Any:
-    """Raises `KeyError` for a name that is not a component class of the node, as Textual does."""
     for name in names:
         if name not in node._component_styles and name in node._get_component_classes():
             _style(node.app.stylesheet, node, name)
@@ -56,7 +54,6 @@ def _style_and_get(node: DOMNode, *names: str) -> Any:
 
 
 def _style(stylesheet: Stylesheet, node: DOMNode, component: str) -> None:
-    """Rules apply to a component as to a child of the node with this class."""
     child = DOMNode(classes=component)
     child._attach(node)
     stylesheet.apply(child)

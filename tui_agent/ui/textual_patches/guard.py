@@ -45,7 +45,7 @@ def plain_unless(patch: str, *problems: str) -> Callable[[_Class], _Class]:
 
 
 def module_of(name: str) -> ModuleType | None:
-    """Imports a module of this package. Returns `None` if a required private module or name is missing."""
+    """Returns `None` if a required private module or name is missing."""
     try:
         return import_module(f"{__package__}.{name}")
     except (ImportError, AttributeError) as error:
@@ -54,11 +54,8 @@ def module_of(name: str) -> ModuleType | None:
 
 
 def missing(owner: type, attributes: str = "", **methods: str) -> str:
-    """Describes the missing members of a class, or returns "".
-
-    `methods` maps method names to parameter names; `attributes` is a space-separated list of names set or
-    declared by the class.
-    """
+    """Describes the missing members of a class, or returns "". `attributes` is a space-separated list of
+    names set or declared by the class."""
     for name, parameters in methods.items():
         function = inspect.unwrap(getattr(owner, name, None) or _nothing)
         if " ".join(inspect.signature(function).parameters) != parameters:

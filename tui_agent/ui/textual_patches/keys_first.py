@@ -60,7 +60,6 @@ class KeysFirstScreen(Screen[ScreenResultType]):
         return "_compositor_refresh" in vars(KeysFirstScreen)
 
     def __init__(self, typing: Callable[[], bool]) -> None:
-        """`typing` returns whether a key is being handled."""
         super().__init__()
         self._typing = typing
         if self._in_force and _spans is not None:

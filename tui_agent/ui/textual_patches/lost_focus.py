@@ -20,7 +20,6 @@ from tui_agent.ui.textual_patches.guard import missing, plain_unless
 @plain_unless("lost focus", missing(Screen, _reset_focus="self widget avoiding"))
 class LostFocusScreen(Screen[ScreenResultType]):
     def _focus_instead(self) -> Widget | None:
-        """The widget to focus next; `None` leaves the choice to Textual."""
         raise NotImplementedError
 
     def _reset_focus(self, widget: Widget, avoiding: list[Widget] | None = None) -> None:

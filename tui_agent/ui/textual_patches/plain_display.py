@@ -27,7 +27,6 @@ from tui_agent.ui.textual_patches.guard import missing, plain_unless
 )
 class PlainDisplayApp(App[ReturnType]):
     def words_for(self, screen: Screen[Any]) -> str:
-        """Returns the sequence that shows this screen in words."""
         raise NotImplementedError
 
     @property

@@ -34,7 +34,6 @@ def _known() -> bool:
 
 
 def at_rest(pump: MessagePump) -> bool:
-    """Whether the pump waits on an empty queue."""
     if not _known():
         return not pump.message_queue_size
     queue: Any = pump._message_queue
@@ -47,7 +46,6 @@ def version_of(screen: Screen[Any]) -> object:
 
 
 def layout_waits(screen: Screen[Any]) -> bool:
-    """Whether a layout is pending."""
     return _known() and screen._layout_required
 
 

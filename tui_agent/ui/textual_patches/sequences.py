@@ -53,5 +53,4 @@ def parser(debug: bool) -> Any:
 
 
 def keys_of(reader: Any, sequence: str, alt: bool) -> Iterable[events.Key]:
-    """The keys of a complete sequence."""
     return reader._sequence_to_key_events(sequence, alt=alt)

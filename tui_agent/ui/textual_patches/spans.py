@@ -155,7 +155,6 @@ class SpanCompositor(Compositor):
 
 
 def _runs(open_: dict[int, list[Span]], seen: Region) -> list[Span]:
-    """Runs of adjacent lines with open cells in this region."""
     runs: list[Span] = []
     for y in seen.line_range:
         if any(start < seen.right and seen.x < end for start, end in open_.get(y, ())):

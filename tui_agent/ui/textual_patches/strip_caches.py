@@ -64,8 +64,6 @@ def _made(strip: Strip, segments: Iterable[Segment], cell_length: int | None = N
 
 
 def _filtered(strip: Strip, line_filter: LineFilter, background: Color) -> Strip:
-    """Returns the same line, including its metadata, if the filter changes nothing: themes with their own
-    colours need no filter."""
     segments = line_filter.apply(strip._segments, background)
     if all(new.style is old.style for new, old in zip(segments, strip._segments, strict=False)):
         return strip

@@ -26,7 +26,6 @@ _Row = TypeVar("_Row")
 
 
 def view_of(document: DocumentBase, tab_width: int) -> WrappedDocument:
-    """The wrapped view of an editor's document."""
     return _class()(document, tab_width=tab_width)
 
 

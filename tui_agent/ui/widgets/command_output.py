@@ -168,7 +168,6 @@ def _with_both_ends(line: Content) -> Content:
 
 
 def places(text: str) -> Iterable[tuple[str, int]]:
-    """The files and lines named in a text."""
     return ((found["path"], whole_number(found["line"])) for found in _PLACE.finditer(text))
 
 
@@ -191,7 +190,7 @@ def _lines(result: CommandResult) -> int:
 
 
 def outcome(result: CommandResult) -> Iterable[str]:
-    """Outcome of a command, e.g. `exit 1`, `3.2 s`, `12 lines`, `2 files changed`."""
+    """`exit 1`, `3.2 s`, `12 lines`, `2 files changed`."""
     lines, files = _lines(result), len(result.changed)
     found = (
         _ENDINGS.get(result.how, "" if result.ok and result.by != "person" else result.ending),

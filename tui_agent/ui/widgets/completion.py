@@ -95,7 +95,6 @@ def file_row(path: str, state: State) -> tuple[str, Content]:
 
 
 def command_rows(query: str, keys: Keys | None) -> list[tuple[str, Content]]:
-    """Matching commands with key and description."""
     found = [
         (name, keys.shown(action.id) if keys else "", action.words) for name, action in slash_commands(query)
     ]

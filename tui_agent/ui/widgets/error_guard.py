@@ -18,7 +18,6 @@ WORDS = "This block cannot be shown; read it with `tui-agent sessions show`."
 
 
 def logged(error: Exception) -> Content:
-    """Logs the error and returns the line for the block."""
     debug_log.fault("A block of the chat could not be shown", error)
     return Content.styled(WORDS, "$error")
 

@@ -145,7 +145,7 @@ class FileTree(Tree[TreeEntry]):
     # ── marks ────────────────────────────────────────────────────────────────────────────────────────────
 
     def mark(self, marks: dict[str, FileMark], colours: dict[str, str]) -> None:
-        """Sets the marks; `colours` maps colour names of the palette."""
+        """`colours` maps colour names of the palette."""
         if (marks, colours) != (self._marks, self._colours):
             self._marks, self._colours = marks, colours
             for node in self._nodes_below():

@@ -92,7 +92,6 @@ class Guide:
         self._sessions: list[str] = []
 
     def acted(self, action_id: str) -> None:
-        """Records a performed action."""
         self._acted |= {action_id}
 
     def show(self, state: State) -> None:

@@ -57,7 +57,6 @@ class HintLine(LineView, can_focus=False):
             self.post_message(self.Pressed(action))
 
     def _placed(self) -> Iterator[tuple[Hint, str, int]]:
-        """Yields the hints that fit, each with its key and the cell after it."""
         at, width = 1, self.across
         for hint in self._words:
             key = self._key(hint.action)

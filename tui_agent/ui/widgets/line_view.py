@@ -101,7 +101,6 @@ def wrap(text: str, width: int, hang: int = 0) -> list[str]:
 
 
 def _words(text: str, width: int) -> list[str]:
-    """Words and spaces; words wider than `width` are split."""
     parts = [part for part in _SPACES.split(text) if part]
     return [
         piece for part in parts for piece in (chop_cells(part, width) if len(part) * 2 > width else [part])
@@ -109,7 +108,7 @@ def _words(text: str, width: int) -> list[str]:
 
 
 def _in_free(text: str, room: int) -> str:
-    """The part that fits `room` cells; "" if too short to be readable."""
+    """ "" if too short to be readable."""
     return fit(text, room) if room >= _SHORTEST * 2 else ""
 
 
@@ -258,7 +257,6 @@ class LineView(ScrollView, can_focus=True):
 
     @property
     def down(self) -> int:
-        """Number of visible lines."""
         return self.scrollable_content_region.height
 
     def ink(self, name: str) -> Style:

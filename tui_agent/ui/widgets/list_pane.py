@@ -33,7 +33,7 @@ class ListPane(Pane):
         return self.query_one(Input)
 
     def set_rows(self, rows: Sequence[Row], cursor: str | None = None, *, empty: str = "") -> None:
-        """Shows `rows`, or a sentence if there are none. Unchanged rows are not redrawn."""
+        """Shows `rows`, or a sentence if there are none."""
         shown = rows or [Row("", Line((Piece(empty or self.EMPTY, "muted"),)), wraps=True)]
         if tuple(shown) != self.rows.rows or cursor not in (None, self.rows.cursor):
             self.rows.set_rows(shown, cursor)
@@ -60,7 +60,6 @@ class ListPane(Pane):
         self.entry.focus()
 
     def _leave_line(self) -> None:
-        """Cancels the input line."""
         self.stop_writing()
 
     @on(Input.Submitted)

@@ -156,7 +156,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
             self.mount(self._facts_line)
 
     def select_code(self, code: str) -> Region | None:
-        """Select a code block. Returns its region in the transcript, or `None` if not drawn."""
+        """Returns its region in the transcript, or `None` if not drawn."""
         for text in self.query("MessageText"):
             if (region := cast("MessageText", text).select_code(code)) is not None:
                 return region.translate(self.virtual_region.offset + text.virtual_region.offset)
@@ -369,7 +369,6 @@ def _agent_text(summary: str, text: str) -> Iterable[Widget]:
 
 
 def _words(text: str, classes: str) -> Widget:
-    """Plain text: short text as one widget, long text drawn in steps."""
     if len(text) <= SHORT:
         return _short(text, classes)
     return markdown(text, parsed=False, classes=classes)

@@ -33,7 +33,6 @@ AT_MOST = 1.0
 
 
 async def call_and_await(command: Callable[[], object]) -> None:
-    """Call a command and await its result, if awaitable."""
     begun = command()
     if inspect.isawaitable(begun):
         await begun
@@ -105,7 +104,7 @@ class Pane(Container):
         self.set_reactive(Pane.title_text, self.TITLE)
 
     def show(self, state: State) -> None:
-        """Draw the state. Called once after mounting, then for each change in its slices."""
+        """Called once after mounting, then for each change in its slices."""
         raise NotImplementedError
 
     async def flush(self) -> None:
@@ -135,7 +134,6 @@ class Pane(Container):
 
     @cached_property
     def calls_by_key(self) -> dict[str, str]:
-        """The action name of each key."""
         keys = self.keys.by_action
         return {key: action.call for action in actions_of(self.ID) for key in keys.get(action.id, ())}
 

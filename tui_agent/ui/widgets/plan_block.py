@@ -35,7 +35,6 @@ class PlanBlock(Static, can_focus=True):
         self.screen.screen_layout_refresh_signal.subscribe(self, self._laid_out)
 
     def _laid_out(self, _: object) -> None:
-        """Redraws if the plan pane has appeared or disappeared."""
         if self._plan.actions and self._is_open != self._drawn_open:
             self._draw()
 

@@ -93,18 +93,15 @@ class Prompt(WritingArea):
 
     @property
     def value(self) -> str:
-        """The text to send, with all folded pastes."""
         return _FOLDED.sub(self._unfolded, self.text)
 
     def set_value(self, text: str) -> None:
-        """Sets the text, folded if long, and moves the cursor to its end."""
         self._chosen = None
         self._pastes = []
         self.text = self._fold(text) if len(text) > FOLD_FROM * 4 else text
         self.move_cursor(self.document.end)
 
     def choose(self, text: str, digit: str = "") -> None:
-        """Sets the text of a next step."""
         self.set_value(text)
         self._chosen = ChosenStep(digit, text)
 
@@ -162,7 +159,6 @@ class Prompt(WritingArea):
         return found[1] if found else None
 
     def complete(self, path: str) -> None:
-        """Replaces the mention at the cursor with `path`."""
         row, column = self.cursor_location
         found = _MENTION.search(self.document.get_line(row)[:column])
         if found:
@@ -182,8 +178,6 @@ class Prompt(WritingArea):
         return ("", "") if command is None else ("/", command)
 
     def _meant_for_list(self, key: str) -> str:
-        """Returns the key's name in the `offers` table, or "". A list for an outdated word accepts no
-        choice."""
         keys: Keys | None = getattr(self.app, "keys", None)
         if keys is None or not self.picking:
             return ""
@@ -217,7 +211,6 @@ class Prompt(WritingArea):
                     self.choose(text, digit)
 
     def _first_of_two(self, event: events.Key) -> bool:
-        """Handles Ctrl+X Ctrl+E for the external editor. With a selection Ctrl+X still cuts."""
         after_x, self._after_x = self._after_x, False
         if after_x and event.key == "ctrl+e":
             self.post_message(self.EditorAsked())

@@ -273,7 +273,6 @@ class ProgressLine(PromptLine):
 
     @property
     def _across(self) -> int:
-        """Width of the chat in cells; a large default before layout."""
         return (self.parent.size.width if isinstance(self.parent, Widget) else 0) or 1000
 
     def _count(self) -> None:
@@ -282,7 +281,6 @@ class ProgressLine(PromptLine):
 
 
 def _files(count: int, of: int) -> str:
-    """`3 of 12 files`, or `3 files` if the total is unknown."""
     words = f"{count:,} of {of:,}" if of >= count and of > 1 else f"{count:,}"
     return f"{words} file{'s' if max(count, of) > 1 else ''}"
 
@@ -306,7 +304,6 @@ def fitted(doing: str, facts: Sequence[str], stops: str, room: int) -> str:
 
 
 def _command(running: Sequence[RunningCommand], stop: str, across: int) -> Content:
-    """The last started command: elapsed time, stop key and last output line."""
     one = running[-1]
     more = f" and {len(running) - 1} more" if len(running) > 1 else ""
     seconds = max(0, int(time.time() - one.since))
@@ -327,7 +324,6 @@ def _progress(turn: TurnSlice, model: str) -> str:
 
 
 def so_far(state: State) -> list[Content]:
-    """`step 12 · 45.2k tokens · $0.31 so far`, from the second step of a turn."""
     turn, used = state.turn, state.usage.turn
     if turn.step < 2:
         return []
@@ -376,7 +372,6 @@ class ContinueLine(PromptLine):
         super().__init__("going-on")
 
     def show(self, text: str, state: State) -> None:
-        """Show or hide the line for this input."""
         keys = getattr(self.app, "keys", None)
         key = keys.shown("chat.go_on") if keys is not None else ""
         what = "your text is sent" if state.input.memory else "your progress is sent"

@@ -65,7 +65,6 @@ class Rows(LineView):
             self._reveal()
 
     def move_to(self, key: str) -> None:
-        """Moves the cursor, scrolls to it and posts `Moved`."""
         if key == self._cursor or key not in self._keys():
             return
         self._cursor = key
@@ -78,7 +77,6 @@ class Rows(LineView):
         self.call_after_refresh(self._reveal)
 
     def row_at(self, y: int) -> Row | None:
-        """Returns the row at line `y` of the content."""
         if not 0 <= y < len(self._lines):
             return None
         return self.rows[self._lines[y][0]]

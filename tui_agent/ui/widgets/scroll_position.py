@@ -16,7 +16,7 @@ class ScrollPosition(NamedTuple):
 
 
 def read_position(saved: object, total: int) -> ScrollPosition | None:
-    """Returns the saved position if its message exists; `None` means following the newest message."""
+    """`None` means following the newest message."""
     if not isinstance(saved, dict):
         return None
     message, line = saved.get("message"), saved.get("line", 0)

@@ -139,7 +139,6 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
 
 
 def _behind(highlights: Iterable[Highlight], bottom: int, end: int) -> list[Highlight]:
-    """Returns the highlights after column `bottom`, shifted to column `end`."""
     return [
         (max(start, bottom) - bottom + end, None if stop is None else stop - bottom + end, name)
         for start, stop, name in highlights

@@ -125,7 +125,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.call_after_refresh(self._fill)
 
     def page(self, screenfuls: int) -> None:
-        """Scroll immediately; Textual's own method starts with the next frame."""
+        """Textual's own method starts with the next frame."""
         y = self.scroll_y + screenfuls * self.scrollable_content_region.height
         self.scroll_to(y=y, animate=False, immediate=True)
 
@@ -182,11 +182,9 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.scroll_to_widget(widget, animate=False)
 
     def _line_of(self, block: TextBlock | None) -> FoldLine | None:
-        """The foldable line of a block, if any."""
         return self._blocks[block.message].fold_line(block.line) if block is not None else None
 
     def _show_code(self, block: TextBlock) -> bool:
-        """Select a code block and scroll to it. Returns whether it is drawn."""
         region = self._blocks[block.message].select_code(block.text)
         if region is not None:
             self.scroll_to_region(region, animate=False)
@@ -242,21 +240,18 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self._show_live(state)
 
     def _show_plan(self, state: State) -> None:
-        """Show the plan below its message if the plan pane has no space."""
         asked = (m.number for m in state.chat.messages if m.kind == "person" and m.turn == state.plan.turn)
         block = self._blocks.get(max(asked, default=0))
         if block is not None:
             block.show_plan(state.plan)
 
     def _fill(self) -> None:
-        """Mount older messages in the space left by the newest."""
         oldest = min(self._blocks, default=1)
         self._fills_late = not self.size
         if oldest > 1 and self.virtual_size.height < 2 * self.size.height:
             self._page_once(self._page(oldest))
 
     def _start_over(self) -> None:
-        """Mount only the newest messages."""
         for block in self._blocks.values():
             block.remove()
         self._blocks = {}
@@ -301,7 +296,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self._live = None
 
     def _trim(self) -> None:
-        """Unmount the oldest messages; scrolling reloads them."""
         for number in sorted(self._blocks)[: -MOST if len(self._blocks) > MOST else 0]:
             self._blocks.pop(number).remove()
 
@@ -379,7 +373,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
 
     @property
     def scroll_place(self) -> ScrollPosition | None:
-        """Position at the upper edge; `None` while following."""
+        """Returns `None` while following."""
         if self._back_to is not None or self.following:
             return self._back_to
         top = round(self.scroll_y)
@@ -399,13 +393,11 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.post_message(self.PositionChanged(self._told))
 
     async def _draw_around(self, stand: ScrollPosition) -> None:
-        """Mount the messages around a position instead of the newest."""
         await self._draw(*messages_around(stand, self._source.state.chat.total, FIRST))
         if stand.message not in self._blocks:
             self.follow()  # unreadable
 
     def _go_back(self) -> None:
-        """Restore the position after late layout."""
         block = self._blocks.get(self._back_to.message) if self._back_to else None
         if block is None or self._back_to is None or not block.size:
             return

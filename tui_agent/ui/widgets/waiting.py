@@ -29,10 +29,7 @@ class WaitingItem(NamedTuple):
 
 
 def waiting_for_person(state: State, now: float, silent_after: int) -> list[WaitingItem]:
-    """Returns all waiting items, one per kind and pane.
-
-    `now` is in seconds since 1970; a sub-task is stalled after `silent_after` seconds without output.
-    """
+    """`now` is in seconds since 1970; a sub-task is stalled after `silent_after` seconds without output."""
     found = []
     if state.turn.phase == "waiting" and state.asked is None:
         asking = next((it.action.name for it in state.plan.actions if it.state == "asking"), "")
@@ -54,13 +51,11 @@ def waiting_for_person(state: State, now: float, silent_after: int) -> list[Wait
 
 
 def stalled(state: State, now: float, silent_after: int) -> dict[str, float]:
-    """Returns the seconds of silence of each stalled sub-task."""
     quiet = {task: silence(it, now, silent_after) for task, it in state.subtasks.running.items()}
     return {task: seconds for task, seconds in quiet.items() if seconds}
 
 
 def broken_now(state: State) -> list[Change]:
-    """Returns unsettled conflicts, then the failed changes of this turn."""
     changes, turn = state.review.changes, state.turn.number
     conflicts = [change for change in changes if change.state == "conflict"]
     return [*conflicts, *(change for change in changes if change.state == "failed" and change.turn == turn)]

@@ -189,7 +189,6 @@ class Welcome(Center):
         return [*above, *tries, *space, *([] if self.offers else [model, *space]), *table]
 
     def _offered(self, width: int) -> list[Content]:
-        """A row per model option, and one for the full list."""
         wide = max(len(way.words) for way in self._ways or ()) + 2
         rows = [
             parts((f"  {number}  ", "bold $accent"), way.words.ljust(wide), (way.why, "$muted"))
