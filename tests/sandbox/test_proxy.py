@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.repositories import repository
 from support.sessions import open_session
+from support.trees import until
 
 from tui_agent.sandbox.proxy import HostProxy, Target, parse_allowed
 from tui_agent.web.addresses import is_public
@@ -84,6 +85,15 @@ async def test_an_allowed_port_of_this_machine_is_reached_both_ways() -> None:
         "CONNECT good.example:443:443",
         "CONNECT good.example.evil.example:443",
         "CONNECT good.example%00.evil:443",
+        "CONNECT good.example:99999999999999999999",
+        "CONNECT good.example:-443",
+        "CONNECT xn--good-.example:443",
+        "CONNECT \u0261ood.example:443",
+        "CONNECT 127.1:443",
+        "CONNECT [fe80::1%25eth0]:443",
+        "CONNECT good.example@127.0.0.1:443",
+        "GET http://good.example@127.0.0.1:443/",
+        "GET file:///etc/passwd",
         "GET http://good.example/",
         "GET http://127.0.0.1:443/",
         "GET /",
@@ -94,6 +104,24 @@ async def test_nothing_else_is_reached(request_line: str) -> None:
     async with proxy("good.example", addresses={"good.example": ["127.0.0.1"]}) as (_, at):
         got = await asked(at, f"{request_line} HTTP/1.1\r\n\r\n".encode())
         assert got.startswith((b"HTTP/1.1 403", b"HTTP/1.1 400"))
+
+
+async def test_a_slow_head_and_a_half_open_connection_end_and_hold_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tui_agent.sandbox.proxy.HEAD_WITHIN", 0.5)
+    async with echo() as port, proxy(f"host.local:{port}") as (served, at):
+        slow, _ = await asyncio.open_connection("127.0.0.1", at)
+        reader, writer = await asyncio.open_connection("127.0.0.1", at)
+        writer.write(f"CONNECT host.local:{port} HTTP/1.1\r\n\r\n".encode())
+        assert b"200" in await reader.readuntil(b"\r\n\r\n")
+        writer.write_eof()  # The other direction stays open until the server closes it.
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+        assert (await asked(at, f"CONNECT host.local:{port} HTTP/1.1\r\n\r\n".encode())).startswith(
+            b"HTTP/1.1 200"
+        )
+        assert await asyncio.wait_for(slow.read(), 10) == b""
+        await until(lambda: not served._connections, "the end of all connections")
 
 
 @pytest.mark.parametrize("spelled", ["GOOD.example", "good.example.", "Good.Example."])
