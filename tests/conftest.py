@@ -69,6 +69,7 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = next(homes)
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("TUI_AGENT_HOME", str(folder))
+    monkeypatch.setenv("CI", "true")  # no program leaves a host behind
     # The tester's own skills and commands are left alone; a test that has a home of its own sets HOME.
     monkeypatch.setattr(
         "tui_agent.extensions.places.home_folder",

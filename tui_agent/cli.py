@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tui_agent.workspace.early_start import EarlyChild
 
 INTERRUPTED = 130
+#: Seconds from a complete screen to the start of a host, and bytes of its command line for the title of sessions.
+KEEP_READY_AFTER, ROOM_FOR_TITLE = 2.0, 200
 _WITHOUT_A_SCREEN = "use `tui-agent run PROMPT`"
 _EPILOG = "`tui-agent COMMAND --help` describes a command. --debug shows the origin of an error."
 
@@ -33,7 +35,7 @@ _EPILOG = "`tui-agent COMMAND --help` describes a command. --debug shows the ori
 def open_screen(options: ScreenOptions) -> int:
     """Open the workspace full screen and return the exit status."""
     if not options.in_background:
-        _needs_a_terminal()
+        needs_a_terminal()
         if not options.named and not _wanted(options.workspace):
             output.error("nothing was opened: start tui-agent in a project folder, or name one")
             return 1
@@ -45,9 +47,31 @@ def open_screen(options: ScreenOptions) -> int:
     import asyncio
 
     from tui_agent import debug_log
-    from tui_agent.settings import loading, trust
+    from tui_agent.settings import trust
     from tui_agent.settings.folders import user_folders
     from tui_agent.workspace.early_start import start_ahead
+
+    arguments = screen_arguments(options)
+    filters = trust.trusted_filters(options.workspace, user_folders())
+    loop = asyncio.Runner()
+    # It gets ready on another core while the screen is imported and drawn on this one.
+    ahead = loop.run(start_ahead(options.workspace, filters))
+    from tui_agent.ui.run import run_app
+
+    with debug_log.defer_output():
+        return run_app(
+            partial(arguments.pop("open_session"), ahead=ahead),
+            **arguments,
+            loop=loop,
+            at_last=ahead.process.close,
+            serve=_serve_and_keep_ready,
+        )
+
+
+def screen_arguments(options: ScreenOptions) -> dict[str, Any]:
+    """The arguments of `run_app` for these options, by the settings of the user and of the folder."""
+    from tui_agent.settings import loading, trust
+    from tui_agent.settings.folders import user_folders
 
     folders = user_folders()
     session = "last" if options.continue_newest else options.resume or ""
@@ -55,34 +79,45 @@ def open_screen(options: ScreenOptions) -> int:
     loaded = loading.load(folders, options.workspace, trusted, options.overrides)
     settings = loaded.settings
     own = (options.workspace / loading.WORKSPACE_FOLDER,) if trusted else ()
-    loop = asyncio.Runner()
-    # It gets ready on another core while the screen is imported and drawn on this one.
-    ahead = loop.run(start_ahead(options.workspace, trust.trusted_filters(options.workspace, folders)))
-    from tui_agent.ui.run import run_app
-
-    with debug_log.defer_output():
-        return run_app(
-            lambda: _open(options, session, ahead=ahead),
-            theme=settings.theme,
-            keys=settings.keys,
-            plain=settings.screen.plain or is_dumb(),
-            follows_background="theme" not in loaded.sources,
-            begin_with=options.agent,
-            folders=(folders.config, *own),
-            reopen=partial(_reopened, options),
-            pick_from=(folders.data, options.workspace) if options.resume == "" else None,
-            loop=loop,
-            at_last=ahead.process.close,
-            serve=_serve,
-        )
+    return {
+        "open_session": partial(_open, options, session),
+        "theme": settings.theme,
+        "keys": settings.keys,
+        "plain": settings.screen.plain or is_dumb(),
+        "follows_background": "theme" not in loaded.sources,
+        "begin_with": options.agent,
+        "folders": (folders.config, *own),
+        "reopen": partial(_reopened, options),
+        "pick_from": (folders.data, options.workspace) if options.resume == "" else None,
+    }
 
 
-def _serve(session: Any, terminals: Any) -> Any:
+def serve(session: Any, terminals: Any) -> Any:
     """The control socket of a session: it is opened when the screen is complete."""
     from tui_agent.control.server import ControlServer
     from tui_agent.headless.event_lines import lines_with_end
 
     return ControlServer(session, terminals, lines_with_end)
+
+
+def _serve_and_keep_ready(session: Any, terminals: Any) -> Any:
+    """As `serve`. The next start finds a host, which is started after the first keys."""
+    import asyncio
+
+    if session.loaded.settings.start.keep_ready and "CI" not in os.environ:
+        idle = session.loaded.settings.start.idle
+        asyncio.get_running_loop().call_later(KEEP_READY_AFTER, _start_host, idle)
+    return serve(session, terminals)
+
+
+def _start_host(idle: int) -> None:
+    """Starts the host, which ends at once if there is one already."""
+    import subprocess
+
+    words = [sys.executable, "-P", "-m", "tui_agent.start.host", str(idle), " " * ROOM_FOR_TITLE]
+    null = subprocess.DEVNULL
+    with suppress(OSError):
+        subprocess.Popen(words, cwd="/", stdin=null, stdout=null, stderr=null, start_new_session=True)
 
 
 def _wanted(folder: Path) -> bool:
@@ -124,13 +159,20 @@ async def _open(
             overrides=options.overrides,
             replay=options.replay,
             record=options.record,
-            started_from=Path.cwd(),
+            started_from=_current_folder(),
             interactive=True,
             read_only=read_only,
             draft=draft,
         ),
         ahead=ahead,
     )
+
+
+def _current_folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # deleted by another program
+        return None
 
 
 async def _reopened(options: ScreenOptions, choice: Any) -> Any:
@@ -144,7 +186,7 @@ async def _reopened(options: ScreenOptions, choice: Any) -> Any:
 
 def open_rehearsal(plain: bool = False) -> int:
     """Open the rehearsal full screen: bundled project, recorded model, no network, no key. `plain` is its screen."""
-    _needs_a_terminal()
+    needs_a_terminal()
     gc.disable()  # as above
     from tui_agent import debug_log
     from tui_agent.rehearsal.demo import run_demo
@@ -158,7 +200,7 @@ def is_dumb() -> bool:
     return os.environ.get("TERM") == "dumb"
 
 
-def _needs_a_terminal() -> None:
+def needs_a_terminal() -> None:
     """Raise `UsageError` where there is no terminal that could show a screen."""
     for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
         if not stream.isatty():
@@ -314,6 +356,16 @@ _plain_option = click.option(
 @arguments.record_option
 @arguments.replay_option
 def open_(path: str | None, resume: str | None, **options: Any) -> int:
+    opening = options_of(path, resume, options)
+    if options["prompt"] is None:
+        return open_screen(opening)
+    from tui_agent.headless.running_sessions import begin
+
+    return begin(options["prompt"], lambda: open_screen(opening))
+
+
+def options_of(path: str | None, resume: str | None, options: dict[str, Any]) -> ScreenOptions:
+    """The checked values of the command line. Raises `UsageError`."""
     if path is None and resume and os.path.isdir(resume):
         path, resume = resume, ""
     if resume is not None and options["continue_newest"]:
@@ -322,7 +374,7 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
     named.append(("screen.plain", "true" if options["plain"] else None))
     if options["prompt"] is not None and resume == "":
         raise UsageError("--resume without an id needs a terminal", "name the session, or omit --bg")
-    opening = ScreenOptions(
+    return ScreenOptions(
         workspace=_workspace("." if path is None else path),
         named=path is not None or resume is not None or options["continue_newest"],
         resume=resume,
@@ -332,11 +384,6 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
         record=arguments.new_file(options["record"]),
         in_background=options["prompt"] is not None,
     )
-    if options["prompt"] is None:
-        return open_screen(opening)
-    from tui_agent.headless.running_sessions import begin
-
-    return begin(options["prompt"], lambda: open_screen(opening))
 
 
 @tui_agent.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

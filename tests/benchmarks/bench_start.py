@@ -1,19 +1,25 @@
-"""Starting: the first frame, the first key, and what needs no screen at all."""
+"""Starting: the first frame, the first key, with and without a host, and what needs no screen at all."""
 
 from __future__ import annotations
 
+import os
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from figures import Figure, paired, ratio, show
 from programs import BARE, BARE_MARK, ECHO, KEY, OUR_MARK, TUI_AGENT, home, small_workspace
 from terminal import Terminal
 
 PAIRS = 9
+#: The installed program, whose launcher asks a host.
+INSTALLED = [str(Path(sys.executable).parent / "tui-agent")]
 HEAVY = ("textual", "litellm", "rich", "git", "watchfiles", "tiktoken")
 
 
@@ -35,6 +41,7 @@ def main() -> None:
                 against("  an early key kept and shown", lambda run: run.kept),
                 against("  processor time until the first paint", lambda run: run.work_painted),
                 against("  processor time until ready for keys", lambda run: run.work_ready),
+                *with_a_host(workspace, env),
                 *without_a_screen(workspace, env),
             ]
         )
@@ -52,16 +59,75 @@ class Start:
     ready: float
     work_painted: float
     work_ready: float
+    #: Seconds to the control socket, which is opened when all panes are there; 0 if it was not waited for.
+    complete: float = 0
 
 
-def start(command: list[str], mark: str, workspace: Path, env: dict[str, str]) -> Start:
+def start(
+    command: list[str], mark: str, workspace: Path, env: dict[str, str], sockets: Path | None = None
+) -> Start:
+    before = set(sockets.glob("*.*")) if sockets is not None else set()
     with Terminal(command, workspace, env) as terminal:
         painted = terminal.wait_for(mark)
         work_painted = work(terminal.process.pid)
         terminal.press(KEY)
         moments = painted, terminal.wait_for(KEY), terminal.wait_for(ECHO)
         work_ready = work(terminal.process.pid)
-        return Start(*(moment - terminal.started for moment in moments), work_painted, work_ready)
+        complete = 0.0
+        if sockets is not None:
+            while not set(sockets.glob("*.*")) - before:
+                time.sleep(0.001)
+            complete = time.monotonic() - terminal.started
+            terminal.press("\x03")
+            terminal.press("\x03")
+            terminal.press("\x03")
+            while terminal.process.poll() is None:
+                terminal.read(0.05)
+            time.sleep(1.6)  # the host forks its next program
+        return Start(*(moment - terminal.started for moment in moments), work_painted, work_ready, complete)
+
+
+def with_a_host(workspace: Path, env: dict[str, str]) -> list[Figure]:
+    """From the launcher's start, in turns with a cold start by the same command."""
+    with hosting(env) as (warm, folder):
+        cold, hosted = paired(
+            lambda: start(INSTALLED, OUR_MARK, workspace, {**warm, "CI": "1"}, folder),
+            lambda: start(INSTALLED, OUR_MARK, workspace, warm, folder),
+            PAIRS,
+        )
+    figures = []
+    for name, moment, limit in (
+        ("first paint", lambda run: run.painted, 40),
+        ("a key shown", lambda run: run.kept, 60),
+        ("a key in the chat's own input", lambda run: run.ready, 130),
+        ("all panes", lambda run: run.complete, 280),
+    ):
+        values = [moment(run) * 1000 for run in hosted]
+        figures += [
+            Figure(f"with a host: {name}", statistics.median(values), limit, " ms"),
+            ratio("  against a cold start", [moment(run) for run in cold], [moment(run) for run in hosted]),
+        ]
+    return figures
+
+
+@contextmanager
+def hosting(env: dict[str, str]) -> Generator[tuple[dict[str, str], Path]]:
+    """The variables of terminals for which a host is ready, and its folder of sockets."""
+    with TemporaryDirectory(prefix="tui-agent-") as folder:
+        warm = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **env, "TMPDIR": folder}
+        warm.pop("CI", None)
+        os.environ.pop("CI", None)
+        words = [sys.executable, "-P", "-m", "tui_agent.start.host", "600", " " * 200]
+        host = subprocess.Popen(words, env=warm, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            sockets = Path(folder) / f"tui-agent-{os.geteuid()}"
+            while not any(path.suffix != ".lock" for path in sockets.glob("host-*")):
+                time.sleep(0.1)
+            time.sleep(1)
+            yield warm, sockets
+        finally:
+            host.terminate()
+            host.wait()
 
 
 def work(pid: int) -> float:

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import time
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from support.terminal_program import PATIENCE, Program, running
 
 from tui_agent import __version__
 
@@ -91,4 +93,61 @@ def test_an_installed_program_finds_what_ships_with_it(program, tmp_path):
         assert place.is_relative_to(program.parent.parent.resolve())
         assert place.is_dir()
     assert (places[0] / "settings.toml").is_file()
-    assert run(program, tmp_path, "config", "check") == "The configuration is in order.\n"
+    assert run(program, tmp_path, "config", "check") == "The configuration is valid.\n"
+
+
+@pytest.mark.parametrize("named", ["path", "link", "relative link", "search path"])
+def test_the_launcher_is_run_without_site_under_every_name(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    """uv and pipx install links; this environment's path has a space, for which pip writes a first line for a shell."""
+    traced = program.with_name("traced")
+    traced.write_text(
+        program.read_text().replace(
+            "sys.exit(launcher", "print(sys.flags, launcher.__file__, flush=True)\nsys.exit(launcher"
+        )
+    )
+    traced.chmod(0o755)
+    link, words = tmp_path / "tui-agent", [str(traced)]
+    if named == "link":
+        link.symlink_to(traced)
+        words = [str(link)]
+    elif named == "relative link":
+        link.symlink_to(os.path.relpath(traced, tmp_path.resolve()))
+        words = ["./tui-agent"]
+    elif named == "search path":
+        monkeypatch.setenv("PATH", f"{traced.parent}{os.pathsep}{os.environ['PATH']}")
+        words = ["sh", "-c", "traced --version"]
+    done = subprocess.run([*words, "--version"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "isolated=1" in done.stdout and "no_site=1" in done.stdout
+    assert (
+        str(program.parent) in done.stdout and "/site-packages/tui_agent/control/launcher.py" in done.stdout
+    )
+
+
+def test_a_host_of_an_installed_program_ends_when_a_file_of_it_is_replaced(
+    program: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setenv("TUI_AGENT_MODEL", "openai/test-model")
+    monkeypatch.setenv("TUI_AGENT_REPLAY_SPEED", "0")
+    for name in [name for name in os.environ if name.startswith("PYTHON")]:
+        monkeypatch.delenv(name)
+    python = str(program.with_name("python"))
+    words = [python, "-P", "-m", "tui_agent.start.host", "600", " " * 200]
+    host = subprocess.Popen(words, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not [path for path in tmp_path.glob("*/host-*") if path.suffix != ".lock"]:
+            assert time.monotonic() < deadline and host.poll() is None
+            time.sleep(0.05)
+        (file,) = (program.parent.parent / "lib").glob("python*/site-packages/tui_agent/errors.py")
+        text = file.read_bytes()
+        file.unlink()
+        file.write_bytes(text)
+        with running(Program(".", folder=tmp_path, home=home, command=(str(program),)), sign="Chat"):
+            assert host.wait(PATIENCE) == 0
+    finally:
+        host.kill()
+        host.wait()

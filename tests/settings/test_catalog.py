@@ -89,6 +89,8 @@ MORE = {
     "screen.plain": False,
     "screen.bell_after": 20,
     "session.linger": 1800,
+    "start.keep_ready": True,
+    "start.idle": 1800,
     "models.options": (),
     "models.local_window": 32768,
     "limits.repeat": 100,

@@ -11,9 +11,10 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pyte
 
@@ -57,6 +58,8 @@ class Program:
         starter: Sequence[str] = (OWN_TERMINAL,),
         term: str = "xterm-256color",
         module: str = "tui_agent",
+        command: Sequence[str] = (),
+        variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.master, slave = pty.openpty()
         self._screen = pyte.Screen(130, 40)
@@ -64,7 +67,11 @@ class Program:
         self.resize(130, 40)
         os.set_blocking(self.master, False)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", *starter, sys.executable, "-m", module, *words],
+            [
+                *((sys.executable, "-c", *starter) if starter else ()),
+                *(command or (sys.executable, "-m", module)),
+                *words,
+            ],
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -74,6 +81,7 @@ class Program:
                 "TUI_AGENT_HOME": str(home),
                 "TUI_AGENT_REPLAY_SPEED": "0",
                 "TERM": term,
+                **variables,
             },
             start_new_session=True,
         )

@@ -1,35 +1,240 @@
-"""Hands this process's terminal to a running session and waits until it is returned."""
+"""Hands this process's terminal to a session and waits until it is returned.
+
+Run as a script, it starts the program: through the host if one is ready for this environment, otherwise by executing
+the cold start. It imports only modules that are built into Python or need no others, because every start waits for it.
+"""
 
 from __future__ import annotations
 
-import array
-import json
-import os
+import _blake2
+import _json
+import _signal  # ty: ignore[import-not-found]
+import _socket
+import posix
 import select
-import signal
-import socket
 import sys
 import termios
-from collections.abc import Callable, Iterator
-from typing import Any
 
-from tui_agent.control import sockets
-from tui_agent.control.shell import can_be_continued
-from tui_agent.control.sockets import SessionSocket
-from tui_agent.control.terminal_variables import present
-from tui_agent.errors import SessionError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from tui_agent.control.sockets import SessionSocket
 
 #: Takes back all modes of the screen, for a session that was killed.
 RESET = (
     "\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
 ENDED_BY_SIGNAL = 128
+#: Seconds in which the host must answer, a new program of the host must be ready, and it must accept the terminal.
+ANSWER_WITHIN, MADE_WITHIN, ACCEPT_WITHIN = 0.05, 0.4, 2.0
+#: Maximum bytes of variables that are handed over.
+MOST_VARIABLES = 2_000_000
+#: First words that open a screen in no folder, or none.
+COLD_WORDS = (
+    *(
+        "view",
+        "demo",
+        "run",
+        "apply",
+        "skip",
+        "undo",
+        "redo",
+        "stats",
+        "doctor",
+        "login",
+        "logout",
+        "mcp",
+        "trust",
+    ),
+    *(
+        "completion",
+        "manual",
+        "config",
+        "ps",
+        "attach",
+        "stop",
+        "logs",
+        "answer",
+        "sessions",
+        "serve",
+        "hooks",
+        "ssh",
+        "acp",
+    ),
+)
+#: Options that start no screen, or whose output must reach this process's own streams.
+COLD_OPTIONS = ("--version", "--help", "-h", "--bg", "--debug", "--record", "--replay")
+#: Beginnings of variables that are read only when a process starts, or that decide which host is the right one.
+READ_AT_START = (
+    *("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC_", "GLIBC_", "TEXTUAL", "ESCDELAY"),
+    *("TUI_AGENT", "HOME", "XDG_", "TMPDIR"),
+)
+#: Lines of /proc/self/status that a forked program inherits from the host.
+_INHERITED = ("Uid", "Gid", "Groups", "NoNewPrivs", "Seccomp", "Cpus_allowed", "Mems_allowed")
+_PROC = "/proc/self/"
+
+
+def main(words: list[str], cold: str) -> int:
+    """Starts the program. `cold` is the command of the start without a host, which replaces this process."""
+    launcher = None
+    if is_for_host(words):
+        launcher = _reach_host(words)
+    elif len(words) == 2 and words[0] == "attach":
+        launcher = _reach_session(words[1])
+    if launcher is not None and is_terminal():
+        try:
+            status, sentence = launcher.run()
+        except SessionLost:
+            status, sentence = 1, f"{SessionLost.what}: {SessionLost.remedy}"
+        if launcher.is_accepted and not launcher.moved_to:
+            if sentence:
+                posix.write(2, f"tui-agent: {sentence}\n".encode(errors="surrogateescape"))
+            return status
+        if launcher.moved_to:
+            words = ["attach", launcher.moved_to]
+    posix.execv(cold, [cold, *words])
+    return 1
+
+
+def is_for_host(words: Sequence[str]) -> bool:
+    """Whether a start with these words opens the screen for a folder."""
+    if words and words[0] in COLD_WORDS:
+        return False
+    return not any(word.partition("=")[0] in COLD_OPTIONS for word in words)
+
+
+def is_terminal() -> bool:
+    """Whether the three standard streams are one terminal, in whose foreground this process runs."""
+    try:
+        if posix.tcgetpgrp(0) != posix.getpgrp():
+            return False
+    except OSError:
+        pass  # not this session's terminal, which therefore has no background
+    try:
+        devices = {posix.fstat(number).st_rdev for number in (0, 1, 2)}
+    except OSError:
+        return False
+    return len(devices) == 1 and all(posix.isatty(number) for number in (0, 1, 2))
+
+
+def host_name(python: str, package: str) -> str:
+    """The name of the socket of the host for processes like this one; "" on systems without process information.
+
+    `package` is the folder of this package, under any name. All that a program inherits from the process that starts
+    it is part of the name: its user, groups and capabilities, namespaces, control group, priority, and the variables
+    that are read only at its start.
+    """
+    try:
+        folder = posix.stat(package)
+        parts = [python, f"{folder.st_dev} {folder.st_ino}"]
+        parts += [posix.readlink(f"{_PROC}ns/{name}") for name in sorted(posix.listdir(_PROC + "ns"))]
+        parts += [posix.readlink(_PROC + "root"), _read("cgroup"), _read("oom_score_adj")]
+        parts += [
+            line
+            for line in _read("status").split("\n")
+            if line.startswith("Cap") or line.partition(":")[0] in _INHERITED
+        ]
+    except OSError:
+        return ""
+    try:
+        parts.append(_read("attr/current"))
+    except OSError:
+        pass  # no security module
+    parts.append(str(posix.getpriority(posix.PRIO_PROCESS, 0)))
+    variables = [(posix_text(name), posix_text(value)) for name, value in posix.environ.items()]
+    parts += sorted(f"{name}={value}" for name, value in variables if name.startswith(READ_AT_START))
+    whole = "\0".join(parts).encode(errors="surrogateescape")
+    return "host-" + _blake2.blake2s(whole, digest_size=12).hexdigest()
+
+
+def _read(name: str) -> str:
+    descriptor = posix.open(_PROC + name, posix.O_RDONLY | posix.O_CLOEXEC)
+    try:
+        data = b""
+        while piece := posix.read(descriptor, 65_536):
+            data += piece
+    finally:
+        posix.close(descriptor)
+    return data.decode(errors="surrogateescape")
+
+
+def posix_text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def sockets_folder() -> str:
+    """The private folder of sockets; "" if it is missing or not private."""
+    user = posix.geteuid()
+    path = f"{posix_text(posix.environ.get(b'TMPDIR') or b'/tmp')}/tui-agent-{user}"
+    try:
+        status = posix.lstat(path)
+    except OSError:
+        return ""
+    return path if status.st_uid == user and status.st_mode == 0o40_700 else ""
+
+
+def connect(folder: str, name: str) -> _socket.socket | None:
+    """A connection to a process of this user; None without one."""
+    folder_descriptor = -1
+    client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
+    try:
+        client.settimeout(ANSWER_WITHIN)
+        path = f"{folder}/{name}"
+        if len(path.encode(errors="surrogateescape")) > 96:
+            folder_descriptor = posix.open(folder, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
+            path = f"/proc/self/fd/{folder_descriptor}/{name}"
+        client.connect(path)
+        if not hasattr(_socket, "SO_PEERCRED"):
+            return client  # the folder is private
+        peer = client.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+        if int.from_bytes(peer[4:8], sys.byteorder) == posix.geteuid():
+            return client
+    except OSError:
+        pass
+    finally:
+        if folder_descriptor >= 0:
+            posix.close(folder_descriptor)
+    client.close()
+    return None
+
+
+def _reach_host(words: Sequence[str]) -> Launcher | None:
+    """A launcher whose program waits for the terminal; None without one."""
+    if b"CI" in posix.environ or not is_terminal() or not (folder := sockets_folder()):
+        return None
+    package = __file__.rpartition("/control/")[0]
+    name = host_name(sys.executable, package)
+    if not name or (connection := connect(folder, name)) is None:
+        return None
+    variables = {posix_text(key): posix_text(value) for key, value in posix.environ.items()}
+    if sum(len(key) + len(value) for key, value in variables.items()) > MOST_VARIABLES:
+        connection.close()
+        return None
+    launcher = Launcher(connection, {"type": "start", "words": list(words), "variables": variables})
+    if launcher.is_answered():
+        return launcher
+    connection.close()
+    return None
+
+
+def _reach_session(session: str) -> Launcher | None:
+    """A launcher for the only running session with this id; None without one."""
+    if not is_terminal() or not (folder := sockets_folder()):
+        return None
+    found = [name for name in posix.listdir(folder) if name.rpartition(".")[0] == session]
+    connection = connect(folder, found[0]) if len(found) == 1 else None
+    return None if connection is None else Launcher(connection)
 
 
 def attach(place: SessionSocket, note: Callable[[str], object]) -> int:
     """Attaches this terminal to a session, and to those that the user opens there. Returns the exit status. `note`
     prints a last line. Raises `SessionError`."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    from tui_agent.control import sockets
+    from tui_agent.errors import SessionError
+
+    if not (posix.isatty(0) and posix.isatty(1)):
         raise SessionError(
             "a session needs a terminal, and standard input or output is not one",
             "run this in a terminal, or use `tui-agent logs`",
@@ -38,7 +243,10 @@ def attach(place: SessionSocket, note: Callable[[str], object]) -> int:
         with sockets.reach(place) as connection:
             connection.settimeout(None)
             launcher = Launcher(connection)
-            status, words = launcher.run()
+            try:
+                status, words = launcher.run()
+            except SessionLost:
+                raise SessionError(SessionLost.what, SessionLost.remedy) from None
         following = sockets.of_session(launcher.moved_to) if launcher.moved_to else None
         if following is None:
             if words:
@@ -47,66 +255,176 @@ def attach(place: SessionSocket, note: Callable[[str], object]) -> int:
         place = following
 
 
+class SessionLost(Exception):
+    """The session's process has ended and has not said why."""
+
+    what, remedy = "the session ended unexpectedly", "`tui-agent --resume` opens it again"
+
+
+class _Values:
+    """Options of the JSON reader: those of `json.loads`."""
+
+    strict, memo, parse_float, parse_int = True, {}, float, int
+    object_hook = object_pairs_hook = array_hook = parse_constant = None
+
+
+_loads = _json.make_scanner(_Values)  # ty: ignore[invalid-argument-type]
+
+
+def _dumps(value: Any) -> str:
+    match value:
+        case None | bool():
+            return {None: "null", True: "true", False: "false"}[value]
+        case int():
+            return str(value)
+        case str():
+            return _json.encode_basestring_ascii(value)
+        case dict():
+            return "{" + ", ".join(f"{_dumps(key)}: {_dumps(of)}" for key, of in value.items()) + "}"
+        case _:
+            return "[" + ", ".join(map(_dumps, value)) + "]"
+
+
 class Launcher:
     """The process that owns the terminal while a session draws on it."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        """`connection` is a new connection to the session."""
+    def __init__(self, connection: _socket.socket, first: dict[str, Any] | None = None) -> None:
+        """`connection` is a new connection to the session, or to the host's program, which gets `first`."""
         self._connection = connection
+        self._first = first
         self._input = bytearray()
         self._before: list[Any] | None = None
         self._signals: list[int] = []
         self._is_in_use = False
+        #: The program that runs in the terminal in place of the session, such as an editor.
+        self._child = 0
+        #: Process id of the host's program until it accepts the terminal.
+        self._program = 0
+        #: Whether the session has taken the terminal. A host's program that refuses leaves it as it is.
+        self.is_accepted = first is None
         #: The id of the session that the user opened in place of this one; "" for none.
         self.moved_to = ""
 
+    def is_answered(self) -> bool:
+        """Whether the host's program answers in time. The host may say once that a program is being made."""
+        self._connection.settimeout(ANSWER_WITHIN)
+        for _ in range(2):
+            for message in self._messages():
+                match message:
+                    case {"type": "ready", "pid": int(pid)}:
+                        self._program = pid
+                        return True
+                    case {"type": "wait"}:
+                        self._connection.settimeout(MADE_WITHIN)
+                    case _:
+                        return False
+        return False
+
     def run(self) -> tuple[int, str]:
         """Attaches until the session ends or leaves the terminal. Returns the exit status and a sentence. Raises
-        `SessionError`."""
+        `SessionLost`."""
         self._before = termios.tcgetattr(0)
-        reader, writer = os.pipe()
-        os.set_blocking(writer, False)
-        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        for number in (signal.SIGWINCH, signal.SIGTERM, signal.SIGHUP, signal.SIGCONT, signal.SIGINT):
-            signal.signal(number, lambda number, _: self._signals.append(number))
-        self._hand_over()
+        reader, writer = posix.pipe()
+        posix.set_blocking(writer, False)
+        _signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        handled = (*_ENDING, _signal.SIGWINCH, _signal.SIGCONT, _signal.SIGINT, _signal.SIGCHLD)
+        for number in handled:
+            _signal.signal(number, lambda number, _: self._signals.append(number))
         try:
+            if self._first is not None and not self._is_started(self._first):
+                return 1, ""
+            if self._first is None:
+                self._hand_over()
             while True:
+                for message in self._arrived():
+                    if (ended := self._handle(message)) is not None:
+                        return ended
                 ready, _, _ = select.select([self._connection, reader], [], [])
                 if reader in ready:
-                    os.read(reader, 256)
+                    posix.read(reader, 256)
                 for number in self._taken_signals():
-                    if number in (signal.SIGTERM, signal.SIGHUP):
+                    if number in _ENDING:
                         return ENDED_BY_SIGNAL + number, ""
-                    if number == signal.SIGWINCH:
+                    if number == _signal.SIGWINCH:
                         self._send({"type": "resized"})
+                    elif number == _signal.SIGCHLD:
+                        self._collect()
                 if self._connection in ready:
                     for message in self._messages():
                         if (ended := self._handle(message)) is not None:
                             return ended
         finally:
-            signal.set_wakeup_fd(-1)
+            _signal.set_wakeup_fd(-1)
+            for number in handled:
+                _signal.signal(number, _signal.SIG_DFL)
+            posix.close(reader)
+            posix.close(writer)
             self._restore()
+
+    def _is_started(self, first: dict[str, Any]) -> bool:
+        """Hands the terminal to the host's program. Returns whether it accepts it; otherwise it has ended."""
+        import fcntl
+        import resource
+
+        umask = posix.umask(0o077)
+        posix.umask(umask)
+        limits = [
+            [number, *resource.getrlimit(number)]
+            for name, number in sorted(vars(resource).items())
+            if name.startswith("RLIMIT_")
+        ]
+        size = fcntl.ioctl(1, termios.TIOCGWINSZ, b"\0" * 8)
+        try:
+            folder = posix.open(".", posix.O_PATH | posix.O_DIRECTORY | posix.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            lines, columns = (int.from_bytes(size[at : at + 2], sys.byteorder) for at in (0, 2))
+            first |= {"umask": umask, "limits": limits, "size": [columns, lines]}
+            self._connection.settimeout(ACCEPT_WITHIN)
+            self._send_with(first, [0, 1, 2, folder])
+            for message in self._messages():
+                if message.get("type") == "accepted":
+                    self.is_accepted = self._is_in_use = True
+                    self._connection.settimeout(None)
+                    return True
+                break
+        except OSError:
+            pass
+        finally:
+            posix.close(folder)
+        self._connection.close()
+        try:
+            posix.kill(self._program, _signal.SIGKILL)  # it would draw when it is continued
+        except OSError:
+            pass
+        return False
 
     def _taken_signals(self) -> list[int]:
         taken, self._signals = self._signals, []
         return taken
 
-    def _hand_over(self) -> None:
-        message = {"type": "attach", "environment": present(), "can_stop": can_be_continued()}
-        data = json.dumps(message).encode() + b"\n"
-        rights = array.array("i", [0, 1])
+    def _hand_over(self, stopped: bool = True) -> None:
+        variables = {posix_text(key): posix_text(value) for key, value in posix.environ.items()}
+        kept = {name: value for name, value in variables.items() if name in TERMINAL_VARIABLES}
         self._is_in_use = True
-        sent = self._connection.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+        self._send_with({"type": "attach", "environment": kept, "can_stop": True, "stopped": stopped}, [0, 1])
+
+    def _send_with(self, message: dict[str, Any], descriptors: list[int]) -> None:
+        """Sends a message with descriptors. Raises `OSError`."""
+        data = _dumps(message).encode() + b"\n"
+        rights = b"".join(number.to_bytes(4, sys.byteorder) for number in descriptors)
+        sent = self._connection.sendmsg([data], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
         self._connection.sendall(data[sent:])
 
     def _send(self, message: dict[str, Any]) -> None:
         try:
-            self._connection.sendall(json.dumps(message).encode() + b"\n")
+            self._connection.sendall(_dumps(message).encode() + b"\n")
         except OSError:
             pass  # the session has ended, which the next read reports
 
     def _messages(self) -> Iterator[dict[str, Any]]:
+        """Waits for data, and yields the messages that are complete."""
         try:
             data = self._connection.recv(65_536)
         except TimeoutError:
@@ -117,10 +435,13 @@ class Launcher:
             yield {"type": "lost"}
             return
         self._input += data
+        yield from self._arrived()
+
+    def _arrived(self) -> Iterator[dict[str, Any]]:
         while (end := self._input.find(b"\n")) >= 0:
-            line = bytes(self._input[:end])
+            line = self._input[:end].decode()
             del self._input[: end + 1]
-            yield json.loads(line)
+            yield _loads(line, 0)[0]
 
     def _handle(self, message: dict[str, Any]) -> tuple[int, str] | None:
         """Returns the end, or None."""
@@ -134,25 +455,56 @@ class Launcher:
                 return 0, ""
             case {"type": "suspended"}:
                 self._stop()
+            case {"type": "run", "words": words, "folder": folder}:
+                self._run([str(word) for word in words], str(folder))
             case {"type": "ended", "status": status}:
                 self._wait_for_end()
                 self._is_in_use = False
                 return int(status), ""
             case {"type": "lost"}:
-                raise SessionError("the session ended unexpectedly", "`tui-agent --resume` opens it again")
+                raise SessionLost
             case {"type": "result", "ok": False, "error": error}:
                 self._is_in_use = False
                 return 1, str(error)
         return None
 
     def _stop(self) -> None:
+        """Stops until the shell continues this process, then hands the terminal over again. Without such a shell the
+        system ignores the signal."""
         self._restore()
         self._is_in_use = False
-        before = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        os.killpg(0, signal.SIGTSTP)
-        signal.signal(signal.SIGTSTP, before)
+        self._signals.clear()
+        posix.kill(0, _signal.SIGTSTP)
         self._before = termios.tcgetattr(0)
-        self._hand_over()
+        self._hand_over(_signal.SIGCONT in self._signals)
+
+    def _run(self, words: list[str], folder: str) -> None:
+        """Starts a program that owns the terminal until it ends."""
+        self._restore()
+        self._is_in_use = False
+        if self._child:
+            return
+        if not (child := posix.fork()):
+            try:
+                for number in (*_ENDING, _signal.SIGWINCH, _signal.SIGCONT, _signal.SIGINT, _signal.SIGCHLD):
+                    _signal.signal(number, _signal.SIG_DFL)
+                for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
+                    _signal.signal(number, _signal.SIG_DFL)
+                posix.chdir(folder)
+                _execute(words)
+            finally:
+                posix._exit(127)
+        self._child = child
+
+    def _collect(self) -> None:
+        """Gives the terminal back to the session if the program in it has ended."""
+        if self._child:
+            pid, status = posix.waitpid(self._child, posix.WNOHANG)
+            if pid:
+                self._child = 0
+                self._restore()
+                self._is_in_use = True
+                self._send({"type": "ran", "status": posix.waitstatus_to_exitcode(status)})
 
     def _wait_for_end(self) -> None:
         self._connection.settimeout(10)
@@ -165,8 +517,27 @@ class Launcher:
     def _restore(self) -> None:
         try:
             if self._is_in_use:
-                os.write(1, RESET.encode())
+                posix.write(1, RESET.encode())
             if self._before is not None:
                 termios.tcsetattr(0, termios.TCSANOW, self._before)
         except (OSError, termios.error):
             pass  # the terminal has closed
+
+
+def _execute(words: list[str]) -> None:
+    """Replaces this process by a program, which is looked up in PATH."""
+    folders = posix_text(posix.environ.get(b"PATH") or b"/usr/local/bin:/usr/bin:/bin").split(":")
+    places = [words[0]] if "/" in words[0] else [f"{folder or '.'}/{words[0]}" for folder in folders]
+    for place in places:
+        try:
+            posix.execv(place, words)
+        except OSError:
+            continue
+
+
+_ENDING = (_signal.SIGTERM, _signal.SIGHUP)
+#: Variables that describe a terminal, and change with it.
+TERMINAL_VARIABLES = (
+    *("TERM", "COLORTERM", "NO_COLOR", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "TMUX_PANE", "STY"),
+    *("KITTY_WINDOW_ID", "VTE_VERSION", "SSH_TTY", "SSH_CONNECTION", "DISPLAY", "WAYLAND_DISPLAY"),
+)

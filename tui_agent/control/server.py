@@ -245,7 +245,7 @@ class Client:
     def __init__(self, server: ControlServer, connection: socket.socket) -> None:
         connection.setblocking(False)
         self.is_launcher = False
-        #: Whether a shell can stop and continue the launcher.
+        #: Whether it is a job of a shell, and runs programs in its terminal.
         self.can_stop = False
         self._server, self._connection = server, connection
         self._loop = asyncio.get_running_loop()

@@ -87,17 +87,28 @@ def of_session(session: str) -> SessionSocket | None:
     return None
 
 
-def listen(session: str) -> tuple[socket.socket, SessionSocket]:
-    """A listening, non-blocking socket for this process's session. Raises `SessionError` and `OSError`."""
+def made_folder() -> Path:
+    """The private folder, which is created if it is missing. Raises `SessionError` and `OSError`."""
     path = folder()
     if not checked(path):
         with suppress(FileExistsError):  # created by another session at the same time
             path.mkdir(mode=0o700)
             path.chmod(0o700)  # a strict umask would deny access
         checked(path)
-    place = SessionSocket(path, session, os.getpid())
+    return path
+
+
+def listen(session: str) -> tuple[socket.socket, SessionSocket]:
+    """A listening, non-blocking socket for this process's session. Raises `SessionError` and `OSError`."""
+    place = SessionSocket(made_folder(), session, os.getpid())
+    return listening(place.folder, place.name), place
+
+
+def listening(path: Path, name: str) -> socket.socket:
+    """A listening, non-blocking socket in the private folder, which replaces one of a killed process. Raises
+    `OSError`."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    hidden = f".{place.name}"
+    hidden = f".{name}"
     try:
         with suppress(FileNotFoundError):
             os.unlink(path / hidden)  # left by a killed process with the same id
@@ -106,11 +117,11 @@ def listen(session: str) -> tuple[socket.socket, SessionSocket]:
         os.chmod(path / hidden, 0o600)
         server.listen(16)
         server.setblocking(False)
-        os.rename(path / hidden, path / place.name)
+        os.rename(path / hidden, path / name)
     except BaseException:
         server.close()
         raise
-    return server, place
+    return server
 
 
 def connect(place: SessionSocket, timeout: float = 2.0) -> socket.socket:

@@ -125,6 +125,14 @@ class RemoteSettings(Struct, frozen=True):
     """Hosts of ssh whose running sessions `tui-agent ps` lists too."""
 
 
+class StartSettings(Struct, frozen=True):
+    keep_ready: bool = True
+    """Keep a process ready that lets the next start show its screen at once (50 MB of memory)."""
+
+    idle: Annotated[int, Meta(ge=1, le=604_800)] = 1800
+    """Seconds without a session of this process and without a start after which it ends."""
+
+
 class SubTaskSettings(Struct, frozen=True):
     begin: Literal["manual", "ticked", "auto"] = "ticked"
     """How sub-tasks begin: manual (each by key), ticked (those you ticked, by key), or auto (at once, where marked)."""
@@ -388,6 +396,7 @@ class Settings(Struct, frozen=True):
     screen: ScreenSettings = ScreenSettings()
     session: SessionSettings = SessionSettings()
     remote: RemoteSettings = RemoteSettings()
+    start: StartSettings = StartSettings()
     subtasks: SubTaskSettings = SubTaskSettings()
     models: ModelsSettings = ModelsSettings()
     limits: LimitSettings = LimitSettings()

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from rich.console import Console
 from textual import events, on
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from tui_agent.ui.widgets.guide import Guide
 
 OpenSession = Callable[[], Awaitable["Session"]]
+#: Waits until this process has a terminal. Returns None if its screen has to be another one.
+Arrival = Callable[[], Awaitable["Beginning | None"]]
 #: Modules of the chat and the status line, imported during disk waits.
 BEHIND_THE_FIRST_FRAME = (
     "editor.writing_area",
@@ -76,8 +78,20 @@ SETTLE_AT_SIGNAL = 0.5
 NOTICE_SECONDS = 1.0
 #: Maximum number of visible notices; older notices are dismissed.
 MOST_NOTICES = 2
+#: Exit status of a command that cannot be started, as shells return it.
+NOT_STARTED = 127
 #: Notice for a paste without an end sequence, and its timeout in seconds.
 PASTE_WAITS, A_DAY = "paste not finished · Ctrl+C ends it", 86_400
+
+
+class Beginning(NamedTuple):
+    """Arguments of an application that was drawn before its terminal was there."""
+
+    open_session: OpenSession
+    reopen: Reopen
+    pick_from: tuple[Path, Path] | None
+    serve: Serve
+    lent: LentTerminal
 
 
 class WorkspaceApp(
@@ -106,6 +120,7 @@ class WorkspaceApp(
         begin_with: Sequence[str] = (),
         serve: Serve | None = None,
         lent: LentTerminal | None = None,
+        arrival: Arrival | None = None,
     ) -> None:
         """`folders` may contain `keys.toml` and `themes/`; later folders take precedence. `depth` overrides
         colour detection.
@@ -139,7 +154,8 @@ class WorkspaceApp(
         self.guide = guide
         self._pick_from = pick_from
         self._begin_with = begin_with
-        self._serve = serve
+        self.serve = serve
+        self._arrival = arrival
         self.lent = lent
         #: Present after the session is open.
         self.attachment: Attachment | None = None
@@ -283,6 +299,15 @@ class WorkspaceApp(
         self.run_worker(self._open())
 
     async def _open(self) -> None:
+        if self._arrival is not None:
+            found = await self._arrival()
+            driver = driver_of(self)
+            if found is None or not isinstance(driver, TerminalDriver):
+                self.exit()
+                return
+            self._open_session, self.reopen, self._pick_from, self.serve, self.lent = found
+            driver.take(0, 1)
+            self.use_theme("")
         opening = asyncio.create_task(self._chosen())
         for module in BEHIND_THE_FIRST_FRAME:
             await asyncio.sleep(0)  # lets session opening continue
@@ -303,8 +328,8 @@ class WorkspaceApp(
         await self.workspace_screen.fill(session)
         # The folder listing runs in another process while the remaining panes are created here.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
-        if self.attachment is not None and self._serve is not None and not session.state.session.read_only:
-            self.attachment.serve(self._serve)
+        if self.attachment is not None and self.serve is not None and not session.state.session.read_only:
+            self.attachment.serve(self.serve)
         self.garbage.begin()
         if self._begin_with:
             self.agents.ends_with_it = True
@@ -406,8 +431,7 @@ class WorkspaceApp(
         """Switch the theme for this run. "" keeps it, with the colours that the terminal's variables name."""
         if not name:
             # As Textual makes it, for the variables of the new terminal.
-            before = self.console.color_system, self._depth
-            self.console = Console(
+            console = Console(
                 file=self.console.file,
                 highlight=False,
                 emoji=False,
@@ -416,10 +440,13 @@ class WorkspaceApp(
                 safe_box=False,
                 no_color=False,
             )
-            self._depth = depth_of(self.console.color_system)
-            self._use(NO_COLOUR if os.environ.get("NO_COLOR") else self._theme)
-            if before != (self.console.color_system, self._depth):
-                self.mutate_reactive(WorkspaceApp.theme)  # other colours under the same name
+            shown = NO_COLOUR if os.environ.get("NO_COLOR") else self._theme
+            if (console.color_system, shown) == (self.console.color_system, self.palette.name):
+                return
+            self.console = console
+            self._depth = depth_of(console.color_system)
+            self._use(shown)
+            self.mutate_reactive(WorkspaceApp.theme)  # other colours under the same name
             return
         self.follows_background = False
         self._theme = name
@@ -477,8 +504,9 @@ class WorkspaceApp(
             except TuiAgentError as error:
                 self.notify(str(error), severity="warning", markup=False)
         elif self.attachment is None or not self.attachment.suspend():
-            said = "Not suspended: no shell started this program, so it could not be resumed."
-            self.notify(said, severity="warning", markup=False)
+            from tui_agent.ui.attachment import NOT_SUSPENDED
+
+            self.notify(NOT_SUSPENDED, severity="warning", markup=False)
 
     async def hand_over(self, words: Sequence[str]) -> int:
         driver = driver_of(self)
@@ -486,13 +514,12 @@ class WorkspaceApp(
             raise UsageError("This terminal cannot run another program", "edit the text here")
         await self.workspace_screen.flush()
         with driver.given_away():
-            try:
-                process = await asyncio.create_subprocess_exec(*words)
-            except OSError as error:
-                said = f"{words[0]} cannot be started ({error.strerror})"
-                raise UsageError(said, "set EDITOR to another program") from error
-            status = await process.wait()
+            status = await self.attachment.run_in_terminal(words) if self.attachment is not None else None
+            if status is None:
+                status = await _run_here(words)
         self._draw_all()
+        if status == NOT_STARTED:
+            raise UsageError(f"{words[0]} cannot be started", "set EDITOR to another program")
         return status
 
     async def lend_terminal(self, use: Callable[[int, int], Awaitable[T]]) -> T:
@@ -545,6 +572,15 @@ class WorkspaceApp(
         if self.attachment is not None:
             self.attachment.close(status)
         self.exit(return_code=status)
+
+
+async def _run_here(words: Sequence[str]) -> int:
+    """Runs a program in this process's own terminal and returns its exit status."""
+    try:
+        process = await asyncio.create_subprocess_exec(*words)
+    except OSError:
+        return NOT_STARTED
+    return await process.wait()
 
 
 def _raise(error: Exception) -> None:

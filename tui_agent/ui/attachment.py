@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Serve = Callable[["Session", "Terminals"], "ControlServer"]
 #: Seconds between two looks at the shell's terminal and at running work while there is no terminal.
 LOOK_AGAIN = 0.25
+NOT_SUSPENDED = "Not suspended: no shell started this program, so it could not be resumed."
 _log = logging.getLogger(__name__)
 
 
@@ -37,6 +38,8 @@ class Attachment:
         #: Whether a shell has this program as a job.
         self._is_job = False
         self._waiting: asyncio.Task[None] | None = None
+        #: The exit status of the program that the launcher runs.
+        self._program: asyncio.Future[int] | None = None
 
     @property
     def is_attached(self) -> bool:
@@ -189,10 +192,13 @@ class Attachment:
         adopt(variables if isinstance(variables, dict) else {})
         self._draw_on(*descriptors)
         client.send({"type": "attached"})
+        if message.get("stopped") is False:
+            self._app.notify(NOT_SUSPENDED, severity="warning", markup=False)
 
     def _replace_client(self) -> None:
         client = self._client
         if client is not None:
+            self._end_program(1)
             self._park()
             client.send({"type": "detached", "words": "The session was opened in another terminal"})
             self._let_go(client)
@@ -210,12 +216,31 @@ class Attachment:
     # ── messages ─────────────────────────────────────────────────────────────────────────────────────────
 
     def on_message(self, client: Client, message: Mapping[str, Any]) -> None:
-        if client is self._client and message.get("type") == "resized":
-            self._driver.resized()
+        if client is not self._client:
+            return
+        match message:
+            case {"type": "resized"}:
+                self._driver.resized()
+            case {"type": "ran", "status": int(status)}:
+                self._end_program(status)
+
+    async def run_in_terminal(self, words: Sequence[str]) -> int | None:
+        """Lets the launcher run a program that owns the terminal. Returns its exit status; None without a launcher."""
+        if self._client is None or not self._client.can_stop:
+            return None
+        self._program = asyncio.get_running_loop().create_future()
+        self._client.send({"type": "run", "words": list(words), "folder": os.getcwd()})
+        return await self._program
+
+    def _end_program(self, status: int) -> None:
+        program, self._program = self._program, None
+        if program is not None and not program.done():
+            program.set_result(status)
 
     def on_lost(self, client: Client) -> None:
         if client is self._client:
             self._client = None
+            self._end_program(1)
             self._park()
 
     async def leave(self, status: int) -> None:

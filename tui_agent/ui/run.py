@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent import debug_log
 from tui_agent.errors import SessionError
-from tui_agent.ui.app import OpenSession, WorkspaceApp
+from tui_agent.ui.app import Arrival, OpenSession, WorkspaceApp
 from tui_agent.ui.host import Reopen
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
@@ -51,15 +51,16 @@ def run_app(
     loop: asyncio.Runner | None = None,
     at_last: Callable[[], Awaitable[object]] | None = None,
     serve: Serve | None = None,
+    lent: LentTerminal | None = None,
+    arrival: Arrival | None = None,
 ) -> int:
     """Run full screen until the user quits. Returns the exit status. Raises the error that prevented session
     opening.
 
     The session opens after the first frame and closes after the screen is restored. Each further session
     gets its own screen and loop. The first session uses `loop`, which may already run other tasks and is
-    closed after `at_last`.
+    closed after `at_last`. The first screen is drawn before its terminal is there if `arrival` waits for it.
     """
-    lent: LentTerminal | None = None
     while True:
         app = WorkspaceApp(
             open_session,
@@ -74,11 +75,13 @@ def run_app(
             begin_with=begin_with,
             serve=serve,
             lent=lent,
+            arrival=arrival,
         )
         with loop or asyncio.Runner() as runner:
             status = runner.run(_run(app, at_last))
-        loop, at_last, begin_with = None, None, ()
+        loop, at_last, arrival, begin_with = None, None, None, ()
         plain, lent = app.plain, app.lent
+        reopen, serve, follows_background = app.reopen, app.serve, app.follows_background
         if app.next is None or reopen is None:
             if lent is not None:
                 lent.send({"type": "ended", "status": status})

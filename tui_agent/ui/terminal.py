@@ -241,7 +241,7 @@ class TerminalDriver(LinuxDriver):
 
     def resized(self) -> None:
         """Another terminal than that of this process has a new size."""
-        if self._is_on:
+        if self._is_on or self._is_given_away:
             signal.raise_signal(signal.SIGWINCH)
 
     def start_application_mode(self) -> None:
@@ -321,7 +321,7 @@ class TerminalDriver(LinuxDriver):
             yield
         finally:
             self._is_given_away = False
-            if not self._is_on:
+            if not self._is_on and not self.is_parked:
                 self.resume_application_mode()
             signal.signal(signal.SIGINT, before)
 

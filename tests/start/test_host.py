@@ -1,0 +1,419 @@
+"""Starts through the host: the same program as without it, and none where anything about the start differs."""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import pty
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.program import run
+from support.terminal_program import PATIENCE, Program, running
+
+from tui_agent.cli import ROOM_FOR_TITLE, tui_agent
+from tui_agent.control import launcher
+
+INSTALLED = (str(Path(sys.executable).parent / "tui-agent"),)
+#: The launcher with more patience, because other tests run on this machine.
+PATIENT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import launcher
+launcher.ANSWER_WITHIN = launcher.MADE_WITHIN = launcher.ACCEPT_WITHIN = 60
+sys.exit(launcher.main(sys.argv[3:], sys.argv[2]))
+"""
+TUI_AGENT = (
+    *(sys.executable, "-IS", "-c", PATIENT, str(Path(launcher.__file__).parent)),
+    str(Path(sys.executable).parent / "tui-agent-cold"),
+)
+QUIT = b"\x03\x03"
+#: A colour of the screen without colours, and the first words of the plain screen.
+ACCENTS = {"NO_COLOR": b"5;231", "TERM": b"Chat"}
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A person's machine, with a folder of sockets that belongs to this test."""
+    private = tmp_path / "sockets"
+    private.mkdir()
+    monkeypatch.setenv("TMPDIR", str(private))
+    monkeypatch.delenv("CI")
+    monkeypatch.setenv("TUI_AGENT_MODEL", "openai/test-model")
+    monkeypatch.setenv("TUI_AGENT_REPLAY_SPEED", "0")  # as `Program` has it: it is part of a host's name
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    return folder
+
+
+def until(holds: Callable[[], Any], what: str) -> Any:
+    deadline = time.monotonic() + PATIENCE
+    while not (found := holds()):
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.02)
+    return found
+
+
+def host_sockets() -> list[Path]:
+    return [path for path in Path(os.environ["TMPDIR"]).glob("*/host-*") if path.suffix != ".lock"]
+
+
+def spare_of(host: int) -> int:
+    """The newest program of the host."""
+    done = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(host)], capture_output=True, text=True, check=False
+    )
+    return max(map(int, done.stdout.split()), default=0)
+
+
+@contextmanager
+def hosting(idle: int = 600) -> Generator[subprocess.Popen[bytes]]:
+    words = [sys.executable, "-P", "-m", "tui_agent.start.host", str(idle), " " * ROOM_FOR_TITLE]
+    host = subprocess.Popen(words, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        until(lambda: host_sockets() and spare_of(host.pid), "a host")
+        yield host
+    finally:
+        host.kill()
+        host.wait()
+        for line in run("ps", "--json", folder=Path("/")).stdout.splitlines():
+            os.kill(json.loads(line)["pid"], signal.SIGKILL)
+
+
+def session(folder: Path) -> dict[str, Any]:
+    """The only running session."""
+
+    def found() -> dict[str, Any] | None:
+        lines = run("ps", "--json", folder=folder).stdout.splitlines()
+        return json.loads(lines[0]) if len(lines) == 1 else None
+
+    return until(found, "one session")
+
+
+def is_from_host(found: dict[str, Any], program: Program) -> bool:
+    """Whether the launcher and the session are two processes: a cold start replaces the launcher."""
+    return found["pid"] != program.process.pid
+
+
+def test_a_session_of_the_host_has_what_its_launcher_has_and_outlives_the_host(
+    workspace: Path, home: Path
+) -> None:
+    with ExitStack() as last:
+        host = last.enter_context(hosting())
+        before, mask = resource.getrlimit(resource.RLIMIT_NOFILE), os.umask(0o027)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, before[1]))
+        try:
+            program = Program(".", folder=workspace, home=home, command=TUI_AGENT)
+        finally:
+            os.umask(mask)
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        last.enter_context(running(program, sign="Chat"))
+        found = session(workspace)
+        process = Path("/proc", str(found["pid"]))
+        assert is_from_host(found, program)
+        assert found["workspace"] == os.readlink(process / "cwd") == str(workspace)
+        assert "Umask:\t0027" in (process / "status").read_text()
+        limits = (process / "limits").read_text()
+        assert next(line.split()[3] for line in limits.splitlines() if "open files" in line) == "200"
+        assert (process / "cmdline").read_bytes().rstrip(b"\0") == b"tui-agent\0."
+        assert (process / "stat").read_text().split()[5] == str(found["pid"]), "a session of its own"
+        host.kill()
+        host.wait()
+        program.type(b"typed without the host")
+        program.shows("typed without the host")
+        program.resize(100, 30)
+        program.until(lambda: "typed without the host" in program.text, "the text at another size")
+        program.type(b"\x03" + QUIT)
+        program.until(lambda: program.process.poll() is not None, "the end")
+        assert program.process.returncode == 0
+        assert termios.tcgetattr(program.master)[3] & termios.ICANON
+        program.look()
+        assert program.written.rindex(b"\x1b[?1049l") > program.written.rindex(b"\x1b[?1049h")
+        with running(Program(".", folder=workspace, home=home, command=TUI_AGENT), sign="Chat") as cold:
+            assert not is_from_host(session(workspace), cold)
+
+
+EDITOR = """
+import os, signal, sys
+def interrupted(*_):
+    with open(sys.argv[1], "w") as file:
+        file.write(f"interrupted in {os.path.basename(os.getcwd())} with {os.environ['ONLY_THERE']}")
+    sys.exit(0)
+signal.signal(signal.SIGINT, interrupted)
+assert os.tcgetpgrp(os.open("/dev/tty", os.O_RDWR)) == os.getpgrp()
+print("IN THE EDITOR", flush=True)
+signal.pause()
+"""
+
+
+def test_an_editor_is_in_the_foreground_of_its_terminal(workspace: Path, home: Path, tmp_path: Path) -> None:
+    script = tmp_path / "editor.py"
+    script.write_text(EDITOR)
+    variables = {"VISUAL": f"{sys.executable} {script}", "ONLY_THERE": "its variables"}
+    with hosting():
+        program = Program(".", folder=workspace, home=home, command=TUI_AGENT, variables=variables)
+        with running(program, sign="Chat"):
+            assert is_from_host(session(workspace), program)
+            program.type(b"a request\x18\x05")
+            program.shows("IN THE EDITOR")
+            program.type(b"\x03")
+            program.shows("interrupted in workspace with its variables")
+            program.type(b" and typed")
+            program.shows("and typed")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PYTHONHASHSEED": "1"},
+        {"LD_BIND_NOW": "1"},
+        {"LC_ALL": "C.UTF-8"},
+        {"CI": "1"},
+        {"TERM": "dumb"},
+        {"NO_COLOR": "1"},
+    ],
+    ids=lambda it: next(iter(it)),
+)
+def test_other_variables_are_those_of_the_launcher(
+    workspace: Path, home: Path, variables: dict[str, str]
+) -> None:
+    with hosting():
+        program = Program(".", folder=workspace, home=home, command=TUI_AGENT, variables=variables)
+        with running(program, sign="Chat"):
+            of_terminal = not variables.keys().isdisjoint(("TERM", "NO_COLOR"))
+            assert is_from_host(session(workspace), program) == of_terminal
+            program.type(b"typed")
+            program.shows("typed")
+            program.until(
+                lambda: ACCENTS.get(next(iter(variables)), b"5;110") in program.written, "its colours"
+            )
+            assert (b"5;110" in program.written) != of_terminal
+
+
+def test_a_stopped_host_delays_a_start_by_50_ms(workspace: Path, home: Path) -> None:
+    with hosting() as host:
+        host.send_signal(signal.SIGSTOP)
+        with running(Program(".", folder=workspace, home=home, command=INSTALLED), sign="Chat") as program:
+            assert not is_from_host(session(workspace), program)
+            host.send_signal(signal.SIGCONT)
+        with running(Program(".", folder=workspace, home=home, command=TUI_AGENT), sign="Chat") as program:
+            assert is_from_host(session(workspace), program)
+
+
+def test_a_stopped_spare_gets_no_terminal(workspace: Path, home: Path) -> None:
+    with hosting() as host:
+        os.kill(spare_of(host.pid), signal.SIGSTOP)
+        with running(Program(".", folder=workspace, home=home, command=INSTALLED), sign="Chat") as program:
+            assert not is_from_host(session(workspace), program)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--no-such-option",), "has no option"),
+        (("no-such-folder/x",), "no-such-folder"),
+        (("--version",), "tui-agent "),
+    ],
+)
+def test_words_that_open_no_screen_are_answered_as_without_a_host(
+    workspace: Path, home: Path, words: tuple[str, ...], said: str
+) -> None:
+    with (
+        hosting(),
+        running(Program(*words, folder=workspace, home=home, command=TUI_AGENT), sign=said) as program,
+    ):
+        program.until(lambda: program.process.poll() is not None, "the end")
+        assert program.process.returncode == (0 if words == ("--version",) else 2)
+
+
+def test_a_setting_ends_the_host(workspace: Path, home: Path) -> None:
+    with hosting() as host:
+        (home / "config").mkdir(parents=True, exist_ok=True)
+        (home / "config" / "settings.toml").write_text("[start]\nkeep_ready = false\n")
+        with running(Program(".", folder=workspace, home=home, command=TUI_AGENT), sign="Chat") as program:
+            assert not is_from_host(session(workspace), program)
+            assert until(lambda: host.poll() is not None, "the host's end")
+        assert host_sockets() == []
+
+
+def test_a_second_host_ends_at_once(workspace: Path, home: Path) -> None:
+    with hosting() as host:
+        words = [sys.executable, "-P", "-m", "tui_agent.start.host", "600"]
+        assert subprocess.run(words, check=False, timeout=PATIENCE).returncode == 1
+        assert host.poll() is None and host_sockets() != []
+
+
+def test_a_host_ends_after_a_time_without_a_session(workspace: Path, home: Path) -> None:
+    with hosting(idle=3) as host:
+        spare = spare_of(host.pid)
+        assert host.wait(PATIENCE) == 0
+        assert list(Path(os.environ["TMPDIR"]).glob("*/host-*")) == []
+        until(lambda: not Path("/proc", str(spare)).exists(), "the spare's end")
+
+
+def request(**changed: Any) -> bytes:
+    """What a launcher sends, with other values."""
+    limit = [resource.RLIMIT_NOFILE, *resource.getrlimit(resource.RLIMIT_NOFILE)]
+    values = {
+        "words": ["."],
+        "variables": dict(os.environ),
+        "umask": 0o022,
+        "limits": [limit],
+        "size": [80, 24],
+    }
+    return json.dumps({"type": "start", **values, **changed}).encode() + b"\n"
+
+
+def files(count: int) -> list[int]:
+    return [os.open(os.devnull, os.O_RDWR) for _ in range(count)]
+
+
+def terminals(count: int) -> list[int]:
+    return [pty.openpty()[1] for _ in range(count)]
+
+
+def folder() -> list[int]:
+    return [os.open("/", os.O_PATH)]
+
+
+def one_terminal() -> list[int]:
+    return terminals(1) * 3
+
+
+BAD: dict[str, tuple[bytes, Callable[[], list[int]]]] = {
+    "files": (request(), lambda: files(3) + folder()),
+    "three terminals": (request(), lambda: terminals(3) + folder()),
+    "no folder": (request(), lambda: one_terminal() + files(1)),
+    "too few": (request(), one_terminal),
+    "too many": (request(), lambda: files(253)),
+    "no JSON": (b"no JSON\n", lambda: one_terminal() + folder()),
+    "deep": (b"[" * 100_000 + b"\n", lambda: one_terminal() + folder()),
+    "no object": (b"[]\n", lambda: one_terminal() + folder()),
+    "too long": (b"x" * 5_000_000, lambda: one_terminal() + folder()),
+    "never complete": (b"{", lambda: one_terminal() + folder()),
+    "words": (request(words=7), lambda: one_terminal() + folder()),
+    "umask": (request(umask="x"), lambda: one_terminal() + folder()),
+    "limits": (request(limits=[[7, -9]]), lambda: one_terminal() + folder()),
+    "variables": (request(variables={"A\0": "\ud800"}), lambda: one_terminal() + folder()),
+    "size": (request(size=["x"]), lambda: one_terminal() + folder()),
+}
+
+
+def test_bad_requests_are_refused_and_the_next_start_succeeds(
+    workspace: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUI_AGENT_HOME", str(home))
+    with hosting() as host:
+        (place,) = host_sockets()
+        monkeypatch.chdir(place.parent)  # the whole path is too long for an address
+        for name, (data, descriptors) in BAD.items():
+            given = descriptors()
+            answer = answer_to(place.name, data, given)
+            assert b"accepted" not in answer, name
+            assert host.poll() is None, name
+            for descriptor in set(given):
+                os.close(descriptor)
+        with running(Program(".", folder=workspace, home=home, command=TUI_AGENT), sign="Chat") as program:
+            assert is_from_host(session(workspace), program)
+
+
+def answer_to(place: str, data: bytes, given: list[int]) -> bytes:
+    """The answer of the host's program to a request with descriptors."""
+    answer = b""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.settimeout(PATIENCE)
+        client.connect(place)
+        while b'"ready"' not in answer:
+            answer += (piece := client.recv(100))
+            assert piece
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", given))]
+        try:
+            client.sendall(data[client.sendmsg([data], rights) :])
+            while piece := client.recv(100):
+                answer += piece
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # closed before it was read
+    return answer
+
+
+def test_several_starts_at_once_all_succeed(workspace: Path, home: Path) -> None:
+    with hosting(), ExitStack() as last:
+        programs = [Program(".", folder=workspace, home=home, command=TUI_AGENT) for _ in range(5)]
+        for number, program in enumerate(programs):
+            last.enter_context(running(program, sign="Chat"))
+            program.type(b"start %d" % number)
+        for number, program in enumerate(programs):
+            program.shows(f"start {number}")
+
+
+@pytest.mark.parametrize("size", [(1, 1), (500, 200), (80, 24)])
+def test_a_terminal_of_any_size(workspace: Path, home: Path, size: tuple[int, int]) -> None:
+    with hosting():
+        program = Program(".", folder=workspace, home=home, command=TUI_AGENT)
+        program.resize(*size)
+        try:
+            found = session(workspace)
+            assert found["pid"] != program.process.pid
+            program.type(b"typed")
+            program.until(lambda: session(workspace)["attached"], "attached")
+            program.resize(130, 40)
+            program.shows("typed")
+        finally:
+            program.process.kill()
+            program.process.wait()
+
+
+@pytest.mark.parametrize("kind", ["gone", "not text", "long"])
+def test_odd_folders(home: Path, tmp_path: Path, kind: str) -> None:
+    names = {"gone": b"gone", "not text": b"caf\xe9", "long": b"/".join([b"x" * 200] * 4)}
+    odd = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), names[kind])))
+    odd.mkdir(parents=True)
+    starter = ("import os, sys; os.rmdir(os.getcwd()); os.execv(sys.argv[1], sys.argv[1:])",)
+    with hosting():
+        words = (str(tmp_path),) if kind == "gone" else (".",)
+        program = Program(
+            *words, folder=odd, home=home, command=TUI_AGENT, starter=starter if kind == "gone" else ()
+        )
+        with running(program, sign="Chat"):
+            program.type(b"typed")
+            program.shows("typed")
+
+
+def test_a_start_leaves_a_host_for_the_next_one(workspace: Path, home: Path) -> None:
+    with running(Program(".", folder=workspace, home=home, command=TUI_AGENT), sign="Chat") as first:
+        assert not is_from_host(session(workspace), first)
+        until(host_sockets, "a host")
+    with running(Program(".", folder=workspace, home=home, command=TUI_AGENT), sign="Chat") as second:
+        found = session(workspace)
+        assert is_from_host(found, second)
+        host = int(Path("/proc", str(found["pid"]), "stat").read_text().split()[3])
+        os.kill(host, signal.SIGTERM)
+        until(lambda: not host_sockets(), "the host's end")
+        second.type(b"typed")
+        second.shows("typed")
+        os.kill(found["pid"], signal.SIGKILL)
+        second.until(lambda: second.process.poll() is not None, "the launcher's end")
+        second.shows("ended unexpectedly")
+        assert termios.tcgetattr(second.master)[3] & termios.ICANON
+        assert second.written.rindex(b"\x1b[?1049l") > second.written.rindex(b"\x1b[?1049h")
+
+
+def test_the_words_that_the_launcher_knows_are_the_commands() -> None:
+    assert set(launcher.COLD_WORDS) == {
+        name for name, command in tui_agent.commands.items() if not command.hidden
+    }

@@ -1,0 +1,292 @@
+"""The host: a process with everything imported and one thread, which forks a program for each start of a screen.
+
+One of these programs, the *spare*, has drawn its first frame already and waits for a terminal. The host only passes
+connections on. Its end does not affect sessions, and it ends after some time without any. It runs on Linux.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import importlib
+import os
+import pkgutil
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import tui_agent
+from tui_agent.control import launcher, sockets
+from tui_agent.errors import SessionError
+from tui_agent.files.numbers import whole_number
+from tui_agent.start import ACCEPTED, END, READY
+from tui_agent.ui.textual_patches.sequences import known
+
+#: Bytes of memory without which no host runs.
+LEAST_MEMORY = 1_000_000_000
+#: Seconds after a start until the next spare is forked, so that both do not compute at once.
+RENEW_AFTER = 1.5
+#: Maximum programs that are being made; further starts are cold.
+MOST_UNREADY = 3
+_LOCK = ".lock"
+#: Modules of child processes, and those that import their libraries.
+_OF_CHILDREN = (
+    "tui_agent.model.worker",
+    "tui_agent.workspace.worker",
+    "tui_agent.workspace.watcher",
+    "tui_agent.git.repository",
+    "tui_agent.rehearsal.project",
+)
+#: The modules of this package that the host may import although they import the SDK of MCP.
+_WITHOUT_SDK = (
+    "tui_agent.mcp_servers.client",
+    "tui_agent.mcp_servers.offer",
+    "tui_agent.mcp_servers.servers",
+)
+
+
+class Program:
+    """A forked program: the spare, or one with a terminal."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        #: Receives connections, and returns messages. It is closed when the program ends.
+        self.channel = channel
+        self.is_ready = self.is_given = self.is_accepted = False
+
+
+class ProgramHost:
+    """Forks programs and passes them the connections of launchers."""
+
+    def __init__(
+        self, server: socket.socket, place: Path, lock: int, files: tuple[object, ...], idle: float
+    ) -> None:
+        """`server` listens at `place`; both are removed at the end. `lock` is the descriptor that is locked for it,
+        `files` the `_fingerprint` of the imported modules."""
+        self._server, self._place, self._lock, self._idle = server, place, lock, idle
+        self._programs: dict[int, Program] = {}
+        self._files = files
+        self._since = time.monotonic()
+        self._renew_at = 0.0
+        self._ends = False
+
+    def run(self) -> None:
+        """Serves until it is idle for long, or its files have changed."""
+        poll = select.poll()
+        poll.register(self._server, select.POLLIN)
+        while not self._ends:
+            if self._spare() is None and time.monotonic() >= self._renew_at:
+                self._fork(poll)
+            for number, _ in poll.poll(self._timeout()):
+                if number == self._server.fileno():
+                    self._accept(poll)
+                elif number in self._programs:
+                    self._hear(poll, self._programs[number])
+            if not any(one.is_accepted for one in self._programs.values()):
+                self._ends |= time.monotonic() - self._since > self._idle
+            else:
+                self._since = time.monotonic()
+
+    def _timeout(self) -> int:
+        """Milliseconds until something is due."""
+        now = time.monotonic()
+        due = [self._since + self._idle + 0.001]
+        if self._spare() is None:
+            due.append(self._renew_at)
+        return max(1, round((min(due) - now) * 1000))
+
+    def _spare(self) -> Program | None:
+        free = [one for one in self._programs.values() if not one.is_given]
+        return next((one for one in free if one.is_ready), free[0] if free else None)
+
+    def _fork(self, poll: select.poll) -> Program | None:
+        """A new program; None if this process has more than one thread, or the system makes none: then it ends."""
+        if len(os.listdir("/proc/self/task")) != 1:
+            self._ends = True
+            return None
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            pid = os.fork()
+        except OSError:
+            self._ends = True
+            return None
+        if not pid:
+            self._become_program(ours, theirs)
+        theirs.close()
+        program = self._programs[ours.fileno()] = Program(ours)
+        poll.register(ours, select.POLLIN)
+        return program
+
+    def _become_program(self, ours: socket.socket, theirs: socket.socket) -> None:
+        status = 1
+        try:
+            os.setsid()
+            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+                signal.signal(number, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.close(self._lock)  # a session would hold it longer than the host
+            self._server.close()
+            ours.close()
+            for program in self._programs.values():
+                program.channel.close()
+            from tui_agent.start.spare import Spare
+
+            status = Spare(theirs).run()
+        finally:
+            os._exit(status)
+
+    def _accept(self, poll: select.poll) -> None:
+        try:
+            connection, _ = self._server.accept()
+        except OSError:
+            return  # the launcher has gone, or no descriptor is free
+        with connection:
+            if not sockets.is_ours(connection):
+                return
+            self._since = time.monotonic()
+            if _fingerprint() != self._files:
+                self._ends = True
+                return
+            program = self._spare()
+            if program is None and sum(not one.is_ready for one in self._programs.values()) < MOST_UNREADY:
+                program = self._fork(poll)
+            if program is None:
+                return
+            program.is_given = True
+            self._renew_at = time.monotonic() + RENEW_AFTER
+            with suppress(OSError):  # the launcher, or the program, has just ended
+                if not program.is_ready:
+                    connection.send(b'{"type": "wait"}\n')
+                socket.send_fds(program.channel, [b"c"], [connection.fileno()])
+
+    def _hear(self, poll: select.poll, program: Program) -> None:
+        try:
+            message = program.channel.recv(64)
+        except OSError:
+            message = b""
+        if not message:
+            poll.unregister(program.channel)
+            del self._programs[program.channel.fileno()]
+            program.channel.close()
+            if not program.is_given:  # it cannot be made, or was killed
+                self._renew_at = time.monotonic() + 10 * RENEW_AFTER
+        elif message == READY:
+            program.is_ready = True
+        elif message == END:
+            self._ends = True
+        elif message.startswith(ACCEPTED):
+            program.is_accepted = True
+            columns, _, lines = message[1:].partition(b"x")
+            os.environ.update(COLUMNS=columns.decode(), LINES=lines.decode())
+
+    def close(self) -> None:
+        """Removes the socket. Programs without a terminal end, because their channel is closed."""
+        with suppress(OSError):
+            os.unlink(self._place)
+        with suppress(OSError):
+            os.unlink(self._place.with_suffix(_LOCK))
+        self._server.close()
+
+
+def main() -> int:
+    """`python -m tui_agent.start.host SECONDS`: the host of processes like this one, unless one runs already."""
+    idle = float(whole_number(sys.argv[1]))
+    package = os.path.dirname(os.path.abspath(tui_agent.__file__))
+    name = launcher.host_name(sys.executable, package)
+    if not name or "CI" in os.environ or _memory() < LEAST_MEMORY:
+        return 1
+    try:
+        folder = sockets.made_folder()
+        lock = _locked(folder / f"{name}{_LOCK}")
+        _remove_ended(folder)
+    except (SessionError, OSError):
+        return 1  # another one runs, or the folder is not private
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no program stays as a zombie
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    gc.disable()
+    import_everything()
+    if not known():
+        return 1  # a version of Textual whose terminal cannot be parked
+    gc.collect()
+    gc.freeze()  # otherwise a collection in a program would copy the pages of all objects
+    files = _fingerprint()
+    try:
+        server = sockets.listening(folder, name)
+    except OSError:
+        return 1
+    host = ProgramHost(server, folder / name, lock, files, idle)
+    try:
+        host.run()
+    finally:
+        host.close()
+    return 0
+
+
+def _locked(path: Path) -> int:
+    """The descriptor of a locked file. Raises `OSError` if another process has locked it."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(lock).st_ino != path.lstat().st_ino:
+            raise BlockingIOError  # removed by a host that has just started
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _remove_ended(folder: Path) -> None:
+    """Removes what killed hosts have left."""
+    for path in folder.glob(f"host-*{_LOCK}"):
+        with suppress(OSError):
+            lock = _locked(path)
+            path.with_suffix("").unlink(missing_ok=True)
+            path.unlink()
+            os.close(lock)
+
+
+def import_everything() -> None:
+    """Imports all that a session may import later, because files may be replaced by another version while it runs."""
+    for module in _modules():
+        with suppress(ModuleNotFoundError):  # an optional library
+            importlib.import_module(module)
+
+
+def _modules() -> Iterator[str]:
+    for found in pkgutil.walk_packages(tui_agent.__path__, "tui_agent."):
+        name = found.name
+        is_sdk = name.startswith("tui_agent.mcp_servers.") and name not in _WITHOUT_SDK
+        if not is_sdk and not name.startswith(_OF_CHILDREN) and not name.endswith("__main__"):
+            yield name
+
+
+def _fingerprint() -> tuple[object, ...]:
+    """Changes with each file of the program that is replaced, and each library that is installed or removed."""
+    import textual
+
+    paths = [
+        path
+        for name, module in list(sys.modules.items())
+        if name.startswith("tui_agent") and (path := getattr(module, "__file__", None))
+    ]
+    paths += [os.path.dirname(textual.__path__[0]), os.path.dirname(tui_agent.__file__)]
+    try:
+        return tuple((status.st_mtime_ns, status.st_ino) for status in map(os.stat, paths))
+    except OSError:
+        return (time.monotonic(),)
+
+
+def _memory() -> float:
+    """Bytes of memory of this system, or of its container if that has less."""
+    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with suppress(OSError, ValueError):
+        found.append(whole_number(Path("/sys/fs/cgroup/memory.max").read_text().strip()))
+    return min(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""A program that the host has forked: it draws its first frame for no terminal, then waits for one.
+
+A launcher hands over its terminal, folder, variables, umask and limits. If anything about the start is unusual, such as
+a wrong option or a question before the screen, the program refuses, and the launcher starts cold, as without a host.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import json
+import os
+import resource
+import socket
+import stat
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from io import FileIO, TextIOWrapper
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from click.exceptions import Exit
+
+from tui_agent import cli, debug_log
+from tui_agent.control.server import LentTerminal
+from tui_agent.errors import TuiAgentError
+from tui_agent.files.numbers import whole_number
+from tui_agent.headless import arguments, output
+from tui_agent.headless.arguments import ScreenOptions
+from tui_agent.headless.running_sessions import detached_in
+from tui_agent.settings import loading
+from tui_agent.settings.folders import user_folders
+from tui_agent.start import ACCEPTED, END, READY
+from tui_agent.ui.app import Beginning
+from tui_agent.ui.run import run_app
+
+#: Seconds in which a launcher must send its request, and the maximum bytes of it.
+WITHIN, MOST_BYTES = 1.0, 4_000_000
+#: Descriptors of a request: the three standard streams and the folder.
+DESCRIPTORS = 4
+#: Fields of /proc/self/stat with the bounds of the command line; see proc_pid_stat(5).
+_WORDS_FROM, _WORDS_TO = 48, 49
+#: The host's stream objects. Closing them would close the new descriptors.
+_before: list[Any] = []
+
+
+class UnusualStart(Exception):
+    """The start is not a usual one."""
+
+
+#: Causes for which the launcher starts without the host.
+_UNUSUAL = (
+    *(UnusualStart, TuiAgentError, click.ClickException, Exit, OSError),
+    *(ValueError, LookupError, TypeError, RecursionError),
+)
+
+
+class Spare:
+    """A program without a terminal, until `_arrive` gets one."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        """`channel` is that of `host.Program`."""
+        self._channel = channel
+        self._lent: LentTerminal | None = None
+        self._drawn_as: dict[str, Any] = {}
+        self._wanted: dict[str, Any] = {}
+
+    def run(self) -> int:
+        """Returns the exit status of the session."""
+        folders = user_folders()
+        loaded = loading.load(folders, None, False, ())
+        self._drawn_as = {
+            "theme": loaded.settings.theme,
+            "keys": loaded.settings.keys,
+            "plain": loaded.settings.screen.plain,
+            "follows_background": "theme" not in loaded.sources,
+            "folders": (folders.config,),
+            "begin_with": (),
+        }
+        status = 1
+        try:
+            with debug_log.defer_output():
+                status = run_app(_never, **self._drawn_as, arrival=self._arrive)
+                if self._wanted and self._lent is not None:
+                    lent, self._lent = self._lent, None
+                    status = run_app(**self._wanted, lent=lent, serve=cli.serve)
+        except TuiAgentError as error:
+            output.error(f"{error.what}: {error.remedy}")
+            status = error.exit_status
+        except Exception as error:
+            found = debug_log.fault("unexpected error", error)
+            output.error(f"{found.what}: {found.remedy}")
+            status = found.exit_status
+        sys.stderr.flush()
+        if self._lent is not None:
+            self._lent.send({"type": "ended", "status": status})
+        debug_log.stop()
+        return status
+
+    async def _arrive(self) -> Beginning | None:
+        """Waits for a launcher. Returns None if its screen has to be another one."""
+        try:
+            self._channel.send(READY)
+        except OSError:
+            os._exit(0)  # the host has ended
+        loop = asyncio.get_running_loop()
+        arrived = loop.create_future()
+        loop.add_reader(self._channel, lambda: arrived.done() or arrived.set_result(None))
+        await arrived
+        loop.remove_reader(self._channel)
+        connection = self._connection()
+        try:
+            request, descriptors = _received(connection)
+            _adopt(request, descriptors)
+            wanted = cli.screen_arguments(_options(request["words"]))
+            if not loading.load(user_folders(), None, False, ()).settings.start.keep_ready:
+                self._channel.send(END)
+                raise UnusualStart
+            size = b"%dx%d" % tuple(request["size"])
+            connection.send(b'{"type": "accepted"}\n')
+            self._channel.send(ACCEPTED + size)
+        except _UNUSUAL:
+            with suppress(OSError):
+                connection.send(b'{"type": "refused"}\n')
+            os._exit(0)
+        _set_title(request["words"])
+        debug_log.start(user_folders().state)
+        self._lent = LentTerminal(connection, True)
+        if any(wanted[name] != value for name, value in self._drawn_as.items()) or os.environ.get("NO_COLOR"):
+            self._wanted = wanted
+            return None
+        lent, self._lent = self._lent, None
+        return Beginning(wanted["open_session"], wanted["reopen"], wanted["pick_from"], cli.serve, lent)
+
+    def _connection(self) -> socket.socket:
+        """The connection of a launcher. Ends the process if the host has ended."""
+        try:
+            _, descriptors, _, _ = socket.recv_fds(self._channel, 16, 1)
+        except OSError:
+            descriptors = []
+        if not descriptors:
+            os._exit(0)
+        os.set_inheritable(descriptors[0], False)
+        return socket.socket(fileno=descriptors[0])
+
+
+async def _never() -> NoReturn:
+    """Takes the place of a session until a launcher says which one to open."""
+    raise AssertionError("no launcher has arrived")
+
+
+def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """The request of a launcher and its descriptors. Raises `UnusualStart` and `OSError`."""
+    connection.settimeout(WITHIN)
+    connection.send(b'{"type": "ready", "pid": %d}\n' % os.getpid())
+    data, descriptors = bytearray(), array.array("i")
+    while not data.endswith(b"\n"):
+        room = socket.CMSG_SPACE(64 * descriptors.itemsize)
+        piece, extra, _, _ = connection.recvmsg(65_536, room, socket.MSG_CMSG_CLOEXEC)
+        for level, kind, payload in extra:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
+        data += piece
+        if not piece or len(data) > MOST_BYTES or len(descriptors) > DESCRIPTORS:
+            raise UnusualStart
+    connection.settimeout(None)
+    request = json.loads(data)
+    if not isinstance(request, dict) or request.get("type") != "start" or len(descriptors) != DESCRIPTORS:
+        raise UnusualStart
+    terminal, folder = descriptors[:3], descriptors[3]
+    if not all(map(os.isatty, terminal)) or len({os.fstat(one).st_rdev for one in terminal}) != 1:
+        raise UnusualStart
+    if not stat.S_ISDIR(os.fstat(folder).st_mode):
+        raise UnusualStart
+    return request, list(descriptors)
+
+
+def _adopt(request: Mapping[str, Any], descriptors: list[int]) -> None:
+    """Takes over the launcher's streams, folder, variables, umask and limits. Raises `OSError` and `ValueError`."""
+    os.fchdir(descriptors[3])
+    for number in range(3):
+        os.dup2(descriptors[number], number)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(request["variables"])
+    os.umask(request["umask"])
+    for number, soft, hard in request["limits"]:
+        if resource.getrlimit(number) != (soft, hard):
+            resource.setrlimit(number, (soft, hard))
+    _before.extend((sys.stdin, sys.stdout, sys.stderr))
+    sys.stdin = sys.__stdin__ = TextIOWrapper(FileIO(0, closefd=False))
+    sys.stdout = sys.__stdout__ = TextIOWrapper(
+        FileIO(1, "w", closefd=False), errors="backslashreplace", line_buffering=True
+    )
+    sys.stderr = sys.__stderr__ = TextIOWrapper(
+        FileIO(2, "w", closefd=False), errors="backslashreplace", line_buffering=True
+    )
+
+
+def _options(words: list[str]) -> ScreenOptions:
+    """The options of a start that opens its screen without a question. Raises `UnusualStart` and errors of the command
+    line."""
+    command = cli.tui_agent.commands["open"]
+    given = command.make_context("tui-agent", list(words)).params
+    path, resume = given.pop("path"), given.pop("resume")
+    options = cli.options_of(path, resume, given)
+    cli.needs_a_terminal()
+    if options.record or options.replay or (not options.named and arguments.why_ask_first(options.workspace)):
+        raise UnusualStart
+    if options.resume is None and not options.continue_newest and any(detached_in(options.workspace)):
+        raise UnusualStart
+    return options
+
+
+def _set_title(words: list[str]) -> None:
+    """Shows the command line in the list of processes in place of the host's."""
+    with suppress(OSError, ValueError):
+        Path("/proc/self/comm").write_text("tui-agent")
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()  # fields from the third on
+        start, end = (whole_number(fields[at - 3]) for at in (_WORDS_FROM, _WORDS_TO))
+        title = "\0".join(("tui-agent", *words)).encode(errors="surrogateescape")[: end - start - 1]
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:
+            memory.seek(start)
+            memory.write(title.ljust(end - start, b"\0"))
