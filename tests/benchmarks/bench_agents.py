@@ -32,6 +32,7 @@ REAL = (
     "node_modules/.bin/claude",
     "node_modules/.bin/codex",
     "node_modules/.bin/opencode",
+    "node_modules/.bin/gemini",
     "mistral-vibe/bin/vibe",
     "aider-chat/bin/aider",
 )
