@@ -97,7 +97,7 @@ def fault(what: str, error: BaseException) -> Fault:
 
 
 def show(write: Callable[[str], object]) -> Callable[[], None]:
-    """Also passes every record to `write`, unredacted, for `--debug`. Returns a function that stops it."""
+    """Passes every record to `write` too, unredacted, for `--debug`. Returns a function that stops it."""
     root, ours = logging.getLogger(), logging.getLogger(_OURS)
     handler = _TerminalHandler(write)
     root.addHandler(handler)

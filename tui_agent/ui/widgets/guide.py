@@ -39,7 +39,7 @@ def _undone(state: State) -> bool:
 
 
 def _committed(state: State, acted: frozenset[str]) -> bool:
-    """Also true without a repository, once an undo shows that the user has moved on."""
+    """True if a commit was made; without a repository, once an undo shows that the user has moved on."""
     return "committed" in acted or (_undone(state) and not state.workspace.is_repository)
 
 
