@@ -217,9 +217,11 @@ def test_a_stopped_host_delays_a_start_by_50_ms(workspace: Path, home: Path) -> 
 
 def test_a_stopped_spare_gets_no_terminal(workspace: Path, home: Path) -> None:
     with hosting() as host:
-        os.kill(spare_of(host.pid), signal.SIGSTOP)
+        spare = spare_of(host.pid)
+        os.kill(spare, signal.SIGSTOP)
         with running(Program(".", folder=workspace, home=home, command=INSTALLED), sign="Chat") as program:
             assert not is_from_host(session(workspace), program)
+        os.kill(spare, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

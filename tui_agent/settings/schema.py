@@ -127,7 +127,7 @@ class RemoteSettings(Struct, frozen=True):
 
 class StartSettings(Struct, frozen=True):
     keep_ready: bool = True
-    """Keep a process ready that lets the next start show its screen at once (50 MB of memory)."""
+    """Keep a process ready that lets the next start show its screen at once (about 100 MB of memory)."""
 
     idle: Annotated[int, Meta(ge=1, le=604_800)] = 1800
     """Seconds without a session of this process and without a start after which it ends."""
