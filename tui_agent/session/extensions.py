@@ -62,6 +62,12 @@ class Extensions:
         await asyncio.shield(self._loading)
 
     @call(changes=False)
+    async def close(self) -> None:
+        if self._loading is not None:
+            self._loading.cancel()
+            await asyncio.gather(self._loading, return_exceptions=True)
+
+    @call(changes=False)
     async def ready(self) -> None:
         """Waits until they are read, and fixes the lists of skills and agents if a first request is due."""
         await self.read()

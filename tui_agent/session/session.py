@@ -250,6 +250,7 @@ class Session:
             self.commands.views.start_scan()
             await self.checks.offer()
             self.mcp.start()
+            self.extensions.start()
         if self._follower is None:
             self.hooks.start()
 
@@ -304,6 +305,7 @@ class Session:
             last.push_async_callback(self.commands.close)
             last.push_async_callback(self.checks.close)
             last.push_async_callback(self.hooks.close)
+            last.push_async_callback(self.extensions.close)
             last.push_async_callback(self.subtasks.close)
             if "pages" in self.__dict__:
                 last.push_async_callback(self.pages.close)
