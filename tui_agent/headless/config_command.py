@@ -27,6 +27,10 @@ from tui_agent.settings.loading import (
 )
 from tui_agent.settings.prompts import read_prompts
 
+#: Tables of keys.toml whose keys act anywhere on the screen, and in one pane.
+_ANYWHERE = frozenset({"app", "session", "turn", "changes", "commands", "checks", "pane"})
+_PANES = frozenset({"files", "plan", "known", "buffers", "review", "chat", "todos", "subtasks"})
+
 
 @click.group(cls=CommandGroup)
 def config() -> None:
@@ -124,6 +128,12 @@ def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
     shipped = tomllib.loads((config_folder() / "keys.toml").read_text(encoding="utf-8"))
     tables = {group: actions for group, actions in shipped.items() if isinstance(actions, dict)}
     known = {f"{group}.{name}" for group, actions in tables.items() for name in actions}
+    bound = {}
+    for group, shipped_keys in tables.items():
+        mine = own.get(group)
+        for name, value in (shipped_keys | (mine if isinstance(mine, dict) else {})).items():
+            values = value if isinstance(value, list) else [value]
+            bound[f"{group}.{name}"] = {key for key in values if isinstance(key, str) and key}
 
     def fault(name: str, what: str, remedy: str) -> ConfigFault:
         return ConfigFault(str(keys), what, remedy, line_of(text, name))
@@ -132,8 +142,7 @@ def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
         if not isinstance(actions, dict):
             yield fault(group, f"{escaped(group)} is outside a table", "write it under [pane]")
             continue
-        owners: dict[str, str] = {}
-        for name, value in {**tables.get(group, {}), **actions}.items():
+        for name, value in actions.items():
             action = f"{group}.{name}"
             values = value if isinstance(value, list) else [value]
             if action not in known:
@@ -143,11 +152,17 @@ def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
             elif not all(isinstance(key, str) for key in values):
                 yield fault(action, f"the keys of {action} are not text", "write a key or a list of keys")
             else:
-                for key in filter(None, values):
-                    other = owners.setdefault(key, action)
-                    if other != action:
-                        what = f"the key {escaped(key)} is bound to {other} and to {action}"
-                        yield fault(action, what, "change one")
+                for other in sorted(bound.keys() - {action}):
+                    for key in sorted(bound[other].intersection(values)):
+                        if _meet(group, other.partition(".")[0], key):
+                            what = f"the key {escaped(key)} is bound to {other} and to {action}"
+                            yield fault(action, what, "change one")
+
+
+def _meet(group: str, other: str, key: str) -> bool:
+    """Whether a key of two tables has two meanings at one place. Keys after the leader are not those of a pane."""
+    groups, leads = {group, other}, key.startswith("leader ")
+    return group == other or groups <= _ANYWHERE | _PANES and (leads or not groups <= _PANES)
 
 
 def _remark(path: Path, workspace: Path) -> str:

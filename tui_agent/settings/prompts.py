@@ -83,6 +83,14 @@ def _fault(value: Any, shipped: Words, name: str) -> str:
     properties = value.get("properties", {})
     if any(not isinstance(part, dict) for part in properties.values()):
         return "a property is not a schema"
+    if value and _PARTS[name] == "properties":
+        import jsonschema_rs
+
+        try:
+            jsonschema_rs.meta.validate(value)
+        except (jsonschema_rs.ValidationError, ValueError) as error:
+            place = ".".join(map(str, getattr(error, "instance_path", ()))) or name
+            return f"`{place}` is not valid in a JSON schema"
     return ""
 
 
