@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.openai_wire import Answer, ToolCall
 from support.program import json_lines, of_type, run
-from support.provider import Provider
+from support.provider import Provider, Request
 from support.recordings import recorded
 from support.repositories import git, repository
 
@@ -159,6 +159,33 @@ def test_a_file_beyond_a_window_that_a_refusal_names_is_shown_in_part(work: Path
     assert not of_type(lines, "left_out")
     (said,) = [line["text"] for line in of_type(lines, "notice") if "in part" in line["text"]]
     assert said.startswith("long.py: the model sees lines 1-12, ")
+
+
+def test_a_summary_that_fails_is_asked_for_twice_and_most_messages_are_kept(work: Path) -> None:
+    asked: list[str] = []
+
+    def answer(request: Request) -> Answer:
+        said = str(request.body["messages"])
+        asked.append("summary" if "You summarise the older part" in said else said)
+        return Answer(status=500) if asked[-1] == "summary" else Answer("word " * 250, usage=None)
+
+    with Provider() as provider:
+        provider.otherwise = answer
+        session: tuple[str, ...] = ()
+        for turn in range(30):
+            done = run(
+                *("run", "--json", "--model", "openai/test-model", "--set", "context.window=8000", *session),
+                f"Mark {turn:02}. " + "please " * 120,
+                folder=work,
+                environment=provider.environment,
+            )
+            assert done.returncode == 0, done.stderr + done.stdout
+            session = ("--session", json_lines(done)[0]["id"])
+            if "summary" in asked:
+                break
+    assert asked.count("summary") == 2, "with one retry, and without a look for the cause"
+    kept = [number for number in range(turn) if f"Mark {number:02}." in asked[-1]]
+    assert kept[-1] == turn - 1 and 0.65 < len(kept) / turn < 0.85, (kept, turn)
 
 
 def test_an_overloaded_model_gives_way_to_its_fallback(work: Path) -> None:

@@ -31,7 +31,8 @@ from tui_agent.processes.child import ChildProcess, ChildState
 ModelStatus = Literal["idle", "starting", "ready", "failed"]
 Transport = Literal["auto", "litellm", "direct"]
 _log = logging.getLogger(__name__)
-RETRIES = 5
+#: Retries of a request, and of one for a summary.
+RETRIES, SUMMARY_RETRIES = 5, 1
 
 
 class ChildModel:
@@ -130,7 +131,9 @@ class ChildModel:
         direct = route is not None and (self._transport == "direct" or not request.files)
         await self.start()
         said = False
-        params = {"request": msgspec.to_builtins(request), "retries": self._retries, "direct": direct}
+        # Without a summary the newest messages are kept, and the person waits for the answer.
+        retries = min(self._retries, SUMMARY_RETRIES) if request.purpose == "condense" else self._retries
+        params = {"request": msgspec.to_builtins(request), "retries": retries, "direct": direct}
         try:
             async with aclosing(self._child.stream("stream", params)) as items:
                 async for item in items:

@@ -248,6 +248,7 @@ class LocalModels:
         except (Unreachable, EmptyReply) as error:
             if (
                 not said
+                and request.purpose != "condense"  # It does without a summary.
                 and server.kind != "vLLM"
                 and not isinstance(error, Overloaded)
                 and (why := await self._overflow(request, place, raw, size))
