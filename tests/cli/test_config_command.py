@@ -131,7 +131,7 @@ def test_trust_that_cannot_be_kept_is_one_sentence(run, workspace, home, monkeyp
         ),
         ("keys.toml", '[session]\nfork = "d"\n', "and to session.fork"),
         ("keys.toml", '[review]\nskip = ["leader r"]\n', "the key leader r is bound to"),
-        ("response-schema.json", '{"type": "strng"}', "`type` is not valid in a JSON schema"),
+        ("response-schema.json", '{"type": "strings"}', "`type` is not valid in a JSON schema"),
         (
             "response-schema.json",
             '{"properties": {"message": {"type": "txt"}}}',

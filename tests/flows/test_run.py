@@ -157,7 +157,7 @@ def test_a_file_beyond_a_window_that_a_refusal_names_is_shown_in_part(work: Path
         assert "700: def n699" in provider.requests[-1].last_text
     lines = json_lines(done)
     assert not of_type(lines, "left_out")
-    (said,) = [line["text"] for line in of_type(lines, "notice") if "in part" in line["text"]]
+    (said,) = [line["text"] for line in of_type(lines, "notice") if "long.py" in line["text"]]
     assert said.startswith("long.py: the model sees lines 1-12, ")
 
 
