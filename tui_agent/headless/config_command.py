@@ -162,7 +162,7 @@ def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
 def _meet(group: str, other: str, key: str) -> bool:
     """Whether a key of two tables has two meanings at one place. Keys after the leader are not those of a pane."""
     groups, leads = {group, other}, key.startswith("leader ")
-    return group == other or groups <= _ANYWHERE | _PANES and (leads or not groups <= _PANES)
+    return group == other or (groups <= _ANYWHERE | _PANES and (leads or not groups <= _PANES))
 
 
 def _remark(path: Path, workspace: Path) -> str:
