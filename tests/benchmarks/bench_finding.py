@@ -23,7 +23,7 @@ from tui_agent.answers.plans import FileAction
 from tui_agent.planning.chain import try_patterns
 from tui_agent.planning.near_names import completed, names_one, nearest
 from tui_agent.workspace.index import Index
-from tui_agent.workspace.languages import is_source_extension
+from tui_agent.workspace.symbols import is_source_extension
 
 REFERENCES, SEEDS = 400, 3
 #: A package with fewer source files is no project to get lost in.

@@ -12,8 +12,8 @@ import pytest
 
 from tui_agent.errors import BadKey, ContextTooLong, ModelError, RateLimited, RequestRejected
 from tui_agent.model.event_stream import BrokenStream, Wire
+from tui_agent.model.failures import ServerError, status_of
 from tui_agent.model.provider_errors import explain
-from tui_agent.model.server_error import ServerError, status_of
 
 #: Who says it, with which status, in which words.
 TOO_LONG = [

@@ -14,8 +14,7 @@ from support.provider import Provider, dead_url
 from tui_agent.model import servers
 from tui_agent.model.discovery import Suggestion, discover, with_keys
 from tui_agent.model.providers import all_providers, provider_of
-from tui_agent.model.server_memory import ServerMemory
-from tui_agent.model.servers import Kind, ServerModel
+from tui_agent.model.servers import Kind, ServerMemory, ServerModel
 
 #: Each server as it is found: the model's name, the variable of its address and what is behind the port in it, and what
 #: is known of the model.

@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tui_agent.model.effort import accepts_temperature, effort_note, level_of, parameters
-from tui_agent.model.rules import Effort, EffortForm, Rules, rules_of
+from tui_agent.model.rules import (
+    Effort,
+    EffortForm,
+    Rules,
+    accepts_temperature,
+    effort_note,
+    effort_parameters,
+    level_of,
+    rules_of,
+)
 
 FULL = Rules(effort="reasoning_effort", levels=("none", "low", "medium", "high", "max"), auto="medium")
 GAPS = Rules(effort="reasoning_effort", levels=("low", "high"), auto="high")
@@ -120,21 +128,21 @@ FORMS: list[tuple[Rules, Effort, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("rules", "effort", "fields"), FORMS)
 def test_fields_that_ask_for_a_level(rules: Rules, effort: Effort, fields: dict[str, Any]) -> None:
-    assert parameters(rules, effort) == fields
+    assert effort_parameters(rules, effort) == fields
 
 
 @pytest.mark.parametrize(
     ("most", "budget"), [(0, 30_000), (64_000, 30_000), (8_192, 7_168), (2_048, 1_024), (2_047, 0), (500, 0)]
 )
 def test_a_budget_leaves_room_for_the_reply(most: int, budget: int) -> None:
-    fields = parameters(of("budget", budgets=BUDGETS), "high", most)
+    fields = effort_parameters(of("budget", budgets=BUDGETS), "high", most)
     assert fields == ({"thinking": {"type": "enabled", "budget_tokens": budget}} if budget else {})
 
 
 def test_fields_for_no_thinking_may_be_changed_by_their_reader() -> None:
     rules = rules_of("anthropic", "claude-sonnet-5-5")
-    parameters(rules, "none").clear()
-    assert parameters(rules, "none") == rules.off != {}
+    effort_parameters(rules, "none").clear()
+    assert effort_parameters(rules, "none") == rules.off != {}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +182,7 @@ def test_temperature(rules: Rules, effort: Effort, accepted: bool) -> None:
     ],
 )  # fmt: skip
 def test_fields_for_models(provider: str, model: str, effort: Effort, fields: dict[str, Any]) -> None:
-    assert parameters(rules_of(provider, model), effort) == fields
+    assert effort_parameters(rules_of(provider, model), effort) == fields
 
 
 @pytest.mark.parametrize(
@@ -193,4 +201,4 @@ def test_fields_for_models(provider: str, model: str, effort: Effort, fields: di
 def test_models_whose_names_hold_that_of_another(
     provider: str, model: str, effort: Effort, asked: dict[str, Any]
 ) -> None:
-    assert parameters(rules_of(provider, model), effort) == asked
+    assert effort_parameters(rules_of(provider, model), effort) == asked

@@ -28,8 +28,8 @@ from tui_agent.errors import (
     Unreachable,
 )
 from tui_agent.model.event_stream import BrokenStream, Wire
+from tui_agent.model.failures import ServerError, retry_after, status_of
 from tui_agent.model.provider_errors import Meaning, explain
-from tui_agent.model.server_error import ServerError, retry_after, status_of
 
 
 class Answered(Exception):

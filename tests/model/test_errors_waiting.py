@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from tui_agent.model.server_error import limits_reset, retry_after, seconds_in
+from tui_agent.model.failures import limits_reset, retry_after, seconds_in
 
 NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
 

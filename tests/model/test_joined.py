@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from tui_agent.model.chunk_merging import JoinedChunks, joined
-from tui_agent.model.client import CallChunk, Chunk, EndChunk, ReasoningChunk, TextChunk
+from tui_agent.model.client import (
+    CallChunk,
+    Chunk,
+    EndChunk,
+    JoinedChunks,
+    ReasoningChunk,
+    TextChunk,
+    joined_chunks,
+)
 
 
 def test_what_continues_a_text_is_joined_to_it_and_nothing_else_is() -> None:
     call = CallChunk(0, "call_0", "read_files", "{")
-    assert joined(TextChunk("one"), TextChunk(" two")) == TextChunk("one two")
-    assert joined(ReasoningChunk("one"), ReasoningChunk(" two")) == ReasoningChunk("one two")
-    assert joined(call, CallChunk(0, arguments="}")) == CallChunk(0, "call_0", "read_files", "{}")
+    assert joined_chunks(TextChunk("one"), TextChunk(" two")) == TextChunk("one two")
+    assert joined_chunks(ReasoningChunk("one"), ReasoningChunk(" two")) == ReasoningChunk("one two")
+    assert joined_chunks(call, CallChunk(0, arguments="}")) == CallChunk(0, "call_0", "read_files", "{}")
     for chunk in (CallChunk(1, arguments="}"), CallChunk(0, "call_1", "x"), TextChunk("x"), EndChunk("stop")):
-        assert joined(call, chunk) is None
-    assert joined(TextChunk("one"), ReasoningChunk("two")) is None
+        assert joined_chunks(call, chunk) is None
+    assert joined_chunks(TextChunk("one"), ReasoningChunk("two")) is None
 
 
 async def test_a_burst_is_few_chunks_in_order() -> None:

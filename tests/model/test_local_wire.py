@@ -20,8 +20,7 @@ from tui_agent.model.direct_client import render
 from tui_agent.model.local import LOCAL_TIMEOUT_SECONDS, WAITS, LocalModels
 from tui_agent.model.rules import Rules
 from tui_agent.model.schemas import SchemaForm
-from tui_agent.model.server_memory import ServerMemory
-from tui_agent.model.servers import Kind, ServerModel
+from tui_agent.model.servers import Kind, ServerMemory, ServerModel
 from tui_agent.model.wires.chat import ChatReader
 
 ASKED = ModelRequest("llamafile/tiny", ({"role": "user", "content": "Hi"},))

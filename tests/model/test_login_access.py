@@ -27,7 +27,7 @@ from support.privileges import unprivileged
 
 from tui_agent.debug_log import redacted
 from tui_agent.errors import BadKey, FileError, LoginEnded, LoginFailed, RequestRejected, Unreachable
-from tui_agent.model import litellm_client, uploading
+from tui_agent.model import litellm_client
 from tui_agent.model.client import ModelRequest, RetryChunk
 from tui_agent.model.completion import Refusals, complete
 from tui_agent.model.direct_client import DirectTransport
@@ -35,10 +35,10 @@ from tui_agent.model.event_stream import Wire
 from tui_agent.model.login import flow
 from tui_agent.model.login.access import Logins, missing
 from tui_agent.model.login.copilot import _own_address
+from tui_agent.model.login.flow import WebAnswer
 from tui_agent.model.login.openrouter import code_in
 from tui_agent.model.login.store import Login, LoginStore
-from tui_agent.model.login.web import WebAnswer
-from tui_agent.model.retrying import with_retries
+from tui_agent.model.provider_errors import with_retries
 from tui_agent.settings.loading import environment_layer
 
 COPILOT, CHATGPT, ROUTER = "github_copilot/gpt-5.4", "chatgpt/gpt-5.4", "openrouter/any"
@@ -337,8 +337,8 @@ async def test_litellm_is_not_asked_for_a_model_of_a_login(model: str) -> None:
     for asked in (
         transport.abilities(model),
         transport.open(ModelRequest(model, ()), Wire(), None),
-        uploading.upload(model, "a", "b"),
-        uploading.delete(model, ["a"]),
+        litellm_client.upload(model, "a", "b"),
+        litellm_client.delete(model, ["a"]),
     ):
         with pytest.raises(RequestRejected, match="tui-agent login"):
             await asked

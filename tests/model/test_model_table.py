@@ -15,8 +15,7 @@ from support.provider import Answer, Provider, ToolCall
 
 from tui_agent.model import model_table
 from tui_agent.model.child_model import ChildModel
-from tui_agent.model.chunk_merging import joined
-from tui_agent.model.client import UsageChunk
+from tui_agent.model.client import UsageChunk, joined_chunks
 from tui_agent.model.litellm_client import abilities, litellm
 from tui_agent.model.model_table import KnownModel, ModelTable
 from tui_agent.model.recording import RecordedModel, Recorder
@@ -212,7 +211,7 @@ async def test_a_recording_through_one_transport_is_that_through_the_other(
         for chunk in chunks:
             if isinstance(chunk, UsageChunk):  # litellm counts thinking itself if the provider does not
                 chunk = replace(chunk, thinking=0)
-            one = joined(whole[-1], chunk) if whole else None
+            one = joined_chunks(whole[-1], chunk) if whole else None
             whole = [*whole[:-1], one] if one is not None else [*whole, chunk]
         replayed.append(whole)
     assert replayed[0] == replayed[1]

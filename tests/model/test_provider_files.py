@@ -12,7 +12,7 @@ from support.sessions import open_session
 
 from tui_agent.errors import ModelError
 from tui_agent.model.child_model import ChildModel
-from tui_agent.model.provider_files import ProviderFiles
+from tui_agent.model.local import ProviderFiles
 from tui_agent.session.session import Session
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -10,9 +10,9 @@ from tui_agent.model.client import Abilities, EndChunk, LeftOutChunk, Message, M
 from tui_agent.model.completion import Refusals, complete
 from tui_agent.model.direct_client import RejectedRequest
 from tui_agent.model.event_stream import Wire
+from tui_agent.model.failures import ServerError
 from tui_agent.model.parts import CallPart, Origin, ThinkingPart, message_of
 from tui_agent.model.rules import Effort, Rules
-from tui_agent.model.server_error import ServerError
 from tui_agent.model.wires.chat import ChatReader
 from tui_agent.model.wires.reader import ReplyReader
 

@@ -8,8 +8,7 @@ import pytest
 
 from tui_agent.errors import ModelError, RateLimited, Unreachable
 from tui_agent.model.client import Chunk, EndChunk, RetryChunk, TextChunk
-from tui_agent.model.provider_errors import Meaning
-from tui_agent.model.retrying import LONGEST_ASKED_SECONDS, AttemptFailed, with_retries
+from tui_agent.model.provider_errors import LONGEST_ASKED_SECONDS, AttemptFailed, Meaning, with_retries
 
 
 class Attempts:

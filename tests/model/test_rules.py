@@ -10,8 +10,16 @@ import msgspec
 import pytest
 
 from tui_agent.model import model_table, rules
-from tui_agent.model.effort import level_of, parameters
-from tui_agent.model.rules import LEVELS, Effort, Rules, family_of, providers, rules_of
+from tui_agent.model.rules import (
+    LEVELS,
+    Effort,
+    Rules,
+    effort_parameters,
+    family_of,
+    level_of,
+    providers,
+    rules_of,
+)
 
 RAW: dict[str, Any] = tomllib.loads(rules.PATH.read_text("utf-8"))
 #: (provider, entry); "" for entries of models at any provider.
@@ -82,7 +90,7 @@ def test_parameters_of_every_model_hold_one_of_its_levels(provider: str) -> None
             assert level in ("", *made.levels), (name, effort)
             # without levels nothing is asked for; only a fixed budget of 0 is left out
             none = made.effort == "budget" and level == "none"
-            assert bool(parameters(made, effort)) is (bool(level) and not none), (name, effort)
+            assert bool(effort_parameters(made, effort)) is (bool(level) and not none), (name, effort)
 
 
 def test_an_unknown_provider_is_litellms() -> None:

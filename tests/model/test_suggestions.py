@@ -7,17 +7,18 @@ from datetime import date, timedelta
 import pytest
 
 from tui_agent.model.model_table import KnownModel, ModelTable, table
-from tui_agent.model.providers import all_providers, provider_of
-from tui_agent.model.rules import providers
-from tui_agent.model.suggestions import (
+from tui_agent.model.providers import (
     NOT_SUGGESTED_DAYS,
     about_the_end,
+    all_providers,
     follower,
     is_ended,
+    provider_of,
     suggestion,
     today,
     version_of,
 )
+from tui_agent.model.rules import providers
 
 DAY = date(2026, 11, 23)
 
@@ -94,7 +95,7 @@ def test_the_end_of_a_model_is_said_before_and_after_it() -> None:
 def test_with_an_old_table_there_is_a_sentence_and_no_suggestion(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = KnownModel(1, 1, "t", ends="2026-12-01")
     old = ModelTable("1", {name: dict.fromkeys(models, ended) for name, models in table().models.items()})
-    monkeypatch.setattr("tui_agent.model.suggestions.table", lambda: old)
+    monkeypatch.setattr("tui_agent.model.providers.table", lambda: old)
     day = date(2031, 1, 1)
     assert [suggestion(provider, day) for provider in providers()] == [""] * len(providers())
     said = about_the_end("openai", "gpt-6-sol", ended, day)

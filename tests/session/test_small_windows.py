@@ -13,8 +13,7 @@ from support.local_servers import NAMES, LocalFake, WireModel, local_server
 from support.sessions import open_session, reply
 
 from tui_agent.model.local import LocalModels
-from tui_agent.model.server_memory import ServerMemory
-from tui_agent.model.servers import Kind
+from tui_agent.model.servers import Kind, ServerMemory
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 

@@ -30,7 +30,7 @@ from tui_agent.processes.child import ProcessCopy, adopt, become, variables
 
 MODULES = ("tui_agent.model.worker", "tui_agent.workspace.worker")
 #: What nearly every workspace child imports for its first request, longer than all else that it computes.
-_AT_ONCE = ("tui_agent.workspace.watcher", "tui_agent.workspace.imports", "tree_sitter_python", "git")
+_AT_ONCE = ("tui_agent.workspace.watcher", "tui_agent.workspace.syntax_trees", "tree_sitter_python", "git")
 #: The number of clone(2) where it is known, and its flag for a child of the nursery's own parent.
 _CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine(), 0) if sys.platform == "linux" else 0
 _CLONE_PARENT = 0x8000

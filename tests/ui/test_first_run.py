@@ -13,7 +13,7 @@ from support.sessions import model_of, open_session, reply
 
 from tui_agent.model.discovery import Suggestion
 from tui_agent.model.local import LocalModels
-from tui_agent.model.server_memory import ServerMemory
+from tui_agent.model.servers import ServerMemory
 from tui_agent.ui.widgets.prompt_lines import no_model_words
 
 FOUND = (

@@ -13,9 +13,9 @@ from support.screens import Driven, on_screen
 from support.sessions import model_of, open_session, reply
 
 from tui_agent.errors import TimedOut
-from tui_agent.model import keyring
 from tui_agent.model.discovery import Suggestion
-from tui_agent.model.suggestions import suggestion
+from tui_agent.model.login import store
+from tui_agent.model.providers import suggestion
 from tui_agent.session.session import Session
 from tui_agent.settings.files import save
 from tui_agent.store.state import State
@@ -117,8 +117,8 @@ async def test_a_first_message_leads_to_a_key_a_test_and_a_default(
         await it.until(lambda: it.session.state.turn.number == 1 and not it.session.state.turn.running)
         assert it.session.state.turn.request == "hello"
     assert kept == {("tui-agent", "OPENAI_API_KEY"): "sk-9f8e7d6c"}
-    assert keyring.stored("openai/gpt-5", {}) == {"OPENAI_API_KEY": "sk-9f8e7d6c"}
-    assert keyring.stored("openai/gpt-5", {"OPENAI_API_KEY": "other"}) == {}
+    assert store.stored_keys("openai/gpt-5", {}) == {"OPENAI_API_KEY": "sk-9f8e7d6c"}
+    assert store.stored_keys("openai/gpt-5", {"OPENAI_API_KEY": "other"}) == {}
     assert files_with(home, "sk-9f8e7d6c") == []
 
 
@@ -126,10 +126,10 @@ async def test_a_key_that_no_keyring_takes_is_kept_for_this_run_and_that_is_said
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     session = NotedSession()
-    monkeypatch.setattr(keyring, "available", lambda: False)
+    monkeypatch.setattr(store, "available", lambda: False)
     await _keep_key(cast(Session, session), "OPENAI_API_KEY", "sk-9f8e7d6c")
-    monkeypatch.setattr(keyring, "available", lambda: True)
-    monkeypatch.setattr(keyring, "store", lambda name, key: False)
+    monkeypatch.setattr(store, "available", lambda: True)
+    monkeypatch.setattr(store, "store", lambda name, key: False)
     await _keep_key(cast(Session, session), "OPENAI_API_KEY", "sk-9f8e7d6c")
     said = [words[0] for words in session.named("notice")]
     assert "this run only; `pip install keyring`" in said[0] and "rejected OPENAI_API_KEY" in said[1]

@@ -8,12 +8,11 @@ from time import process_time
 
 import pytest
 
-from tui_agent.workspace import imports
-from tui_agent.workspace.import_resolver import ImportRoots, imported
-from tui_agent.workspace.imports import read_imports
+from tui_agent.workspace import syntax_trees
+from tui_agent.workspace.import_resolver import ImportRoots, aliases_for, imported
 from tui_agent.workspace.index import Index
+from tui_agent.workspace.syntax_trees import read_imports
 from tui_agent.workspace.test_finder import find_tests, is_test
-from tui_agent.workspace.tsconfig import aliases_for
 
 
 def found(
@@ -175,7 +174,7 @@ def test_tests_by_their_usual_names(path: str, paths: str, expected: list[str]) 
 
 def test_a_text_that_takes_long_to_parse_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "import os\n" + "# (\n" * 20_000
-    monkeypatch.setattr(imports, "SECONDS", 0.05)
+    monkeypatch.setattr(syntax_trees, "SECONDS", 0.05)
     before = process_time()
     assert read_imports("python", text) == ()
     assert process_time() - before < 1, "whole it takes 7 s"

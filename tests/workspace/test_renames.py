@@ -14,7 +14,7 @@ from support.trees import make_repository, make_tree, run_git
 from tui_agent.files.operating_system import inode_of
 from tui_agent.files.text import md5
 from tui_agent.git.client import MissingFile
-from tui_agent.workspace.renames import TICK, find_renamed
+from tui_agent.workspace.git_listing import TICK, find_renamed
 
 TEXT = "".join(f"line {number} of the file\n" for number in range(40))
 EDITED = TEXT.replace("line 7 ", "line seven ")

@@ -13,7 +13,7 @@ from tui_agent.git import repository
 from tui_agent.git.repository import ignored_folders_without_repository, ignored_without_repository
 from tui_agent.workspace import git_listing
 from tui_agent.workspace.git_listing import list_without_repository
-from tui_agent.workspace.walk import holds_more, walk
+from tui_agent.workspace.listing import holds_more, walk
 
 
 def listed(root: Path) -> list[str]:

@@ -17,10 +17,8 @@ from watchfiles.main import FileChange
 from tui_agent.errors import ChildFailed
 from tui_agent.files.staging import temporary_name
 from tui_agent.git.repository import find_repository
-from tui_agent.workspace import watch_plan
-from tui_agent.workspace.changes import RelevantChanges, _one, read_changes
-from tui_agent.workspace.watch_plan import make_plan
-from tui_agent.workspace.watcher import Watcher
+from tui_agent.workspace import watcher
+from tui_agent.workspace.watcher import RelevantChanges, Watcher, _one, make_plan, read_changes
 
 ADDED, CHANGED, DELETED = 1, 2, 3
 Batches = Generator[set[FileChange], None, None]
@@ -133,7 +131,7 @@ async def test_a_folder_made_before_the_watcher_listens_is_watched(tmp_path: Pat
 async def test_in_a_large_tree_each_folder_is_watched_for_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch_plan, "MANY_FILES", 2)
+    monkeypatch.setattr(watcher, "MANY_FILES", 2)
     make_tree(tmp_path, ["a/b/c.py", "a/d.py", "e.py"])
     asked: list[tuple[int, bool]] = []
 

@@ -103,7 +103,7 @@ def workspace_folder(path: str) -> Path:
 
 def why_ask_first(folder: Path) -> str:
     """The reason to confirm opening an unnamed folder, such as "… is your home folder", or ""."""
-    from tui_agent.workspace.walk import holds_more
+    from tui_agent.workspace.listing import holds_more
 
     shown = escaped(str(folder))
     if folder == folder.parent:

@@ -29,12 +29,11 @@ from tui_agent.model.client import (
     TextChunk,
     UsageChunk,
 )
-from tui_agent.model.effort import level_of
 from tui_agent.model.event_stream import BrokenStream, Wire, watch
 from tui_agent.model.failures import Failure
 from tui_agent.model.parts import Origin, calls_of
-from tui_agent.model.provider_errors import Meaning, broke_off, explain, timed_out
-from tui_agent.model.retrying import AttemptFailed
+from tui_agent.model.provider_errors import AttemptFailed, Meaning, broke_off, explain, timed_out
+from tui_agent.model.rules import level_of
 from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)

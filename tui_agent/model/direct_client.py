@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from tui_agent.errors import ModelError, Unreachable
 from tui_agent.model import catalogue, connections, model_table
 from tui_agent.model.certificates import LazySSLContext, verification
-from tui_agent.model.chunk_merging import merged
-from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
+from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk, merged_chunks
 from tui_agent.model.completion import KEPT_ALIVE
 from tui_agent.model.event_stream import BrokenStream, Wire
 from tui_agent.model.http_clients import watched_client
@@ -25,8 +24,7 @@ from tui_agent.model.login.access import Logins
 from tui_agent.model.login.flow import LoginBusy
 from tui_agent.model.model_table import KnownModel, Route
 from tui_agent.model.parts import Origin
-from tui_agent.model.provider_errors import Meaning
-from tui_agent.model.retrying import AttemptFailed
+from tui_agent.model.provider_errors import AttemptFailed, Meaning
 from tui_agent.model.rules import WireName
 from tui_agent.model.wires import chat, generate, messages, responses
 from tui_agent.model.wires.conversation import Conversation, cache_marks, conversation
@@ -191,7 +189,7 @@ class DirectStream:
             if not chunks:
                 raise
             self._failed = error  # Earlier chunks are delivered first.
-        return merged(chunks)
+        return merged_chunks(chunks)
 
     async def aclose(self) -> None:
         await self._response.aclose()

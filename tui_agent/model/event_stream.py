@@ -21,7 +21,7 @@ import httpx
 import msgspec
 
 from tui_agent.model import connections
-from tui_agent.model.server_error import ServerError, is_error, lowered, retry_after, status_of
+from tui_agent.model.failures import ServerError, is_error, lowered, retry_after, status_of
 
 #: Maximum size of an incomplete event.
 MOST_EVENT_BYTES = 8_000_000

@@ -1,4 +1,4 @@
-"""Requests through litellm. Runs in the model child only."""
+"""Requests and file uploads through litellm. Runs in the model child only."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import re
 import socket
 import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any, Final
@@ -18,13 +19,13 @@ from msgspec.structs import replace
 from tui_agent.errors import ModelError, RequestRejected
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
-from tui_agent.model.effort import accepts_temperature, level_of
 from tui_agent.model.event_stream import Wire
 from tui_agent.model.http_clients import use_client_of_loop, watch_litellm
 from tui_agent.model.login.services import by_login, service_of
 from tui_agent.model.parts import CallPart, Origin, ThinkingPart
+from tui_agent.model.provider_errors import explain
 from tui_agent.model.providers import LOCAL_ADDRESSES
-from tui_agent.model.rules import Rules, family_of, rules_of
+from tui_agent.model.rules import Rules, accepts_temperature, family_of, level_of, rules_of
 from tui_agent.model.wires import chat, reader
 from tui_agent.model.wires.conversation import ReplyTurn, cache_marks, conversation
 from tui_agent.model.wires.reader import ReplyReader
@@ -376,3 +377,58 @@ def _unknown(model: str, what: str, error: Exception) -> None:
     if (model, what) not in _logged:
         _logged.add((model, what))
         _log.info("litellm does not know the %s of %s", what, model, exc_info=error)
+
+
+#: Upload purposes by provider; others do not support files in a chat.
+_PURPOSES: Mapping[str, str] = {"openai": "user_data", "azure": "user_data", "anthropic": "messages"}
+TIMEOUT_SECONDS = 60.0
+
+
+async def upload(model: str, name: str, text: str) -> str:
+    provider = _provider(model)
+    try:
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            made = await litellm().acreate_file(
+                file=(name, text.encode(), "text/plain"),
+                purpose=_PURPOSES[provider],
+                custom_llm_provider=provider,
+                max_retries=0,
+            )
+    except Exception as error:  # litellm also raises plain exceptions; the text is sent instead
+        raise explain(error, model).error from error
+    return str(made.id)
+
+
+async def delete(model: str, ids: Sequence[str]) -> None:
+    """Raises a `ModelError` for the first failure, after trying all."""
+    provider = _provider(model)
+    deletions = (litellm().afile_delete(file_id=one, custom_llm_provider=provider) for one in ids)
+    for result in await asyncio.gather(*deletions, return_exceptions=True):
+        if isinstance(result, Exception):
+            raise explain(result, model).error from result
+
+
+def with_files(messages: Sequence[dict[str, Any]], ids: Sequence[str]) -> list[dict[str, Any]]:
+    return [_with_parts(message, ids) for message in messages] if ids else list(messages)
+
+
+def _with_parts(message: dict[str, Any], ids: Sequence[str]) -> dict[str, Any]:
+    content = message.get("content")
+    if message["role"] != "user" or not isinstance(content, str):
+        return message
+    named = [one for one in ids if f'"fileId": "{one}"' in content]
+    if not named:
+        return message
+    parts = [{"type": "file", "file": {"file_id": one}} for one in named]
+    return {**message, "content": [{"type": "text", "text": content}, *parts]}
+
+
+def _provider(model: str) -> str:
+    refuse_login(model)
+    try:
+        provider = litellm().get_llm_provider(model)[1]
+    except Exception as error:  # litellm also raises plain exceptions; the provider is unknown
+        raise explain(error, model).error from error
+    if provider not in _PURPOSES:
+        raise ModelError(f"{provider} has no files that a chat could refer to", 'set files_api = "off"')
+    return provider

@@ -1,20 +1,166 @@
-"""Translates a failed request into an error message and a retry decision."""
+"""Translates a failed request into an error message and a retry decision.
+
+Explains connection failures (certificate, proxy, name, network or server), and retries with a visible countdown.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
+from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
 
 from tui_agent.errors import ModelError, RequestRejected, TimedOut, Unreachable
-from tui_agent.model.connection_errors import connecting, is_connection
-from tui_agent.model.context_length import over_account
+from tui_agent.files.lazy_regex import late
+from tui_agent.files.numbers import whole_number
+from tui_agent.model.client import Chunk, EndChunk, RetryChunk
 from tui_agent.model.event_stream import BrokenStream, Wire
-from tui_agent.model.failure_kind import FailureKind
-from tui_agent.model.failures import SAID_CHARACTERS, Failure
+from tui_agent.model.failures import SAID_CHARACTERS, Failure, FailureKind
 from tui_agent.model.login.services import needed
-from tui_agent.model.providers import provider_of
-from tui_agent.model.request_errors import refusal_of
-from tui_agent.model.suggestions import suggestion
+from tui_agent.model.providers import provider_of, suggestion
+from tui_agent.model.request_errors import over_account, refusal_of
+
+_CONNECTION = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError", "gaierror"}
+_VERIFY = late(r"certificate verify failed:? *(.{3,120}?)(?: \(_ssl|[.\n]|$)")
+_NO_ROUTE = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN))
+_LOOKED_UP = late(
+    r"(?i)name or service not known|nodename nor servname|name resolution|getaddrinfo failed|no address associated"
+)
+#: A proxy's response to CONNECT: status and reason.
+_STATUS = late(r"^(\d{3})\b *([\w -]{0,60})")
+_UNUSABLE = late(r"(?i)unknown scheme for proxy|using socks proxy")
+
+#: Description and remedy.
+Sentence = tuple[str, str]
+
+
+def connecting(failure: Failure, model: str, where: str) -> Unreachable | None:
+    """The cause of a failed connection to the server of `model`; None for other failures. `where` names the
+    source of its address, as the end of a sentence."""
+    for kind in (_proxy, _certificate, _name, _route):
+        if sentence := kind(failure, model, where):
+            return Unreachable(*sentence)
+    return None
+
+
+def is_connection(failure: Failure) -> bool:
+    return bool(failure.names & _CONNECTION)
+
+
+def _proxy(failure: Failure, model: str, where: str) -> Sentence | None:
+    if _UNUSABLE.search(failure.raised):
+        return (
+            f"The proxy for {model} cannot be used",
+            "set HTTPS_PROXY to the address of an HTTP proxy",
+        )
+    answer = next(
+        (_STATUS.match(str(error)) for error in failure.chain if type(error).__name__ == "ProxyError"), None
+    )
+    status, said = (whole_number(answer[1]), answer[0].strip()) if answer else (0, "")
+    match status:
+        case 407:
+            return (
+                f"The proxy for {model} requires a user name and a password (status 407)",
+                "set HTTPS_PROXY to http://name:password@host:port",
+            )
+        case 511 | 301 | 302 | 303 | 307 | 308 | 401:
+            return (
+                f"The network requires a sign-in before {model} can be reached (status {status})",
+                "open any page in a browser and sign in to the network, then send the request again",
+            )
+        case 0:
+            pass
+        case _ if status < 500:
+            return (
+                f"The proxy does not allow a connection to the server of {model} ({said})",
+                "ask the operator of the proxy to allow the address, or add its host to NO_PROXY",
+            )
+        case _:
+            return (
+                f"The proxy does not reach the server of {model} ({said})",
+                f"check the proxy and the network{where}",
+            )
+    if "ProxyError" in failure.names or ("ConnectError" in failure.names and _tls_words(failure) is None):
+        # The environment variable of the proxy in use, or ""
+        url = next(filter(None, (_url_of(error) for error in failure.chain)), "")
+        parts = urlsplit(url)
+        if not parts.hostname or proxy_bypass(parts.hostname):
+            variable = ""
+        else:
+            names = (f"{parts.scheme}_proxy", "all_proxy")
+            variable = next(
+                (spelt for name in names for spelt in (name.upper(), name) if os.environ.get(spelt)), ""
+            )
+        if variable or "ProxyError" in failure.names:
+            named = variable or "HTTPS_PROXY"
+            return f"The proxy for {model} cannot be reached", f"check {named} and the network"
+    return None
+
+
+def _certificate(failure: Failure, model: str, where: str) -> Sentence | None:
+    words = _tls_words(failure)
+    if words is None:
+        return None
+    found = _VERIFY.search(words)
+    if found is None:
+        return (
+            f"The server of {model} does not support TLS correctly",
+            f"check the address{where}, whether it begins with http:// or https://, and the proxy",
+        )
+    reason = found[1].strip()
+    if "expired" in reason or "not yet valid" in reason:
+        return (
+            f"The certificate of the server of {model} is not valid at this time ({reason})",
+            "check the clock of this machine, and sign in to the network if required",
+        )
+    if "mismatch" in reason or "doesn't match" in reason:
+        return (
+            f"The certificate at the address of {model} belongs to another server",
+            f"check the address{where}, and sign in to the network if required",
+        )
+    return (
+        f"The certificate of the server of {model} is not trusted ({reason}), "
+        "as one of a company's proxy that inspects TLS is not",
+        "set SSL_CERT_FILE to a file with the CA certificate of that proxy or server",
+    )
+
+
+def _name(failure: Failure, model: str, where: str) -> Sentence | None:
+    if "gaierror" not in failure.names and not (is_connection(failure) and _LOOKED_UP.search(failure.raised)):
+        return None
+    return f"The name of the server of {model} cannot be looked up", f"check the network connection{where}"
+
+
+def _route(failure: Failure, model: str, where: str) -> Sentence | None:
+    if not any(isinstance(error, OSError) and error.errno in _NO_ROUTE for error in failure.chain):
+        return None
+    return (
+        f"This machine has no network route to the server of {model}",
+        f"check the network connection and the VPN{where}",
+    )
+
+
+def _tls_words(failure: Failure) -> str | None:
+    errors = (error for error in failure.chain if "SSLError" in _names(error) or "[SSL" in str(error))
+    words = "\n".join(map(str, errors))
+    return words or None
+
+
+def _names(error: BaseException) -> set[str]:
+    return {cls.__name__ for cls in type(error).__mro__}
+
+
+def _url_of(error: BaseException) -> str:
+    """The request address in an exception of httpx or an SDK, or ""."""
+    try:
+        return str(getattr(getattr(error, "request", None), "url", ""))
+    except RuntimeError:  # httpx raises it for an exception without a request.
+        return ""
+
 
 __all__ = ["SAID_CHARACTERS", "Meaning", "broke_off", "explain", "timed_out"]
 _TIMEOUT = {"TimeoutError", "TimeoutException", "Timeout", "APITimeoutError"}
@@ -116,3 +262,82 @@ def _key_names(model: str) -> str:
         return f"the login (`tui-agent login {service.name}`)"
     provider = provider_of(model)
     return " or ".join(provider.keys) if provider and provider.keys else "the provider's API key variable"
+
+
+FIRST_WAIT_SECONDS = 2.0
+LONGEST_WAIT_SECONDS = 30.0
+#: Longer requested delays are reported as errors.
+LONGEST_ASKED_SECONDS = 300.0
+#: Minimum delay after a partial reply, so that the user can keep it.
+SHORTEST_WAIT_SECONDS = 1.0
+
+Attempt = Callable[[], AsyncGenerator[Chunk, None]]
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class AttemptFailed(Exception):
+    """A failed attempt that may be retried. `end` ends a partial reply if there is no retry."""
+
+    def __init__(self, meaning: Meaning, end: EndChunk | None = None) -> None:
+        super().__init__(str(meaning.error))
+        self.meaning = meaning
+        self.end = end
+
+
+async def with_retries(
+    attempt: Attempt, retries: int, sleep: Sleep = asyncio.sleep
+) -> AsyncGenerator[Chunk, None]:
+    """Chunks of the first successful attempt, preceded by a `RetryChunk` per second of delay.
+
+    A `RetryChunk` voids the failed attempt's chunks. The last attempt's partial reply is kept and ends as
+    cut; without one, its error is raised.
+    """
+    for retry in range(1, retries + 2):
+        said = False
+        try:
+            async with aclosing(attempt()) as chunks:
+                async for chunk in chunks:
+                    said = True
+                    yield chunk
+            return
+        except AttemptFailed as refusal:
+            failed = refusal
+        seconds = max(SHORTEST_WAIT_SECONDS if said else 0.0, wait_seconds(retry, failed.meaning))
+        if retry > retries or seconds > LONGEST_ASKED_SECONDS:
+            if failed.end is None:
+                raise _given_up(retry, retries, seconds, failed.meaning.error)
+            yield failed.end
+            return
+        async for counted in _countdown(retry, seconds, failed.meaning.error.what, sleep):
+            yield counted
+
+
+async def _countdown(retry: int, left: float, why: str, sleep: Sleep) -> AsyncGenerator[Chunk, None]:
+    while left > 0:
+        yield RetryChunk(attempt=retry + 1, seconds=left, why=why)
+        step = left % 1 or 1.0
+        await sleep(step)
+        left -= step
+
+
+def wait_seconds(retry: int, meaning: Meaning) -> float:
+    """The requested delay, otherwise 2, 4, 8, … up to 30 seconds."""
+    if meaning.seconds is not None:
+        return meaning.seconds
+    return min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), LONGEST_WAIT_SECONDS)
+
+
+def _given_up(retry: int, retries: int, seconds: float, error: ModelError) -> ModelError:
+    if retry <= retries:
+        return type(error)(f"{error.what}, and asks to wait {_span(seconds)}", error.remedy)
+    if not retries:
+        return error
+    times = "1 retry" if retries == 1 else f"{retries} retries"
+    return type(error)(f"{error.what}, even after {times}", error.remedy)
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = (hours, "h"), (minutes, "min"), (rest, "s")
+    return " ".join([f"{number} {unit}" for number, unit in parts if number][:2]) or "0 s"

@@ -1,13 +1,112 @@
-"""Providers and their variables for keys and addresses. Directly supported providers are defined in
-`rules.toml`."""
+"""Providers and their variables for keys and addresses, and suggested models.
+
+Directly supported providers are defined in `rules.toml`. Models are suggested by table and date.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 from msgspec import Struct
 
-from tui_agent.model import rules, suggestions
+from tui_agent.files.numbers import real_number, whole_number
+from tui_agent.model import rules
+from tui_agent.model.model_table import KnownModel, table
+from tui_agent.model.rules import providers, rules_of
+
+#: Days before its retirement from which a model is not suggested, and from which its use is reported.
+NOT_SUGGESTED_DAYS, REPORTED_DAYS = 30, 60
+_DATE = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6}|\d\d-20\d\d|\d{4})(?!\d)")
+#: Matches `5-5`, `6.1`, `k3` and `4`, but neither `120b` nor `128k`.
+_VERSION = re.compile(r"(?<![\d.])(\d{1,2})(?:[.-](\d{1,2}))?(?![\d.]|[bk]\b)", re.IGNORECASE)
+_WORDS = re.compile(r"[a-z]{2,}", re.IGNORECASE)
+#: Words of a name that do not distinguish models.
+_BESIDE = ("preview", "latest", "exp", "experimental", "beta")
+
+
+def today() -> date:
+    return datetime.now(UTC).date()
+
+
+def version_of(name: str) -> tuple[int, float]:
+    """The version in a model's name, (5, 0.5) for `claude-opus-5-5`; (0, 0) if it has none.
+
+    The minor version is a decimal fraction: `grok-4.20` is older than `grok-4.3`.
+    """
+    found = _VERSION.search(_DATE.sub("", name))
+    return (whole_number(found[1]), real_number(f"0.{found[2] or 0}")) if found else (0, 0.0)
+
+
+def is_ended(known: KnownModel, day: date, within: int = 0) -> bool:
+    return bool(known.ends) and known.ends <= (day + timedelta(days=within)).isoformat()
+
+
+def suggestion(provider: str, day: date | None = None) -> str:
+    """The full name of the newest model matching the provider's rule; "" if none."""
+    return _suggestion(provider, day or today())
+
+
+@cache
+def _suggestion(provider: str, day: date) -> str:
+    rule = rules_of(provider).suggest
+    if not rule:
+        return ""
+    fitting = [name for name in _lasting(provider, day) if re.search(rule, name, re.IGNORECASE)]
+    newest = max(fitting, key=lambda name: (version_of(name), _size_of(name), name), default="")
+    return f"{provider}/{newest}" if newest else ""
+
+
+def follower(provider: str, model: str, day: date | None = None) -> str:
+    """The full name of a retired model's successor: the newest of its kind, otherwise the provider's
+    suggestion; "" if none."""
+    day = day or today()
+    kind = _kind_of(model)
+    fitting = [name for name in _lasting(provider, day) if _kind_of(name) == kind and name != model]
+    newest = max(fitting, key=lambda name: (version_of(name), -len(name)), default="")
+    if newest and version_of(newest) > version_of(model):
+        return f"{provider}/{newest}"
+    return suggestion(provider, day)
+
+
+def about_the_end(provider: str, model: str, known: KnownModel, day: date | None = None) -> str:
+    """A note about a past or coming retirement and the successor; "" if neither applies."""
+    day = day or today()
+    if not is_ended(known, day, REPORTED_DAYS):
+        return ""
+    next_name = follower(provider, model, day)
+    follows = f"; {next_name} follows it" if next_name else "; choose another model"
+    how = "was switched off" if is_ended(known, day) else "will be switched off"
+    return f"{provider}/{model} {how} on {known.ends}{follows}"
+
+
+def _lasting(provider: str, day: date) -> Iterable[str]:
+    """A provider's models that remain available; for a provider without a table, those of all others."""
+    models = table().models
+    if provider in models:
+        return [
+            name
+            for name, known in models[provider].items()
+            if not is_ended(known, day, NOT_SUGGESTED_DAYS) and not name.startswith("ft:")
+        ]
+    return [
+        f"{other}/{name}"
+        for other in providers()
+        for name, known in models.get(other, {}).items()
+        if not is_ended(known, day, NOT_SUGGESTED_DAYS)
+    ]
+
+
+def _kind_of(model: str) -> tuple[str, ...]:
+    words = _WORDS.findall(_DATE.sub("", model).lower())
+    return tuple(word for word in words if word not in _BESIDE) or (model[:1].lower(),)
+
+
+def _size_of(name: str) -> int:
+    found = re.search(r"\b(\d+)b\b", name)
+    return whole_number(found[1]) if found else 0
 
 
 class Provider(Struct, frozen=True):
@@ -21,7 +120,7 @@ class Provider(Struct, frozen=True):
     @property
     def suggestion(self) -> str:
         """ "" if unknown."""
-        return suggestions.suggestion(self.name)
+        return suggestion(self.name)
 
     @property
     def takes_key(self) -> bool:

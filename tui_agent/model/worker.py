@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from tui_agent.model.chunk_merging import JoinedChunks
-from tui_agent.model.client import Abilities, ModelRequest, SentChunk, TokenCount
+from tui_agent.model.client import Abilities, JoinedChunks, ModelRequest, SentChunk, TokenCount
 from tui_agent.processes.serve import Announce, Handler, Send, run
 
 if TYPE_CHECKING:
@@ -91,8 +90,8 @@ def import_httpx() -> None:
 
 def build(announce: Announce) -> Mapping[str, Handler]:
     import_httpx()
-    from tui_agent.model import completion, counter, direct_client, uploading
-    from tui_agent.model.retrying import with_retries
+    from tui_agent.model import completion, counter, direct_client, litellm_client
+    from tui_agent.model.provider_errors import with_retries
 
     refusals = completion.Refusals()
     importing, politely = asyncio.Lock(), ThrottledImports()
@@ -144,7 +143,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
 
     async def stream(params: dict[str, Any], send: Send) -> None:
         request = msgspec.convert(params["request"], ModelRequest)
-        request = replace(request, messages=tuple(uploading.with_files(request.messages, request.files)))
+        request = replace(request, messages=tuple(litellm_client.with_files(request.messages, request.files)))
         transport = await (directly() if params["direct"] else through_litellm())
         await send(SentChunk())
         attempts = with_retries(lambda: completion.complete(transport, request, refusals), params["retries"])
@@ -161,11 +160,11 @@ def build(announce: Announce) -> Mapping[str, Handler]:
 
     async def upload(params: dict[str, Any], send: Send) -> str:
         await through_litellm()
-        return await uploading.upload(params["model"], params["name"], params["text"])
+        return await litellm_client.upload(params["model"], params["name"], params["text"])
 
     async def delete(params: dict[str, Any], send: Send) -> None:
         await through_litellm()
-        await uploading.delete(params["model"], params["ids"])
+        await litellm_client.delete(params["model"], params["ids"])
 
     handlers = (ping, count, warm, connect, abilities, models, stream, reach, upload, delete)
     return {handler.__name__: handler for handler in handlers}

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from tui_agent.answers.plans import FileAction
 from tui_agent.workspace.index import SLICE, Index
-from tui_agent.workspace.languages import is_source_extension
 from tui_agent.workspace.patterns import escape
+from tui_agent.workspace.symbols import is_source_extension
 
 #: Maximum number of equally near files.
 MOST_TIED: Final = 3

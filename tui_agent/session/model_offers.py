@@ -15,9 +15,9 @@ from tui_agent.model.login.services import needed
 from tui_agent.model.login.store import LoginStore
 from tui_agent.model.model_listing import LOGIN, ListedModel, Listing, ListsModels, cached_listing, is_chat
 from tui_agent.model.model_table import KnownModel, Route, route, table
+from tui_agent.model.providers import follower, is_ended, today, version_of
 from tui_agent.model.rules import providers, rules_of
 from tui_agent.model.servers import is_local
-from tui_agent.model.suggestions import follower, is_ended, today, version_of
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion

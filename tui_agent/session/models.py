@@ -14,15 +14,12 @@ from msgspec.structs import replace
 from tui_agent.errors import NoModel, SessionError
 from tui_agent.log.core import Core, call
 from tui_agent.model.client import CanReach, CanWarm, Model, ModelRequest, UsageChunk
-from tui_agent.model.effort import effort_note, level_of
-from tui_agent.model.local import LocalModels
+from tui_agent.model.local import LocalModels, ProviderFiles, StoresFiles
 from tui_agent.model.model_table import route, rules_for
-from tui_agent.model.provider_files import ProviderFiles, StoresFiles
-from tui_agent.model.providers import provider_of
+from tui_agent.model.providers import about_the_end, provider_of
 from tui_agent.model.rate_limit import Allowance, Pace, PacedModel
-from tui_agent.model.server_memory import ServerMemory
-from tui_agent.model.servers import address_of
-from tui_agent.model.suggestions import about_the_end
+from tui_agent.model.rules import effort_note, level_of
+from tui_agent.model.servers import ServerMemory, address_of
 from tui_agent.session.model_offers import Offers
 from tui_agent.settings.files import save
 from tui_agent.settings.folders import user_folders
@@ -93,9 +90,9 @@ class ModelAccess:
     async def find_key(self) -> None:
         """Loads a required key from the system keyring."""
         if self.name and isinstance(self.model, CanReach):
-            from tui_agent.model.keyring import stored
+            from tui_agent.model.login.store import stored_keys
 
-            if key := await asyncio.to_thread(stored, self.name, os.environ):
+            if key := await asyncio.to_thread(stored_keys, self.name, os.environ):
                 self._reached.update(key)
                 await self.model.reach(key)
 

@@ -19,7 +19,7 @@ from tui_agent.store import events as e
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
 from tui_agent.workspace.index import Index
-from tui_agent.workspace.walk import is_text
+from tui_agent.workspace.listing import is_text
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:

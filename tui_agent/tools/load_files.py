@@ -27,7 +27,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.turn_events import OutReason
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.workspace.languages import language
+from tui_agent.workspace.symbols import language
 
 #: Maximum share of the window for one turn's files.
 FILES_SHARE = 0.5

@@ -14,10 +14,9 @@ from tui_agent.store import events as e
 from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import LoadedFiles, admit, load, that_fit, with_decision
 from tui_agent.turn.context import TurnContext
-from tui_agent.workspace.import_resolver import ImportRoots, imported
-from tui_agent.workspace.languages import language
+from tui_agent.workspace.import_resolver import Aliases, ImportRoots, aliases_for, imported
+from tui_agent.workspace.symbols import language
 from tui_agent.workspace.test_finder import find_tests
-from tui_agent.workspace.tsconfig import Aliases, aliases_for
 
 MAX_SOURCE_BYTES = 1024 * 1024
 MAX_CONFIG_BYTES = 64 * 1024

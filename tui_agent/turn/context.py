@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.model.provider_files import ProviderFiles
+from tui_agent.model.local import ProviderFiles
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.tools.context import ToolContext
 from tui_agent.turn.conversation_cache import ConversationCache

@@ -1,19 +1,26 @@
-"""Lists the files of a work tree that are not ignored, tracked or not. Runs in the child."""
+"""Lists the files of a work tree that are not ignored, and finds renamed ones. Runs in the child."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.errors import ChildFailed
+from tui_agent.files.gate import Gate
 from tui_agent.files.git_folder import read_regular
 from tui_agent.files.names import is_text
+from tui_agent.files.text import md5
+from tui_agent.git.checkpoints import tree_on_disk
+from tui_agent.git.client import MissingFile
 from tui_agent.git.repository import (
     MAX_DEPTH,
     Repository,
@@ -22,7 +29,7 @@ from tui_agent.git.repository import (
     git_without_repository,
     withheld_filters,
 )
-from tui_agent.workspace.walk import CONTROL_FOLDERS, MAX_FILES, FileListing, as_texts, walk
+from tui_agent.workspace.listing import CONTROL_FOLDERS, MAX_FILES, FileListing, as_texts, walk
 
 WITHOUT_CONTROL: Final = tuple(f"--exclude={name}/" for name in sorted(CONTROL_FOLDERS))
 #: Output of `ls-files -t --stage`: excluded by a sparse checkout (`S`), link (120000), submodule (160000).
@@ -133,3 +140,147 @@ def _is_folder(root: str, name: bytes) -> bool:
 def _is_file(root: bytes, name: bytes) -> bool:
     path = os.path.join(root, name)
     return not os.path.islink(path) or os.path.isfile(path)
+
+
+#: Maximum lag of the file system's clock in seconds.
+TICK: Final = 0.02
+#: Maximum number of candidates read, and their maximum size in bytes.
+MOST_READ: Final = 200
+MOST_BYTES: Final = 4 << 20
+#: Maximum number of commits searched for a deletion, and the time limit in seconds.
+MOST_COMMITS: Final = 2000
+SECONDS: Final = 10.0
+
+
+def find_renamed(root: str, gone: Sequence[MissingFile]) -> dict[str, str]:
+    """New paths of missing files by old path; deleted files are omitted.
+
+    A file that existed together with the old one is a copy, never the result of a rename. Among new files,
+    one with the same content is preferred, then one that git considers similar to the last committed
+    version.
+    """
+    repository = find_repository(root)
+    listing = list_files(repository) if repository else None
+    candidates = dict(_new_files(root, (listing or list_without_repository(root)).paths, gone))
+    found = _by_content(root, repository, candidates, gone)
+    left = [one for one in gone if one.path not in found]
+    if repository and left:
+        try:
+            found |= _by_git(repository, candidates, left)
+        except ChildFailed:
+            pass  # git exceeded the time limit; the remaining files count as deleted
+    return found
+
+
+def _new_files(
+    root: str, paths: Iterable[str], gone: Sequence[MissingFile]
+) -> Iterator[tuple[str, os.stat_result]]:
+    """Regular files possibly created or moved after the first of these files disappeared."""
+    since = min(one.there_at for one in gone) - TICK
+    inodes = {one.inode for one in gone}
+    for path in paths:
+        try:
+            status = os.lstat(os.path.join(root, path))
+        except OSError:
+            continue  # git also lists tracked files missing on disk
+        if stat.S_ISREG(status.st_mode) and (status.st_ctime > since or status.st_ino in inodes):
+            yield path, status
+
+
+def _is_new(one: MissingFile, status: os.stat_result) -> bool:
+    return status.st_ino == one.inode or status.st_ctime > one.there_at - TICK
+
+
+def _by_content(
+    root: str,
+    repository: Repository | None,
+    candidates: Mapping[str, os.stat_result],
+    gone: Sequence[MissingFile],
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
+    for one in gone:
+        fitting = [
+            path
+            for path, status in candidates.items()
+            if 0 < status.st_size == one.size <= MOST_BYTES and _is_new(one, status)
+        ]
+        fitting.sort(key=lambda path: _distance(one, path, candidates[path]))
+        for path in [path for path in fitting if path not in found.values()][:MOST_READ]:
+            if path not in hashes:
+                hashes[path] = _hash(os.path.join(root, path))
+            if hashes[path] in one.hashes and not _was_beside(repository, one.path, path):
+                found[one.path] = path
+                break
+    return found
+
+
+def _distance(one: MissingFile, path: str, status: os.stat_result) -> tuple[bool, bool, str]:
+    return status.st_ino != one.inode, os.path.basename(path) != os.path.basename(one.path), path
+
+
+def _hash(path: str) -> str:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            return md5(file.read(MOST_BYTES + 1))
+    except OSError:
+        return ""
+
+
+def _was_beside(repository: Repository | None, old: str, new: str) -> bool:
+    return repository is not None and len(_in_commit(repository, "HEAD", [old, new])) == 2
+
+
+def _by_git(
+    repository: Repository, candidates: Mapping[str, os.stat_result], gone: Sequence[MissingFile]
+) -> dict[str, str]:
+    """Renames detected by git between the last commit with a file and the current folder."""
+    there = _in_commit(repository, "HEAD", [one.path for one in gone])
+    bases: dict[str, list[MissingFile]] = {}
+    for one in gone:
+        base = "HEAD" if one.path in there else _last_with(repository, one.path)
+        if base:
+            bases.setdefault(base, []).append(one)
+    small = [path for path, status in candidates.items() if status.st_size <= MOST_BYTES]
+    tree = tree_on_disk(repository, Gate(Path(repository.root)).without_secrets(small)) if bases else ""
+    found: dict[str, str] = {}
+    for base, files in bases.items() if tree else ():
+        # Renames between two trees by old path. Excludes files that are not new, because git selects the
+        # most similar file
+        added = _compared(repository, base, tree, "--no-renames", "--diff-filter=A", "--name-only")
+        others = (f":(exclude,literal){path}" for path in added if path and path not in candidates)
+        how = ("--find-renames", "--diff-filter=R", "--name-status")
+        words = _compared(repository, base, tree, *how, only=(".", *others))
+        renamed = dict(zip(words[1::3], words[2::3], strict=False))
+        for one in files:
+            new = renamed.get(one.path, "")
+            if new in candidates and _is_new(one, candidates[new]):
+                found[one.path] = new
+    return found
+
+
+def _compared(repository: Repository, base: str, tree: str, *how: str, only: Sequence[str] = ()) -> list[str]:
+    told = git(
+        repository.root, "diff-tree", "-r", "-z", "--relative", *how, base, tree, "--", *only, seconds=SECONDS
+    )
+    return [os.fsdecode(word) for word in told.out.split(b"\0")]
+
+
+def _last_with(repository: Repository, path: str) -> str:
+    """The last commit that contains a file missing from HEAD; "" if no recent commit deleted it."""
+    root = repository.root
+    older = git(root, "rev-list", "--max-count=1", f"--skip={MOST_COMMITS}", "HEAD").text
+    span = ("HEAD", *((f"^{older}",) if older else ()))
+    told = git(
+        root,
+        *("log", "-1", "--format=%H", "--no-renames", "--diff-filter=D"),
+        *(*span, "--", f":(literal){path}"),
+        seconds=SECONDS,
+    )
+    return f"{told.text}^" if told.ok and told.text else ""
+
+
+def _in_commit(repository: Repository, commit: str, paths: Sequence[str]) -> set[str]:
+    told = git(repository.root, "ls-tree", "-z", "--name-only", commit, "--", *paths)
+    return {os.fsdecode(path) for path in told.out.split(b"\0") if path}

@@ -1,22 +1,245 @@
-"""Reports changes on disk through system events or polling. Runs in the child."""
+"""Reports changes of relevant files through system events or polling. Runs in the child.
+
+The watcher follows links, and a recursive watch includes ignored folders. Therefore only folders that
+contain neither are watched recursively; folders above them are watched individually. In large trees all
+folders are watched individually, because a recursive watch scans every file to find folders.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import threading
-from collections.abc import AsyncGenerator, Callable, Collection, Generator
+import time
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from msgspec import Struct
 from watchfiles import Change, awatch, watch
 
 from tui_agent.errors import ChildFailed
-from tui_agent.git.repository import Repository, find_repository
-from tui_agent.workspace.changes import RelevantChanges, read_changes
-from tui_agent.workspace.watch_plan import WatchPlan, make_plan
+from tui_agent.files.names import is_text
+from tui_agent.files.operating_system import Stamp, stamp_of
+from tui_agent.files.staging import is_temporary
+from tui_agent.git.repository import (
+    Repository,
+    find_repository,
+    git,
+    git_without_repository,
+    ignored,
+    ignored_folders,
+    ignored_folders_without_repository,
+    ignored_without_repository,
+)
+from tui_agent.workspace.git_listing import WITHOUT_CONTROL
+from tui_agent.workspace.listing import CONTROL_FOLDERS, as_texts
+
+#: Files in a git folder that indicate a possible status change.
+GIT_SIGNS: Final = frozenset(
+    {"HEAD", "index", "config", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD", "packed-refs"}
+)
+#: Its changes affect the listing.
+IGNORE_FILE: Final = ".gitignore"
+#: In larger trees every folder is watched individually.
+MANY_FILES: Final = 5000
+
+
+class WatchPlan(Struct, frozen=True):
+    """Absolute folders: `single` are watched individually, `whole` recursively. `git_folders` belong to git.
+
+    `seen` maps all watched folders and their ignore files to their stamps before the scan; listing and
+    status are unchanged while the stamps are equal.
+    """
+
+    single: frozenset[str]
+    whole: frozenset[str]
+    git_folders: frozenset[str] = frozenset()
+    seen: Mapping[str, Stamp | None] = {}
+
+    def newest(self) -> float:
+        """The time of the latest addition, removal or rename by the system clock; now if a folder is missing.
+        Uses ctime, which programs cannot set."""
+        try:
+            return max((os.lstat(place).st_ctime for place in self.seen), default=0.0)
+        except OSError:
+            return time.time()
+
+    def holds(self) -> bool:
+        """Whether no individually watched folder has changed since the plan; folders created before the watch
+        would be missed."""
+        return all(stamp_of(place) == self.seen[place] for place in self.single - self.git_folders)
+
+
+def make_plan(root: str, repository: Repository | None) -> WatchPlan:
+    ignored = ignored_folders(repository) if repository else ignored_folders_without_repository(root)
+    folders, mixed, ignore_files, count = _folders(root, ignored)
+    if count > MANY_FILES:
+        mixed = set(folders)
+    single = {_absolute(root, folder) for folder in mixed}
+    whole = {
+        _absolute(root, folder) for folder in folders.keys() - mixed if not folder or _parent(folder) in mixed
+    }
+    signs = _git_folders(repository) if repository else set()
+    seen = {_absolute(root, folder): stamp for folder, stamp in folders.items()}
+    seen |= {place: stamp_of(place) for place in (*(_absolute(root, path) for path in ignore_files), *signs)}
+    return WatchPlan(frozenset(single | signs), frozenset(whole), frozenset(signs), seen)
+
+
+def _folders(root: str, ignored: set[str]) -> tuple[dict[str, Stamp | None], set[str], list[str], int]:
+    """Folders to watch (relative, the root is ""), those with an ignored or linked folder below, their ignore
+    files, and the number of files."""
+    ignore_files: list[str] = []
+    count = 0
+    folders: dict[str, Stamp | None] = {}
+    mixed: set[str] = set()
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        place = _absolute(root, folder)
+        folders[folder] = stamp_of(place)
+        below, links, files = _entries(place)
+        count += len(files)
+        prefix = folder + "/" if folder else ""
+        if IGNORE_FILE in files:
+            ignore_files.append(prefix + IGNORE_FILE)
+        kept = [name for name in below if name not in CONTROL_FOLDERS and prefix + name not in ignored]
+        waiting += [prefix + name for name in kept]
+        if links or len(kept) < len(below):
+            _mark_upwards(folder, mixed)
+    return folders, mixed, ignore_files, count
+
+
+def _mark_upwards(folder: str, mixed: set[str]) -> None:
+    while folder not in mixed:
+        mixed.add(folder)
+        folder = _parent(folder)
+
+
+def _parent(folder: str) -> str:
+    return folder.rpartition("/")[0]
+
+
+def _absolute(root: str, folder: str) -> str:
+    return os.path.join(root, folder) if folder else root
+
+
+def _git_folders(repository: Repository) -> set[str]:
+    beside = (os.path.join(repository.common_dir, "info"), os.path.join(repository.git_dir, "logs"))
+    return {repository.git_dir, *filter(os.path.isdir, beside)}
+
+
+def _entries(folder: str) -> tuple[list[str], bool, list[str]]:
+    folders: list[str] = []
+    files: list[str] = []
+    links = False
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif entry.is_symlink():
+                    links = links or entry.is_dir()
+                else:
+                    files.append(entry.name)
+    except OSError:
+        pass
+    return folders, links, files
+
+
+Kind = Literal["added", "changed", "deleted"]
+ADDED: Final = 1
+DELETED: Final = 3
+
+
+class RelevantChanges(Struct):
+    """`changes` are of files (or, if deleted, of folders too). `git`: the status may differ.
+
+    `relist`: ignore rules changed or git failed. `replan`: a new folder among individually watched ones.
+    """
+
+    changes: dict[str, Kind] = {}
+    git: bool = False
+    relist: bool = False
+    replan: bool = False
+
+
+def read_changes(
+    root: str, repository: Repository | None, plan: WatchPlan, raw: Iterable[tuple[int, str]]
+) -> RelevantChanges:
+    """Interprets (kind, absolute path) pairs from the watcher."""
+    seen = RelevantChanges()
+    kinds: dict[str, set[int]] = {}
+    for kind, absolute in raw:
+        if not _is_control(root, absolute, plan, seen) and is_text(absolute):
+            kinds.setdefault(os.path.relpath(absolute, root), set()).add(kind)
+    new_folders = [path for path, told in kinds.items() if _one(root, path, told, seen)]
+    for folder in new_folders:
+        seen.replan = seen.replan or os.path.dirname(os.path.join(root, folder)) in plan.single
+        # Lists the files of a new folder, because the watcher does not report them
+        asked = ("ls-files", "-z", "--others", "--exclude-standard")
+        below = ("--", f":(literal){folder}/")
+        if repository is None:
+            told, is_there = git_without_repository(root, *asked, *WITHOUT_CONTROL, *below), os.path.isfile
+        else:
+            told, is_there = git(root, *asked, "--cached", *below), os.path.lexists
+        found = as_texts(told.out).paths
+        seen.relist = seen.relist or not told.ok or any(path.endswith("/") for path in found)
+        seen.changes.update({path: "added" for path in found if is_there(os.path.join(root, path))})
+    _drop_ignored(root, repository, seen)
+    return seen
+
+
+def _is_control(root: str, absolute: str, plan: WatchPlan, seen: RelevantChanges) -> bool:
+    """Processes events in version control folders. Returns True if the event is not a file change."""
+    folder, name = os.path.split(absolute)
+    if folder in plan.git_folders:
+        seen.git = seen.git or name in GIT_SIGNS
+        seen.relist = seen.relist or name == "exclude"
+        return True
+    if absolute == root or not absolute.startswith(root.rstrip("/") + "/"):
+        return True
+    parts = os.path.relpath(absolute, root).split("/")
+    if CONTROL_FOLDERS.isdisjoint(parts):
+        return False
+    if name == ".git":
+        seen.git = seen.relist = seen.replan = True
+    return True
+
+
+def _one(root: str, path: str, told: set[int], seen: RelevantChanges) -> bool:
+    """Records a path's change, except for our temporary files. Returns True for a new folder."""
+    if is_temporary(os.path.basename(path)):
+        return False
+    if os.path.basename(path) == IGNORE_FILE:
+        seen.relist = seen.replan = True
+    try:
+        mode = os.lstat(os.path.join(root, path)).st_mode
+    except OSError:
+        seen.changes[path] = "deleted"
+        return False
+    if stat.S_ISDIR(mode):
+        return ADDED in told
+    if stat.S_ISREG(mode) or (stat.S_ISLNK(mode) and not os.path.isdir(os.path.join(root, path))):
+        seen.changes[path] = "added" if ADDED in told else "changed"
+    return False
+
+
+def _drop_ignored(root: str, repository: Repository | None, seen: RelevantChanges) -> None:
+    present = [path for path, kind in seen.changes.items() if kind != "deleted"]
+    if not present:
+        return
+    left_out = ignored(repository, present) if repository else ignored_without_repository(root, present)
+    if left_out is None:
+        seen.relist = True
+        seen.changes = {path: kind for path, kind in seen.changes.items() if kind != "added"}
+        return
+    for path in left_out:
+        seen.changes.pop(path, None)
+
 
 #: Milliseconds of quiet that end a batch; `DEBOUNCE` is its maximum duration.
 STEP: Final = 50

@@ -34,8 +34,7 @@ from tui_agent.git.worktrees import (
     tidy,
 )
 from tui_agent.processes.serve import Announce, Handler, Send, run
-from tui_agent.workspace.git_listing import list_files, list_without_repository, named_filters
-from tui_agent.workspace.renames import find_renamed
+from tui_agent.workspace.git_listing import find_renamed, list_files, list_without_repository, named_filters
 
 #: Paths per message; the interface processes it within a millisecond or two.
 CHUNK: Final = 2000
@@ -120,7 +119,7 @@ async def tracked_paths(params: dict[str, Any], send: Send) -> list[str]:
 
 async def imports(params: dict[str, Any], send: Send) -> list[dict[str, Any]]:
     """{language, text} → the fields of `Import` for each import."""
-    from tui_agent.workspace.imports import read_imports
+    from tui_agent.workspace.syntax_trees import read_imports
 
     found = await asyncio.to_thread(read_imports, params["language"], params["text"])
     return msgspec.to_builtins(found)

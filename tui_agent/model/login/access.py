@@ -13,10 +13,9 @@ from msgspec.structs import replace
 
 from tui_agent.errors import BadKey, FileError, LoginEnded, LoginFailed, Unreachable
 from tui_agent.model.login import chatgpt, copilot, openrouter
-from tui_agent.model.login.flow import LoggedIn, LoginBusy, LoginProgress, ended
+from tui_agent.model.login.flow import LoggedIn, LoginBusy, LoginProgress, LoginWeb, ended
 from tui_agent.model.login.services import LoginService, needed
 from tui_agent.model.login.store import Login, LoginStore
-from tui_agent.model.login.web import LoginWeb
 
 _log = logging.getLogger(__name__)
 #: Tokens are refreshed this many seconds before they expire.

@@ -15,10 +15,17 @@ from msgspec.structs import replace
 from tui_agent.errors import LoginFailed
 from tui_agent.files.numbers import amount
 from tui_agent.model.login import flow
-from tui_agent.model.login.flow import AwaitApproval, LoggedIn, LoginProgress, ShowCode, SlowDown
+from tui_agent.model.login.flow import (
+    AwaitApproval,
+    LoggedIn,
+    LoginProgress,
+    LoginWeb,
+    ShowCode,
+    SlowDown,
+    WebAnswer,
+)
 from tui_agent.model.login.services import CHATGPT, base
 from tui_agent.model.login.store import Login
-from tui_agent.model.login.web import LoginWeb, WebAnswer
 
 _CLIENT = "app_EMoamEEZ73f0CkXaXp7hrann"
 _SCOPE = "openid profile email"

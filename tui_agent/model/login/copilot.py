@@ -14,10 +14,17 @@ from msgspec.structs import replace
 
 from tui_agent.errors import BadKey, LoginFailed
 from tui_agent.model.login import flow
-from tui_agent.model.login.flow import AwaitApproval, LoggedIn, LoginProgress, ShowCode, SlowDown
+from tui_agent.model.login.flow import (
+    AwaitApproval,
+    LoggedIn,
+    LoginProgress,
+    LoginWeb,
+    ShowCode,
+    SlowDown,
+    WebAnswer,
+)
 from tui_agent.model.login.services import COPILOT, base, is_replaced
 from tui_agent.model.login.store import Login
-from tui_agent.model.login.web import LoginWeb, WebAnswer
 
 _CLIENT = "Iv1.b507a08c87ecfe98"
 _HEADERS = {

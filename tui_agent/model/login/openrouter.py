@@ -15,10 +15,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tui_agent.errors import LoginFailed
 from tui_agent.model.login import flow
-from tui_agent.model.login.flow import LoggedIn, LoginProgress, OpenPage
+from tui_agent.model.login.flow import LoggedIn, LoginProgress, LoginWeb, OpenPage
 from tui_agent.model.login.services import OPENROUTER, base
 from tui_agent.model.login.store import Login
-from tui_agent.model.login.web import LoginWeb
 
 SECONDS = 600.0
 _HEAD_SECONDS = 10.0

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from tui_agent.errors import UsageError
 from tui_agent.files.text import escaped
+from tui_agent.model.providers import suggestion
 from tui_agent.model.rules import rules_of
-from tui_agent.model.suggestions import suggestion
 
 
 class LoginService(Struct, frozen=True):

@@ -1,6 +1,8 @@
 """Stored logins: tokens in the system keyring if possible, otherwise in a file with mode 0600.
 
 The file is in the user's state folder and lists all logins, without tokens in the keyring.
+
+The functions block; call them on a thread.
 """
 
 from __future__ import annotations
@@ -9,9 +11,12 @@ import asyncio
 import fcntl
 import logging
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -19,10 +24,50 @@ from msgspec import Struct
 from tui_agent.errors import FileError
 from tui_agent.files.names import display_path
 from tui_agent.files.private import make_private, open_private, write_private
-from tui_agent.model import keyring
+from tui_agent.model.providers import provider_of
 from tui_agent.settings.folders import user_folders
 
 _log = logging.getLogger(__name__)
+SERVICE = "tui-agent"
+
+
+def keyring_available() -> bool:
+    return find_spec("keyring") is not None
+
+
+def store_key(name: str, key: str) -> bool:
+    return _done("set_password", SERVICE, name, key) is not _FAILED
+
+
+def stored_keys(model: str, environment: Mapping[str, str]) -> dict[str, str]:
+    provider = provider_of(model)
+    if provider is None or any(map(environment.get, provider.keys)) or not keyring_available():
+        return {}
+    found = {name: _done("get_password", SERVICE, name) for name in provider.keys}
+    return {name: key for name, key in found.items() if isinstance(key, str) and key}
+
+
+def read_key(name: str) -> str:
+    """The value stored under a name; "" if missing or inaccessible."""
+    found = _done("get_password", SERVICE, name) if keyring_available() else ""
+    return found if isinstance(found, str) else ""
+
+
+def delete_key(name: str) -> None:
+    _done("delete_password", SERVICE, name)
+
+
+_FAILED = object()
+
+
+def _done(call: str, *arguments: str) -> Any:
+    try:
+        return getattr(import_module("keyring"), call)(*arguments)
+    except Exception:
+        _log.debug("the keyring failed", exc_info=True)
+        return _FAILED
+
+
 FILE, LOCK = "logins.json", "logins.lock"
 #: After this time a lock is ignored, because its process must have stopped.
 LOCK_SECONDS = 60.0
@@ -74,7 +119,7 @@ class LoginStore:
         if listed is None or not listed.in_keyring:
             return listed
         try:
-            return msgspec.json.decode(keyring.read(_label(name)), type=Login)
+            return msgspec.json.decode(read_key(_label(name)), type=Login)
         except msgspec.MsgspecError:
             return None
 
@@ -82,14 +127,14 @@ class LoginStore:
         """Raises `FileError` and stores nothing if that fails."""
         kept = login
         encoded = msgspec.json.encode(login).decode()
-        stored = keyring.available() and keyring.store(_label(name), encoded)
-        if stored and keyring.read(_label(name)) == encoded:  # some backends do not persist values
+        stored = keyring_available() and store_key(_label(name), encoded)
+        if stored and read_key(_label(name)) == encoded:  # some backends do not persist values
             kept = Login(ended=login.ended, in_keyring=True)
         try:
             self._write({**self.names(), name: kept})
         except FileError:
             if kept.in_keyring:
-                keyring.delete(_label(name))
+                delete_key(_label(name))
             raise
 
     def remove(self, name: str) -> bool:
@@ -100,7 +145,7 @@ class LoginStore:
             return False
         self._write(logins)
         if login.in_keyring:
-            keyring.delete(_label(name))
+            delete_key(_label(name))
         return True
 
     def check(self) -> None:

@@ -10,9 +10,8 @@ import json
 from typing import Any
 
 from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
-from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
-from tui_agent.model.rules import Rules
+from tui_agent.model.rules import Rules, accepts_temperature, effort_parameters
 from tui_agent.model.schemas import SchemaForm, is_strict, response_format
 from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
@@ -46,7 +45,7 @@ def render(
         body["response_format"] = schema_format(shape, request)
     if request.most:
         body[rules.output_limit] = request.most
-    body |= parameters(rules, request.effort, request.most)
+    body |= effort_parameters(rules, request.effort, request.most)
     if request.temperature is not None and accepts_temperature(rules, request.effort):
         body["temperature"] = request.temperature
     if rules.cache == "key" and request.session:

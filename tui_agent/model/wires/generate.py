@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
-from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
-from tui_agent.model.rules import Rules
+from tui_agent.model.rules import Rules, accepts_temperature, effort_parameters
 from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, whole_text
 from tui_agent.model.wires.messages import arguments
 from tui_agent.model.wires.reader import Rendered, ReplyReader, count, items, mapping
@@ -48,7 +47,7 @@ def render(
     if request.tools:
         body["tools"] = [{"functionDeclarations": [_tool(tool["function"]) for tool in request.tools]}]
     config: dict[str, Any] = {}
-    if thinking := parameters(rules, request.effort, request.most):
+    if thinking := effort_parameters(rules, request.effort, request.most):
         config["thinkingConfig"] = thinking
     if shape is not None:
         config |= {"responseMimeType": "application/json", "responseJsonSchema": shape}
@@ -63,8 +62,12 @@ def render(
 
 def _tool(function: dict[str, Any]) -> dict[str, Any]:
     described = {"description": function["description"]} if function.get("description") else {}
-    parameters = function.get("parameters")
-    schema = {"parametersJsonSchema": parameters} if parameters and parameters.get("properties") else {}
+    effort_parameters = function.get("parameters")
+    schema = (
+        {"parametersJsonSchema": effort_parameters}
+        if effort_parameters and effort_parameters.get("properties")
+        else {}
+    )
     return {"name": function["name"], **described, **schema}
 
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
-from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
-from tui_agent.model.rules import Rules
+from tui_agent.model.rules import Rules, accepts_temperature, effort_parameters
 from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, whole_text
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, mapping
 
@@ -65,7 +64,7 @@ def render(
         body["system"] = [{"type": "text", "text": talk.system, _MARK: mark}]
     if request.tools:
         body["tools"] = [_tool(tool["function"]) for tool in request.tools]
-    asked = parameters(rules, request.effort, limit)
+    asked = effort_parameters(rules, request.effort, limit)
     if rules.effort == "budget" and not _may_think(talk.turns):
         asked = {}
     body |= asked

@@ -11,9 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
-from tui_agent.model.effort import accepts_temperature, parameters
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
-from tui_agent.model.rules import Rules
+from tui_agent.model.rules import Rules, accepts_temperature, effort_parameters
 from tui_agent.model.schemas import is_strict
 from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, whole_text
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
@@ -51,7 +50,7 @@ def render(
         body["tools"] = [_tool(tool["function"]) for tool in request.tools]
     if rules.effort:
         body["include"] = ["reasoning.encrypted_content"]
-    if level := parameters(rules, request.effort).get("reasoning_effort"):
+    if level := effort_parameters(rules, request.effort).get("reasoning_effort"):
         summary = {"summary": "auto"} if level != "none" and "summary" not in request.without else {}
         body["reasoning"] = {"effort": level, **summary}
     if shape is not None:
@@ -68,13 +67,13 @@ def render(
 
 def _tool(function: dict[str, Any]) -> dict[str, Any]:
     described = {"description": function["description"]} if function.get("description") else {}
-    parameters = function.get("parameters") or {"type": "object", "properties": {}}
+    effort_parameters = function.get("parameters") or {"type": "object", "properties": {}}
     # the default is strict, which our schemas do not support
     return {
         "type": "function",
         "name": function["name"],
         **described,
-        "parameters": parameters,
+        "parameters": effort_parameters,
         "strict": False,
     }
 

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.model import keyring
+from tui_agent.model.login import store
 from tui_agent.model.providers import Provider, all_providers
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.form import Form
@@ -64,7 +64,7 @@ async def _use(
     try:
         if name.startswith(_PROVIDER):
             provider = next(it for it in all_providers() if it.name == name.removeprefix(_PROVIDER))
-            key = await app.push_screen_wait(KeyDialog(provider, keyring.available()))
+            key = await app.push_screen_wait(KeyDialog(provider, store.keyring_available()))
             if not key:
                 return
             name, environment = provider.suggestion, {provider.keys[0]: key}
@@ -101,11 +101,11 @@ async def _use(
 
 async def _keep_key(session: Session, name: str, key: str) -> None:
     """Stores the key in the system keyring if available, otherwise in memory: never in a file."""
-    if not keyring.available():
+    if not store.keyring_available():
         await session.notice(
             f"{name} is stored for this run only; `pip install keyring` stores it permanently"
         )
-    elif await asyncio.to_thread(keyring.store, name, key):
+    elif await asyncio.to_thread(store.store_key, name, key):
         await session.notice(f"{name} is stored in the system's keyring")
     else:
         await session.notice(
