@@ -17,7 +17,7 @@ import click
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.files.text import escaped
-from tui_agent.headless import arguments, completion, output
+from tui_agent.headless import arguments, output
 from tui_agent.headless.arguments import ScreenOptions, click_error_text
 from tui_agent.headless.output import OutputLost, open_streams, silence
 from tui_agent.settings.files import nearest
@@ -284,7 +284,7 @@ class _CommandLine(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         """Completions of the first word: commands, options of the program, folders."""
         opening = self.commands["open"]
-        paths = [] if incomplete.startswith("-") else completion.folders(ctx, opening.params[0], incomplete)
+        paths = [] if incomplete.startswith("-") else arguments.folders(ctx, opening.params[0], incomplete)
         return [*super().shell_complete(ctx, incomplete), *opening.shell_complete(ctx, incomplete), *paths]
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -330,13 +330,13 @@ _plain_option = click.option(
 
 
 @tui_agent.command("open", cls=_OpenCommand, hidden=True)
-@click.argument("path", required=False, shell_complete=completion.folders)
+@click.argument("path", required=False, shell_complete=arguments.folders)
 @click.option(
     "--resume",
     metavar="[ID]",
     is_flag=False,
     flag_value="",
-    shell_complete=completion.sessions,
+    shell_complete=arguments.sessions,
     help="Resume the session ID, or choose one.",
 )
 @click.option(
@@ -347,7 +347,7 @@ _plain_option = click.option(
 @click.option(
     "--theme",
     metavar="NAME",
-    shell_complete=completion.themes,
+    shell_complete=arguments.themes,
     help="Colour theme: dark, light, … or your own.",
 )
 @_plain_option
@@ -391,7 +391,7 @@ def options_of(path: str | None, resume: str | None, options: dict[str, Any]) ->
     "--workspace",
     metavar="DIR",
     default=".",
-    shell_complete=completion.folders,
+    shell_complete=arguments.folders,
     help="Workspace folder (default: current folder).",
 )
 @arguments.set_option

@@ -23,10 +23,9 @@ from tui_agent.model.client import TokenCount
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
-from tui_agent.turn.bundles import companions
+from tui_agent.turn.caches import shared_beginning
 from tui_agent.turn.compaction import EarlierMessages, fit_to_window
-from tui_agent.turn.conversation_cache import shared_beginning
-from tui_agent.turn.load import load
+from tui_agent.turn.load import companions, load
 from tui_agent.turn.request import Draft, compose
 
 MODULES = 24

@@ -17,9 +17,9 @@ from tui_agent.context.prompt import outline
 from tui_agent.store.commands import CheckResult, CommandResult, CommandsSlice
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State
-from tui_agent.subtasks import handover
+from tui_agent.subtasks import run
 from tui_agent.tools import run_command
-from tui_agent.turn import repairs, task_report
+from tui_agent.turn import continuation, request
 from tui_agent.workspace.index import Index
 
 #: What XML 1.0 can hold at all, see its 2.2.
@@ -132,7 +132,7 @@ def ran(**facts: Any) -> CommandResult:
 def system(text: str) -> str:
     place = prompt.Environment(text, text, "Linux", outline(Index([text, f"{text}/b"]), 1000))
     contexts = [instructions.ContextFile("AGENTS.md", "", "", text, "0")]
-    hand_over = handover.text(handover.HandOver(task(text), text, text, (task(text),), (text,)))
+    hand_over = run.handover_text(run.HandOver(task(text), text, text, (task(text),), (text,)))
     message = prompt.system_message(
         {"sections": []}, "tools", None, place, contexts, [loaded_file(text)], hand_over
     )
@@ -163,13 +163,13 @@ BLOCKS: dict[str, Callable[[str], str]] = {
         )
     ),
     "sub-tasks": lambda text: user(
-        sub_tasks=task_report.section(task_report.rows([task(text, state="completed"), task(text, state="failed")]))
+        sub_tasks=request.task_section(request.task_rows([task(text, state="completed"), task(text, state="failed")]))
     ),
     "command": lambda text: run_command.section(ran(command=text), 1000),
     "output of a command": lambda text: run_command.section(ran(output=text), 1000),
     "names that a command wrote": lambda text: run_command.section(ran(changed=(text,), left=(text,)), 1000),
-    "name of a check": lambda text: repairs.section(State(), CheckResult(text, "failed"), 1000),
-    "output of a check": lambda text: repairs.section(
+    "name of a check": lambda text: continuation.repair_section(State(), CheckResult(text, "failed"), 1000),
+    "output of a check": lambda text: continuation.repair_section(
         State(commands=CommandsSlice(results=(ran(command=text, output=text),))),
         CheckResult("a", "failed", run="1"),
         1000,

@@ -10,7 +10,7 @@ from support.program import json_lines, of_type, run
 from support.recordings import recorded
 from support.sessions import calls, in_pieces
 
-from tui_agent.turn.repairs import repair_request
+from tui_agent.turn.continuation import repair_request
 
 CHANGE = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(2)"}]}
 COMMAND = {"command": "cat a.py; echo x > new.txt"}

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from support.sessions import model_of, open_session, reply
 
-from tui_agent.answers.repetition import Repetition
 from tui_agent.model.client import Abilities, Chunk, EndChunk, ModelRequest, ProgressChunk, TextChunk
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.state import State
+from tui_agent.turn.exchange import Repetition
 
 CODE = "".join(f"    assert value_{number} == {number}\n" for number in range(2_000))
 LOOPS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tui_agent.edits.change import FileStep
 from tui_agent.store.graph import SubTask
-from tui_agent.subtasks import handover
-from tui_agent.turn import task_report
+from tui_agent.subtasks import run
+from tui_agent.turn import request
 
 DONE = SubTask(
     "api",
@@ -18,7 +18,7 @@ DONE = SubTask(
 
 
 def test_the_hand_over_leaves_out_what_there_is_not() -> None:
-    words = handover.text(handover.HandOver(SubTask("a", "Do a"), splits=True))
+    words = run.handover_text(run.HandOver(SubTask("a", "Do a"), splits=True))
     assert "Yours is “a”" in words
     for absent in ("word for word", "Files of this part", "are done", "not in your copy", "split"):
         assert absent not in words
@@ -26,7 +26,7 @@ def test_the_hand_over_leaves_out_what_there_is_not() -> None:
 
 def test_the_hand_over_names_files_what_is_done_and_what_is_missing() -> None:
     task = SubTask("b", "Do b", ("b.py", "c.py"), note="Again, on top.")
-    words = handover.text(handover.HandOver(task, "Do both", "In two parts.", (DONE,), ("vendor",)))
+    words = run.handover_text(run.HandOver(task, "Do both", "In two parts.", (DONE,), ("vendor",)))
     for present in (
         "The whole request, word for word:\nDo both",
         "What was said of it: In two parts.",
@@ -43,7 +43,7 @@ def test_the_report_has_a_row_for_each_state() -> None:
     failed = SubTask("b", "Do b", state="failed", reason="It declined: ask otherwise")
     waits = SubTask("c", "Do c", dependencies=("api", "b"))
     idle = SubTask("d", "Do d", state="completed", summary="Nothing to do.")
-    rows = task_report.rows((DONE, failed, waits, idle))
+    rows = request.task_rows((DONE, failed, waits, idle))
     assert rows == {
         "api": "api: completed. Changed it. Changed, and shown to the person for review: net.py "
         "(beside its files: net.py).",
@@ -54,12 +54,13 @@ def test_the_report_has_a_row_for_each_state() -> None:
 
 
 def test_only_news_is_told_and_what_was_taken_out_once() -> None:
-    rows = task_report.rows((DONE,))
-    assert task_report.changed_rows(rows, {}) == rows
-    assert task_report.changed_rows(rows, rows) == {}
-    gone = task_report.changed_rows({}, rows)
+    rows = request.task_rows((DONE,))
+    assert request.changed_rows(rows, {}) == rows
+    assert request.changed_rows(rows, rows) == {}
+    gone = request.changed_rows({}, rows)
     assert gone == {"api": "api: taken out by the person"}
-    assert task_report.changed_rows({}, {**rows, **gone}) == {}
+    assert request.changed_rows({}, {**rows, **gone}) == {}
     assert (
-        task_report.section({}) == "" and task_report.section(gone) == f"{task_report.TITLE}\n- {gone['api']}"
+        request.task_section({}) == ""
+        and request.task_section(gone) == f"{request.TASKS_TITLE}\n- {gone['api']}"
     )

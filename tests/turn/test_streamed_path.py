@@ -11,7 +11,7 @@ from support.sessions import Reply, calls, open_session, reply
 from tui_agent.store.event import Event
 from tui_agent.store.events import ReplyStreamed
 from tui_agent.store.state import State
-from tui_agent.turn.streamed_path import StreamedPaths
+from tui_agent.turn.reply import StreamedPaths
 
 CHANGES = [
     {"path": "a/ä.py", "content": 'x = {"path": "no.py"}\n' * 30},

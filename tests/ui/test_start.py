@@ -200,10 +200,9 @@ def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, se
 
 
 def test_of_turns_and_tools_the_first_key_needs_what_is_small(seen: dict[str, set[str]]) -> None:
-    small = {"conversation_cache", "model_choice", "pastes", "text_cache"}
-    for moment, more in (("first key", set()), ("panes", {"task_report"})):
+    for moment in ("first key", "panes"):
         found = {name for name in seen[moment] if name.startswith(("tui_agent.turn.", "tui_agent.tools."))}
-        assert found == {f"tui_agent.turn.{name}" for name in small | more}, moment
+        assert found == {f"tui_agent.turn.{name}" for name in ("caches", "model_choice", "pastes")}, moment
         packages = {name.split(".")[1] for name in seen[moment] if name.startswith("tui_agent.")}
         assert packages - {"sandbox"} == set(OURS.split()), moment  # the search for secrets may have begun
 

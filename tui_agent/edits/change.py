@@ -160,6 +160,11 @@ def text_under(blobs: Blobs, key: str) -> str | None:
     return decode(blobs.get(key)).text if key else None
 
 
+def proposing_tasks(change: Change, changes: Sequence[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    rival = next((other for other in changes if other.id == change.rival), None)
+    return change.tasks, rival.tasks if rival is not None else ()
+
+
 def hunks(base: str, new: str) -> tuple[Hunk, ...]:
     """Returns the hunks from `base` to `new`, in order, separated by at least one equal line."""
     return _hunks(split(base), split(new))

@@ -15,7 +15,7 @@ from tui_agent import debug_log
 from tui_agent.errors import FileError
 from tui_agent.files.private import replace_private
 from tui_agent.files.text import escaped
-from tui_agent.headless import arguments, completion
+from tui_agent.headless import arguments
 from tui_agent.headless.output import json_line, note, row
 from tui_agent.session.doctor import Report, examine, report_lines
 from tui_agent.settings import trust
@@ -31,7 +31,7 @@ _PACKED = (_REPORT, _SETTINGS, _LOG) = ("doctor.json", "settings.toml", debug_lo
 @click.option(
     "--bundle",
     metavar="FILE",
-    shell_complete=completion.files,
+    shell_complete=arguments.files,
     help="Pack log, settings and versions for a bug report; secrets are masked.",
 )
 def doctor(as_json: bool, bundle: str | None) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.context.excerpts import holds
 from tui_agent.context.known_files import KnownFile, freshness_mark
-from tui_agent.edits.change import Change
+from tui_agent.edits.change import Change, proposing_tasks
 from tui_agent.files.text import clean, one_line
 from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
@@ -16,7 +16,6 @@ from tui_agent.store.commands import MARKS, CheckLook, CheckResult, CommandResul
 from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State
-from tui_agent.turn.task_report import proposing_tasks
 
 Line = dict[str, Any]
 

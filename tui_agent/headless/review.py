@@ -10,7 +10,7 @@ import click
 
 from tui_agent.edits.change import Pick
 from tui_agent.errors import SessionError
-from tui_agent.headless import arguments, completion
+from tui_agent.headless import arguments
 from tui_agent.headless.output import note, row
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.store import events as e
@@ -27,7 +27,7 @@ def _command(decision: Decision, words: str) -> click.Command:
     @click.option(
         "--session",
         metavar="ID|last",
-        shell_complete=completion.sessions,
+        shell_complete=arguments.sessions,
         required=True,
         help="Session of the changes.",
     )

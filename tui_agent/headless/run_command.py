@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from tui_agent.errors import ChildFailed, UsageError
-from tui_agent.headless import arguments, completion
+from tui_agent.headless import arguments
 from tui_agent.headless.arguments import RunOptions
 from tui_agent.model import model_table
 from tui_agent.model.process import model_process
@@ -27,7 +27,7 @@ from tui_agent.workspace.early_start import EarlyChild, workspace_child
 @click.option(
     "--session",
     metavar="ID|last",
-    shell_complete=completion.sessions,
+    shell_complete=arguments.sessions,
     default="",
     help="Continue a session instead of starting one.",
 )
@@ -40,14 +40,14 @@ from tui_agent.workspace.early_start import EarlyChild, workspace_child
     "--open",
     "opened",
     metavar="FILE[:LINE[-LINE]]",
-    shell_complete=completion.files,
+    shell_complete=arguments.files,
     multiple=True,
     help="Open file; the first is active. Can be repeated.",
 )
 @click.option(
     "--attach",
     metavar="FILE",
-    shell_complete=completion.files,
+    shell_complete=arguments.files,
     multiple=True,
     help="Attach a file, as @FILE does. Can be repeated.",
 )

@@ -13,12 +13,12 @@ from pathlib import Path
 import click
 
 from tui_agent.errors import UsageError
-from tui_agent.headless import arguments, completion
+from tui_agent.headless import arguments
 from tui_agent.headless.output import note, row
 
 
 @click.command("serve")
-@click.argument("path", required=False, default=".", shell_complete=completion.folders)
+@click.argument("path", required=False, default=".", shell_complete=arguments.folders)
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=0, help="The port; any free one if not given."
 )
@@ -30,10 +30,10 @@ from tui_agent.headless.output import note, row
     help="The address to listen on. Any but a loopback address needs a certificate and a key.",
 )
 @click.option(
-    "--certificate", metavar="FILE", shell_complete=completion.files, help="A TLS certificate (PEM)."
+    "--certificate", metavar="FILE", shell_complete=arguments.files, help="A TLS certificate (PEM)."
 )
 @click.option(
-    "--key", metavar="FILE", shell_complete=completion.files, help="The key of the certificate (PEM)."
+    "--key", metavar="FILE", shell_complete=arguments.files, help="The key of the certificate (PEM)."
 )
 @click.option("--name", metavar="HOST", help="The host name in links; the address if not given.")
 def serve(

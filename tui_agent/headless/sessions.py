@@ -15,7 +15,7 @@ from tui_agent.errors import FileError, SessionError, UsageError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.private import replace_private
 from tui_agent.git.object_stores import KEPT
-from tui_agent.headless import arguments, completion
+from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import document, json_line, note, row, write_text
 from tui_agent.log import catalog, cleanup, directory, transfer
@@ -35,7 +35,7 @@ from tui_agent.store.state import ChatMessage
 session_argument = click.argument(
     "session",
     metavar="ID|last",
-    shell_complete=completion.sessions,
+    shell_complete=arguments.sessions,
     callback=lambda context, parameter, value: arguments.session_id(value),
 )
 
@@ -125,7 +125,7 @@ def search(words: tuple[str, ...], everywhere: bool, as_json: bool) -> int:
 @click.option(
     "--output",
     metavar="FILE",
-    shell_complete=completion.files,
+    shell_complete=arguments.files,
     help="Output file; default: standard output.",
 )
 def export(session: str, form: Literal["md", "json", "html", "patch"], output: str | None) -> int:
@@ -199,7 +199,7 @@ def rename(session: str, name: str) -> int:
 
 
 @sessions.command()
-@click.argument("session", metavar="ID", shell_complete=completion.sessions)
+@click.argument("session", metavar="ID", shell_complete=arguments.sessions)
 @click.option("--yes", is_flag=True, help="Delete; otherwise only report.")
 def delete(session: str, yes: bool) -> int:
     """Delete a session permanently."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from tui_agent.errors import UsageError
-from tui_agent.headless import arguments, completion
+from tui_agent.headless import arguments
 from tui_agent.headless.output import json_line, row
 from tui_agent.headless.sessions import count, entries_of, log_of, write_lost
 from tui_agent.log.log import timed_events_of
@@ -22,7 +22,7 @@ BAR_CELLS = 24
     "--session",
     default="",
     metavar="ID|last",
-    shell_complete=completion.sessions,
+    shell_complete=arguments.sessions,
     help="One session; default: all of this workspace.",
 )
 @arguments.all_option

@@ -10,7 +10,7 @@ import click
 
 from tui_agent.extensions import trusted
 from tui_agent.files.text import escaped
-from tui_agent.headless import arguments, completion
+from tui_agent.headless import arguments
 from tui_agent.headless.output import note, row
 from tui_agent.mcp_servers.servers import programs_of
 from tui_agent.settings import trust as trusts
@@ -18,7 +18,7 @@ from tui_agent.settings.folders import user_folders
 
 
 @click.command()
-@click.argument("path", default=".", shell_complete=completion.folders)
+@click.argument("path", default=".", shell_complete=arguments.folders)
 @click.option("--list", "listed", is_flag=True, help="List trusted workspaces.")
 @click.option("--revoke", is_flag=True, help="Revoke the trust.")
 @click.option("--yes", is_flag=True, help="Trust without a confirmation.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tui_agent.rehearsal.requests import CHECK_NAME, CHECKED_REQUEST, CONFLICT_REQUEST, Scene
-from tui_agent.turn.repairs import repair_request
+from tui_agent.turn.continuation import repair_request
 
 #: The repair request after the failed check.
 REPAIR_REQUEST = repair_request([CHECK_NAME], ["shop/retry.py", "shop/settings.py"])

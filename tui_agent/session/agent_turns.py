@@ -16,7 +16,7 @@ from tui_agent.session.outside_agents import AgentRun, OutsideAgents
 from tui_agent.store import events as e
 from tui_agent.store.conversation import Usage
 from tui_agent.store.state import Todo
-from tui_agent.tools.server_questions import ask_permission
+from tui_agent.tools.server_tools import ask_permission
 
 if TYPE_CHECKING:
     from tui_agent.store.event import Event

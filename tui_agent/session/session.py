@@ -53,8 +53,7 @@ from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
 from tui_agent.subtasks import copies
 from tui_agent.subtasks.subtasks import SubTasks, lost_run_events
-from tui_agent.turn.conversation_cache import ConversationCache
-from tui_agent.turn.text_cache import Texts
+from tui_agent.turn.caches import ConversationCache, Texts
 
 if TYPE_CHECKING:
     from tui_agent.session.agent_turns import AgentTurns
@@ -453,7 +452,7 @@ class Session:
 
     def _parent(self) -> Parent:
         from tui_agent.subtasks.parent import Capacity, Parent
-        from tui_agent.tools.current_file import rebased_on_current
+        from tui_agent.tools.propose_changes import rebased_on_current
 
         settings = self.core.settings
         capacity = self._part.capacity if self._part else Capacity(settings.subtasks.max_parallel)
@@ -482,7 +481,7 @@ class Session:
         await self.commands.stop()
 
     def _ask_again(self, changes: Sequence[Change]) -> None:
-        from tui_agent.turn.retries import may_ask_again
+        from tui_agent.turn.continuation import may_ask_again
 
         conflicts = [change for change in changes if may_ask_again(change)]
         if conflicts and self.mode != "ask" and self.models.name and not self.state.session.rehearsal:

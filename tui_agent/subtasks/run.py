@@ -1,4 +1,4 @@
-"""One run of a sub-task: creates a copy of the folder, opens a session, takes turns, returns the outcome."""
+"""One run of a sub-task: copies the folder, opens a session with the hand-over, takes turns, returns the outcome."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.context.blocks import inert, item, name
 from tui_agent.edits.change import Change, FileStep, Pick
 from tui_agent.errors import PathRefused
 from tui_agent.files.gate import Gate
@@ -24,10 +25,58 @@ from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
 from tui_agent.store.graph import Cause, SubTask, needed_by
 from tui_agent.store.state import State, SubTaskProgress, Todo
-from tui_agent.subtasks import copies, handover, seed
+from tui_agent.subtasks import copies
 from tui_agent.subtasks.parent import Parent, RunSession
 from tui_agent.turn.memory import last_request
 from tui_agent.workspace.copies import WorkCopy
+
+_BEGINNING = """# Your part of a larger work
+Several work on parts of one request at the same time, each in a copy of the folder of its own. Yours is “{id}”.
+Do this part and no other. What you propose is written into your copy at once, and the person reviews all parts \
+together at the end: ask nobody, and do not wait for a decision. Where nothing is left to do, answer without changes; \
+what you say beside your changes is what the others and the person are told of them."""
+_SCOPE = "Files of this part: {files}. Another file may be changed where this part needs it; the person is shown that."
+
+
+class HandOver(Struct, frozen=True):
+    """The parent's context for a sub-task.
+
+    `before` are its completed dependencies, `missing` the folders absent from its copy.
+    """
+
+    task: SubTask
+    request: str = ""
+    summary: str = ""
+    before: tuple[SubTask, ...] = ()
+    missing: tuple[str, ...] = ()
+    splits: bool = False
+
+
+def handover_text(given: HandOver) -> str:
+    """The hand-over as text, without empty parts."""
+    task = given.task
+    parts = [
+        _BEGINNING.format(id=name(task.id)),
+        f"The whole request, word for word:\n{inert(given.request)}" if given.request else "",
+        f"What was said of it: {inert(given.summary)}" if given.summary else "",
+        _SCOPE.format(files=", ".join(map(name, task.files))) if task.files else "",
+        _list("These parts are done, and your copy holds what they changed", map(_done, given.before)),
+        _list("These are not in your copy, leave them alone", given.missing),
+        inert(task.note),
+        "" if given.splits else "Do not split this part into sub-tasks.",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _done(task: SubTask) -> str:
+    changed = f" Changed: {', '.join(step.path for step in task.changed)}." if task.changed else ""
+    return f"{task.id}: {task.summary or task.goal}{changed}"
+
+
+def _list(title: str, items: Sequence[str] | map[str]) -> str:
+    lines = [f"- {item(entry)}" for entry in items]
+    return "\n".join([f"{title}:", *lines]) if lines else ""
+
 
 #: Default maximum number of turns if `limits.turns` is 0.
 MOST_TURNS = 10
@@ -110,9 +159,9 @@ class SubTaskRun:
     def _lay_over(self, copy: WorkCopy) -> list[str]:
         parent = self._parent
         gate = Gate(Path(copy.root))
-        seed.copy_exact_bytes(gate, parent.workspace.gate, self._task.files)
-        texts = seed.overlay(parent.journal.store.state, self._task, parent.storage.blobs)
-        seed.write_texts(gate, texts)
+        copies.copy_exact_bytes(gate, parent.workspace.gate, self._task.files)
+        texts = copies.overlay(parent.journal.store.state, self._task, parent.storage.blobs)
+        copies.write_texts(gate, texts)
         gone = {path for path, text in texts.items() if text is None}
         return sorted({*parent.workspace.index.paths, *self._brought, *texts} - gone)
 
@@ -121,7 +170,7 @@ class SubTaskRun:
         parent = self._parent
         state = self._parent.journal.store.state
         said = (gist for m in reversed(state.chat.messages) if m.kind == "agent" and (gist := m.gist))
-        hand_over = handover.HandOver(
+        hand_over = HandOver(
             self._task,
             request=last_request(state),
             summary=next(said, ""),
@@ -129,7 +178,7 @@ class SubTaskRun:
             missing=missing,
             splits=self._parent.settings.subtasks.max_depth > 1,
         )
-        part = handover.text(hand_over)
+        part = handover_text(hand_over)
         child = await parent.open_child(self._task, copy, part)
         self.child = child
         telling = ProgressReporter(parent.journal, self._task.id, child)

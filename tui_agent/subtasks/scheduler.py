@@ -17,7 +17,7 @@ from tui_agent.log.snapshot import read_state
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, startable
 from tui_agent.store.state import State
-from tui_agent.subtasks import copies, seed
+from tui_agent.subtasks import copies
 from tui_agent.subtasks.merge import ResultMerger
 from tui_agent.subtasks.parent import Parent, RunSession
 from tui_agent.subtasks.run import RunOutcome, SubTaskRun, folder_of, outcome
@@ -165,7 +165,7 @@ class Scheduler:
         if self._why or self._held:
             return []
         free = (task for task in startable(self.state.subtasks.tasks) if task.id not in self._tasks)
-        return [task for task in free if not seed.why_blocked(self.state, task)]
+        return [task for task in free if not copies.why_blocked(self.state, task)]
 
     def _snapshot(self) -> asyncio.Task[str]:
         taking = asyncio.create_task(self._parent.workspace.copies.snapshot())

@@ -15,9 +15,8 @@ from tui_agent.store.graph import SubTask, SubTaskState, faults, may_become
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
-    from tui_agent.subtasks.merge import ResultMerger
+    from tui_agent.subtasks.merge import ResultMerger, SubTaskRestart
     from tui_agent.subtasks.parent import Parent, RunSession
-    from tui_agent.subtasks.redo import SubTaskRestart
     from tui_agent.subtasks.scheduler import Scheduler
 
 INTERRUPTED = "Interrupted because tui-agent ended: run it again"
@@ -221,8 +220,7 @@ class SubTasks:
 
     def _running(self) -> tuple[Scheduler, SubTaskRestart, ResultMerger]:
         if self._made is None:
-            from tui_agent.subtasks.merge import ResultMerger
-            from tui_agent.subtasks.redo import SubTaskRestart
+            from tui_agent.subtasks.merge import ResultMerger, SubTaskRestart
             from tui_agent.subtasks.scheduler import Scheduler
 
             parent = self._parent()

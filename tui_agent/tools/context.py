@@ -1,4 +1,4 @@
-"""The dependencies of a tool: state, workspace, model and user."""
+"""The dependencies of a tool: state, workspace, model, user and servers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.known_secrets import KnownSecrets
@@ -15,12 +17,40 @@ from tui_agent.settings.schema import Mode, Settings
 from tui_agent.store.commands import CommandResult, Isolated
 from tui_agent.store.event import Event
 from tui_agent.store.state import Decision, State
+from tui_agent.store.tool_calls import ListedTool
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from tui_agent.tools.call_hooks import CallHooks
-    from tui_agent.tools.server_calls import ServerCalls
     from tui_agent.web.pages import Page
+
+
+class ServerResult(Struct, frozen=True):
+    """The result of a server's tool. `kept` is the file of a long result, `pictures` are files."""
+
+    text: str
+    failed: bool = False
+    kept: str = ""
+    bytes: int = 0
+    pictures: tuple[str, ...] = ()
+
+
+#: Answers a server's question (server, message, schema) with an action and its content.
+AskPerson = Callable[[str, str, dict[str, Any]], Awaitable[tuple[str, dict[str, Any]]]]
+
+
+class ServerCalls(Struct, frozen=True):
+    """The servers of a session, as tools use them. Each raises `TuiAgentError`."""
+
+    #: A tool by its name in requests, as its server lists it now.
+    find: Callable[[str], Awaitable[ListedTool]]
+    #: Calls a tool; refuses if it is no longer as listed. The last argument answers questions of the server.
+    call: Callable[[ListedTool, dict[str, Any], AskPerson], Awaitable[ServerResult]]
+    #: Names and descriptions of a server's tools.
+    tools_of: Callable[[str], Awaitable[tuple[tuple[str, str], ...]]]
+    #: Fingerprint of a server's configuration, which approvals cover.
+    covers: Callable[[str], str]
+
 
 #: Emits an event; returns after it is applied and, if lasting, on disk.
 Emit = Callable[[Event], Awaitable[None]]

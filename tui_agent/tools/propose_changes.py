@@ -12,21 +12,72 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import Range
 from tui_agent.answers.values import ChangeRequest, Refusal
 from tui_agent.context.blocks import item, name, restored
-from tui_agent.context.known_files import table_row
+from tui_agent.context.known_files import MAX_BYTES, table_row
 from tui_agent.edits.change import UNNAMED, Change, text_under
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
-from tui_agent.edits.rebase import joined
-from tui_agent.errors import EditFailed, TuiAgentError
-from tui_agent.files.gate import LOOKS_SECRET
+from tui_agent.edits.rebase import joined, rebased
+from tui_agent.errors import EditFailed, FileError, PathRefused, TuiAgentError
+from tui_agent.files.gate import LOOKS_SECRET, SecretFinding, find_secrets_in_file, read_for_person
 from tui_agent.files.key_formats import MASK
 from tui_agent.files.names import without_case
 from tui_agent.files.operating_system import OTHER_NAMES, has_other_names
-from tui_agent.files.text import decode
+from tui_agent.files.text import decode, encode
 from tui_agent.store import events as e
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.current_file import current_secrets, rebased_on_current, text_on_disk
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
+
+
+def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:
+    """Returns None without text. Blocking."""
+    buffer = context.state().buffers.get(path)
+    newer = buffer.text if buffer is not None and buffer.unsaved else None
+    try:
+        return find_secrets_in_file(context.workspace.gate, path, MAX_BYTES, newer)
+    except TuiAgentError:
+        return None
+
+
+async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
+    """Returns None if it does not exist."""
+    buffer = context.state().buffers.get(path)
+    try:
+        data = await asyncio.to_thread(read_for_person, context.workspace.gate, path, MAX_BYTES)
+    except PathRefused:
+        raise
+    except FileError:
+        if context.workspace.gate.place(path, "read").exists:
+            raise
+        return None  # The index is updated later.
+    newer = buffer.text if buffer is not None and buffer.unsaved else None
+    return await asyncio.to_thread(_store_text, context, data, newer)
+
+
+def _store_text(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, str]:
+    """Blocking."""
+    text = decode(data)
+    if newer is None:
+        return text.text, context.blobs.hold(data)
+    return newer, context.blobs.hold(encode(text, newer))
+
+
+async def rebased_on_current(context: ToolContext, change: Change) -> Change:
+    if not change.is_open:
+        return change
+    now = await text_on_disk(context, change.path)
+    text, md5 = now or (None, "")
+    if md5 == change.base:
+        return change
+    try:
+        return await asyncio.to_thread(_rebased, context, change, text, md5)
+    except EditFailed:
+        return change  # Merged again when applied.
+
+
+def _rebased(context: ToolContext, change: Change, now: str | None, md5: str) -> Change:
+    base = decode(context.blobs.get(change.base)).text if change.base else ""
+    new = decode(context.blobs.get(change.new)).text if change.new else ""
+    return rebased(change, base, new, now, md5, context.blobs.hold_text)
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:

@@ -1,19 +1,364 @@
-"""The tool that loads files by chains of patterns."""
+"""The tool that loads files by chains of patterns.
+
+The user's decision about an action replaces its chain.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace as with_fields
 from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.answers.plans import FileAction
+from tui_agent.context.file_contents import LoadedFile
 from tui_agent.context.known_files import LoadedBy
-from tui_agent.planning.near_names import completed
+from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, try_patterns
+from tui_agent.planning.near_names import completed, names_one, nearest
+from tui_agent.store import events as e
 from tui_agent.store.events import ActionsAdded
-from tui_agent.tools.chains import find_files, named_once, renamed
+from tui_agent.store.state import Decision
 from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.load_files import (
+    LoadedFiles,
+    add_fitting_files,
+    in_part,
+    load_files,
+    named_fit,
+    read_files,
+    that_fit,
+)
 from tui_agent.tools.permission import refusal_of_path
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.workspace.patterns import escape
+
+NEAREST_SHOWN = 5
+#: Maximum number of matches stored with an attempt.
+PATHS_KEPT = 5
+
+
+async def find_files(
+    context: ToolContext,
+    actions: Sequence[tuple[FileAction, LoadedBy]],
+    held: Sequence[LoadedFile],
+    emit: Emit,
+) -> LoadedFiles:
+    """Runs the chains of these actions in order, then all decisions the user made during the search."""
+    search = _Search(context, held, emit)
+    for action, loaded_by in actions:
+        if action.name not in context.progress.settled:
+            await search.find(action, loaded_by)
+    await search.follow_all()
+    return search.loaded
+
+
+def renamed(context: ToolContext, actions: Iterable[FileAction]) -> Iterator[FileAction]:
+    known = context.state().known
+    for action in actions:
+        paths = [pattern.removeprefix("./") for pattern in action.patterns]
+        new = [escape(known.moved(path)) for path in paths if known.moved(path) != path]
+        if action.by == "program":
+            yield replace(action, patterns=(*new, *action.patterns))
+        else:
+            yield replace(action, extra=tuple(dict.fromkeys((*new, *action.extra))))
+
+
+def named_once(actions: Iterable[FileAction], taken: set[str]) -> tuple[FileAction, ...]:
+    """Makes action names unique by appending a number."""
+    unique: list[FileAction] = []
+    for action in actions:
+        name, number = action.name, 1
+        while name in taken:
+            number += 1
+            name = f"{action.name} ({number})"
+        taken.add(name)
+        unique.append(replace(action, name=name))
+    return tuple(unique)
+
+
+def carried_over(context: ToolContext) -> list[FileAction]:
+    """Decisions made during a request are executed with the next one."""
+    return [
+        FileAction(
+            decision.action,
+            (decision.path,) if decision.path else decision.patterns,
+            "taken up again by the person",
+        )
+        for decision in context.decided()
+    ]
+
+
+class _Outcome(Struct, frozen=True):
+    """The result of one chain: the hit, the missed attempts, or the user's decision."""
+
+    missed: tuple[Attempt, ...] = ()
+    hit: Attempt | None = None
+    decision: Decision | None = None
+
+
+class _Search:
+    """Searches for the files of some actions. `loaded` are the files found so far, `held` the files already
+    present."""
+
+    def __init__(self, context: ToolContext, held: Sequence[LoadedFile], emit: Emit) -> None:
+        self._context = context
+        self._emit = emit
+        self._held = tuple(held)
+        self._seconds = 0.0
+        self.loaded = LoadedFiles()
+
+    async def find(self, action: FileAction, loaded_by: LoadedBy) -> None:
+        """Runs an action's chain; after an unreadable hit it continues with the next pattern."""
+        if action.batch:
+            return await self._carry_on(action, loaded_by)
+        missed: list[Attempt] = []
+        after: Attempt | None = None
+        while True:
+            outcome = await self._try(action, after)
+            missed += outcome.missed
+            if outcome.decision is not None:
+                return await self._follow(outcome.decision)
+            if outcome.hit is None:
+                return await self._fall_back(action, missed)
+            refused = await self._load(action, outcome.hit, loaded_by)
+            if not refused:
+                return None
+            after = outcome.hit
+            kept = after.paths[:PATHS_KEPT]
+            missed.append(replace(after, outcome="invalid", why=refused, paths=kept))
+            await self._emit(e.AttemptEnded(missed[-1]))
+
+    async def _carry_on(self, action: FileAction, loaded_by: LoadedBy) -> None:
+        state, root = self._context.state(), self._context.workspace.root
+        batch = next((one for one in state.batches if one.id == action.batch), None)
+        if batch is None:
+            return
+
+        def split() -> tuple[list[str], list[str]]:
+            there = [path for path in batch.left if (root / path).is_file()]
+            return there, [path for path in batch.left if path not in set(there)]
+
+        there, gone = await asyncio.to_thread(split)
+        if gone:
+            named = ", ".join(gone[:PATHS_KEPT])
+            await self._emit(e.FilesLeftOut(action.name, tuple(gone), "no file any more", "unreadable"))
+            await self._emit(e.NoticeGiven("info", f"{len(gone)} of the files that waited are gone: {named}"))
+        if not there:
+            return
+        hit = Attempt(action.name, batch.pattern, 1, 1, "hit", len(there), paths=tuple(there))
+        if refused := await self._load(action, hit, loaded_by):
+            await self._emit(e.FilesLeftOut(action.name, tuple(there), refused, "unreadable"))
+            await self._emit(e.NoticeGiven("warning", f"{action.name} cannot be carried on: {refused}"))
+            return
+        now = next((one for one in self._context.state().batches if one.id == action.batch), None)
+        if now is not None and now.now:
+            first = now.done + 1
+            self._add_fact(
+                f"The files of “{batch.name}” that are shown now are {first} to {now.done + len(now.now)} of "
+                f"{now.total}, for the request: {batch.request}. The files before them are done: leave those alone."
+            )
+
+    async def follow_all(self) -> None:
+        """Executes the user's pending decisions."""
+        pending = self._context.progress.pending
+        pending += self._context.decided()
+        while pending:
+            await self._follow(pending.pop(0))
+
+    async def _try(self, action: FileAction, after: Attempt | None) -> _Outcome:
+        """Tries the patterns after `after`. The caller reports a hit once it is readable."""
+        missed: list[Attempt] = []
+        async for attempt in try_patterns(action, self._context.workspace.index, self._limits(), after):
+            progress = self._context.progress
+            progress.pending += self._context.decided()
+            found = [decision for decision in progress.pending if decision.action == action.name]
+            progress.pending[:] = [
+                decision for decision in progress.pending if decision.action != action.name
+            ]
+            decision = found[-1] if found else None
+            if decision is not None:
+                return _Outcome(tuple(missed), decision=decision)
+            self._seconds += attempt.ms / 1000
+            if attempt.outcome == "hit":
+                return _Outcome(tuple(missed), hit=attempt)
+            if attempt.outcome == "looking":
+                await self._emit(e.AttemptStarted(attempt))
+            else:
+                missed.append(attempt)
+                await self._emit(e.AttemptEnded(attempt))
+        return _Outcome(tuple(missed))
+
+    def _limits(self) -> ChainLimits:
+        files = self._context.settings.files
+        limits = ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
+        return replace(limits, plan_left=limits.plan_left - self._seconds)
+
+    async def _follow(self, decision: Decision) -> None:
+        """Executes the user's decision about an action of this turn and withdraws its loaded files."""
+        plan = self._context.state().plan
+        slot = next((slot for slot in plan.actions if slot.action.name == decision.action), None)
+        if slot is None:
+            return
+        self._context.progress.settled.add(decision.action)
+        decision = await asyncio.to_thread(_as_patterns, self._context, decision)
+        gone = tuple(file.path for file in self.loaded.files if file.action == decision.action)
+        self.loaded = self.loaded.without(gone)
+        before = tuple(entry for path in gone if (entry := self.loaded.before.get(path)))
+        await self._emit(e.ActionReopened(decision.action, decision.patterns, gone, before))
+        action = slot.action
+        if decision.patterns:
+            action = replace(action, patterns=decision.patterns, extra=())
+        if decision.path:
+            held = (*self._held, *self.loaded.files)
+            paths = [decision.path]
+            found = await load_files(self._context, paths, "mention", held, self._emit, action.name)
+            self.loaded = self.loaded.plus(found)
+        elif decision.patterns:
+            await self.find(action, "mention")
+        else:
+            self._add_fact(f"{action.name} is left out by the person.")
+            await self._emit(e.FallbackTaken(action.name, "skip", action.patterns))
+
+    def _add_fact(self, fact: str) -> None:
+        self.loaded = self.loaded.plus(LoadedFiles(facts=(fact,)))
+
+    async def _load(self, action: FileAction, hit: Attempt, loaded_by: LoadedBy) -> str:
+        """If none is readable, returns the reason and emits nothing."""
+        chosen: Sequence[str] = hit.paths
+        if action.all:
+            chosen = await asyncio.to_thread(_by_size, self._context.workspace.root, hit.paths)
+        elif len(chosen) > 1 and names_one(hit.pattern):
+            chosen = await self._choose(action, hit)
+            if not chosen:
+                return ""
+        held = (*self._held, *self.loaded.files)
+        read = await read_files(
+            self._context, chosen, loaded_by, held, self._emit, action=action.name, asking=not action.all
+        )
+        unread = [
+            event.why
+            for event in read.events
+            if isinstance(event, e.FilesLeftOut) and event.reason == "unreadable"
+        ]
+        if unread and len(unread) == len(chosen):
+            return unread[0]
+        read = in_part(read, action.lines)
+        fitting, rest = await that_fit(self._context, held, read.files, smallest_first=action.all)
+        if not action.all:
+            fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit)
+        elif action.batch and not fitting:  # Otherwise the batch would never end.
+            fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit, most=1)
+        lines = sum(file.lines for file in fitting)
+        await self._emit(e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:PATHS_KEPT])))
+        if hit.why == OTHER_CASE:
+            paths = ", ".join(hit.paths[:PATHS_KEPT])
+            await self._emit(e.NoticeGiven("info", f"{hit.pattern} was {OTHER_CASE}: {paths}"))
+        found = await add_fitting_files(self._context, read, fitting, rest, self._emit, action.name)
+        self.loaded = self.loaded.plus(found)
+        if action.all and hit.matches > len(hit.paths):
+            more = (
+                f"{hit.matches - len(hit.paths):,} more files match “{hit.pattern}” than one batch may hold"
+            )
+            await self._emit(e.FilesLeftOut(action.name, (), more, "limit"))
+            await self._emit(e.NoticeGiven("warning", f"{more}; narrow the pattern"))
+            self._add_fact(f"{more}; narrow the pattern.")
+        return ""
+
+    async def _choose(self, action: FileAction, hit: Attempt) -> Sequence[str]:
+        """Resolves a name shared by several files: the nearest, the user's choice, or all of them.
+
+        None if the user skips the file.
+        """
+        ask = self._context.ask
+        best = nearest(action, hit.paths)
+        if len(best) == 1:
+            await self._emit(e.MatchChosen(action.name, best, hit.paths, "nearness"))
+            if ask is None:
+                await self._tell_match(action, hit, f"{best[0]}, the nearest, was selected")
+            return best
+        if ask is None or action.fallback != "ask_user":
+            await self._emit(e.MatchChosen(action.name, hit.paths, hit.paths, "all"))
+            if ask is None:
+                await self._tell_match(action, hit, "all are loaded")
+            return hit.paths
+        await self._emit(e.AttemptStarted(hit))  # Ends with the user's choice.
+        answer = await self._ask(action, best, several=True)
+        if answer.everything or answer.path in hit.paths:
+            chosen = hit.paths if answer.everything else (answer.path,)
+            await self._emit(e.MatchChosen(action.name, chosen, hit.paths, "person"))
+            return chosen
+        await self._emit(e.AttemptEnded(replace(hit, paths=hit.paths[:PATHS_KEPT])))
+        await self._follow(answer)
+        return ()
+
+    async def _tell_match(self, action: FileAction, hit: Attempt, what: str) -> None:
+        await self._emit(
+            e.NoticeGiven("info", f"{hit.matches} files fit “{action.name}” equally well: {what}")
+        )
+
+    async def _ask(self, action: FileAction, offered: Sequence[str], *, several: bool = False) -> Decision:
+        assert self._context.ask is not None
+        while True:
+            async with self._context.asking:
+                await self._emit(e.QuestionAsked(action.name, tuple(offered) if several else ()))
+                answer = await self._context.ask(action.name, offered)
+            if answer.action == action.name:
+                break
+            await self._follow(answer)
+        shown = answer.path or (offered[0] if answer.everything else "")
+        await self._emit(e.QuestionAnswered(action.name, shown))
+        return answer
+
+    async def _fall_back(self, action: FileAction, missed: Sequence[Attempt]) -> None:
+        reasons = [f"{attempt.pattern}: {attempt.why}" for attempt in missed if attempt.outcome != "miss"]
+        tried = f"(tried {', '.join(attempt.pattern for attempt in missed)})"
+        if not reasons:
+            outcome = f"{action.name} was not found {tried}"
+        else:
+            outcome = f"{action.name} was not loaded {tried}: {'; '.join(reasons)}"
+        names: tuple[str, ...] = ()
+        if action.fallback == "ask_user":
+            index = self._context.workspace.index
+            names = tuple(await asyncio.to_thread(index.nearest, action.patterns[0], NEAREST_SHOWN))
+        tried = tuple(text for _, text in action.steps)
+        await self._emit(e.FallbackTaken(action.name, action.fallback, tried, names))
+        missing = all(attempt.outcome == "miss" for attempt in missed)
+        match action.fallback:
+            case "create_new" if missing:
+                patterns = ", ".join(action.patterns)
+                self._add_fact(f"{action.name} does not exist (tried {patterns}); you may create it.")
+            case "ask_user" if self._context.ask is not None:
+                answer = await self._ask(action, names)
+                if answer.path or answer.patterns:
+                    await self._follow(answer)
+                else:
+                    self._add_fact(f"{outcome}; continue without it.")
+            case _:
+                if action.fallback == "ask_user" or not missing:
+                    await self._emit(e.NoticeGiven("warning", f"{outcome}. The turn continues without it"))
+                self._add_fact(f"{outcome}.")
+
+
+def _as_patterns(context: ToolContext, decision: Decision) -> Decision:
+    path = decision.path.removeprefix("./").strip()
+    if not path or context.workspace.index.contains(path) or (context.workspace.root / path).is_file():
+        return replace(decision, path=path)
+    patterns = (path,) if path.startswith("**/") else (path, f"**/{path}")
+    return replace(decision, path="", patterns=patterns)
+
+
+def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
+    def size(path: str) -> int:
+        try:
+            return (root / path).lstat().st_size
+        except OSError:
+            return 0  # Reported when it is read.
+
+    return [path for _, path in sorted((size(path), path) for path in paths)]
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.model.local import ProviderFiles
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.tools.context import ToolContext
-from tui_agent.turn.conversation_cache import ConversationCache
-from tui_agent.turn.text_cache import Texts
+from tui_agent.turn.caches import ConversationCache, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

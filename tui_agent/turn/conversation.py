@@ -37,10 +37,9 @@ from tui_agent.store.state import State
 from tui_agent.tools import registry
 from tui_agent.tools.context import Emit, unheard
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request
+from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, mask_in_thread, open_request
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.memory import remembered
-from tui_agent.turn.secret_masking import mask_in_thread
 
 Dialect = Literal["tools", "structured"]
 #: Prefix of the head's digest for a model with a small window.

@@ -1,4 +1,7 @@
-"""One exchange with a model: limits, request, response stream, token usage.
+"""One exchange with a model: masking, limits, request, response stream, endless repetition, token usage.
+
+Sent messages never change, to keep the provider's prefix cache valid. A value that becomes known later is
+masked in subsequent messages only.
 
 If the model is unreachable, the next of `models.fallbacks` is used.
 """
@@ -6,10 +9,11 @@ If the model is unreachable, the next of `models.fallbacks` is used.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 
-from tui_agent.answers.repetition import Repetition
+from msgspec.structs import replace
+
 from tui_agent.context.budget import Spending, limit_reached
 from tui_agent.errors import LimitReached, ModelError, TimedOut
 from tui_agent.model.client import (
@@ -17,6 +21,7 @@ from tui_agent.model.client import (
     Chunk,
     EndChunk,
     LeftOutChunk,
+    Message,
     ModelRequest,
     ProgressChunk,
     ReasoningChunk,
@@ -32,7 +37,98 @@ from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import window_of
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.model_choice import chosen_model, is_chosen
-from tui_agent.turn.secret_masking import mask_request, notify_masked
+
+
+async def mask_in_thread(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
+    """Masks known secret values in new messages: tool results, command output, and the user's text and
+    pastes. Model replies are unchanged."""
+    return await asyncio.to_thread(mask_messages, context, messages)
+
+
+def mask_messages(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
+    """`mask_in_thread` for a worker thread."""
+    context.secrets.look(context.state().secrets)
+    return [_masked(context, message) for message in messages]
+
+
+async def mask_request(context: TurnContext, request: ModelRequest) -> ModelRequest:
+    """Masks a request outside the conversation; if it extends the conversation, only the added messages."""
+    if request.purpose in ("main", "subtask"):
+        return request
+    begun = await asyncio.to_thread(_begun, context, request) if request.purpose == "plan" else 0
+    added = await mask_in_thread(context, request.messages[begun:])
+    return replace(request, messages=(*request.messages[:begun], *added))
+
+
+async def notify_masked(context: TurnContext, emit: Emit) -> None:
+    """Notifies the user about masking, once per session."""
+    if said := context.secrets.pending_notice():
+        await emit(e.NoticeGiven("warning", said))
+
+
+def _begun(context: TurnContext, request: ModelRequest) -> int:
+    kept = context.sent.read(context.blobs, context.state().conversation.messages)
+    same = 0
+    for one, message in zip(kept, request.messages, strict=False):
+        if one.message != message:
+            break
+        same += 1
+    return same
+
+
+def _masked(context: TurnContext, message: Message) -> Message:
+    content = message.get("content")
+    if message["role"] == "assistant" or not isinstance(content, str):
+        return message
+    clean = context.secrets.masked(content)
+    return message if clean == content else {**message, "content": clean}
+
+
+#: Characters of repeated text permitted per permitted repetition.
+REPEATED_LETTERS = 200
+#: Maximum length of a repeated block in characters, and the divisor of the limit for such blocks.
+LONGEST_BLOCK, BLOCKS = 4_000, 10
+#: Characters between two checks.
+SEARCH_STEP = 512
+#: Length of the suffix used to find a repetition.
+_PROBE = 48
+
+
+class Repetition:
+    """Processes an answer incrementally. `limit` is the maximum number of equal lines; 0 disables it.
+
+    A repetition is a text of up to `LONGEST` characters repeated without gaps. Tables with different
+    numbers and code with different names do not count.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._text = ""
+        self._new = 0
+
+    def feed(self, piece: str) -> bool:
+        """Whether the limit is exceeded."""
+        if not self._limit or not piece:
+            return False
+        self._text += piece
+        self._new += len(piece)
+        if self._new < SEARCH_STEP:
+            return False
+        self._new = 0
+        self._text = self._text[-self._most :]
+        text = self._text
+        before = text.rfind(text[-_PROBE:], 0, len(text) - 1)
+        period = len(text) - _PROBE - before
+        if before < 0 or period > LONGEST_BLOCK:
+            return False
+        needed = max(self._limit * REPEATED_LETTERS, period * max(2, self._limit // BLOCKS))
+        tail = text[-needed:]
+        return len(text) >= needed and tail[period:] == tail[:-period]
+
+    @property
+    def _most(self) -> int:
+        return max(self._limit * REPEATED_LETTERS, LONGEST_BLOCK * max(2, self._limit // BLOCKS))
+
 
 #: Maximum characters of a response; the rest is not read.
 MOST_LETTERS = 4_000_000

@@ -16,8 +16,8 @@ from tui_agent.store import events as e
 from tui_agent.store.state import InstructionFile, State
 from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import ask_about_secret
+from tui_agent.turn.caches import Text
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.text_cache import Text
 from tui_agent.workspace.patterns import Pattern, compile_pattern
 
 Kind = Literal["instructions", "base"]

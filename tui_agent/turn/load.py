@@ -1,26 +1,279 @@
-"""Content of the next request besides the plan's files, in sending order."""
+"""Content of the next request besides the plan's files, in sending order: bundles and open buffers among it.
+
+A changed file is loaded together with its imports and its tests.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Collection, Sequence
-from functools import partial
+from functools import cache, partial
 
 from msgspec.structs import replace
 
-from tui_agent.context import known_files, memory
+from tui_agent.context import editor, known_files, memory
+from tui_agent.context.editor import OpenFile
 from tui_agent.context.file_contents import LoadedFile
+from tui_agent.context.known_files import KnownFile
 from tui_agent.errors import ModelError, TuiAgentError
+from tui_agent.files.gate import (
+    Decisions,
+    Gate,
+    SecretFinding,
+    UndecidedSecret,
+    find_secrets,
+    is_secret,
+    read,
+)
+from tui_agent.files.key_formats import Hit, hits_masked
+from tui_agent.files.text import TextFile, decode, md5
 from tui_agent.store import events as e
+from tui_agent.store.files import Buffer, BuffersSlice
 from tui_agent.tools.context import Emit
-from tui_agent.tools.load_files import LoadedFiles, admit, batches_of, leave_out, load_files, that_fit
+from tui_agent.tools.load_files import (
+    LoadedFiles,
+    admit,
+    ask_about_secret,
+    batches_of,
+    known_file,
+    leave_out,
+    load_files,
+    that_fit,
+    with_decision,
+)
 from tui_agent.tools.load_files import load as load_file
-from tui_agent.turn.bundles import bundle
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import needs_begin
-from tui_agent.turn.editor_context import add_open_files
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.memory import remembered
 from tui_agent.turn.request import Draft
+from tui_agent.workspace.import_resolver import Aliases, ImportRoots, aliases_for, imported
+from tui_agent.workspace.symbols import language
+from tui_agent.workspace.test_finder import find_tests
+
+MAX_SOURCE_BYTES = 1024 * 1024
+MAX_CONFIG_BYTES = 64 * 1024
+MOST_SOURCES = 50
+
+
+async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedFiles:
+    """Companions of the files changed since the last request that are not in view, within the bundle
+    limits."""
+    settings, changed = context.settings.bundling, context.state().conversation.unbundled
+    found = LoadedFiles()
+    if not (settings.enabled and settings.max_files and changed):
+        return found
+    for path, why in (await companions(context, changed)).items():
+        files = (*held.files, *found.files)
+        if len(found.files) >= settings.max_files:
+            break
+        if any(file.path == path for file in files):
+            continue
+        try:
+            file = await with_decision(context, partial(load_file, context, path, "bundle", why), emit)
+        except UndecidedSecret as error:
+            await emit(e.NoticeGiven("warning", str(error)))
+        except TuiAgentError:
+            continue  # A bundle is optional.
+        else:
+            if await _is_wanted(context, file, files):
+                found = found.plus(await admit(context, file, emit))
+    return found
+
+
+async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, str]:
+    """Returns paths with their reasons, tests first, then imports by distance."""
+    settings = context.settings.bundling
+    found: dict[str, str] = {}
+    if settings.tests:
+        tests = await asyncio.to_thread(find_tests, changed, context.workspace.index)
+        found.update({test: f"Tests {path}" for path, places in tests.items() for test in places[:2]})
+    if settings.imports:
+        places = await asyncio.to_thread(_places, context)
+        level = list(changed)
+        seen = set(changed)
+        for _ in range(settings.depth):
+            level = await _imports_of(context, places, level[:MOST_SOURCES], seen, found)
+    return {path: why for path, why in found.items() if path not in changed}
+
+
+async def _imports_of(
+    context: TurnContext, places: ImportRoots, sources: Sequence[str], seen: set[str], found: dict[str, str]
+) -> list[str]:
+    """Adds the direct imports of `sources` to `found` and returns the files for the next level."""
+    further: list[str] = []
+    for path in sources:
+        name = "tsx" if path.endswith(".tsx") else language(path)
+        text = await asyncio.to_thread(_source, context, path) if name else None
+        if not text:
+            continue
+        written = await context.workspace.imports(name, text)
+        for target in await asyncio.to_thread(imported, path, name, written, places):
+            if target not in seen:
+                seen.add(target)
+                further.append(target)
+                found.setdefault(target, f"Imported by {path}")
+    return further
+
+
+async def _is_wanted(context: TurnContext, file: LoadedFile, held: Sequence[LoadedFile]) -> bool:
+    entry = context.state().known.files.get(file.path)
+    known = entry is not None and entry.written_known and entry.written == file.md5
+    if known or context.state().conversation.files.get(file.path) == file.md5:
+        return False
+    return bool((await that_fit(context, held, [file]))[0])
+
+
+def _source(context: TurnContext, path: str) -> str | None:
+    buffer = context.state().buffers.get(path)
+    if buffer is not None and buffer.unsaved:
+        return buffer.text
+    return _text(context, path, MAX_SOURCE_BYTES)
+
+
+def _text(context: TurnContext, path: str, limit: int) -> str | None:
+    try:
+        return decode(read(context.workspace.gate, path, limit)).text
+    except TuiAgentError:
+        return None
+
+
+def _places(context: TurnContext) -> ImportRoots:
+    index = context.workspace.index
+
+    @cache
+    def read_config(path: str) -> str | None:
+        return _text(context, path, MAX_CONFIG_BYTES) if index.contains(path) else None
+
+    @cache
+    def aliases(path: str) -> Aliases:
+        return aliases_for(path, read_config)
+
+    found = index.named(["go.mod"])["go.mod"]
+    modules = [
+        (name, path.rpartition("/")[0]) for path in found if (name := _go_module(read_config(path) or ""))
+    ]
+    return ImportRoots(index, aliases, sorted(modules, key=lambda module: -len(module[0])))
+
+
+def _go_module(text: str) -> str:
+    line = next((line for line in text.splitlines() if line.startswith("module ")), "")
+    return line.removeprefix("module ").partition("//")[0].strip().strip('"')
+
+
+async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emit) -> tuple[OpenFile, ...]:
+    """Returns the open files that may be sent and records unknown contents as known files.
+
+    `taken` are the paths the request already contains.
+    """
+    files = await _open_files_decided(context, emit)
+    state = context.state()
+    new = editor.new_blocks(editor.blocks(files), state.conversation.blocks)
+    for file in editor.attached(files):
+        before = state.known.files.get(file.path)
+        if f"file:{file.path}" not in new or file.path in taken or not _adds(file, before):
+            continue
+        try:
+            loaded = await load_file(context, file.path, "buffer")
+        except TuiAgentError:
+            continue  # The file was deleted; the editor reports it.
+        if loaded.text == file.text:
+            entry = known_file(loaded, context.turn, before)
+            entry = replace(entry, whole=entry.whole and editor.excerpt(file).whole)
+            await emit(e.FileLoaded(entry, at=time.time()))
+    return tuple(files)
+
+
+async def _open_files_decided(context: TurnContext, emit: Emit) -> list[OpenFile]:
+    while True:
+        state = context.state()
+        if not state.buffers.open:
+            return []
+        judging = asyncio.to_thread(_open_files, context.workspace.gate, state.buffers, state.secrets)
+        files, undecided = await judging
+        if not undecided:
+            return files
+        if context.ask is None:
+            for error in undecided:
+                await emit(e.NoticeGiven("warning", str(error)))
+            return files
+        await ask_about_secret(context, undecided[0], emit)
+
+
+def _adds(file: OpenFile, before: KnownFile | None) -> bool:
+    if before is None:
+        return True
+    whole = editor.excerpt(file).whole and not file.masked
+    return (before.md5 != file.md5 and (whole or not before.whole)) or (whole and not before.whole)
+
+
+def _open_files(
+    gate: Gate, buffers: BuffersSlice, decisions: Decisions
+) -> tuple[list[OpenFile], list[UndecidedSecret]]:
+    """Blocking."""
+    found: list[OpenFile] = []
+    undecided: list[UndecidedSecret] = []
+    for buffer in buffers.open:
+        if buffer.note or _is_secret(gate, buffer.path):
+            continue
+        judged = _judged(buffer)
+        try:
+            text, hits = judged.shown(decisions)
+        except UndecidedSecret as error:
+            undecided.append(error)
+        except TuiAgentError:
+            continue  # The user decided not to send it.
+        else:
+            found.append(_open_file(buffer, text, hits, buffer.path == buffers.active))
+    return found, undecided
+
+
+def _is_secret(gate: Gate, path: str) -> bool:
+    try:
+        return gate.place(path, "read").secret
+    except TuiAgentError:
+        return is_secret(path)  # The file was deleted or is unreadable.
+
+
+def _judged(buffer: Buffer) -> SecretFinding:
+    data = buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass")
+    return find_secrets(buffer.path, data, TextFile(buffer.text, buffer.encoding, buffer.mark), named=False)
+
+
+def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> OpenFile:
+    first, last = sorted((buffer.cursor, buffer.anchor))
+    return OpenFile(
+        path=buffer.path,
+        text=text,
+        md5=_hash(buffer),
+        line=buffer.cursor[0] + 1,
+        selection=_selected(buffer.text, hits, first, last),
+        first=first[0] + 1,
+        last=last[0] + (last[1] > 0 or last[0] == first[0]),
+        unsaved=buffer.unsaved,
+        active=active,
+        mtime=buffer.mtime,
+        masked=bool(hits),
+    )
+
+
+def _hash(buffer: Buffer) -> str:
+    if not buffer.unsaved:
+        return buffer.disk
+    return md5(buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass"))
+
+
+def _selected(text: str, hits: Sequence[Hit], first: tuple[int, int], last: tuple[int, int]) -> str:
+    lines = text.splitlines(keepends=True)
+    start, end = (sum(map(len, lines[:line])) + column for line, column in (first, last))
+    within = [
+        Hit(max(hit.start, start) - start, min(hit.end, end) - start, hit.what)
+        for hit in hits
+        if hit.start < end and hit.end > start
+    ]
+    return hits_masked(text[start:end], within)
+
 
 #: Turns after which a seen file is no longer read again automatically.
 RECENT_TURNS = 1

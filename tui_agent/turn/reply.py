@@ -1,24 +1,38 @@
-"""The model's reply: sends the request and parses the streamed response."""
+"""The model's reply: sends the request and parses the streamed response.
+
+An unnamed fence that resembles a known file, or may be a new file, becomes a change the user must accept with a
+separate key.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import re
 import sys
+from collections import Counter
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from tui_agent.answers import file_names
 from tui_agent.answers.structured_reader import StructuredReader
 from tui_agent.answers.tools_reader import ToolsReader
-from tui_agent.answers.values import Delta, Reply, ToolCall
+from tui_agent.answers.values import ChangeRequest, Delta, Reply, ShownText, ToolCall
+from tui_agent.edits import forms
+from tui_agent.edits.change import text_under
 from tui_agent.errors import (
     BadKey,
     ContextTooLong,
+    EditFailed,
     EmptyReply,
     LimitReached,
     ModelError,
     RateLimited,
     Refused,
     SchemaRefused,
+    TuiAgentError,
     Unreachable,
 )
 from tui_agent.model.client import CallChunk, Chunk, Message, ReasoningChunk, TextChunk
@@ -42,8 +56,123 @@ from tui_agent.turn.exchange import (
     open_request,
 )
 from tui_agent.turn.request import ComposedRequest, Draft
-from tui_agent.turn.streamed_path import StreamedPaths
-from tui_agent.turn.unnamed_fences import resembling
+
+#: `"path": "…"` as in a change. Escaped quotes inside a text do not match.
+_NAMED = re.compile(r'(?<!\\)"(fileChanges|changes|path)"\s*:\s*(?:\[|("(?:[^"\\]|\\.){1,300}"))')
+#: Characters kept for the next chunk, in case a chunk boundary splits a name.
+_KEPT = 400
+
+
+class StreamedPaths:
+    """Paths named in the changes of one reply, newest last."""
+
+    def __init__(self) -> None:
+        self.paths: dict[str, None] = {}
+        self._tail = ""
+        self._in_changes = False
+
+    def take(self, text: str) -> str:
+        """The path that a chunk begins to write, or ""."""
+        looked = self._tail + text
+        newest, end = "", 0
+        for found in _NAMED.finditer(looked):
+            end = found.end()
+            if found[1] != "path":
+                self._in_changes = True
+            elif self._in_changes and found[2]:
+                newest = _read(found[2])
+                self.paths.pop(newest, None)
+                self.paths[newest] = None
+        self._tail = looked[max(end, len(looked) - _KEPT) :]
+        return newest
+
+
+def _read(quoted: str) -> str:
+    try:
+        return str(json.loads(quoted))
+    except ValueError:
+        return quoted[1:-1]
+
+
+#: Limits of the comparison: fences, files, and characters per file.
+MOST_FENCES, MOST_FILES, MOST_FENCE_LETTERS = 20, 200, 200_000
+#: Minimum number of lines; shorter files resemble too many others.
+FEWEST_LINES = 4
+WHY = "a code block without a file name resembles it"
+WHY_NEW = "a code block may be its text, but the answer does not say so"
+
+
+async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest, ...]:
+    if not reply.shown:
+        return ()
+    known = context.state().known.files
+    taken = {file_names.plain(one.path) for one in (*reply.changes, *reply.refused, *reply.offered)}
+    seen = {
+        path: entry.md5
+        for path, entry in known.items()
+        if not entry.masked and entry.md5 and path not in taken
+    }
+
+    def compare() -> tuple[ChangeRequest, ...]:
+        files: dict[str, str] = {}
+        for path, md5 in list(seen.items())[-MOST_FILES:]:
+            text = text_under(context.blobs, md5) if context.blobs.has(md5) else None
+            if text and len(text) <= MOST_FENCE_LETTERS:
+                files[path] = text
+        found = (
+            _request(one, files) or (None if one.path in taken else _new(context, one))
+            for one in reply.shown[:MOST_FENCES]
+        )
+        return tuple({one.path: one for one in found if one}.values())
+
+    return await asyncio.to_thread(compare)
+
+
+def _request(shown: ShownText, files: Mapping[str, str]) -> ChangeRequest | None:
+    if len(shown.text) > MOST_FENCE_LETTERS:
+        return None
+    if shown.diff is not None:
+        requests = [ChangeRequest(path, diff=shown.diff, offered=WHY) for path in files]
+        fitting = [request for request in requests if _fits(request, files[request.path])]
+    else:
+        lines = _lines(shown.text)
+        likest = [path for path, text in files.items() if _resembles(lines, _lines(text))]
+        fitting = [
+            ChangeRequest(path, content=shown.text, fenced=True, labelled=True, offered=WHY)
+            for path in likest
+        ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _new(context: TurnContext, shown: ShownText) -> ChangeRequest | None:
+    """Blocking."""
+    if not shown.path or shown.diff is not None:
+        return None
+    try:
+        place = context.workspace.gate.place(shown.path, "write")
+    except TuiAgentError:
+        return None
+    if os.path.lexists(context.workspace.root / place.path):
+        return None
+    return ChangeRequest(place.path, content=shown.text, fenced=True, labelled=True, offered=WHY_NEW)
+
+
+def _fits(request: ChangeRequest, text: str) -> bool:
+    try:
+        return forms.propose(request, text, forms.NEVER_NEAR).new_text not in (None, text)
+    except EditFailed:
+        return False
+
+
+def _lines(text: str) -> Counter[str]:
+    return Counter(bare for line in text.splitlines() if (bare := line.strip()))
+
+
+def _resembles(fence: Counter[str], file: Counter[str]) -> bool:
+    if fence == file or file.total() < FEWEST_LINES:
+        return False
+    return 2 * (file & fence).total() > max(file.total(), fence.total() // 2)
+
 
 #: Maximum size of each retry of an oversized request, relative to the refused size.
 LESS = (0.8, 0.5)

@@ -10,27 +10,77 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.context import editor, file_contents, instructions, known_files, prompt
+from tui_agent.context.blocks import item
 from tui_agent.context.editor import OpenFile
 from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known_files import table_row
 from tui_agent.context.memory import shortened
 from tui_agent.context.prompt import DirectoryListing, as_sent
+from tui_agent.edits.change import Change, proposing_tasks
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import calls_of
 from tui_agent.store.conversation import ConversationSlice, SentMessage
 from tui_agent.store.events import RequestSent
 from tui_agent.store.files import with_unsaved
+from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State
 from tui_agent.tools.load_files import LoadedFiles
 from tui_agent.tools.tool import Invocation, ToolResult
-from tui_agent.turn import task_report
+from tui_agent.turn.caches import shared_beginning
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import Sizes, head_of, keep
-from tui_agent.turn.conversation_cache import shared_beginning
+from tui_agent.turn.exchange import mask_messages
 from tui_agent.turn.model_choice import request_options
 from tui_agent.turn.pastes import with_pastes
 from tui_agent.turn.pictures import Picture, with_pictures
-from tui_agent.turn.secret_masking import mask_messages
+
+TASKS_TITLE = "## SUB-TASKS"
+
+
+def task_rows(tasks: Sequence[SubTask], changes: Sequence[Change] = ()) -> dict[str, str]:
+    disputes = [
+        (change, *proposing_tasks(change, changes)) for change in changes if change.state == "conflict"
+    ]
+    return {
+        task.id: _row(task, "".join(_conflict(task.id, *dispute) for dispute in disputes)) for task in tasks
+    }
+
+
+def changed_rows(now: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
+    gone = {name: f"{name}: taken out by the person" for name in told if name not in now}
+    return {name: row for name, row in {**now, **gone}.items() if told.get(name) != row}
+
+
+def task_section(new_rows: Mapping[str, str]) -> str:
+    return "\n".join([TASKS_TITLE, *(f"- {item(row)}" for row in new_rows.values())]) if new_rows else ""
+
+
+def _row(task: SubTask, conflicts: str) -> str:
+    match task.state:
+        case "pending":
+            return f"{task.id}: waits for {', '.join(task.dependencies)}"
+        case "failed":
+            return f"{task.id}: failed, {task.reason}"
+        case "completed":
+            return f"{task.id}: completed. {task.summary}{_changed(task)}{conflicts}"
+        case _:
+            return f"{task.id}: {task.state}"
+
+
+def _changed(task: SubTask) -> str:
+    if not task.changed:
+        return " It changed no file."
+    beyond = f" (beside its files: {', '.join(task.outside)})" if task.outside else ""
+    return f" Changed, and shown to the person for review: {', '.join(s.path for s in task.changed)}{beyond}."
+
+
+def _conflict(task: str, change: Change, mine: Sequence[str], theirs: Sequence[str]) -> str:
+    if task not in (*mine, *theirs):
+        return ""
+    others = theirs if task in mine else mine
+    rival = f"that of {' and '.join(others)}" if others else "one of yours or of the person"
+    return f" Its change to {change.path} conflicts with {rival}: the person decides between them."
+
 
 GO_ON = "Here is what you asked for. Go on with the request."
 NOTHING = "Nothing was found."
@@ -248,9 +298,7 @@ class _Newest:
         self._in_view = file_contents.FilesInPrompt(
             self._before.files, _as_proposed(self._all), self._attached
         )
-        self.tasks = task_report.changed_rows(
-            task_report.rows(state.subtasks.tasks, state.review.changes), self._before.tasks
-        )
+        self.tasks = changed_rows(task_rows(state.subtasks.tasks, state.review.changes), self._before.tasks)
         all_of_them = draft.goes_on and bool(draft.query)
         rows = {path: table_row(entry, 0) for path, entry in with_unsaved(state.known, state.buffers).items()}
         left_out = known_files.left_out_line(len(state.known.dropped))
@@ -337,7 +385,7 @@ class _Newest:
             found="\n\n".join(one.text for one in others if one.text),
             bundled=self._all.bundled,
             memory=draft.memory,
-            sub_tasks=task_report.section(self.tasks),
+            sub_tasks=task_section(self.tasks),
             new_contexts=tuple(self._new_contexts),
             gone_contexts=tuple(self._gone),
             files=(*draft.loaded.asked_for, *(file for one in others for file in one.loaded.asked_for)),

@@ -13,14 +13,12 @@ from tui_agent.tools.context import Emit
 from tui_agent.turn.calls import decided_meanwhile, run_calls
 from tui_agent.turn.compaction import EarlierMessages
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.continuation import LoopDetector, ask_about_cost
+from tui_agent.turn.continuation import LoopDetector, Repairs, Retries, ask_about_cost
 from tui_agent.turn.load import load
 from tui_agent.turn.pictures import take_pictures
 from tui_agent.turn.planner import plan
-from tui_agent.turn.repairs import Repairs
 from tui_agent.turn.reply import ask
 from tui_agent.turn.request import Draft
-from tui_agent.turn.retries import Retries
 
 #: Shown if the same reason cuts two consecutive replies.
 CUT_AGAIN = "The call was cut off twice: ask for smaller changes, or choose another model"

@@ -202,7 +202,7 @@ class SubTasksPane(ListPane):
     def _why_blocked(self, task: SubTask) -> str:
         if not (task.wanted and task.state == "ready"):
             return ""
-        from tui_agent.subtasks.seed import why_blocked
+        from tui_agent.subtasks.copies import why_blocked
 
         most, run = self.session.loaded.settings.subtasks.max_parallel, len(self._slice.running)
         places = f"queued: {run} of {most} run" if run >= most else ""

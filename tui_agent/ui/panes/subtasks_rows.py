@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tui_agent.edits.change import Change
+from tui_agent.edits.change import Change, proposing_tasks
 from tui_agent.settings.schema import Settings
 from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import DONE_STATES, OPEN_STATES, SubTask, layers
 from tui_agent.store.state import SubTaskProgress
-from tui_agent.turn.task_report import proposing_tasks
 from tui_agent.ui.graph.facts import Fact, clock, dollars, short_count
 from tui_agent.ui.panes.subtasks_view_options import ViewOptions
 from tui_agent.ui.widgets.hints import Hint
